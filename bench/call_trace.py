@@ -18,9 +18,9 @@ import agent_league
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
 from agent_league.http.memory import MemoryNetwork
-from agent_league.launch.agent_plan import Watchers
-from agent_league.launch.in_process import endpoint_of, seated
-from agent_league.launch.plan import LeaguePlan, LeagueRequest, make_plan
+from agent_league.launch.agent_plan import AgentListeners
+from agent_league.launch.in_process import agent_endpoint, run_agents
+from agent_league.launch.plan import LeaguePlan, LeagueRequest, make_league_plan
 
 SOURCE = str(Path(agent_league.__file__).parent)
 QUESTION = b'"method":"make_move"'
@@ -87,13 +87,15 @@ class TracedNetwork(MemoryNetwork):
 async def trace_registration(plan: LeaguePlan) -> FunctionTrace:
     """What a player's registration passes, on both sides; another has registered before it."""
     network, trace, registered = MemoryNetwork(), FunctionTrace(), asyncio.Event()
-    watchers = Watchers(player=lambda _id, _event: registered.set())  # the first event of a player is just that
+    watchers = AgentListeners(
+        on_player_event=lambda _id, _event: registered.set()
+    )  # the first event of a player is just that
     first, second = plan.players
-    async with seated(network, [plan.manager, first], watchers):
+    async with run_agents(network, [plan.manager, first], watchers):
         await registered.wait()
         registered.clear()
-        newcomer = second.take(network, watchers)
-        network.attach(endpoint_of(second), newcomer.dispatcher.answer)
+        newcomer = second.make_agent(network, watchers)
+        network.attach(agent_endpoint(second), newcomer.dispatcher.answer_request)
         trace.start()
         run = asyncio.create_task(newcomer.run())
         await registered.wait()
@@ -106,7 +108,7 @@ async def trace_move(plan: LeaguePlan) -> FunctionTrace:
     """What a move passes, from one question to the next."""
     trace = FunctionTrace()
     network = TracedNetwork(trace)
-    async with seated(network, plan.seats):
+    async with run_agents(network, plan.agent_plans):
         await network.is_traced.wait()
     return trace
 
@@ -115,7 +117,7 @@ def make_league(home: Path) -> LeaguePlan:
     """A league of two players, whose only match has questions one after another."""
     make_home(home)
     request = LeagueRequest(home=home, players=2, referees=1, seed="1", game="tic_tac_toe")
-    return make_plan(ConfigLoader(home), request)
+    return make_league_plan(ConfigLoader(home), request)
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -31,7 +31,7 @@ def seconds_to_first_match(setting: Setting, home: Path) -> float:
 
 
 def _until_played(home: Path, command: "subprocess.Popen[str]") -> float:
-    matches = DataPaths(home).data / "matches"
+    matches = DataPaths(home).data_folder / "matches"
     while not any(matches.glob("*/[!.]*.json")):
         if command.poll() not in (None, 0):
             said = command.communicate()[1].strip()

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from statistics import linear_regression, quantiles
 from time import perf_counter
 
-from agent_league.launch.agent_plan import Seat
+from agent_league.launch.agent_plan import AgentPlan
 from agent_league.launch.plan import LeaguePlan
-from agent_league.launch.processes import Fleet
-from agent_league.league.standings import Table
+from agent_league.launch.processes import LeagueProcesses
+from agent_league.league.standings import StandingsTable
 from agent_league.model.events import LeagueCompleted, LeagueStarted, MatchFinished, RoundCompleted
 from agent_league.model.results import MatchResult, Scoring
 from bench.match_files import Played, read_files
@@ -54,16 +54,16 @@ class LeagueRun:
 
 def play(plan: LeaguePlan, beside: AbstractContextManager[object] | None = None) -> LeagueRun:
     """Plays a planned league, with somebody `beside` it who comes and goes with it, and checks what came out."""
-    processes = plan.processes()
+    processes = plan.group_by_process()
     before: dict[int, Usage] = {}
     after: dict[int, Usage] = {}
     memory: list[tuple[int, int]] = []
     results: list[MatchResult] = []
     completed = None
     began = started = ended = perf_counter()
-    with Fleet(processes) as fleet, beside or nullcontext():
+    with LeagueProcesses(processes) as fleet, beside or nullcontext():
         pids = fleet.pids
-        for event in fleet.events(remark=_stop):
+        for event in fleet.iter_events(remark=_stop):
             match event:
                 case LeagueStarted():
                     started, before = perf_counter(), {pid: usage_of(pid) for pid in pids}
@@ -79,7 +79,7 @@ def play(plan: LeaguePlan, beside: AbstractContextManager[object] | None = None)
     if completed is None:
         raise SystemExit("bench: the league did not end")
     return LeagueRun(
-        players=plan.manager.settings.players,
+        players=plan.manager.settings.expected_players,
         matches=len(results),
         seconds=ended - started,
         seconds_to_start=started - began,
@@ -94,15 +94,17 @@ def play(plan: LeaguePlan, beside: AbstractContextManager[object] | None = None)
 
 def check(plan: LeaguePlan, results: Sequence[MatchResult], completed: LeagueCompleted) -> list[Played]:
     """The matches by their files; ends the bench with a sentence where something is missing or wrong."""
-    expected = matches_of(plan.manager.settings.players)
+    expected = matches_of(plan.manager.settings.expected_players)
     if len(results) != expected or len({result.match_id for result in results}) != expected:
         raise SystemExit(f"bench: {len(results)} results, expected one for each of {expected} matches")
     scoring = plan.league.scoring
     names = {row.player_id: row.display_name for row in completed.standings}
-    table = Table(names, Scoring(**{name: getattr(scoring, name) for name in Scoring.__slots__}), scoring.tiebreakers)
+    table = StandingsTable(
+        names, Scoring(**{name: getattr(scoring, name) for name in Scoring.__slots__}), scoring.tiebreakers
+    )
     for result in results:
-        table.record(result)
-    if table.rows() != completed.standings:
+        table.add_result(result)
+    if table.ranked_rows() != completed.standings:
         raise SystemExit("bench: the last table is not the one that follows from the results")
     return read_files(plan.home, plan.league.league_id, results)
 
@@ -111,7 +113,7 @@ def _stop(sentence: str) -> None:
     raise SystemExit(f"bench: {sentence} What the others did meanwhile is no measure.")
 
 
-def _names(processes: Sequence[Sequence[Seat]]) -> Iterator[str]:
+def _names(processes: Sequence[Sequence[AgentPlan]]) -> Iterator[str]:
     """What sits in each process: `manager`, `referees 1`, `referees 2`, `players 1`, ..."""
     seen: Counter[str] = Counter()
     for number, seats in enumerate(processes):

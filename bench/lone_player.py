@@ -20,17 +20,17 @@ if not HAS_MCP:
 from agent_league.config import ConfigLoader  # noqa: E402
 from agent_league.http.client import HttpCarrier  # noqa: E402
 from agent_league.http.server import HttpServer  # noqa: E402
-from agent_league.launch.agent_app import app_of  # noqa: E402 - what it reads depends on the lines above
-from agent_league.launch.agent_plan import NO_WATCHERS  # noqa: E402
-from agent_league.launch.plan import LeagueRequest, make_plan  # noqa: E402
+from agent_league.launch.agent_app import make_agent_app  # noqa: E402 - what it reads depends on the lines above
+from agent_league.launch.agent_plan import NO_LISTENERS  # noqa: E402
+from agent_league.launch.plan import LeagueRequest, make_league_plan  # noqa: E402
 from agent_league.launch.serving import run_async  # noqa: E402 - as above
 
 
 async def serve() -> None:
     """Serves a player that registers with nobody."""
-    seat = make_plan(ConfigLoader(HOME), LeagueRequest(home=HOME, players=2, referees=1)).players[0]
+    seat = make_league_plan(ConfigLoader(HOME), LeagueRequest(home=HOME, players=2, referees=1)).players[0]
     carrier = HttpCarrier()
-    server = HttpServer(app_of(seat, seat.take(carrier, NO_WATCHERS)), "127.0.0.1", PORT, "the bench")
+    server = HttpServer(make_agent_app(seat, seat.make_agent(carrier, NO_LISTENERS)), "127.0.0.1", PORT, "the bench")
     await server.start()
     print("ready", flush=True)
     await asyncio.to_thread(_tell)

@@ -39,8 +39,10 @@ def read_files(home: Path, league_id: str, results: Sequence[MatchResult]) -> li
         if content is None:
             raise SystemExit(f"bench: {result.match_id} has a result, but no match file")
         told = content["result"]
-        if (told["status"], told["winner_player_id"]) != result.reported:
-            raise SystemExit(f"bench: the file of {result.match_id} says {told}, the league says {result.reported}")
+        if (told["status"], told["winner_player_id"]) != result.reported_outcome:
+            raise SystemExit(
+                f"bench: the file of {result.match_id} says {told}, the league says {result.reported_outcome}"
+            )
         if number % step == 0:
             _verify(result.match_id, content)
         played.append(_figures(result, content))

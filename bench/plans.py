@@ -7,7 +7,7 @@ from typing import Any
 
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
-from agent_league.launch.plan import LeaguePlan, LeagueRequest, make_plan
+from agent_league.launch.plan import LeaguePlan, LeagueRequest, make_league_plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def planned(
         referee_port=setting.port + 10,
         player_port=setting.player_port,
     )
-    return make_plan(ConfigLoader(home, overrides), request)
+    return make_league_plan(ConfigLoader(home, overrides), request)
 
 
 def matches_of(players: int) -> int:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from agent_league.lab.evaluation.plots import WIDTH, svg
+from agent_league.lab.evaluation.plots import PLOT_WIDTH, render_svg
 from bench.figures import Figures, by_kind
 
 LEFT, SPAN, ROW, BAR = 116, 470, 20, 14
@@ -20,7 +20,7 @@ def plot(figures: Figures) -> str:
         f"{one['players']} players: {one['matches_per_second']:g} matches/s, {one['ratio_to_limit']:.2f} of the limit"
         for one in leagues
     )
-    return svg("A league beside the limit of this machine", f"{told}.", height, [*rates, *costs])
+    return render_svg("A league beside the limit of this machine", f"{told}.", height, [*rates, *costs])
 
 
 def _rates(leagues: Sequence[Figures], top: float) -> Iterator[str]:
@@ -62,7 +62,7 @@ def _costs(leagues: Sequence[Figures], top: float) -> Iterator[str]:
             yield from _bar(x, y, SPAN * micros / most, SHADES.get(kind, "technical"))
             x += SPAN * micros / most
         yield _mark(LEFT + SPAN * one["limit_cpu_us_per_call"] * one["calls_per_match"] / most, y - 4, BAR + 8)
-        yield _text(min(x + 8, WIDTH - 90), y + 11, "soft", f"{one['cpu_us_per_match'] / 1000:.2f} ms")
+        yield _text(min(x + 8, PLOT_WIDTH - 90), y + 11, "soft", f"{one['cpu_us_per_match'] / 1000:.2f} ms")
 
 
 def _bar(x: float, y: float, width: float, shade: str) -> Iterator[str]:

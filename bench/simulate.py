@@ -11,7 +11,7 @@ from random import Random
 from statistics import median
 
 from agent_league.games.base import CHANCE
-from agent_league.games.draw import outcome_at
+from agent_league.games.draw import select_outcome
 from agent_league.games.registry import Game, load_game
 from agent_league.lab.tournament import Tournament
 from agent_league.lab.workers import play_all
@@ -41,7 +41,7 @@ def plain_loop(game: Game, games: int) -> None:
         state = rules.new(game.parameters)
         while actors := rules.actors(state):
             if actors == (CHANCE,):
-                moves = {CHANCE: outcome_at(dice.random(), rules.legal(state, CHANCE))}
+                moves = {CHANCE: select_outcome(dice.random(), rules.legal(state, CHANCE))}
             else:
                 moves = {}
                 for seat in actors:
@@ -52,7 +52,7 @@ def plain_loop(game: Game, games: int) -> None:
 
 
 def simulated(tournament: Tournament, jobs: int = 1) -> None:
-    games = sum(meeting.games for meeting in play_all(tournament.plan(), jobs))
+    games = sum(meeting.games for meeting in play_all(tournament.plan_series(), jobs))
     if games != tournament.games:
         raise SystemExit(f"bench: {tournament.games} games were to be played, {games} were")
 

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from agent_league.agent.app import AgentApp
 from agent_league.errors import CallFailed
-from agent_league.http.carrier import Answer
+from agent_league.http.carrier import FrameHandler
 from agent_league.http.client import HttpCarrier
 from agent_league.http.server import HttpServer
 from agent_league.launch.serving import run_async
@@ -126,7 +126,7 @@ async def _serve(setting: Setting, kind: str, delay: float, pipe: Connection) ->
     player = ScriptedPlayer(
         NAME, f"http://localhost:{port}/mcp", scripts={"choose_parity": _never} if kind == STUCK else None
     )
-    answers: Mapping[str, Answer] = {HUNG: _nothing, SLOW: _late(player, delay)}
+    answers: Mapping[str, FrameHandler] = {HUNG: _nothing, SLOW: _late(player, delay)}
     answer = answers.get(kind, player.answer)
     server = HttpServer(AgentApp(answer, dict), "127.0.0.1", port, "the bench")
     await server.start()
@@ -157,7 +157,7 @@ async def _never(_: Params) -> Any:
     await asyncio.Event().wait()
 
 
-def _late(player: ScriptedPlayer, delay: float) -> Answer:
+def _late(player: ScriptedPlayer, delay: float) -> FrameHandler:
     async def answer(body: bytes, bearer: str | None) -> bytes | None:
         await asyncio.sleep(delay)
         return await player.answer(body, bearer)

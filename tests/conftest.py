@@ -11,7 +11,7 @@ import pytest
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
 from agent_league.games import registry
-from agent_league.launch.plan import LeaguePlan, LeagueRequest, make_plan
+from agent_league.launch.plan import LeaguePlan, LeagueRequest, make_league_plan
 from agent_league.log import JsonLogger
 
 FAST = {
@@ -63,7 +63,7 @@ def plan(home: Path) -> PlanMaker:
     """Makes plans: `plan(players=4, overrides={...}, seed="7")`."""
 
     def make(overrides: dict[str, Any] | None = None, **request: Any) -> LeaguePlan:
-        return make_plan(ConfigLoader(home, overrides or {}), LeagueRequest(home=home, **request))
+        return make_league_plan(ConfigLoader(home, overrides or {}), LeagueRequest(home=home, **request))
 
     return make
 
@@ -79,7 +79,7 @@ def log(tmp_path: Path) -> Iterator[JsonLogger]:
 @pytest.fixture
 def fresh_registry() -> Iterator[None]:
     """The games are looked for anew: for a test that puts a package on the path, and for those after it."""
-    caches = (registry._found, registry._games_in_files, registry.load_game, registry.load_source)
+    caches = (registry._find_entry_points, registry._load_file_games, registry.load_game, registry.load_source)
     for kept in caches:
         kept.cache_clear()
     yield

@@ -23,16 +23,16 @@ from agent_league.agent.app import AgentApp
 from agent_league.errors import ErrorCode
 from agent_league.http.memory import MemoryNetwork
 from agent_league.http.server import HttpServer
-from agent_league.launch.agent_plan import Agent
-from agent_league.launch.in_process import endpoint_of, seated
+from agent_league.launch.agent_plan import RunnableAgent
+from agent_league.launch.in_process import agent_endpoint, run_agents
 from agent_league.league.app import LeagueManager
 from agent_league.league.settings import ManagerSettings
 from agent_league.model.results import Outcome
 from agent_league.players.app import Player
 from agent_league.protocol.methods import METHODS, Caller
-from agent_league.protocol.schemas import message_schemas
+from agent_league.protocol.schemas import build_message_schemas
 from agent_league.referee.app import Referee
-from agent_league.testing.peers import Raw, ScriptedPlayer, now
+from agent_league.testing.peers import RawReply, ScriptedPlayer, utc_timestamp
 from tests.conftest import FAST
 from tests.http.wire import fetch, request
 from tests.protocol.examples import requests_by_method
@@ -47,7 +47,7 @@ CORRECT_CALL: dict[str, tuple[str, str, Any]] = {
     "player": ("choose_parity", "message_type", "CHOOSE_PARITY_RESPONSE"),
 }
 """For each role a method, and what the answer to a correct call holds."""
-LEAGUE_ERROR = Draft202012Validator(message_schemas()["LEAGUE_ERROR"])
+LEAGUE_ERROR = Draft202012Validator(build_message_schemas()["LEAGUE_ERROR"])
 Json = Any
 Frame = dict[str, Any]
 
@@ -65,7 +65,7 @@ class Arena:
         self._stack = AsyncExitStack()
         overrides = {**FAST, "security.verify_callers": verify_callers}
         self._plan = make_league(folder, overrides, players=2, referees=1, referee_port=8401, player_port=8501)
-        self.agents: dict[str, Agent] = {}
+        self.agents: dict[str, RunnableAgent] = {}
         self.ports: dict[str, int] = {}
         self.run(self._open())
         self.correct = self._correct_requests()
@@ -84,22 +84,22 @@ class Arena:
     async def _open(self) -> None:
         manager = self._plan.manager
         assert isinstance(manager.settings, ManagerSettings)
-        waiting = replace(manager, settings=replace(manager.settings, players=0, referees=0))
+        waiting = replace(manager, settings=replace(manager.settings, expected_players=0, expected_referees=0))
         seats = [waiting, *self._plan.referees, *self._plan.players]
-        agents = await self._stack.enter_async_context(seated(MemoryNetwork(), seats))
+        agents = await self._stack.enter_async_context(run_agents(MemoryNetwork(), seats))
         self.agents = dict(zip((*ROLES, "other player"), agents, strict=True))
         for agent in agents[1:]:
             assert isinstance(agent, Referee | Player)
             await agent._session.registered.wait()
         for role in ROLES:
             agent = self.agents[role]
-            server = HttpServer(AgentApp(agent.dispatcher.answer, agent.health), "127.0.0.1", 0, role)
+            server = HttpServer(AgentApp(agent.dispatcher.answer_request, agent.health), "127.0.0.1", 0, role)
             await server.start()
             self._stack.push_async_callback(server.stop)
             self.ports[role] = server.port
 
     def post(self, role: str, body: bytes, bearer: str | None = None) -> bytes | None:
-        answer: bytes | None = self.run(self.agents[role].dispatcher.answer(body, bearer))
+        answer: bytes | None = self.run(self.agents[role].dispatcher.answer_request(body, bearer))
         return answer
 
     def call(self, role: str, frame: Json) -> Json:
@@ -126,12 +126,12 @@ class Arena:
         agent = self.agents[role]
         health = {name: value for name, value in self.health(role).items() if name != "running_matches"}
         if isinstance(agent, LeagueManager):
-            season = agent.season
+            season = agent.state
             members = [
                 (asdict(member.agent), member.token_sha256, member.state, member.breaker.failures)
                 for member in season.roster
             ]
-            return copy.deepcopy((health, season.standings(), season.results, season.assigned, members))
+            return copy.deepcopy((health, season.standings(), season.results, season.assigned_referees, members))
         if isinstance(agent, Referee):
             steps = {"jsonrpc": "2.0", "method": "draw_number", "params": {"sender": "league_manager"}, "id": 1}
             return health, sorted(self.call(role, steps)["result"]["matches"])
@@ -142,7 +142,7 @@ class Arena:
         """The agents that registered before anything bad was said."""
         manager = self.agents["manager"]
         assert isinstance(manager, LeagueManager)
-        members = [manager.season.roster.get(agent_id) for agent_id in ("REF01", "P01", "P02")]
+        members = [manager.state.roster.get(agent_id) for agent_id in ("REF01", "P01", "P02")]
         return [(asdict(member.agent), member.token_sha256, member.state) for member in members if member]
 
     def assert_alive(self, role: str) -> None:
@@ -208,7 +208,7 @@ def _message(message_type: str, sender: str, **fields: Json) -> Frame:
         "protocol": "league.v2",
         "message_type": message_type,
         "sender": sender,
-        "timestamp": now(),
+        "timestamp": utc_timestamp(),
         "conversation_id": "conv-bad-001",
         **fields,
     }
@@ -703,22 +703,22 @@ def test_an_answer_nested_too_deep_costs_its_player_the_match_and_the_league_goe
     tmp_path: Path, levels: int
 ) -> None:
     async def answer_deeply(_: Any) -> Any:
-        raise Raw(DEEP.replace("@", nested(levels)).encode())
+        raise RawReply(DEEP.replace("@", nested(levels)).encode())
 
     async def play() -> LeagueManager:
         plan = make_league(tmp_path / "SHARED", FAST, players=2, referees=1)
         network = MemoryNetwork()
         guest = ScriptedPlayer("Deep", "http://localhost:8180/mcp", scripts={"choose_parity": answer_deeply})
         network.attach(guest.endpoint, guest.answer)
-        async with asyncio.timeout(LIMIT), seated(network, plan.seats[:-1]) as agents:
-            await guest.register(network, endpoint_of(plan.manager))
+        async with asyncio.timeout(LIMIT), run_agents(network, plan.agent_plans[:-1]) as agents:
+            await guest.register(network, agent_endpoint(plan.manager))
             manager = agents[0]
             assert isinstance(manager, LeagueManager)
             await manager.completed.wait()
-        assert [error["error_code"] for error in guest.heard("notify_game_error")] == ["E002"] * 3
+        assert [error["error_code"] for error in guest.received_params("notify_game_error")] == ["E002"] * 3
         return manager
 
-    (result,) = asyncio.run(play()).season.results.values()
+    (result,) = asyncio.run(play()).state.results.values()
     assert result.outcome is Outcome.TECHNICAL_LOSS
     assert result.winner is not None
 
@@ -734,11 +734,11 @@ async def _play_and_replay(home: Path, *, backwards: bool) -> None:
     assert isinstance(plan.manager.settings, ManagerSettings)
     manager_seat = replace(plan.manager, settings=replace(plan.manager.settings, exit_when_done=False))
     network = RecordingNetwork()
-    async with asyncio.timeout(LIMIT), seated(network, [manager_seat, *plan.referees, *plan.players]) as agents:
+    async with asyncio.timeout(LIMIT), run_agents(network, [manager_seat, *plan.referees, *plan.players]) as agents:
         manager = agents[0]
         assert isinstance(manager, LeagueManager)
         await manager.completed.wait()
-        by_endpoint = dict(zip(map(endpoint_of, plan.seats), agents, strict=True))
+        by_endpoint = dict(zip(map(agent_endpoint, plan.agent_plans), agents, strict=True))
         recorded = list(network.exchanges)
         assert len(recorded) > 60
         before, memories = _league_state(manager), _memories(agents)
@@ -746,7 +746,7 @@ async def _play_and_replay(home: Path, *, backwards: bool) -> None:
             recorded.reverse()
         for exchange in recorded:
             answer = well_formed(
-                await by_endpoint[exchange.endpoint].dispatcher.answer(exchange.request, exchange.bearer)
+                await by_endpoint[exchange.endpoint].dispatcher.answer_request(exchange.request, exchange.bearer)
             )
             assert "error" not in answer
             if backwards and exchange.frame["method"] == "report_match_result":
@@ -756,10 +756,10 @@ async def _play_and_replay(home: Path, *, backwards: bool) -> None:
 
 
 def _league_state(manager: LeagueManager) -> Json:
-    season = manager.season
+    season = manager.state
     members = [(asdict(member.agent), member.state) for member in season.roster]
-    return copy.deepcopy((season.standings(), season.results, season.assigned, season.phase, members))
+    return copy.deepcopy((season.standings(), season.results, season.assigned_referees, season.phase, members))
 
 
-def _memories(agents: list[Agent]) -> Json:
+def _memories(agents: list[RunnableAgent]) -> Json:
     return [copy.deepcopy(agent.games) for agent in agents if isinstance(agent, Player)]

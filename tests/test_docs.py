@@ -12,13 +12,13 @@ from typing import get_args
 import pytest
 
 from agent_league.cli.app import app
-from agent_league.config.models import LeagueConfig, Settings, SystemConfig
+from agent_league.config.models import ConfigModel, LeagueConfig, SystemConfig
 from agent_league.errors import ErrorCode
-from agent_league.players.strategies import strategy_names, strategy_sentence
+from agent_league.players.strategies import strategy_names, strategy_summary
 from agent_league.protocol import v1, v2
 from agent_league.protocol.methods import METHODS
 from agent_league.protocol.tolerance_table import table
-from agent_league.protocol.v2.control import Action
+from agent_league.protocol.v2.control import LeagueAction
 from agent_league.web.export.tables import TABLES
 from agent_league.web.pages import PAGES as PAGES_OF_A_LEAGUE
 
@@ -36,11 +36,11 @@ def blocks(page: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
 
 
-def paths(model: type[Settings], prefix: str = "") -> list[str]:
+def paths(model: type[ConfigModel], prefix: str = "") -> list[str]:
     found: list[str] = []
     for name, field in model.model_fields.items():
         inner = field.annotation
-        if isinstance(inner, type) and issubclass(inner, Settings):
+        if isinstance(inner, type) and issubclass(inner, ConfigModel):
             found += paths(inner, f"{prefix}{name}.")
         elif name not in NOT_SHOWN:
             found.append(prefix + name)
@@ -76,7 +76,7 @@ def test_the_reference_names_every_command_and_no_other() -> None:
 
 
 def test_the_reference_has_the_sentence_of_every_strategy() -> None:
-    assert all(f"| `{name}` | {strategy_sentence(name)} |" in REFERENCE for name in strategy_names())
+    assert all(f"| `{name}` | {strategy_summary(name)} |" in REFERENCE for name in strategy_names())
 
 
 @pytest.mark.parametrize(("folder", "messages"), [("schemas", v2.MESSAGES), ("schemas/v1", v1.MESSAGES)])
@@ -112,7 +112,7 @@ def test_the_page_on_watching_names_every_column_of_the_tables() -> None:
 
 def test_the_reference_names_every_action_of_the_organiser() -> None:
     row = next(line for line in REFERENCE.splitlines() if line.startswith("| `manage_league`"))
-    assert all(f"`{action}`" in row for action in get_args(Action))
+    assert all(f"`{action}`" in row for action in get_args(LeagueAction))
 
 
 def test_the_readme_s_leagues_run_as_they_stand(tmp_path: Path) -> None:

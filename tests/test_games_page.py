@@ -15,11 +15,11 @@ import pytest
 
 from agent_league.config import ConfigLoader
 from agent_league.games.base import Rules
-from agent_league.games.registry import GROUP, Game
-from agent_league.games.scene import scene_problem
+from agent_league.games.registry import GAME_ENTRY_POINTS, Game
+from agent_league.games.scene import find_scene_problem
 from agent_league.http.memory import MemoryNetwork
-from agent_league.launch.in_process import seated
-from agent_league.launch.plan import LeagueRequest, make_plan
+from agent_league.launch.in_process import run_agents
+from agent_league.launch.plan import LeagueRequest, make_league_plan
 from agent_league.league.app import LeagueManager
 from agent_league.players.observation import Observation
 from agent_league.testing.peers import ScriptedPlayer
@@ -30,7 +30,9 @@ ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "games.md").read_text(encoding="utf-8")
 EXAMPLE = ROOT / "examples" / "tic_tac_toe_player.py"
 HALF = Fraction(1, 2)
-OURS = [point.load() for point in entry_points(group=GROUP) if point.value.startswith("agent_league.games.")]
+OURS = [
+    point.load() for point in entry_points(group=GAME_ENTRY_POINTS) if point.value.startswith("agent_league.games.")
+]
 
 
 def blocks(language: str) -> list[str]:
@@ -47,25 +49,28 @@ def test_the_table_has_every_game_with_its_parameters(game: Game) -> None:
 async def test_the_question_is_the_one_that_a_referee_asks_and_the_answer_is_taken(home: Path) -> None:
     question, answer = (json.loads(block) for block in blocks("json"))
     request = LeagueRequest(home=home, players=2, referees=1, strategies=("first_legal",), game="odds_and_evens")
-    plan, network = make_plan(ConfigLoader(home), request), MemoryNetwork()
+    plan, network = make_league_plan(ConfigLoader(home), request), MemoryNetwork()
 
     async def move(params: Any) -> Any:
         said = 1 if params["move_request"]["step"] == 0 else answer["move_data"]
-        return guest.reply("GAME_MOVE_RESPONSE", params, move_data=said)
+        return guest.build_reply("GAME_MOVE_RESPONSE", params, move_data=said)
 
     guest = ScriptedPlayer("Guest", "http://localhost:9000/mcp", scripts={"make_move": move})
     network.attach(guest.endpoint, guest.answer)
-    async with seated(network, plan.seats[:1]) as (manager,):
+    async with run_agents(network, plan.agent_plans[:1]) as (manager,):
         await guest.register(network, "http://localhost:8000/mcp", game_types=["*"])
-        async with seated(network, plan.seats[1:-1]):
+        async with run_agents(network, plan.agent_plans[1:-1]):
             assert isinstance(manager, LeagueManager)
             await manager.completed.wait()
-    asked = guest.heard("make_move")[1]
+    asked = guest.received_params("make_move")[1]
     assert asked["move_request"] == question["move_request"]
     assert asked.keys() == question.keys()
     assert asked["context"].keys() == question["context"].keys()
-    assert guest.reply("GAME_MOVE_RESPONSE", asked, move_data=2).keys() == answer.keys()
-    assert guest.heard("notify_match_result")[-1]["game_result"]["choices"]["P01"] == [1, *[answer["move_data"]] * 14]
+    assert guest.build_reply("GAME_MOVE_RESPONSE", asked, move_data=2).keys() == answer.keys()
+    assert guest.received_params("notify_match_result")[-1]["game_result"]["choices"]["P01"] == [
+        1,
+        *[answer["move_data"]] * 14,
+    ]
 
 
 def test_the_player_in_the_page_is_the_example() -> None:
@@ -77,7 +82,7 @@ def test_the_scene_in_the_page_can_be_drawn() -> None:
     names: dict[str, Any] = {}
     exec(block, names)
     scene = names["scene"]({"board": "X...O...."}, None, {1: 4})
-    assert scene_problem(scene) is None
+    assert find_scene_problem(scene) is None
     assert [cell.text for row in scene.parts[0].rows for cell in row if cell.is_last] == ["O"]
 
 

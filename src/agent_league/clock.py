@@ -50,21 +50,21 @@ def parse_utc(text: str) -> datetime | None:
         return None
 
 
-def later(moment: datetime, seconds: float) -> str:
+def format_utc_after(moment: datetime, seconds: float) -> str:
     """Format the time that is some seconds after another, such as a deadline."""
     return format_utc(moment + timedelta(seconds=seconds))
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Format a duration for people, to about two digits: `3.5 ms`, `45 s`, `3 min`, `2 h 5 min`."""
     if 0 < seconds < 0.9995:
-        return f"{_brief(1000 * seconds)} ms"
+        return f"{_format_number(1000 * seconds)} ms"
     whole = max(0, round(seconds))
     if whole < 60:
-        return f"{_brief(seconds) if seconds > 0 else 0} s"
+        return f"{_format_number(seconds) if seconds > 0 else 0} s"
     minutes = round(whole / 60)
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
-def _brief(value: float) -> str:
+def _format_number(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0") if value < 10 else f"{value:.0f}"

@@ -49,12 +49,12 @@ class ErrorCode(StrEnum):
     INVALID_TIMESTAMP = "E021"
 
     @property
-    def retryable(self) -> bool:
+    def is_retryable(self) -> bool:
         """Whether the same call may succeed if it is repeated unchanged."""
         return self in (ErrorCode.TIMEOUT_ERROR, ErrorCode.CONNECTION_ERROR)
 
 
-PASSING = frozenset(
+TRANSIENT_CODES = frozenset(
     {
         ErrorCode.TIMEOUT_ERROR,
         ErrorCode.CONNECTION_ERROR,
@@ -66,7 +66,7 @@ PASSING = frozenset(
 """Codes of temporary failures, after which a later call may succeed."""
 
 
-class FrameCode(IntEnum):
+class JsonRpcErrorCode(IntEnum):
     """The error codes of JSON-RPC 2.0 itself."""
 
     PARSE_ERROR = -32700
@@ -120,10 +120,10 @@ class Refusal(AgentLeagueError):
         self.context: Mapping[str, Any] = context
 
 
-class FrameError(AgentLeagueError):
+class JsonRpcError(AgentLeagueError):
     """A request body that is not a JSON-RPC request we can serve."""
 
-    def __init__(self, code: FrameCode, message: str, data: Any = None) -> None:
+    def __init__(self, code: JsonRpcErrorCode, message: str, data: Any = None) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
@@ -134,7 +134,7 @@ class CallFailed(AgentLeagueError):
     """A peer gave no usable answer to a call."""
 
     code: ErrorCode = ErrorCode.CONNECTION_ERROR
-    tried: "tuple[CallFailed, ...]" = ()
+    form_failures: "tuple[CallFailed, ...]" = ()
     """If several call forms were tried: the failure of each, this one included."""
 
     def __init__(self, message: str, answer: Any = None) -> None:
@@ -173,13 +173,13 @@ class PeerRefused(_CodedFailure):
     def is_final(self) -> bool:
         """Whether repeating is pointless: not if the peer is busy or had an internal error."""
         fault = self.answer.get("error") if isinstance(self.answer, dict) else None
-        internal = isinstance(fault, dict) and fault.get("code") == FrameCode.INTERNAL_ERROR
-        return not internal and self.code not in PASSING
+        internal = isinstance(fault, dict) and fault.get("code") == JsonRpcErrorCode.INTERNAL_ERROR
+        return not internal and self.code not in TRANSIENT_CODES
 
 
 class BadAnswer(_CodedFailure):
     """An answer that can't be parsed as the expected message."""
 
 
-class OtherAnswer(BadAnswer):
+class MismatchedAnswer(BadAnswer):
     """A well-formed reply that doesn't hold the expected message."""

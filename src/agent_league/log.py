@@ -25,37 +25,37 @@ from agent_league.clock import format_second
 if TYPE_CHECKING:
     import asyncio
 
-LEVELS = {"DEBUG": 10, "INFO": 20, "WARN": 30, "WARNING": 30, "ERROR": 40}
-SENT, RECEIVED, UNANSWERED = "message_sent", "message_received", "message_unanswered"
-MESSAGE_EVENTS = (SENT, RECEIVED, UNANSWERED)
+LEVEL_NUMBERS = {"DEBUG": 10, "INFO": 20, "WARN": 30, "WARNING": 30, "ERROR": 40}
+MESSAGE_SENT, MESSAGE_RECEIVED, MESSAGE_UNANSWERED = "message_sent", "message_received", "message_unanswered"
+MESSAGE_EVENTS = (MESSAGE_SENT, MESSAGE_RECEIVED, MESSAGE_UNANSWERED)
 SECRET_FIELDS = frozenset({"auth_token", "match_token", "admin_token", "application_key", "match_key", "token"})
 REDACTED = "[redacted]"
-KEPT_SECRETS = 4
-TOKEN = re.compile(r"tok-[\w-]{8,}", re.ASCII | re.IGNORECASE)
-SIGNED = "eyJ"
+MAX_SECRETS = 4
+TOKEN_PATTERN = re.compile(r"tok-[\w-]{8,}", re.ASCII | re.IGNORECASE)
+SIGNED_TOKEN_PREFIX = "eyJ"  # noqa: S105 - no password
 """How every signed token (a JWT) begins; it has three parts with dots between."""
-RUN = re.compile(r"[\w.-]+", re.ASCII)
+TOKEN_CHARACTERS = re.compile(r"[\w.-]+", re.ASCII)
 TOKEN_FIELD = b'token":"'
-PLAIN_BYTES = bytes(range(0x20, 0x7F)) + b"\n"
-DISGUISES = (b"\\u", b"\\/", b'token\\"')
+PRINTABLE_BYTES = bytes(range(0x20, 0x7F)) + b"\n"
+ESCAPED_TOKEN_SIGNS = (b"\\u", b"\\/", b'token\\"')
 """Escapes in JSON that may hide a token or the name of its field from a search in the bytes."""
-SHOWN_BYTES = 1000
+MAX_TEXT_BYTES = 1000
 """Bytes that are logged of a message that is too long for its line, or isn't JSON."""
 ESCAPED_LETTER = re.compile(r"\\u00([2-7][0-9a-fA-F])")
-SECRET_IN_TEXT = re.compile(
+SECRET_IN_TEXT_PATTERN = re.compile(
     r"""((?:token|application_key|match_key)[\\"']*\s*[:=]\s*)(?:\\*["'][^"']*|[^\s,}&]+)""", re.IGNORECASE
 )
-Line = bytes | tuple[Any, ...]
+BufferedLine = bytes | tuple[Any, ...]
 """An encoded line with its line break, or a tuple whose first item is a function that encodes the tuple."""
-WAITING_SECONDS = 1.0
+FLUSH_SECONDS = 1.0
 """Longest time for which a line is buffered."""
-WAITING_BYTES = 64 * 1024
+FLUSH_BYTES = 64 * 1024
 MAX_FILE_BYTES = 32 * 1024 * 1024
 OLD_FILES = 3
 """Files kept beside the one that is written to: `P01.log.jsonl.1` is the newest of them."""
 
 
-def redacted(value: Any, secrets: Sequence[str] = ()) -> Any:
+def redact_tokens(value: Any, secrets: Sequence[str] = ()) -> Any:
     """Return a copy of JSON data with `REDACTED` in place of every token, by field name and by form.
 
     `secrets` are further strings to redact, such as tokens that another manager gave in a form of its own.
@@ -63,33 +63,35 @@ def redacted(value: Any, secrets: Sequence[str] = ()) -> Any:
     if isinstance(value, str):
         for secret in secrets:
             value = value.replace(secret, REDACTED)
-        return _without_tokens(value)
+        return _redact_tokens_in_text(value)
     if isinstance(value, dict):
         return {
-            redacted(key, secrets): REDACTED if inner is not None and is_secret(key) else redacted(inner, secrets)
+            redact_tokens(key, secrets): REDACTED
+            if inner is not None and is_secret_field(key)
+            else redact_tokens(inner, secrets)
             for key, inner in value.items()
         }
     if isinstance(value, list | tuple):
-        return [redacted(inner, secrets) for inner in value]
+        return [redact_tokens(inner, secrets) for inner in value]
     return value
 
 
-def is_secret(field: Any) -> bool:
+def is_secret_field(field: Any) -> bool:
     """Whether a field of this name holds a token or a key, in upper or lower case."""
     name = field.lower() if isinstance(field, str) else ""
     return name.endswith("token") or name.replace("-", "_") in SECRET_FIELDS
 
 
-def _without_tokens(text: str) -> str:
+def _redact_tokens_in_text(text: str) -> str:
     if "tok-" in text.lower():
-        text = TOKEN.sub(REDACTED, text)
-    return RUN.sub(_without_signed, text) if SIGNED in text else text
+        text = TOKEN_PATTERN.sub(REDACTED, text)
+    return TOKEN_CHARACTERS.sub(_redact_signed_token, text) if SIGNED_TOKEN_PREFIX in text else text
 
 
-def _without_signed(run: re.Match[str]) -> str:
+def _redact_signed_token(run: re.Match[str]) -> str:
     """Redact from the first signed token of a match on; scans the text only once, so long texts stay cheap."""
     text = run[0]
-    start = text.find(SIGNED)
+    start = text.find(SIGNED_TOKEN_PREFIX)
     return text if start < 0 or text.count(".", start) < 2 else text[:start] + REDACTED
 
 
@@ -99,13 +101,13 @@ def redact_lines(lines: Sequence[bytes], secrets: Sequence[bytes] = ()) -> bytes
     All lines are searched at once: nearly all have tokens in the usual fields only, which is seen in the bytes.
     """
     data = b"".join(lines)
-    plain = _redact_plain(data, secrets) if data.count(b"\n") == len(lines) else None
+    plain = _redact_bytes(data, secrets) if data.count(b"\n") == len(lines) else None
     return b"".join(_redact_line(line, secrets) for line in lines) if plain is None else plain
 
 
-def _redact_plain(data: bytes, secrets: Sequence[bytes]) -> bytes | None:
+def _redact_bytes(data: bytes, secrets: Sequence[bytes]) -> bytes | None:
     """Redact by searching the bytes; None if the lines must be parsed to be sure."""
-    if data.translate(None, PLAIN_BYTES) and not data.decode(errors="replace").replace("\n", "").isprintable():
+    if data.translate(None, PRINTABLE_BYTES) and not data.decode(errors="replace").replace("\n", "").isprintable():
         return None
     start, *others = data.split(TOKEN_FIELD)
     pieces = [start]
@@ -116,7 +118,7 @@ def _redact_plain(data: bytes, secrets: Sequence[bytes]) -> bytes | None:
         pieces.append(piece[end:])
     data = b'token":"[redacted]'.join(pieces)
     lowered = data.lower()
-    if b"\\" in data and (any(sign in lowered for sign in DISGUISES) or any(map(_has_escapes, secrets))):
+    if b"\\" in data and (any(sign in lowered for sign in ESCAPED_TOKEN_SIGNS) or any(map(_has_escapes, secrets))):
         return None
     if lowered.count(b'token"') != len(others) + data.count(b'token":null'):
         return None
@@ -131,11 +133,11 @@ def _has_escapes(secret: bytes) -> bool:
 
 def _redact_line(line: bytes, secrets: Sequence[bytes]) -> bytes:
     """Redact one line, parsing it only if its bytes aren't enough."""
-    plain = _redact_plain(line, secrets) if line.count(b"\n") == 1 else None
+    plain = _redact_bytes(line, secrets) if line.count(b"\n") == 1 else None
     if plain is not None:
         return plain
     try:
-        entry = redacted(json.loads(line), [secret.decode() for secret in secrets])
+        entry = redact_tokens(json.loads(line), [secret.decode() for secret in secrets])
         return json.dumps(entry, separators=(",", ":")).encode() + b"\n"
     except (ValueError, RecursionError):  # nested too deeply to be parsed
         head, _, message = line.removesuffix(b"}\n").partition(b',"message":')
@@ -144,8 +146,8 @@ def _redact_line(line: bytes, secrets: Sequence[bytes]) -> bytes:
 
 def encode_as_text(message: bytes, secrets: Sequence[bytes] = ()) -> bytes:
     """Encode a message that is too long or no JSON as the last fields of its line: length and redacted beginning."""
-    is_cut = len(message) > SHOWN_BYTES
-    shown = message[:SHOWN_BYTES]
+    is_cut = len(message) > MAX_TEXT_BYTES
+    shown = message[:MAX_TEXT_BYTES]
     text = _encode_beginning(shown, is_cut)
     if any(secret in shown or _has_escapes(secret) for secret in secrets):
         text = json.dumps(redact_text(shown.decode(errors="replace"), secrets, is_cut=is_cut)).encode()
@@ -163,8 +165,8 @@ def redact_text(text: str, secrets: Sequence[bytes] = (), *, is_cut: bool = Fals
     text = ESCAPED_LETTER.sub(lambda found: chr(int(found[1], 16)), text)
     if is_cut:
         text = text[: max(text.rfind('"'), text.rfind(" "), 0)]
-    text = SECRET_IN_TEXT.sub(rf'\1"{REDACTED}', text)
-    return str(redacted(text, [secret.decode() for secret in secrets]))
+    text = SECRET_IN_TEXT_PATTERN.sub(rf'\1"{REDACTED}', text)
+    return str(redact_tokens(text, [secret.decode() for secret in secrets]))
 
 
 class JsonLogger:
@@ -188,15 +190,15 @@ class JsonLogger:
         self.component = component
         self.log_root = Path(log_root)
         self._folder = folder or (f"league/{league_id}" if league_id else "agents")
-        self._threshold = LEVELS[level]
+        self._threshold = LEVEL_NUMBERS[level]
         self._max_bytes = max_bytes
         self._old_files = old_files
         self._file: FileIO | None = None
         self._closed = False
-        self._waiting: list[Line] = []
-        self._waiting_bytes = 0
-        self._timer: asyncio.TimerHandle | None = None
-        self._before_close: list[Callable[[], None]] = []
+        self._buffered_lines: list[BufferedLine] = []
+        self._buffered_bytes = 0
+        self._flush_timer: asyncio.TimerHandle | None = None
+        self._close_callbacks: list[Callable[[], None]] = []
         self.secrets: tuple[bytes, ...] = ()
         """Strings that are redacted beside tokens of known form."""
 
@@ -204,44 +206,44 @@ class JsonLogger:
     def log_file(self) -> Path:
         return self.log_root / self._folder / f"{self.component}.log.jsonl"
 
-    def rename(self, component: str) -> None:
+    def rename_component(self, component: str) -> None:
         """Continue in another component's file; called when an agent has registered and knows its id."""
         if component != self.component:
             self.flush()
-            self._let_go()
+            self._close_file()
             self.component = component
 
-    def conceal(self, secret: str) -> None:
+    def add_secret(self, secret: str) -> None:
         """Redact this string too from now on; the last few are remembered."""
-        self.secrets = (*self.secrets, secret.encode())[-KEPT_SECRETS:]
+        self.secrets = (*self.secrets, secret.encode())[-MAX_SECRETS:]
 
-    def enabled(self, level: str) -> bool:
-        return LEVELS[level] >= self._threshold
+    def is_enabled(self, level: str) -> bool:
+        return LEVEL_NUMBERS[level] >= self._threshold
 
     def log(self, event_type: str, level: str = "INFO", **details: Any) -> None:
-        if self.enabled(level):
-            self._waiting.append(self._encode(event_type, level, details))
+        if self.is_enabled(level):
+            self._buffered_lines.append(self._encode_event(event_type, level, details))
             self.flush()
 
-    def log_soon(self, event_type: str, level: str = "INFO", **details: Any) -> None:
+    def log_buffered(self, event_type: str, level: str = "INFO", **details: Any) -> None:
         """Log a frequent event: its line may be buffered for a second."""
-        if self.enabled(level):
-            line = self._encode(event_type, level, details)
-            self.write_soon(line, len(line))
+        if self.is_enabled(level):
+            line = self._encode_event(event_type, level, details)
+            self.write_buffered(line, len(line))
 
-    def write_soon(self, line: Line, size: int) -> None:
+    def write_buffered(self, line: BufferedLine, size: int) -> None:
         """Buffer a line of JSON of about `size` bytes; tokens are redacted when it is written.
 
         Encoding and redacting many lines together takes a fraction of the time it takes one by one.
         """
-        self._waiting.append(line)
-        self._waiting_bytes += size
-        if self._timer is None or self._waiting_bytes >= WAITING_BYTES:
-            self._plan_flush()
+        self._buffered_lines.append(line)
+        self._buffered_bytes += size
+        if self._flush_timer is None or self._buffered_bytes >= FLUSH_BYTES:
+            self._schedule_flush()
 
-    def _plan_flush(self) -> None:
+    def _schedule_flush(self) -> None:
         """Flush now if the buffer is full, else at the next full second, together with the process's other logs."""
-        if self._waiting_bytes >= WAITING_BYTES or self._closed:
+        if self._buffered_bytes >= FLUSH_BYTES or self._closed:
             self.flush()
             return
         import asyncio  # noqa: PLC0415 - commands that only look at logs start without it
@@ -252,9 +254,9 @@ class JsonLogger:
             self.flush()
         else:
             now = loop.time()
-            self._timer = loop.call_at(now - now % WAITING_SECONDS + WAITING_SECONDS, self.flush)
+            self._flush_timer = loop.call_at(now - now % FLUSH_SECONDS + FLUSH_SECONDS, self.flush)
 
-    def _encode(self, event_type: str, level: str, details: Mapping[str, Any]) -> bytes:
+    def _encode_event(self, event_type: str, level: str, details: Mapping[str, Any]) -> bytes:
         second, microsecond = divmod(time.time_ns() // 1000, 1_000_000)
         entry = {
             "timestamp": format_second(second),
@@ -271,28 +273,28 @@ class JsonLogger:
 
     def flush(self) -> None:
         """Write the buffered lines."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if not self._waiting:
+        if self._flush_timer is not None:
+            self._flush_timer.cancel()
+            self._flush_timer = None
+        if not self._buffered_lines:
             return
-        waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
+        waiting, self._buffered_lines, self._buffered_bytes = self._buffered_lines, [], 0
         lines = [line if isinstance(line, bytes) else line[0](line) for line in waiting]
         data = redact_lines(lines, self.secrets)
         try:
             while data:
-                data = data[self._append(data) :]
+                data = data[self._append_lines(data) :]
             if self._closed:
-                self._let_go()
+                self._close_file()
         except OSError as error:  # a full disk must not end a match
             sys.stderr.write(f"log {self.log_file}: {error}\n")
 
-    def _append(self, data: bytes) -> int:
+    def _append_lines(self, data: bytes) -> int:
         """Write as many whole lines as the file has room for, at least one; return the number of bytes written."""
-        file, size = self._open()
+        file, size = self._open_file()
         while size and size + len(data) > self._max_bytes:
-            self._rotate()
-            file, size = self._open()
+            self._rotate_files()
+            file, size = self._open_file()
         room = self._max_bytes - size
         if len(data) > room:
             end = (data.rfind(b"\n", 0, max(room, 0)) + 1) or (data.find(b"\n") + 1)
@@ -301,17 +303,17 @@ class JsonLogger:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return len(data)
 
-    def _open(self) -> tuple[FileIO, int]:
+    def _open_file(self) -> tuple[FileIO, int]:
         """Return the open file and its current size, as other processes may write to it too."""
         if self._file is None:
             self.log_file.parent.mkdir(parents=True, exist_ok=True)
             self._file = self.log_file.open("ab", buffering=0)
         return self._file, os.fstat(self._file.fileno()).st_size
 
-    def _rotate(self) -> None:
+    def _rotate_files(self) -> None:
         """Rename the file and the older ones, unless another process has done so already."""
         ours = os.fstat(self._file.fileno()) if self._file else None
-        self._let_go()
+        self._close_file()
         with suppress(FileNotFoundError):
             if ours is None or not os.path.samestat(ours, self.log_file.stat()):
                 return
@@ -334,19 +336,19 @@ class JsonLogger:
     def error(self, event_type: str, **details: Any) -> None:
         self.log(event_type, "ERROR", **details)
 
-    def before_close(self, write: Callable[[], None]) -> None:
+    def add_close_callback(self, write: Callable[[], None]) -> None:
         """Register a function to be called by `close`, such as one that logs its totals."""
-        self._before_close.append(write)
+        self._close_callbacks.append(write)
 
     def close(self) -> None:
         """Flush and close; lines that are logged later are still written, each at once."""
-        for write in self._before_close:
+        for write in self._close_callbacks:
             write()
         self._closed = True
         self.flush()
-        self._let_go()
+        self._close_file()
 
-    def _let_go(self) -> None:
+    def _close_file(self) -> None:
         if self._file is not None:
             self._file.close()
             self._file = None

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agent_league.agent.dispatcher import OK, Dispatcher, Reply
-from agent_league.agent.metrics import Meter
+from agent_league.agent.dispatcher import OK, Dispatcher, HandlerReply
+from agent_league.agent.metrics import AgentMetrics
 from agent_league.clock import SystemClock
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.log import JsonLogger
@@ -32,12 +32,12 @@ class Desk:
         self.refusal: Refusal | None = None
         self.together: asyncio.Barrier | None = None
         """Where set, a call is answered only once so many are there."""
-        self.reply: Reply = OK
+        self.reply: HandlerReply = OK
         self.log = JsonLogger("desk", log_root=folder)
         handlers = {"league_query": self.take, "get_standings": self.take, "create_schedule": self.fail}
-        self.meter = Meter()
+        self.meter = AgentMetrics()
         self.clock = SystemClock()
-        self.dispatcher = Dispatcher(self, handlers, self.clock, self.log, strict=strict, meter=self.meter)
+        self.dispatcher = Dispatcher(self, handlers, self.clock, self.log, strict=strict, metrics=self.meter)
 
     async def authorize(
         self, method: Method, envelope: Envelope | None, params: Mapping[str, Any], bearer: str | None
@@ -50,20 +50,20 @@ class Desk:
     def caller(self, bearer: str | None) -> str | None:
         return {"tok-1": "player:P01", "tok-2": "referee:REF01"}.get(bearer or "")
 
-    async def take(self, message: Any) -> Reply:
+    async def take(self, message: Any) -> HandlerReply:
         self.order.append("handle")
         self.asked.append(message)
         if self.together:
             await self.together.wait()
         return self.reply
 
-    async def fail(self, message: Any) -> Reply:
+    async def fail(self, message: Any) -> HandlerReply:
         raise RuntimeError("the secret reason")
 
     async def post(self, body: Any, bearer: str | None = None) -> Any:
         """Posts a body (bytes, or something to write as JSON); the parsed answer, or None for silence."""
         raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-        answer = await self.dispatcher.answer(raw, bearer)
+        answer = await self.dispatcher.answer_request(raw, bearer)
         return None if answer is None else json.loads(answer)
 
     def logged(self) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agent_league.agent import dispatcher, jsonrpc
-from agent_league.errors import ErrorCode, FrameCode, Refusal
+from agent_league.errors import ErrorCode, JsonRpcErrorCode, Refusal
 from agent_league.protocol import v2
 from tests.agent.answering_agent import QUERY, Desk, call, notification, refuse
 from tests.protocol.examples_v1 import example as v1
@@ -167,7 +167,7 @@ async def test_a_huge_sender_fills_no_log(desk: Desk, sender: object) -> None:
 
 async def test_a_fault_of_ours_is_answered_without_its_reason_which_is_in_the_log(desk: Desk) -> None:
     answer = await desk.post(call("create_schedule", 3))
-    assert (answer["error"]["code"], answer["id"]) == (FrameCode.INTERNAL_ERROR, 3)
+    assert (answer["error"]["code"], answer["id"]) == (JsonRpcErrorCode.INTERNAL_ERROR, 3)
     assert "secret" not in str(answer)
     (entry,) = desk.logged()
     assert "secret reason" in entry["error"]
@@ -177,7 +177,7 @@ async def test_a_fault_of_ours_is_answered_without_its_reason_which_is_in_the_lo
 async def test_an_answer_that_can_not_be_written_is_a_fault_of_ours_too(desk: Desk, reply: dict[str, Any]) -> None:
     desk.reply = reply
     answer = await desk.post(call(request_id="abc"))
-    assert (answer["error"]["code"], answer["id"]) == (FrameCode.INTERNAL_ERROR, "abc")
+    assert (answer["error"]["code"], answer["id"]) == (JsonRpcErrorCode.INTERNAL_ERROR, "abc")
     assert [entry["event_type"] for entry in desk.logged()] == ["answer_not_json"]
 
 
@@ -186,7 +186,7 @@ TOO_MANY = Refusal(ErrorCode.RATE_LIMIT_EXCEEDED, "too many", retry_after_sec=2)
 
 def turned_away(desk: Desk, body: Any) -> Any:
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-    answer = desk.dispatcher.turn_away(raw, TOO_MANY)
+    answer = desk.dispatcher.refuse_requests(raw, TOO_MANY)
     return None if answer is None else json.loads(answer)
 
 
@@ -212,14 +212,18 @@ def test_every_request_of_a_batch_is_turned_away_and_notifications_are_not_answe
     answers = turned_away(desk, [call(request_id=1), notification(), 5, call(request_id="b")])
     assert [answer["id"] for answer in answers] == [1, None, "b"]
     assert [answers[0]["result"]["error_code"], answers[2]["result"]["error_code"]] == ["E014", "E014"]
-    assert answers[1]["error"]["code"] == FrameCode.INVALID_REQUEST
+    assert answers[1]["error"]["code"] == JsonRpcErrorCode.INVALID_REQUEST
     assert turned_away(desk, notification()) is None
     assert turned_away(desk, [notification()]) is None
 
 
 @pytest.mark.parametrize(
     ("body", "code"),
-    [(b"{", FrameCode.PARSE_ERROR), (b"[]", FrameCode.INVALID_REQUEST), (b"[1" + b",1" * 100 + b"]", -32600)],
+    [
+        (b"{", JsonRpcErrorCode.PARSE_ERROR),
+        (b"[]", JsonRpcErrorCode.INVALID_REQUEST),
+        (b"[1" + b",1" * 100 + b"]", -32600),
+    ],
 )
 def test_a_body_that_is_no_request_is_turned_away_with_both_reasons(desk: Desk, body: bytes, code: int) -> None:
     error = turned_away(desk, body)["error"]
@@ -288,7 +292,7 @@ async def test_a_batch_may_hold_bare_messages_and_each_is_answered_in_its_own_sh
     assert bare == {"status": "ok"}
     assert framed["result"] == {"status": "ok"}
     assert tool["result"]["structuredContent"] == {"status": "ok"}
-    assert (unknown["error"]["code"], unknown["id"]) == (FrameCode.METHOD_NOT_FOUND, None)
+    assert (unknown["error"]["code"], unknown["id"]) == (JsonRpcErrorCode.METHOD_NOT_FOUND, None)
 
 
 async def test_the_answers_to_a_batch_have_one_bound_however_large_one_of_them_is(desk: Desk) -> None:
@@ -338,7 +342,7 @@ async def test_a_huge_sender_in_another_shape_fills_no_log(desk: Desk) -> None:
 async def test_an_answer_that_can_not_be_written_is_a_fault_of_ours_in_every_shape(desk: Desk, body: Any) -> None:
     desk.reply = {"number": 2**70}
     answer = await desk.post(body)
-    assert (answer["error"]["code"], answer["id"]) == (FrameCode.INTERNAL_ERROR, body.get("id"))
+    assert (answer["error"]["code"], answer["id"]) == (JsonRpcErrorCode.INTERNAL_ERROR, body.get("id"))
     assert [entry["event_type"] for entry in desk.logged()][-1] == "answer_not_json"
 
 
@@ -346,7 +350,7 @@ async def test_an_answer_that_can_not_be_written_is_a_fault_of_ours_in_every_sha
 async def test_a_strict_one_does_nothing_of_what_comes_in_another_shape(tmp_path: Path, body: Any) -> None:
     strict = Desk(tmp_path, strict=True)
     answer = await strict.post(body)
-    assert answer["error"]["code"] in (FrameCode.METHOD_NOT_FOUND, FrameCode.INVALID_REQUEST)
+    assert answer["error"]["code"] in (JsonRpcErrorCode.METHOD_NOT_FOUND, JsonRpcErrorCode.INVALID_REQUEST)
     assert strict.order == []
     assert (await strict.post(QUERY))["result"] == {"status": "ok"}
     strict.log.close()
@@ -384,11 +388,14 @@ async def test_slow_calls_of_a_batch_hold_up_the_next_for_a_moment_and_are_never
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dispatcher, "BATCH_PATIENCE", 0.001)
-    desk.together = asyncio.Barrier(dispatcher.MOST_SLOW)
+    desk.together = asyncio.Barrier(dispatcher.MAX_SLOW_CALLS)
     async with asyncio.timeout(20):
-        assert len(await desk.post([call() for _ in range(3 * dispatcher.MOST_SLOW)])) == 3 * dispatcher.MOST_SLOW
-    desk.together = asyncio.Barrier(dispatcher.MOST_SLOW + 1)
+        assert (
+            len(await desk.post([call() for _ in range(3 * dispatcher.MAX_SLOW_CALLS)]))
+            == 3 * dispatcher.MAX_SLOW_CALLS
+        )
+    desk.together = asyncio.Barrier(dispatcher.MAX_SLOW_CALLS + 1)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.5):
-            await desk.post([call() for _ in range(3 * dispatcher.MOST_SLOW)])
-    assert len(desk.asked) == 4 * dispatcher.MOST_SLOW
+            await desk.post([call() for _ in range(3 * dispatcher.MAX_SLOW_CALLS)])
+    assert len(desk.asked) == 4 * dispatcher.MAX_SLOW_CALLS

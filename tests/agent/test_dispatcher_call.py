@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agent_league.errors import FrameCode, FrameError
+from agent_league.errors import JsonRpcError, JsonRpcErrorCode
 from agent_league.protocol import v2
 from tests.agent.answering_agent import QUERY, Desk, refuse
 
@@ -12,7 +12,7 @@ BARE = {"query_type": "GET_STANDINGS"}
 
 
 async def asked(desk: Desk, arguments: dict[str, Any], bearer: str | None = None) -> v2.LeagueQuery:
-    assert await desk.dispatcher.call("league_query", arguments, bearer) == {"status": "ok"}
+    assert await desk.dispatcher.call_method("league_query", arguments, bearer) == {"status": "ok"}
     message = desk.asked.pop()
     assert isinstance(message, v2.LeagueQuery)
     return message
@@ -45,8 +45,8 @@ async def test_the_sender_is_whose_token_it_is_in_the_message_or_beside_it(desk:
 async def test_a_token_counts_alike_among_the_arguments_and_beside_them(desk: Desk) -> None:
     assert (await asked(desk, BARE, "tok-1")).auth_token == "tok-1"
     assert (await asked(desk, {**BARE, "auth_token": "tok-1"})).auth_token == "tok-1"
-    await desk.dispatcher.call("get_standings", {"auth_token": "tok-1"})
-    await desk.dispatcher.call("get_standings", {}, "tok-1")
+    await desk.dispatcher.call_method("get_standings", {"auth_token": "tok-1"})
+    await desk.dispatcher.call_method("get_standings", {}, "tok-1")
     assert desk.bearers == ["tok-1"] * 4
     assert "auth_token" not in (await asked(desk, BARE)).to_wire()
 
@@ -62,22 +62,22 @@ async def test_a_strict_agent_answers_it_too(tmp_path: Any) -> None:
 
 
 async def test_a_plain_method_gets_its_arguments_as_they_are(desk: Desk) -> None:
-    await desk.dispatcher.call("get_standings", {"anything": [1]})
+    await desk.dispatcher.call_method("get_standings", {"anything": [1]})
     assert desk.asked == [{"anything": [1]}]
 
 
 async def test_a_refusal_is_the_answer(desk: Desk) -> None:
     desk.refusal = refuse()
-    answer = await desk.dispatcher.call("league_query", BARE)
+    answer = await desk.dispatcher.call_method("league_query", BARE)
     assert (answer["message_type"], answer["error_code"]) == ("LEAGUE_ERROR", "E012")
     assert answer["conversation_id"] == "conv-mcp-001"
 
 
 @pytest.mark.parametrize(
     ("name", "code"),
-    [("no_such_tool", FrameCode.METHOD_NOT_FOUND), ("create_schedule", FrameCode.INTERNAL_ERROR)],
+    [("no_such_tool", JsonRpcErrorCode.METHOD_NOT_FOUND), ("create_schedule", JsonRpcErrorCode.INTERNAL_ERROR)],
 )
-async def test_what_no_handler_answers_is_an_error_of_the_frame(desk: Desk, name: str, code: FrameCode) -> None:
-    with pytest.raises(FrameError) as caught:
-        await desk.dispatcher.call(name, {})
+async def test_what_no_handler_answers_is_an_error_of_the_frame(desk: Desk, name: str, code: JsonRpcErrorCode) -> None:
+    with pytest.raises(JsonRpcError) as caught:
+        await desk.dispatcher.call_method(name, {})
     assert caught.value.code is code

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from agent_league.agent.dispatcher import MOST_SLOW
-from agent_league.agent.jsonrpc import MAX_BATCH, count_requests, encode_request, parse_body, read_reply
-from agent_league.errors import BadAnswer, CallFailed, ErrorCode, FrameCode, FrameError, PeerRefused
+from agent_league.agent.dispatcher import MAX_SLOW_CALLS
+from agent_league.agent.jsonrpc import MAX_BATCH, count_requests, encode_request, parse_body, parse_result
+from agent_league.errors import BadAnswer, CallFailed, ErrorCode, JsonRpcError, JsonRpcErrorCode, PeerRefused
 from agent_league.protocol.json_limits import MAX_CONTAINERS, MAX_DEPTH
 from tests.agent.answering_agent import Desk, call, notification
 
@@ -28,7 +28,7 @@ async def test_an_id_comes_back_as_it_was(desk: Desk, request_id: object) -> Non
 @pytest.mark.parametrize("request_id", [1.5, True, False, [], [1], {}, {"id": 1}])
 async def test_an_id_of_another_type_is_no_request(desk: Desk, request_id: object) -> None:
     answer = await desk.post(call(request_id=request_id))
-    assert answer["error"]["code"] == FrameCode.INVALID_REQUEST
+    assert answer["error"]["code"] == JsonRpcErrorCode.INVALID_REQUEST
     assert answer["id"] is None
     assert not desk.asked
 
@@ -55,7 +55,7 @@ async def test_an_id_of_another_type_is_no_request(desk: Desk, request_id: objec
 )
 async def test_what_is_not_json_is_a_parse_error(desk: Desk, body: bytes) -> None:
     answer = await desk.post(body)
-    assert answer["error"]["code"] == FrameCode.PARSE_ERROR
+    assert answer["error"]["code"] == JsonRpcErrorCode.PARSE_ERROR
     assert answer["id"] is None
 
 
@@ -64,7 +64,7 @@ def test_nesting_is_read_as_deep_as_it_can_be_written_again_and_no_deeper() -> N
     for allowed in (json.loads(nested(MAX_DEPTH)), beside):
         assert parse_body(json.dumps(allowed).encode()) == allowed
     for deep in (nested(MAX_DEPTH + 1), b'{"a":' * (MAX_DEPTH + 1) + b"0" + b"}" * (MAX_DEPTH + 1), nested(1000, "{}")):
-        with pytest.raises(FrameError, match="nested deeper than 64 levels"):
+        with pytest.raises(JsonRpcError, match="nested deeper than 64 levels"):
             parse_body(deep)
 
 
@@ -73,7 +73,7 @@ def test_a_body_has_so_many_arrays_and_objects_and_no_more(part: Any) -> None:
     """A megabyte of empty ones would take twenty, and keep everybody waiting while it is read."""
     allowed = [part] * (MAX_CONTAINERS - 1)
     assert parse_body(json.dumps(allowed).encode()) == allowed
-    with pytest.raises(FrameError, match="more than 65536 arrays and objects"):
+    with pytest.raises(JsonRpcError, match="more than 65536 arrays and objects"):
         parse_body(json.dumps([*allowed, part]).encode())
 
 
@@ -81,13 +81,13 @@ def test_a_body_has_so_many_arrays_and_objects_and_no_more(part: Any) -> None:
 def test_brackets_in_a_string_are_no_arrays_and_objects(text: str) -> None:
     assert parse_body(json.dumps([text * (MAX_CONTAINERS + 1), "", text]).encode())[2] == text
     many = [[text], []] * (MAX_CONTAINERS // 2)
-    with pytest.raises(FrameError, match="more than 65536 arrays and objects"):
+    with pytest.raises(JsonRpcError, match="more than 65536 arrays and objects"):
         parse_body(json.dumps(many).encode())
 
 
 @pytest.mark.parametrize("body", [b'"\\"' * 200_000, b'["\\' * 200_000, b'[""' * 200_000, b'["' + b'\\["' * 200_000])
 def test_a_body_that_is_no_json_is_not_read_again_and_again(body: bytes) -> None:
-    with pytest.raises(FrameError):
+    with pytest.raises(JsonRpcError):
         parse_body(body)
 
 
@@ -99,27 +99,27 @@ def test_many_brackets_side_by_side_are_not_deep() -> None:
 @pytest.mark.parametrize("frame", [1, "text", None, True, 1.5, {}])
 async def test_what_is_no_object_with_a_call_is_an_invalid_request(desk: Desk, frame: object) -> None:
     answer = await desk.post(frame)
-    assert answer["error"]["code"] == FrameCode.INVALID_REQUEST
+    assert answer["error"]["code"] == JsonRpcErrorCode.INVALID_REQUEST
     assert answer["id"] is None
 
 
 @pytest.mark.parametrize("version", ["1.0", "2", 2, 2.0, None, "", ["2.0"]])
 async def test_another_version_of_json_rpc_is_an_invalid_request_with_the_id(desk: Desk, version: object) -> None:
     answer = await desk.post({**call(request_id=7), "jsonrpc": version})
-    assert (answer["error"]["code"], answer["id"]) == (FrameCode.INVALID_REQUEST, 7)
+    assert (answer["error"]["code"], answer["id"]) == (JsonRpcErrorCode.INVALID_REQUEST, 7)
     assert "jsonrpc" in answer["error"]["message"]
 
 
 @pytest.mark.parametrize("method", [None, 1, [], {}, True])
 async def test_a_method_that_is_no_string_is_an_invalid_request(desk: Desk, method: Any) -> None:
     answer = await desk.post(call(method, "x"))
-    assert (answer["error"]["code"], answer["id"]) == (FrameCode.INVALID_REQUEST, "x")
+    assert (answer["error"]["code"], answer["id"]) == (JsonRpcErrorCode.INVALID_REQUEST, "x")
 
 
 async def test_an_unknown_method_is_answered_with_the_list_of_known_ones(desk: Desk) -> None:
     answer = await desk.post(call("get_rich", 5))
     assert answer["id"] == 5
-    assert answer["error"]["code"] == FrameCode.METHOD_NOT_FOUND
+    assert answer["error"]["code"] == JsonRpcErrorCode.METHOD_NOT_FOUND
     assert answer["error"]["data"] == {"methods": ["create_schedule", "get_standings", "league_query"]}
 
 
@@ -131,7 +131,7 @@ async def test_a_long_unknown_method_is_not_repeated_in_full(desk: Desk) -> None
 @pytest.mark.parametrize("params", [[], [1], "text", 7, True, False, 0, ""])
 async def test_params_that_are_no_object_are_invalid(desk: Desk, params: object) -> None:
     answer = await desk.post(call(params=params))
-    assert (answer["error"]["code"], answer["id"]) == (FrameCode.INVALID_PARAMS, 1)
+    assert (answer["error"]["code"], answer["id"]) == (JsonRpcErrorCode.INVALID_PARAMS, 1)
 
 
 @pytest.mark.parametrize("extra", [{}, {"params": None}, {"params": {}}])
@@ -169,23 +169,23 @@ async def test_a_batch_of_notifications_is_not_answered(desk: Desk) -> None:
 
 async def test_an_empty_batch_is_an_invalid_request(desk: Desk) -> None:
     answer = await desk.post([])
-    assert (answer["error"]["code"], answer["id"]) == (FrameCode.INVALID_REQUEST, None)
+    assert (answer["error"]["code"], answer["id"]) == (JsonRpcErrorCode.INVALID_REQUEST, None)
 
 
 async def test_a_batch_has_a_limit_and_nothing_beyond_it_is_carried_out(desk: Desk) -> None:
     assert len(await desk.post([call()] * 100)) == 100
     desk.asked.clear()
     answer = await desk.post([call()] * 101)
-    assert answer["error"]["code"] == FrameCode.INVALID_REQUEST
+    assert answer["error"]["code"] == JsonRpcErrorCode.INVALID_REQUEST
     assert "100" in answer["error"]["message"]
     assert not desk.asked
 
 
 async def test_the_calls_of_a_batch_run_beside_each_other_and_are_answered_in_order(desk: Desk) -> None:
-    desk.together = asyncio.Barrier(MOST_SLOW)
+    desk.together = asyncio.Barrier(MAX_SLOW_CALLS)
     async with asyncio.timeout(30):
-        answers = await desk.post([call(request_id=number) for number in range(2 * MOST_SLOW)])
-    assert [answer["id"] for answer in answers] == list(range(2 * MOST_SLOW))
+        answers = await desk.post([call(request_id=number) for number in range(2 * MAX_SLOW_CALLS)])
+    assert [answer["id"] for answer in answers] == list(range(2 * MAX_SLOW_CALLS))
 
 
 def test_a_request_is_written_with_an_integer_id() -> None:
@@ -199,12 +199,12 @@ def reply(**fields: Any) -> bytes:
 
 @pytest.mark.parametrize("result", [{"status": "ok"}, {}, None, [], "text", 0, False])
 def test_the_result_of_a_reply_is_read_whatever_it_is(result: object) -> None:
-    assert read_reply(200, reply(result=result)) == result
+    assert parse_result(200, reply(result=result)) == result
 
 
 @pytest.mark.parametrize(("status", "body"), [(202, b""), (204, b""), (200, b"")])
 def test_an_accepted_call_without_a_body_has_no_result(status: int, body: bytes) -> None:
-    assert read_reply(status, body) is None
+    assert parse_result(status, body) is None
 
 
 @pytest.mark.parametrize(
@@ -218,38 +218,38 @@ def test_an_accepted_call_without_a_body_has_no_result(status: int, body: bytes)
     ],
 )
 def test_a_reply_may_come_as_a_stream_of_events_whose_last_one_it_is(stream: bytes) -> None:
-    assert read_reply(200, stream) == 5
+    assert parse_result(200, stream) == 5
 
 
 @pytest.mark.parametrize("stream", [b"event: message\n\n", b": nothing", b"data: {\n\n", b"data:\n\n"])
 def test_a_stream_without_a_reply_is_a_bad_answer(stream: bytes) -> None:
     with pytest.raises(BadAnswer):
-        read_reply(200, stream)
+        parse_result(200, stream)
 
 
 @pytest.mark.parametrize("status", [200, 404, 500])
 def test_an_error_object_is_a_refusal_with_its_sentence_whatever_the_status(status: int) -> None:
     with pytest.raises(PeerRefused, match="no such thing"):
-        read_reply(status, reply(error={"code": -32601, "message": "no such thing"}))
+        parse_result(status, reply(error={"code": -32601, "message": "no such thing"}))
 
 
 @pytest.mark.parametrize("error", ["plain", None, 5, [], {}, {"message": None}, {"message": ["x"]}])
 def test_an_error_of_any_form_is_a_refusal(error: object) -> None:
     with pytest.raises(PeerRefused):
-        read_reply(200, reply(error=error))
+        parse_result(200, reply(error=error))
 
 
 def test_a_league_error_is_a_refusal_with_its_code() -> None:
     result = {"message_type": "LEAGUE_ERROR", "error_code": "E016", "message": "full up"}
     with pytest.raises(PeerRefused, match="E016 full up") as refused:
-        read_reply(200, reply(result=result))
+        parse_result(200, reply(result=result))
     assert refused.value.code is ErrorCode.SERVICE_UNAVAILABLE
 
 
 @pytest.mark.parametrize("code", ["E999", None, 12, ["E012"], {}])
 def test_a_league_error_with_an_unknown_code_is_a_refusal_all_the_same(code: object) -> None:
     with pytest.raises(PeerRefused) as refused:
-        read_reply(200, reply(result={"message_type": "LEAGUE_ERROR", "error_code": code}))
+        parse_result(200, reply(result={"message_type": "LEAGUE_ERROR", "error_code": code}))
     assert refused.value.code is ErrorCode.INVALID_MESSAGE_FORMAT
 
 
@@ -273,7 +273,7 @@ def test_a_league_error_with_an_unknown_code_is_a_refusal_all_the_same(code: obj
 )
 def test_a_reply_that_is_none_is_a_bad_answer(status: int, body: bytes) -> None:
     with pytest.raises(BadAnswer) as bad:
-        read_reply(status, body)
+        parse_result(status, body)
     assert bad.value.code is ErrorCode.INVALID_MESSAGE_FORMAT
 
 
@@ -287,7 +287,7 @@ def test_a_reply_that_is_none_is_a_bad_answer(status: int, body: bytes) -> None:
 )
 def test_a_long_sentence_of_a_peer_is_cut(fields: dict[str, Any]) -> None:
     with pytest.raises(CallFailed) as failed:
-        read_reply(200, reply(**fields))
+        parse_result(200, reply(**fields))
     assert len(failed.value.message) < 300
 
 

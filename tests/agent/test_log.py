@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agent_league.clock import parse_utc
-from agent_league.log import WAITING_SECONDS, JsonLogger, redacted
+from agent_league.log import FLUSH_SECONDS, JsonLogger, redact_tokens
 from agent_league.testing.virtual_time import in_virtual_time
 
 
@@ -140,33 +140,33 @@ def test_a_token_is_known_whatever_the_case_of_its_letters(tmp_path: Path, field
     ],
 )
 def test_a_signed_token_is_struck_out_wherever_it_stands(text: str, left: str) -> None:
-    assert redacted({"a": [text]}) == {"a": [left]}
-    assert redacted({text: 1}) == {left: 1}
+    assert redact_tokens({"a": [text]}) == {"a": [left]}
+    assert redact_tokens({text: 1}) == {left: 1}
 
 
 @pytest.mark.parametrize("unit", ["eyJ", "eyJ.", ".", "eyJ ", "tok-", "a"])
 def test_a_long_text_is_read_once_only(unit: str) -> None:
     text = "eyJ tok-" + unit * (1_000_000 // len(unit))
-    assert len(redacted(text)) <= len(text)
+    assert len(redact_tokens(text)) <= len(text)
 
 
 def test_a_secret_is_known_by_its_field_whatever_it_looks_like() -> None:
     fields = ("auth_token", "match_token", "admin_token", "application_key", "token")
-    assert redacted(dict.fromkeys(fields, "s3cret")) == dict.fromkeys(fields, "[redacted]")
+    assert redact_tokens(dict.fromkeys(fields, "s3cret")) == dict.fromkeys(fields, "[redacted]")
 
 
 def test_a_public_key_is_no_secret() -> None:
-    assert redacted({"public_key": {"kty": "OKP", "x": "abc"}}) == {"public_key": {"kty": "OKP", "x": "abc"}}
+    assert redact_tokens({"public_key": {"kty": "OKP", "x": "abc"}}) == {"public_key": {"kty": "OKP", "x": "abc"}}
 
 
 def test_what_is_redacted_stays_the_same_otherwise() -> None:
     message = {"auth_token": None, "player_id": "P01", "choices": {"P01": "even"}, "list": [1, (2, 3)], "n": None}
-    assert redacted(message) == {**message, "list": [1, [2, 3]]}
+    assert redact_tokens(message) == {**message, "list": [1, [2, 3]]}
 
 
 def test_the_original_keeps_its_token() -> None:
     message = {"inner": {"auth_token": TOKEN}}
-    redacted(message)
+    redact_tokens(message)
     assert message == {"inner": {"auth_token": TOKEN}}
 
 
@@ -194,9 +194,9 @@ def test_a_value_that_can_not_be_written_costs_no_line(tmp_path: Path, odd: obje
 def test_under_a_new_name_the_log_goes_on_in_a_file_of_that_name(tmp_path: Path) -> None:
     log = JsonLogger("alpha", log_root=tmp_path)
     log.info("before")
-    log.rename("P01")
+    log.rename_component("P01")
     log.info("after")
-    log.rename("P01")
+    log.rename_component("P01")
     log.info("later")
     assert [line["event_type"] for line in lines(log)] == ["after", "later"]
     assert (tmp_path / "agents" / "alpha.log.jsonl").exists()
@@ -223,7 +223,7 @@ def test_a_disk_that_takes_nothing_is_told_on_stderr_and_ends_nothing(
 @pytest.mark.parametrize("secret", ['quo"ted-secret', "back\\slash-secret", "plain-secret"])
 def test_a_secret_that_json_spells_otherwise_is_struck_out_all_the_same(tmp_path: Path, secret: str) -> None:
     log = JsonLogger("P01", log_root=tmp_path)
-    log.conceal(secret)
+    log.add_secret(secret)
     log.info("told", words=f"it is {secret}!")
     (line,) = lines(log)
     assert line["words"] == "it is [redacted]!"
@@ -260,7 +260,7 @@ def test_a_file_that_was_there_before_is_put_aside_before_it_would_grow_beyond_i
 async def test_lines_that_are_written_together_are_divided_among_files_by_the_bound(tmp_path: Path) -> None:
     log = JsonLogger("P01", log_root=tmp_path, max_bytes=1000, old_files=90)
     for number in range(100):
-        log.log_soon("event", number=number, text="x" * 50)
+        log.log_buffered("event", number=number, text="x" * 50)
     log.close()
     files = sorted(
         log.log_file.parent.iterdir(), key=lambda file: -int(file.suffix[1:] if file.suffix[1:] != "jsonl" else 0)
@@ -302,18 +302,18 @@ def test_a_file_that_another_process_has_put_aside_is_not_put_aside_again(tmp_pa
 @in_virtual_time
 async def test_lines_that_may_wait_come_before_the_next_that_may_not_and_by_themselves_soon(tmp_path: Path) -> None:
     log = JsonLogger("P01", log_root=tmp_path)
-    log.log_soon("decided", move="even")
+    log.log_buffered("decided", move="even")
     assert not log.log_file.exists()
     log.info("match_over")
-    log.log_soon("decided", move="odd")
+    log.log_buffered("decided", move="odd")
     assert log.log_file.read_text().count("\n") == 2
-    await asyncio.sleep(2 * WAITING_SECONDS)
+    await asyncio.sleep(2 * FLUSH_SECONDS)
     assert log.log_file.read_text().count("\n") == 3
     assert [line["event_type"] for line in lines(log)] == ["decided", "match_over", "decided"]
 
 
 def test_without_an_event_loop_no_line_waits(tmp_path: Path) -> None:
     log = JsonLogger("P01", log_root=tmp_path)
-    log.log_soon("decided", move="even")
+    log.log_buffered("decided", move="even")
     assert "decided" in log.log_file.read_text()
     log.close()

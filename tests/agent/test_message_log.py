@@ -15,20 +15,20 @@ from hypothesis import strategies as st
 from agent_league.agent.app import AgentApp
 from agent_league.agent.dispatcher import Dispatcher
 from agent_league.agent.message_log import (
-    LONGEST_MESSAGE,
+    MAX_ADDRESSES,
+    MAX_LOGGED_MESSAGE,
+    MAX_OPEN_LINES,
+    MAX_REFUSED_LINES,
     MINUTE_SECONDS,
-    MOST_ADDRESSES,
-    OPEN_IN_FULL,
-    OTHERS,
-    REFUSED_IN_FULL,
-    CountedCalls,
+    OTHER_ADDRESSES,
+    CallLogLimit,
     MessageLog,
 )
 from agent_league.clock import parse_utc
 from agent_league.errors import CallFailed
 from agent_league.http.client import HttpCarrier
 from agent_league.http.server import HttpServer
-from agent_league.log import REDACTED, JsonLogger, redact_lines, redact_text, redacted
+from agent_league.log import REDACTED, JsonLogger, redact_lines, redact_text, redact_tokens
 from agent_league.protocol.methods import Caller
 from agent_league.testing.virtual_time import in_virtual_time
 from tests.agent.answering_agent import QUERY, Desk, call, refuse
@@ -45,9 +45,9 @@ class LoggedDesk(Desk):
         super().__init__(folder)
         self.messages = MessageLog(self.log)
         tools = {"league_query": self.take, "get_standings": self.take, "register_player": self.take}
-        self.dispatcher = Dispatcher(self, tools, self.clock, self.log, messages=self.messages)
+        self.dispatcher = Dispatcher(self, tools, self.clock, self.log, message_log=self.messages)
         self.caller_log = JsonLogger("caller", log_root=folder)
-        self.server = HttpServer(AgentApp(self.dispatcher.answer, dict), "127.0.0.1", 0, "a test")
+        self.server = HttpServer(AgentApp(self.dispatcher.answer_request, dict), "127.0.0.1", 0, "a test")
 
     @property
     def endpoint(self) -> str:
@@ -72,7 +72,7 @@ async def desk(tmp_path: Path) -> AsyncIterator[LoggedDesk]:
 @pytest.fixture
 async def carrier(desk: LoggedDesk) -> AsyncIterator[Any]:
     async with AsyncExitStack() as stack:
-        carrier = MessageLog(desk.caller_log).log_carrier(HttpCarrier())
+        carrier = MessageLog(desk.caller_log).wrap_carrier(HttpCarrier())
         stack.push_async_callback(carrier.close)
         yield carrier
 
@@ -88,7 +88,7 @@ async def test_a_message_is_a_line_in_the_logs_of_both_its_ends_and_so_is_its_an
     ours, theirs = desk.lines(desk.caller_log), desk.lines(desk.log)
     assert [line["event_type"] for line in ours] == ["message_sent", "message_received"]
     assert [line["event_type"] for line in theirs] == ["message_received", "message_sent"]
-    assert ours[0]["message"] == theirs[0]["message"] == redacted(json.loads(query()))
+    assert ours[0]["message"] == theirs[0]["message"] == redact_tokens(json.loads(query()))
     assert ours[1]["message"] == theirs[1]["message"] == {"jsonrpc": "2.0", "result": {"status": "ok"}, "id": 1}
     assert {line["peer"] for line in ours} == {desk.endpoint}
     assert all(line["peer"].startswith("127.0.0.1:") for line in theirs)
@@ -135,7 +135,7 @@ async def test_of_a_huge_message_the_line_has_the_beginning_and_the_length(desk:
     for line in (desk.lines(desk.caller_log)[0], desk.lines(desk.log)[0]):
         assert (line["bytes"], line["cut"]) == (len(huge), True)
         assert line["text"].startswith('{"jsonrpc":"2.0","method":"league_query"')
-        assert len(json.dumps(line)) < LONGEST_MESSAGE
+        assert len(json.dumps(line)) < MAX_LOGGED_MESSAGE
         assert "tok-" not in json.dumps(line)
 
 
@@ -169,7 +169,7 @@ async def test_refused_calls_without_a_good_token_are_counted_beyond_the_first_t
     for _ in range(50):
         await carrier.exchange(desk.endpoint, b"[1", 10)
     events = Counter(line["event_type"] for line in desk.lines(desk.log))
-    assert events == {"message_received": 10, "message_sent": 10, "message_refused": REFUSED_IN_FULL}
+    assert events == {"message_received": 10, "message_sent": 10, "message_refused": MAX_REFUSED_LINES}
     desk.log.close()
     told = desk.lines(desk.log)[-1]
     assert (told["event_type"], told["address"], told["calls"]) == ("calls_refused", "127.0.0.1", 150)
@@ -197,44 +197,44 @@ async def test_rejected_applications_are_counted_beyond_the_first_ten_and_accept
 @in_virtual_time
 async def test_every_minute_the_number_is_told_and_calls_are_written_in_full_again(tmp_path: Path) -> None:
     log = JsonLogger("P01", log_root=tmp_path)
-    counted = CountedCalls(log, "calls_refused", REFUSED_IN_FULL)
-    written = [counted.count("10.0.0.1", ["E012"]) for _ in range(12)]
+    counted = CallLogLimit(log, "calls_refused", MAX_REFUSED_LINES)
+    written = [counted.count_call("10.0.0.1", ["E012"]) for _ in range(12)]
     assert (written, log.log_file.exists()) == ([True] * 10 + [False] * 2, False)
     await asyncio.sleep(MINUTE_SECONDS + 1)
     (told,) = map(json.loads, log.log_file.read_text("utf-8").splitlines())
     assert (told["address"], told["calls"], told["error_codes"]) == ("10.0.0.1", 12, {"E012": 12})
-    assert counted.count("10.0.0.1", ["E012"])
+    assert counted.count_call("10.0.0.1", ["E012"])
     log.close()
 
 
 async def test_calls_of_very_many_addresses_are_counted_together(tmp_path: Path) -> None:
     log = JsonLogger("P01", log_root=tmp_path)
-    counted = CountedCalls(log, "calls_refused", REFUSED_IN_FULL)
-    for number in range(MOST_ADDRESSES + 20):
-        counted.count(f"10.0.{number // 256}.{number % 256}", ["E012"])
+    counted = CallLogLimit(log, "calls_refused", MAX_REFUSED_LINES)
+    for number in range(MAX_ADDRESSES + 20):
+        counted.count_call(f"10.0.{number // 256}.{number % 256}", ["E012"])
     log.close()
     (told,) = map(json.loads, log.log_file.read_text("utf-8").splitlines())
-    assert (told["address"], told["calls"]) == (OTHERS, 20)
+    assert (told["address"], told["calls"]) == (OTHER_ADDRESSES, 20)
 
 
 async def test_calls_that_anybody_may_make_are_counted_beyond_a_number(desk: LoggedDesk) -> None:
-    for _ in range(OPEN_IN_FULL + 5):
+    for _ in range(MAX_OPEN_LINES + 5):
         asked = desk.messages.receive_call(b"{}")
-        asked.read()
-        asked.admit(Caller.ANYBODY)
-        asked.answer(b"{}")
+        asked.log_received()
+        asked.mark_admitted(Caller.ANYBODY)
+        asked.log_answer(b"{}")
     events = Counter(line["event_type"] for line in desk.lines(desk.log))
-    assert events == {"message_received": OPEN_IN_FULL, "message_sent": OPEN_IN_FULL}
+    assert events == {"message_received": MAX_OPEN_LINES, "message_sent": MAX_OPEN_LINES}
     desk.log.close()
     told = desk.lines(desk.log)[-1]
-    assert (told["event_type"], told["calls"]) == ("open_calls", OPEN_IN_FULL + 5)
+    assert (told["event_type"], told["calls"]) == ("open_calls", MAX_OPEN_LINES + 5)
 
 
 async def test_a_player_is_known_only_when_its_answer_is_taken(desk: LoggedDesk) -> None:
     answer = desk.messages.receive_call(b"{}")
-    answer.admit(Caller.MATCH_PLAYER)
+    answer.mark_admitted(Caller.MATCH_PLAYER)
     assert not answer.is_known
-    answer.admit(Caller.MATCH_REFEREE)
+    answer.mark_admitted(Caller.MATCH_REFEREE)
     assert answer.is_known
 
 
@@ -273,7 +273,7 @@ async def test_where_messages_are_not_wanted_there_is_no_line_and_floods_are_cou
     desk.refusal = refuse()
     for _ in range(30):
         await desk.post(QUERY)
-    assert [line["event_type"] for line in desk.logged()] == ["message_refused"] * REFUSED_IN_FULL
+    assert [line["event_type"] for line in desk.logged()] == ["message_refused"] * MAX_REFUSED_LINES
     desk.log.close()
     assert desk.logged()[-1]["calls"] == 30
 
@@ -304,6 +304,6 @@ def test_by_its_bytes_a_message_is_redacted_as_by_its_fields(value: Any, compact
     except UnicodeEncodeError:  # half a surrogate pair, which no message of UTF-8 holds
         return
     found = redact_lines([b'{"message":%b}\n' % raw])
-    assert json.loads(found) == {"message": redacted(json.loads(document))}
+    assert json.loads(found) == {"message": redact_tokens(json.loads(document))}
     assert found.endswith(b"\n")
     assert found[:-1].decode().isprintable()

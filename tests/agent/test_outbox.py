@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from agent_league.agent.client import Line
+from agent_league.agent.client import JsonRpcClient
 from agent_league.agent.outbox import (
-    HEARING_SECONDS,
     LANE_SECONDS,
-    LANES,
+    LATE_SECONDS,
+    MAX_ACTIVE_PEERS,
+    MAX_LANES,
     MAX_WAITING,
-    MOST_AT_ONCE,
     Outboxes,
 )
 from agent_league.errors import CallFailed
@@ -29,7 +29,7 @@ class Office:
 
     def __init__(self) -> None:
         self.network = MemoryNetwork()
-        self.line = Line(self.network)
+        self.line = JsonRpcClient(self.network)
         self.outboxes = Outboxes(self.note)
         self.failures: list[tuple[str, CallFailed]] = []
         self.recovered: list[str] = []
@@ -62,7 +62,9 @@ class Office:
 
     def post(self, peer_id: str, *notices: int) -> None:
         for notice in notices:
-            self.outboxes.post(peer_id, partial(self.line.send, peer_id, json.dumps(notice).encode(), LIMIT))
+            self.outboxes.post_notice(
+                peer_id, partial(self.line.send_frame, peer_id, json.dumps(notice).encode(), LIMIT)
+            )
 
 
 def now() -> float:
@@ -74,7 +76,7 @@ async def test_a_peer_gets_its_notices_in_order_one_at_a_time() -> None:
     office = Office()
     office.peer("slow", seconds=1)
     office.post("slow", 1, 2, 3)
-    await office.outboxes.settled(["slow"])
+    await office.outboxes.wait_until_delivered(["slow"])
     assert office.taken["slow"] == [1, 2, 3]
     assert now() == 3
 
@@ -84,48 +86,48 @@ async def test_a_notice_goes_with_the_bearer_s_token_it_was_posted_with() -> Non
     office = Office()
     office.peer("P01")
     for bearer in ("tok-1", None, "tok-2"):
-        office.outboxes.post("P01", partial(office.line.send, "P01", b"1", LIMIT, bearer))
-    await office.outboxes.settled(["P01"])
+        office.outboxes.post_notice("P01", partial(office.line.send_frame, "P01", b"1", LIMIT, bearer))
+    await office.outboxes.wait_until_delivered(["P01"])
     assert office.bearers == ["tok-1", None, "tok-2"]
 
 
 @in_virtual_time
 async def test_peers_get_theirs_beside_each_other_however_slow_they_are() -> None:
     office = Office()
-    for number in range(MOST_AT_ONCE):
+    for number in range(MAX_ACTIVE_PEERS):
         office.peer(f"P{number}", seconds=1)
         office.post(f"P{number}", 1, 2)
-    await office.outboxes.settled(office.taken)
+    await office.outboxes.wait_until_delivered(office.taken)
     assert all(taken == [1, 2] for taken in office.taken.values())
-    assert now() <= 2 + MOST_AT_ONCE / LANES * LANE_SECONDS
+    assert now() <= 2 + MAX_ACTIVE_PEERS / MAX_LANES * LANE_SECONDS
 
 
 @in_virtual_time
 async def test_where_all_are_slow_no_more_than_a_bound_are_at_their_notices_at_once() -> None:
     office = Office()
-    for number in range(3 * MOST_AT_ONCE):
+    for number in range(3 * MAX_ACTIVE_PEERS):
         office.peer(f"P{number}", seconds=1)
         office.post(f"P{number}", 1)
-    await office.outboxes.settled(office.taken)
-    assert office.most_at_once == MOST_AT_ONCE
+    await office.outboxes.wait_until_delivered(office.taken)
+    assert office.most_at_once == MAX_ACTIVE_PEERS
     assert all(taken == [1] for taken in office.taken.values())
-    assert now() <= 3 + 3 * MOST_AT_ONCE / LANES * LANE_SECONDS
+    assert now() <= 3 + 3 * MAX_ACTIVE_PEERS / MAX_LANES * LANE_SECONDS
 
 
 @in_virtual_time
 async def test_however_many_are_hung_they_hold_up_the_others_for_one_notice_and_no_longer() -> None:
     office = Office()
-    for number in range(2 * MOST_AT_ONCE):
+    for number in range(2 * MAX_ACTIVE_PEERS):
         office.peer(f"hung {number}", seconds=1000)
-        office.post(f"hung {number}", *range(MOST_AT_ONCE // 2))
+        office.post(f"hung {number}", *range(MAX_ACTIVE_PEERS // 2))
     office.peer("P01")
     office.post("P01", 1)
-    await office.outboxes.settled(["P01"])
-    turns = 2 * MOST_AT_ONCE / LANES * LANE_SECONDS
+    await office.outboxes.wait_until_delivered(["P01"])
+    turns = 2 * MAX_ACTIVE_PEERS / MAX_LANES * LANE_SECONDS
     assert LIMIT < now() <= 2 * LIMIT + turns
     began = now()
     office.post("P01", 2)
-    await office.outboxes.settled(["P01"])
+    await office.outboxes.wait_until_delivered(["P01"])
     assert now() <= began + turns
     assert office.taken["P01"] == [1, 2]
     await office.outboxes.close()
@@ -134,17 +136,17 @@ async def test_however_many_are_hung_they_hold_up_the_others_for_one_notice_and_
 @in_virtual_time
 async def test_however_many_failed_before_they_hold_up_nobody() -> None:
     office = Office()
-    hung = [f"hung {number}" for number in range(2 * MOST_AT_ONCE)]
+    hung = [f"hung {number}" for number in range(2 * MAX_ACTIVE_PEERS)]
     for peer_id in hung:
         office.peer(peer_id, seconds=1000)
         office.post(peer_id, 1)
-    await office.outboxes.settled(hung)
+    await office.outboxes.wait_until_delivered(hung)
     for peer_id in hung:
         office.post(peer_id, 2)
     began = now()
     office.peer("P01")
     office.post("P01", 1)
-    await office.outboxes.settled(["P01"])
+    await office.outboxes.wait_until_delivered(["P01"])
     assert now() < began + LIMIT / 2
     await office.outboxes.close()
 
@@ -152,68 +154,68 @@ async def test_however_many_failed_before_they_hold_up_nobody() -> None:
 @in_virtual_time
 async def test_a_peer_has_heard_when_it_has_its_notices() -> None:
     office = Office()
-    office.peer("P01", seconds=HEARING_SECONDS / 4)
+    office.peer("P01", seconds=LATE_SECONDS / 4)
     office.post("P01", 1, 2)
-    await office.outboxes.heard(["P01", "stranger"])
+    await office.outboxes.wait_until_delivered_or_late(["P01", "stranger"])
     assert office.taken["P01"] == [1, 2]
-    assert now() == HEARING_SECONDS / 2
+    assert now() == LATE_SECONDS / 2
 
 
 @in_virtual_time
 async def test_one_that_is_late_is_waited_for_once_and_still_gets_its_notices() -> None:
     office = Office()
-    office.peer("late", seconds=4 * HEARING_SECONDS)
+    office.peer("late", seconds=4 * LATE_SECONDS)
     office.post("late", 1)
-    await office.outboxes.heard(["late"])
-    assert now() == pytest.approx(HEARING_SECONDS)
+    await office.outboxes.wait_until_delivered_or_late(["late"])
+    assert now() == pytest.approx(LATE_SECONDS)
     office.post("late", 2)
-    await office.outboxes.heard(["late"])
-    assert now() == pytest.approx(HEARING_SECONDS)
-    await office.outboxes.settled(["late"])
+    await office.outboxes.wait_until_delivered_or_late(["late"])
+    assert now() == pytest.approx(LATE_SECONDS)
+    await office.outboxes.wait_until_delivered(["late"])
     office.post("late", 3)
     began = now()
-    await office.outboxes.heard(["late"])
+    await office.outboxes.wait_until_delivered_or_late(["late"])
     assert now() == began
-    await office.outboxes.settled(["late"])
+    await office.outboxes.wait_until_delivered(["late"])
     assert office.taken["late"] == [1, 2, 3]
 
 
 @in_virtual_time
 async def test_one_that_was_late_is_waited_for_again_after_notices_that_it_took_in_time() -> None:
     office = Office()
-    office.peer("P01", seconds=4 * HEARING_SECONDS)
+    office.peer("P01", seconds=4 * LATE_SECONDS)
     office.post("P01", 1)
-    await office.outboxes.settled(["P01"])
-    office.peer("P01", seconds=HEARING_SECONDS / 2)
+    await office.outboxes.wait_until_delivered(["P01"])
+    office.peer("P01", seconds=LATE_SECONDS / 2)
     office.post("P01", 2)
-    await office.outboxes.heard(["P01"])
+    await office.outboxes.wait_until_delivered_or_late(["P01"])
     assert office.taken["P01"] == []
-    await office.outboxes.settled(["P01"])
+    await office.outboxes.wait_until_delivered(["P01"])
     office.post("P01", 3)
-    await office.outboxes.heard(["P01"])
+    await office.outboxes.wait_until_delivered_or_late(["P01"])
     assert office.taken["P01"] == [2, 3]
 
 
 @in_virtual_time
 async def test_nobody_is_late_before_its_turn_has_come() -> None:
     office = Office()
-    for number in range(4 * MOST_AT_ONCE):
-        office.peer(f"P{number}", seconds=HEARING_SECONDS * 0.9)
+    for number in range(4 * MAX_ACTIVE_PEERS):
+        office.peer(f"P{number}", seconds=LATE_SECONDS * 0.9)
         office.post(f"P{number}", 1)
-    last = f"P{4 * MOST_AT_ONCE - 1}"
-    await office.outboxes.heard([last])
+    last = f"P{4 * MAX_ACTIVE_PEERS - 1}"
+    await office.outboxes.wait_until_delivered_or_late([last])
     assert office.taken[last] == [1]
-    assert now() > 3 * HEARING_SECONDS
+    assert now() > 3 * LATE_SECONDS
 
 
 @in_virtual_time
 async def test_one_that_takes_no_notices_is_not_waited_for_to_hear_them() -> None:
     office = Office()
     office.post("gone", 1, 2)
-    await office.outboxes.settled(["gone"])
-    office.peer("gone", seconds=HEARING_SECONDS / 2)
+    await office.outboxes.wait_until_delivered(["gone"])
+    office.peer("gone", seconds=LATE_SECONDS / 2)
     office.post("gone", 3)
-    await office.outboxes.heard(["gone"])
+    await office.outboxes.wait_until_delivered_or_late(["gone"])
     assert now() == 0
     await office.outboxes.close()
 
@@ -221,19 +223,19 @@ async def test_one_that_takes_no_notices_is_not_waited_for_to_hear_them() -> Non
 @in_virtual_time
 async def test_the_first_peers_have_all_their_notices_before_the_last_have_any() -> None:
     office = Office()
-    for number in range(3 * LANES):
+    for number in range(3 * MAX_LANES):
         office.peer(f"P{number}", seconds=LANE_SECONDS / 10)
         office.post(f"P{number}", 1, 2, 3)
-    await office.outboxes.settled(["P0"])
+    await office.outboxes.wait_until_delivered(["P0"])
     assert office.taken["P0"] == [1, 2, 3]
-    assert office.taken[f"P{3 * LANES - 1}"] == []
+    assert office.taken[f"P{3 * MAX_LANES - 1}"] == []
 
 
 @in_virtual_time
 async def test_nobody_waits_for_a_peer_without_notices() -> None:
     office = Office()
     office.peer("idle")
-    await office.outboxes.settled(["idle", "stranger"])
+    await office.outboxes.wait_until_delivered(["idle", "stranger"])
     assert now() == 0
 
 
@@ -242,10 +244,10 @@ async def test_a_hung_peer_is_waited_for_twice_and_then_no_more() -> None:
     office = Office()
     office.peer("hung", seconds=1000)
     office.post("hung", 1, 2, 3, 4)
-    await office.outboxes.settled(["hung"])
+    await office.outboxes.wait_until_delivered(["hung"])
     assert now() == 2 * LIMIT
     office.post("hung", 5)
-    await office.outboxes.settled(["hung"])
+    await office.outboxes.wait_until_delivered(["hung"])
     assert now() == 2 * LIMIT
     await office.outboxes.close()
 
@@ -255,7 +257,7 @@ async def test_a_hung_peer_still_gets_its_notices() -> None:
     office = Office()
     office.peer("hung", seconds=1000)
     office.post("hung", 1, 2, 3, 4)
-    await office.outboxes.settled(["hung"])
+    await office.outboxes.wait_until_delivered(["hung"])
     office.peer("hung")
     await asyncio.sleep(2 * LIMIT)
     assert office.taken["hung"] == [4]
@@ -267,14 +269,14 @@ async def test_a_hung_peer_still_gets_its_notices() -> None:
 async def test_a_peer_that_takes_notices_again_is_waited_for_again() -> None:
     office = Office()
     office.post("gone", 1, 2)
-    await office.outboxes.settled(["gone"])
+    await office.outboxes.wait_until_delivered(["gone"])
     office.peer("gone", seconds=1)
     office.post("gone", 3)
-    await office.outboxes.settled(["gone"])
+    await office.outboxes.wait_until_delivered(["gone"])
     assert office.taken["gone"] == []
     await asyncio.sleep(2)
     office.post("gone", 4)
-    await office.outboxes.settled(["gone"])
+    await office.outboxes.wait_until_delivered(["gone"])
     assert office.taken["gone"] == [3, 4]
 
 
@@ -282,10 +284,10 @@ async def test_a_peer_that_takes_notices_again_is_waited_for_again() -> None:
 async def test_one_failure_alone_is_forgiven() -> None:
     office = Office()
     office.post("gone", 1)
-    await office.outboxes.settled(["gone"])
+    await office.outboxes.wait_until_delivered(["gone"])
     office.peer("gone", seconds=1)
     office.post("gone", 2)
-    await office.outboxes.settled(["gone"])
+    await office.outboxes.wait_until_delivered(["gone"])
     assert office.taken["gone"] == [2]
 
 
@@ -293,7 +295,7 @@ async def test_one_failure_alone_is_forgiven() -> None:
 async def test_each_failure_is_reported_with_the_peer() -> None:
     office = Office()
     office.post("gone", 1, 2)
-    await office.outboxes.settled(["gone"])
+    await office.outboxes.wait_until_delivered(["gone"])
     assert [(peer_id, error.code) for peer_id, error in office.failures] == [("gone", "E009")] * 2
 
 
@@ -301,7 +303,7 @@ async def _answered(answer: bytes) -> tuple[list[int], list[Any]]:
     office = Office()
     office.peer("P01", answer=answer)
     office.post("P01", 1, 2, 3)
-    await office.outboxes.settled(["P01"])
+    await office.outboxes.wait_until_delivered(["P01"])
     return office.taken["P01"], office.failures
 
 
@@ -340,10 +342,10 @@ async def test_a_fault_of_our_own_keeps_nobody_waiting() -> None:
     faults: list[dict[str, Any]] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: faults.append(context))
     office.post("P01", 1)
-    await office.outboxes.settled(["P01"])
+    await office.outboxes.wait_until_delivered(["P01"])
     office.peer("P01")
     office.post("P01", 2)
-    await office.outboxes.settled(["P01"])
+    await office.outboxes.wait_until_delivered(["P01"])
     assert office.taken["P01"] == [2]
     assert [str(fault["exception"]) for fault in faults] == ["not a failure of the peer"]
 
@@ -356,37 +358,37 @@ async def test_a_fault_of_our_own_at_one_peer_costs_the_others_nothing() -> None
         raise RuntimeError("not a failure of the peer")
 
     asyncio.get_running_loop().set_exception_handler(lambda _, __: None)
-    for number in range(3 * LANES):
-        office.outboxes.post(f"broken {number}", broken)
+    for number in range(3 * MAX_LANES):
+        office.outboxes.post_notice(f"broken {number}", broken)
         office.peer(f"P{number}")
         office.post(f"P{number}", 1)
-    await office.outboxes.settled(office.taken)
+    await office.outboxes.wait_until_delivered(office.taken)
     assert all(taken == [1] for taken in office.taken.values())
 
 
 @in_virtual_time
 async def test_a_broadcast_takes_no_more_workers_than_lanes() -> None:
     office = Office()
-    for number in range(10 * LANES):
+    for number in range(10 * MAX_LANES):
         office.peer(f"P{number}", seconds=LANE_SECONDS / 100)
         office.post(f"P{number}", 1, 2)
-    assert len(asyncio.all_tasks()) == LANES + 1
-    await office.outboxes.settled(office.taken)
+    assert len(asyncio.all_tasks()) == MAX_LANES + 1
+    await office.outboxes.wait_until_delivered(office.taken)
     assert all(taken == [1, 2] for taken in office.taken.values())
 
 
 @in_virtual_time
 async def test_after_closing_nobody_waits_and_what_is_posted_is_sent() -> None:
     office = Office()
-    for number in range(2 * LANES):
+    for number in range(2 * MAX_LANES):
         office.peer(f"P{number}", seconds=1000)
         office.post(f"P{number}", 1)
     await office.outboxes.close()
-    await office.outboxes.settled(office.taken)
-    await office.outboxes.heard(office.taken)
+    await office.outboxes.wait_until_delivered(office.taken)
+    await office.outboxes.wait_until_delivered_or_late(office.taken)
     office.peer("P0")
     office.post("P0", 2)
-    await office.outboxes.settled(["P0"])
+    await office.outboxes.wait_until_delivered(["P0"])
     assert office.taken["P0"] == [1, 2]
     assert now() == 0
 
@@ -408,7 +410,7 @@ async def test_closing_without_anything_under_way_does_not_wait() -> None:
     office = Office()
     office.peer("P01")
     office.post("P01", 1)
-    await office.outboxes.settled(["P01"])
+    await office.outboxes.wait_until_delivered(["P01"])
     closing = office.outboxes.close()
     try:
         closing.send(None)

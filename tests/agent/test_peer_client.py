@@ -7,9 +7,24 @@ from typing import Any
 
 import pytest
 
-from agent_league.agent.peer_client import DEAF_SECONDS, PUSH_SECONDS, Call, Heard, Manners, Push
-from agent_league.errors import BadAnswer, CallFailed, ErrorCode, OtherAnswer, PeerRefused, PeerTimeout, PeerUnreachable
-from agent_league.protocol.tolerance import STYLE_BY_NAME
+from agent_league.agent.peer_client import (
+    PUSH_SECONDS,
+    RETRY_FORMS_SECONDS,
+    PeerAnswer,
+    PeerCall,
+    PeerClient,
+    PushedAnswer,
+)
+from agent_league.errors import (
+    BadAnswer,
+    CallFailed,
+    ErrorCode,
+    MismatchedAnswer,
+    PeerRefused,
+    PeerTimeout,
+    PeerUnreachable,
+)
+from agent_league.protocol.tolerance import FORM_BY_NAME
 from agent_league.testing.virtual_time import in_virtual_time
 from tests.protocol.test_tolerance import FRAMES, REPLIES
 
@@ -18,12 +33,14 @@ ACK = {"message_type": "GAME_JOIN_ACK", "accept": True}
 CHOICE = {"message_type": "CHOOSE_PARITY_RESPONSE", "parity_choice": "odd"}
 OK = {"status": "ok"}
 LIMIT = 5.0
-INVITE = Call("handle_game_invitation", {"protocol": "league.v2", "message_type": "GAME_INVITATION"}, "GAME_JOIN_ACK")
-CHOOSE = Call(
+INVITE = PeerCall(
+    "handle_game_invitation", {"protocol": "league.v2", "message_type": "GAME_INVITATION"}, "GAME_JOIN_ACK"
+)
+CHOOSE = PeerCall(
     "choose_parity", {"protocol": "league.v2", "message_type": "CHOOSE_PARITY_CALL"}, "CHOOSE_PARITY_RESPONSE"
 )
-OVER = Call("notify_match_result", {"protocol": "league.v2", "message_type": "GAME_OVER"})
-PLAY = Call("choose_parity", {"protocol": "league.v1", "message_type": "PLAY_REQUEST"}, "PLAY_RESPONSE")
+OVER = PeerCall("notify_match_result", {"protocol": "league.v2", "message_type": "GAME_OVER"})
+PLAY = PeerCall("choose_parity", {"protocol": "league.v1", "message_type": "PLAY_REQUEST"}, "PLAY_RESPONSE")
 INVITED = ["handle_game_invitation", "game_invitation", "receive_game_invitation", "GAME_INVITATION"]
 IN_FRAMES = ["handle_message", "tools/call", "bare", "tools/call"]
 LISTED = ["handle_message", "tools/call", "tools/list", "bare", "tools/call"]
@@ -97,14 +114,14 @@ async def test_an_answer_says_its_id_in_any_way_or_not_at_all(own: str) -> None:
         answer = {"jsonrpc": "2.0", "result": ACK}
         return {**answer, "id": ids[own]} if own in ids else answer
 
-    assert (await Manners(Stranger(script)).ask(PEER, INVITE, LIMIT)).message == ACK
+    assert (await PeerClient(Stranger(script)).request_answer(PEER, INVITE, LIMIT)).message == ACK
 
 
 @pytest.mark.parametrize("other", [lambda number: number - 1, lambda number: f"{number}x", lambda _: [], lambda _: {}])
 async def test_an_answer_with_the_id_of_another_call_is_none(other: Callable[[int], Any]) -> None:
     peer = Stranger(lambda _, body: {"jsonrpc": "2.0", "result": ACK, "id": other(body.get("id", 7))})
     with pytest.raises(BadAnswer, match=r"an answer to another call: its id is .*, expected 1"):
-        await Manners(peer, strict=True).ask(PEER, INVITE, LIMIT)
+        await PeerClient(peer, strict=True).request_answer(PEER, INVITE, LIMIT)
 
 
 def knows(**answers: Any) -> Script:
@@ -116,7 +133,9 @@ def knows(**answers: Any) -> Script:
 @pytest.mark.parametrize("first", ["seeds", "tool", "nobody's"])
 @in_virtual_time
 async def test_an_agent_of_any_style_is_asked_until_it_answers_and_then_in_its_own(style: str, first: str) -> None:
-    wanted = {call.method: STYLE_BY_NAME[style].request(call.method, call.message, 0) for call in (INVITE, CHOOSE)}
+    wanted = {
+        call.method: FORM_BY_NAME[style].encode_request(call.method, call.message, 0) for call in (INVITE, CHOOSE)
+    }
     replies = {"handle_game_invitation": ACK, "choose_parity": CHOICE}
 
     def script(_: str, body: dict[str, Any]) -> Any:
@@ -125,15 +144,15 @@ async def test_an_agent_of_any_style_is_asked_until_it_answers_and_then_in_its_o
         return result(replies[known[0]]) if known else fault()
 
     peer = Stranger(script)
-    manners = Manners(peer)
-    manners.expect(PEER, first)
-    heard = await manners.ask(PEER, INVITE, LIMIT)
+    manners = PeerClient(peer)
+    manners.expect_form(PEER, first)
+    heard = await manners.request_answer(PEER, INVITE, LIMIT)
     assert heard.message == ACK
-    called = [] if style == "seeds" else [f"called as {STYLE_BY_NAME[style].shown(INVITE.method)}"]
-    assert [note for note in heard.noted if note.startswith("called")] == called
+    called = [] if style == "seeds" else [f"called as {FORM_BY_NAME[style].describe_call(INVITE.method)}"]
+    assert [note for note in heard.deviations if note.startswith("called")] == called
     before = len(peer.calls)
-    assert (await manners.ask(PEER, CHOOSE, LIMIT)).message == CHOICE
-    assert (await manners.ask(PEER, INVITE, LIMIT)).message == ACK
+    assert (await manners.request_answer(PEER, CHOOSE, LIMIT)).message == CHOICE
+    assert (await manners.request_answer(PEER, INVITE, LIMIT)).message == ACK
     assert len(peer.calls) == before + 2  # what it has answered once is known
 
 
@@ -152,7 +171,7 @@ async def test_an_agent_of_any_style_is_asked_until_it_answers_and_then_in_its_o
 @in_virtual_time
 async def test_an_answer_is_found_in_each_of_its_places(place: str, noted: tuple[str, ...]) -> None:
     peer = Stranger(knows(handle_game_invitation=REPLIES[place]))
-    assert await Manners(peer).ask(PEER, INVITE, LIMIT) == Heard(ACK, noted)
+    assert await PeerClient(peer).request_answer(PEER, INVITE, LIMIT) == PeerAnswer(ACK, noted)
     assert peer.calls == ["handle_game_invitation"]
 
 
@@ -180,7 +199,7 @@ async def test_each_way_to_know_no_method_makes_us_try_the_next(how: str) -> Non
         return result(ACK) if name == "GAME_INVITATION" else NO_SUCH_METHOD[how]
 
     peer = Stranger(script)
-    assert (await Manners(peer).ask(PEER, INVITE, LIMIT)).message == ACK
+    assert (await PeerClient(peer).request_answer(PEER, INVITE, LIMIT)).message == ACK
     assert peer.calls == INVITED
 
 
@@ -191,19 +210,19 @@ async def test_an_agent_with_names_of_two_styles_is_understood_whatever_it_says_
         known = {"game_invitation": ACK, "parity_choose": CHOICE}
         return result(known[name]) if name in known else NO_SUCH_METHOD[how]
 
-    manners = Manners(Stranger(script))
+    manners = PeerClient(Stranger(script))
     for call, answer in ((INVITE, ACK), (CHOOSE, CHOICE), (INVITE, ACK), (CHOOSE, CHOICE)):
-        assert (await manners.ask(PEER, call, LIMIT)).message == answer
+        assert (await manners.request_answer(PEER, call, LIMIT)).message == answer
 
 
 @in_virtual_time
 async def test_what_is_wrong_with_the_first_style_is_told_in_the_end() -> None:
-    with pytest.raises(OtherAnswer, match="GAME_JOIN_ACK: missing: accept") as caught:
-        await Manners(Stranger(lambda *_: result({"moin": 1}))).ask(PEER, INVITE, LIMIT)
+    with pytest.raises(MismatchedAnswer, match="GAME_JOIN_ACK: missing: accept") as caught:
+        await PeerClient(Stranger(lambda *_: result({"moin": 1}))).request_answer(PEER, INVITE, LIMIT)
     assert (caught.value.code, caught.value.answer) == (ErrorCode.MISSING_REQUIRED_FIELD, {"moin": 1})
     peer = Stranger(knows(handle_game_invitation=(500, b"oops")))
     with pytest.raises(BadAnswer, match="HTTP 500"):
-        await Manners(peer).ask(PEER, INVITE, LIMIT)
+        await PeerClient(peer).request_answer(PEER, INVITE, LIMIT)
     assert peer.calls == [*INVITED, *LISTED, *combined(*INVITED)]
 
 
@@ -211,7 +230,7 @@ async def test_what_is_wrong_with_the_first_style_is_told_in_the_end() -> None:
 async def test_who_refuses_with_a_league_error_has_understood() -> None:
     peer = Stranger(lambda *_: REFUSED)
     with pytest.raises(PeerRefused, match="E012 not yours") as caught:
-        await Manners(peer).ask(PEER, INVITE, LIMIT)
+        await PeerClient(peer).request_answer(PEER, INVITE, LIMIT)
     assert caught.value.code is ErrorCode.AUTH_TOKEN_INVALID
     assert len(peer.calls) == 1
 
@@ -240,7 +259,9 @@ UNKNOWN_TOOL = {
 @pytest.mark.parametrize("said", UNKNOWN_TOOL)
 @pytest.mark.parametrize("call", [INVITE, CHOOSE], ids=lambda call: call.method)
 @in_virtual_time
-async def test_any_name_of_the_table_is_tried_in_any_frame_and_remembered(call: Call, said: str, frame: str) -> None:
+async def test_any_name_of_the_table_is_tried_in_any_frame_and_remembered(
+    call: PeerCall, said: str, frame: str
+) -> None:
     answers = {"handle_game_invitation": ACK, "choose_parity": CHOICE}
     for name in NAMES[call.method]:
 
@@ -250,15 +271,15 @@ async def test_any_name_of_the_table_is_tried_in_any_frame_and_remembered(call: 
             return result(answers[call.method]) if known else UNKNOWN_TOOL[said]
 
         peer = Stranger(script)
-        manners = Manners(peer)
-        heard = await manners.ask(PEER, call, LIMIT)
+        manners = PeerClient(peer)
+        heard = await manners.request_answer(PEER, call, LIMIT)
         assert heard.message == answers[call.method]
         assert len(peer.calls) <= 20, "every form once, and the list of tools"
         before = len(peer.calls)
-        assert await manners.ask(PEER, call, LIMIT) == heard
+        assert await manners.request_answer(PEER, call, LIMIT) == heard
         assert len(peer.calls) == before + 1
-        assert len(heard.noted) == 1
-        assert heard.noted[0].startswith("called as ")
+        assert len(heard.deviations) == 1
+        assert heard.deviations[0].startswith("called as ")
 
 
 @in_virtual_time
@@ -273,12 +294,12 @@ async def test_a_server_of_mcp_tells_the_names_of_its_tools_and_is_called_by_the
         return result(tools[called]) if called in tools else fault()
 
     peer = Stranger(script)
-    manners = Manners(peer)
-    heard = await manners.ask(PEER, INVITE, LIMIT)
-    assert heard == Heard(ACK, ("called as 'tools/call' of 'receive_game_invitation'",))
+    manners = PeerClient(peer)
+    heard = await manners.request_answer(PEER, INVITE, LIMIT)
+    assert heard == PeerAnswer(ACK, ("called as 'tools/call' of 'receive_game_invitation'",))
     assert peer.calls[-3:] == ["tools/call", "tools/list", "tools/call"], "straight to the tool that it lists"
     before = len(peer.calls)
-    assert (await manners.ask(PEER, CHOOSE, LIMIT)).message == CHOICE
+    assert (await manners.request_answer(PEER, CHOOSE, LIMIT)).message == CHOICE
     assert peer.calls[before:] == ["tools/call"]
 
 
@@ -290,7 +311,7 @@ async def test_an_unknown_tool_brings_the_other_calls_of_tools_forward() -> None
         return result(ACK) if body["params"]["name"] == "GAME_INVITATION" else UNKNOWN_TOOL["result"]
 
     peer = Stranger(script)
-    assert (await Manners(peer).ask(PEER, INVITE, LIMIT)).message == ACK
+    assert (await PeerClient(peer).request_answer(PEER, INVITE, LIMIT)).message == ACK
     assert peer.calls == [*INVITED, "handle_message", "tools/call", "tools/list", *["tools/call"] * 3]
 
 
@@ -302,22 +323,22 @@ async def test_a_tool_that_is_gone_is_looked_for_under_its_other_names() -> None
         return lambda _, body: result(ACK) if body.get("params", {}).get("name") == name else said
 
     peer = Stranger(only("game_invitation", fault()))
-    manners = Manners(peer)
-    assert (await manners.ask(PEER, INVITE, LIMIT)).message == ACK
+    manners = PeerClient(peer)
+    assert (await manners.request_answer(PEER, INVITE, LIMIT)).message == ACK
     for name, said in (("handle_game_invitation", "error"), ("receive_game_invitation", "result")):
         peer.script = only(name, UNKNOWN_TOOL[said])
-        assert (await manners.ask(PEER, INVITE, LIMIT)).message == ACK
+        assert (await manners.request_answer(PEER, INVITE, LIMIT)).message == ACK
 
 
 @in_virtual_time
 async def test_who_answers_in_no_form_at_all_is_not_asked_in_all_of_them_at_every_attempt() -> None:
     peer = Stranger(lambda *_: fault())
-    manners = Manners(peer)
+    manners = PeerClient(peer)
     asked = []
     for _ in range(3):
         before = len(peer.calls)
         with pytest.raises(PeerRefused):
-            await manners.ask(PEER, INVITE, LIMIT)
+            await manners.request_answer(PEER, INVITE, LIMIT)
         asked.append(len(peer.calls) - before)
     assert asked == [17, 8, 8]
 
@@ -327,7 +348,7 @@ async def test_a_null_result_beside_an_error_is_that_error_and_its_sentence_is_t
     said = {"jsonrpc": "2.0", "result": None, "error": {"code": -32000, "message": "Registration is closed"}, "id": 1}
     for method in ("ask", "tell"):
         with pytest.raises(PeerRefused, match="refused: Registration is closed"):
-            await getattr(Manners(Stranger(lambda *_: said)), method)(PEER, INVITE, LIMIT)
+            await getattr(PeerClient(Stranger(lambda *_: said)), method)(PEER, INVITE, LIMIT)
 
 
 @in_virtual_time
@@ -337,7 +358,7 @@ async def test_who_is_not_there_is_not_asked_again() -> None:
 
     peer = Stranger(script)
     with pytest.raises(PeerUnreachable):
-        await Manners(peer).ask(PEER, INVITE, LIMIT)
+        await PeerClient(peer).request_answer(PEER, INVITE, LIMIT)
     assert len(peer.calls) == 1
 
 
@@ -351,7 +372,7 @@ async def slowly(seconds: float, reply: Any) -> Any:
 async def test_all_styles_share_one_deadline(method: str) -> None:
     peer = Stranger(lambda *_: slowly(2, fault()))
     with pytest.raises(PeerRefused):
-        await getattr(Manners(peer), method)(PEER, INVITE, LIMIT)
+        await getattr(PeerClient(peer), method)(PEER, INVITE, LIMIT)
     assert asyncio.get_running_loop().time() == LIMIT
     assert peer.limits == [5, 3, 1]
 
@@ -360,7 +381,7 @@ async def test_all_styles_share_one_deadline(method: str) -> None:
 async def test_one_that_never_answers_costs_the_deadline_once() -> None:
     peer = Stranger(lambda *_: slowly(1e9, OK))
     with pytest.raises(PeerTimeout):
-        await Manners(peer).ask(PEER, INVITE, LIMIT)
+        await PeerClient(peer).request_answer(PEER, INVITE, LIMIT)
     assert (asyncio.get_running_loop().time(), len(peer.calls)) == (LIMIT, 1)
 
 
@@ -368,13 +389,13 @@ async def test_one_that_never_answers_costs_the_deadline_once() -> None:
 @in_virtual_time
 async def test_one_that_acknowledges_everything_and_answers_nothing_costs_the_deadline_and_no_more(reply: Any) -> None:
     peer, push = Stranger(lambda *_: reply), future()
-    manners = Manners(peer)
+    manners = PeerClient(peer)
     with pytest.raises(PeerTimeout, match="within 5 s"):
-        await manners.ask(PEER, INVITE, LIMIT, push=push)
+        await manners.request_answer(PEER, INVITE, LIMIT, push=push)
     assert asyncio.get_running_loop().time() == LIMIT
     assert peer.calls == [*INVITED, *IN_FRAMES]
     with pytest.raises(PeerTimeout):
-        await manners.ask(PEER, INVITE, 0.5, push=future())
+        await manners.request_answer(PEER, INVITE, 0.5, push=future())
     assert asyncio.get_running_loop().time() == LIMIT + 0.5
 
 
@@ -396,7 +417,7 @@ async def test_one_that_breaks_down_and_acknowledges_the_rest_is_told_by_its_bre
     """To know no method is none: then what it acknowledged is what it understood."""
     peer = Stranger(lambda *_: said if len(peer.calls) == at + 1 else result(OK))
     with pytest.raises(CallFailed, match=told) as failed:
-        await Manners(peer).ask(PEER, INVITE, LIMIT, push=future())
+        await PeerClient(peer).request_answer(PEER, INVITE, LIMIT, push=future())
     assert (failed.value.answer is None) is isinstance(failed.value, PeerTimeout)
     assert asyncio.get_running_loop().time() == LIMIT
 
@@ -405,16 +426,16 @@ async def test_one_that_breaks_down_and_acknowledges_the_rest_is_told_by_its_bre
 @in_virtual_time
 async def test_a_status_that_says_failure_is_no_acknowledgement(status: str) -> None:
     peer = Stranger(lambda *_: result({"status": status}))
-    with pytest.raises(OtherAnswer):
-        await Manners(peer).ask(PEER, INVITE, LIMIT, push=future())
+    with pytest.raises(MismatchedAnswer):
+        await PeerClient(peer).request_answer(PEER, INVITE, LIMIT, push=future())
     assert asyncio.get_running_loop().time() == 0
 
 
-def future() -> Push:
+def future() -> PushedAnswer:
     return asyncio.get_running_loop().create_future()
 
 
-def pushing(push: Push, after: float, reply: Any = None, *, only: str | None = None) -> Script:
+def pushing(push: PushedAnswer, after: float, reply: Any = None, *, only: str | None = None) -> Script:
     """Acknowledges every call (or has one method only), and sends its answer so many seconds after the first."""
 
     def send() -> None:
@@ -436,14 +457,14 @@ def pushing(push: Push, after: float, reply: Any = None, *, only: str | None = N
 async def test_an_answer_that_comes_by_itself_is_taken_whenever_it_comes(after: float) -> None:
     push = future()
     peer = Stranger(pushing(push, after, only="handle_game_invitation"))
-    manners = Manners(peer)
-    heard = await manners.ask(PEER, INVITE, LIMIT, push=push)
-    assert heard == Heard(ACK, ("answer in a call of its own",))
+    manners = PeerClient(peer)
+    heard = await manners.request_answer(PEER, INVITE, LIMIT, push=push)
+    assert heard == PeerAnswer(ACK, ("answer in a call of its own",))
     assert asyncio.get_running_loop().time() == after
     for question in (INVITE, CHOOSE):
         before, push = len(peer.calls), future()
         peer.script = pushing(push, 3.0)
-        assert (await manners.ask(PEER, question, LIMIT, push=push)).message == ACK
+        assert (await manners.request_answer(PEER, question, LIMIT, push=push)).message == ACK
         assert len(peer.calls) == before + 1  # it is known to push, and given its time
 
 
@@ -451,7 +472,7 @@ async def test_an_answer_that_comes_by_itself_is_taken_whenever_it_comes(after: 
 async def test_an_answer_that_comes_too_late_is_none() -> None:
     push = future()
     with pytest.raises(PeerTimeout):
-        await Manners(Stranger(pushing(push, LIMIT + 1))).ask(PEER, INVITE, LIMIT, push=push)
+        await PeerClient(Stranger(pushing(push, LIMIT + 1))).request_answer(PEER, INVITE, LIMIT, push=push)
 
 
 @pytest.mark.parametrize("reply", [result(OK), result(None), b"", (500, b"oops"), fault(-32603)])
@@ -464,7 +485,7 @@ async def test_an_answer_that_comes_before_the_reply_is_taken_whatever_that_says
         return reply
 
     peer = Stranger(script)
-    assert (await Manners(peer).ask(PEER, INVITE, LIMIT, push=push)).message == ACK
+    assert (await PeerClient(peer).request_answer(PEER, INVITE, LIMIT, push=push)).message == ACK
     assert len(peer.calls) == 1
 
 
@@ -476,83 +497,85 @@ async def test_an_answer_that_comes_by_itself_is_taken_also_where_the_reply_neve
         push.set_result(ACK)
         return slowly(1e9, OK)
 
-    assert (await Manners(Stranger(script)).ask(PEER, INVITE, LIMIT, push=push)).message == ACK
+    assert (await PeerClient(Stranger(script)).request_answer(PEER, INVITE, LIMIT, push=push)).message == ACK
 
 
 @in_virtual_time
 async def test_a_reply_with_the_answer_counts_more_than_one_that_came_by_itself() -> None:
     push = future()
     push.set_result({**ACK, "accept": False})
-    heard = await Manners(Stranger(knows(handle_game_invitation=result(ACK)))).ask(PEER, INVITE, LIMIT, push=push)
-    assert heard == Heard(ACK)
+    heard = await PeerClient(Stranger(knows(handle_game_invitation=result(ACK)))).request_answer(
+        PEER, INVITE, LIMIT, push=push
+    )
+    assert heard == PeerAnswer(ACK)
 
 
 @in_virtual_time
 async def test_where_several_styles_were_acknowledged_none_is_taken_for_the_right_one() -> None:
     """It understands bare messages alone, acknowledges whatever comes, and takes its time."""
-    manners = Manners(peer := Stranger(lambda *_: result(OK)))
+    manners = PeerClient(peer := Stranger(lambda *_: result(OK)))
     for question in (INVITE, CHOOSE):
         push = future()
 
-        def script(name: str, _: dict[str, Any], push: Push = push) -> Any:
+        def script(name: str, _: dict[str, Any], push: PushedAnswer = push) -> Any:
             if name == "bare":
                 asyncio.get_running_loop().call_later(1, push.set_result, ACK)
             return result(OK)
 
         peer.script = script
-        assert (await manners.ask(PEER, question, LIMIT, push=push)).message == ACK
+        assert (await manners.request_answer(PEER, question, LIMIT, push=push)).message == ACK
 
 
 @pytest.mark.parametrize("odd", [result(OK), result(None), (500, b"oops"), fault(-32603), REFUSED, b"<html>"])
 @in_virtual_time
 async def test_one_odd_reply_does_not_change_what_is_known_of_an_agent(odd: Any) -> None:
     peer = Stranger(knows(GAME_INVITATION=result(ACK)))
-    manners = Manners(peer)
-    await manners.ask(PEER, INVITE, LIMIT)
+    manners = PeerClient(peer)
+    await manners.request_answer(PEER, INVITE, LIMIT)
     known, peer.script = peer.script, lambda *_: odd
     before = len(peer.calls)
     with pytest.raises(CallFailed):
-        await manners.ask(PEER, INVITE, LIMIT, push=future())
+        await manners.request_answer(PEER, INVITE, LIMIT, push=future())
     assert peer.calls[before:] == ["GAME_INVITATION"]
     peer.script = known
-    assert (await manners.ask(PEER, INVITE, LIMIT)).message == ACK
+    assert (await manners.request_answer(PEER, INVITE, LIMIT)).message == ACK
     assert peer.calls[before:] == ["GAME_INVITATION"] * 2
 
 
 @in_virtual_time
 async def test_one_odd_method_not_found_does_not_either() -> None:
     peer = Stranger(knows(GAME_INVITATION=result(ACK)))
-    manners = Manners(peer)
-    await manners.ask(PEER, INVITE, LIMIT)
+    manners = PeerClient(peer)
+    await manners.request_answer(PEER, INVITE, LIMIT)
     known, peer.script = peer.script, knows()
     with pytest.raises(PeerRefused):
-        await manners.ask(PEER, INVITE, LIMIT)
+        await manners.request_answer(PEER, INVITE, LIMIT)
     peer.script = known
     before = len(peer.calls)
-    assert (await manners.ask(PEER, INVITE, LIMIT)).message == ACK
+    assert (await manners.request_answer(PEER, INVITE, LIMIT)).message == ACK
     assert peer.calls[before:] == ["GAME_INVITATION"]
 
 
 @in_virtual_time
 async def test_another_agent_at_the_same_address_is_understood_again() -> None:
     peer = Stranger(knows(GAME_INVITATION=result(ACK)))
-    manners = Manners(peer)
-    await manners.ask(PEER, INVITE, LIMIT)
+    manners = PeerClient(peer)
+    await manners.request_answer(PEER, INVITE, LIMIT)
     peer.script = knows(game_invitation=result(ACK))
     for _ in range(2):
-        assert (await manners.ask(PEER, INVITE, LIMIT)).message == ACK
+        assert (await manners.request_answer(PEER, INVITE, LIMIT)).message == ACK
     assert peer.calls[-2:] == ["game_invitation", "game_invitation"]
 
 
 @in_virtual_time
 async def test_what_a_registration_showed_is_a_guess_and_an_answer_is_not() -> None:
     peer = Stranger(knows(GAME_INVITATION=result(ACK)))
-    manners = Manners(peer)
-    manners.expect(PEER, "bare")
-    await manners.ask(PEER, INVITE, LIMIT)
+    manners = PeerClient(peer)
+    manners.expect_form(PEER, "bare")
+    await manners.request_answer(PEER, INVITE, LIMIT)
     assert peer.calls[0] == "bare"
-    manners.expect(PEER, "bare")
-    await manners.ask(PEER, INVITE, LIMIT)
+    manners.expect_form(PEER, "bare")
+    await manners.request_answer(PEER, INVITE, LIMIT)
     assert peer.calls[-1] == "GAME_INVITATION"
 
 
@@ -561,49 +584,49 @@ async def test_a_method_that_is_new_to_an_agent_is_called_first_in_a_style_that_
     """Whatever it doesn't know is fine with it, so that the first style that it acknowledges is the last tried."""
     known = {"game_invitation": ACK, "parity_choose": CHOICE, "game_over": OK}
     peer = Stranger(lambda name, _: result(known.get(name, OK)))
-    manners = Manners(peer)
-    await manners.ask(PEER, INVITE, LIMIT)
-    await manners.ask(PEER, CHOOSE, LIMIT)
-    await manners.tell(PEER, OVER, LIMIT)
+    manners = PeerClient(peer)
+    await manners.request_answer(PEER, INVITE, LIMIT)
+    await manners.request_answer(PEER, CHOOSE, LIMIT)
+    await manners.send_notice(PEER, OVER, LIMIT)
     assert peer.calls[-1] == "game_over"
 
 
 @in_virtual_time
 async def test_each_address_is_learned_for_itself() -> None:
     peer = Stranger(knows(GAME_INVITATION=result(ACK)))
-    manners = Manners(peer)
-    await manners.ask(PEER, INVITE, LIMIT)
-    await manners.ask("http://localhost:8102/mcp", INVITE, LIMIT)
+    manners = PeerClient(peer)
+    await manners.request_answer(PEER, INVITE, LIMIT)
+    await manners.request_answer("http://localhost:8102/mcp", INVITE, LIMIT)
     assert peer.calls == [*INVITED, *INVITED]
 
 
 @in_virtual_time
 async def test_a_question_of_v1_goes_bare_and_an_answer_in_a_frame_is_accepted() -> None:
     play = {"message_type": "PLAY_RESPONSE", "play": {"value": "odd"}}
-    assert await Manners(Stranger(knows(bare=play))).ask(PEER, PLAY, LIMIT) == Heard(play)
-    framed = await Manners(Stranger(knows(bare=result(play)))).ask(PEER, PLAY, LIMIT)
-    assert framed == Heard(play, ("answer in result",))
-    handled = await Manners(Stranger(knows(handle_message=result(play)))).ask(PEER, PLAY, LIMIT)
-    assert handled == Heard(play, ("called as 'handle_message'",))
+    assert await PeerClient(Stranger(knows(bare=play))).request_answer(PEER, PLAY, LIMIT) == PeerAnswer(play)
+    framed = await PeerClient(Stranger(knows(bare=result(play)))).request_answer(PEER, PLAY, LIMIT)
+    assert framed == PeerAnswer(play, ("answer in result",))
+    handled = await PeerClient(Stranger(knows(handle_message=result(play)))).request_answer(PEER, PLAY, LIMIT)
+    assert handled == PeerAnswer(play, ("called as 'handle_message'",))
 
 
 @in_virtual_time
 async def test_what_is_learned_in_one_protocol_does_not_hold_for_the_other() -> None:
     """Our own manager takes the report of a match in both."""
     peer = Stranger(knows(bare=OK, report_match_result=result(OK)))
-    manners = Manners(peer)
+    manners = PeerClient(peer)
     for protocol in ("league.v1", "league.v2", "league.v1", "league.v2"):
-        await manners.tell(PEER, Call("report_match_result", {"protocol": protocol}), LIMIT)
+        await manners.send_notice(PEER, PeerCall("report_match_result", {"protocol": protocol}), LIMIT)
     assert peer.calls == ["bare", "report_match_result"] * 2
-    assert manners.unusual(PEER, Call("report_match_result", {"protocol": "league.v2"})) == ()
+    assert manners.find_deviations(PEER, PeerCall("report_match_result", {"protocol": "league.v2"})) == ()
 
 
 @in_virtual_time
 async def test_the_token_beside_a_call_goes_to_the_address_that_was_called_and_no_other() -> None:
     peer = Stranger(knows())
-    register = Call("register_player", {"protocol": "league.v2"}, "LEAGUE_REGISTER_RESPONSE")
+    register = PeerCall("register_player", {"protocol": "league.v2"}, "LEAGUE_REGISTER_RESPONSE")
     with pytest.raises(PeerRefused):
-        await Manners(peer).ask("http://localhost:8000/some/mcp", register, LIMIT, "tok-beside")
+        await PeerClient(peer).request_answer("http://localhost:8000/some/mcp", register, LIMIT, "tok-beside")
     assert set(peer.bearers) == {"tok-beside"}
     others = [address for address in peer.addresses if address != "http://localhost:8000/some/mcp"]
     assert others == ["http://localhost:8000/register"] * 2
@@ -612,9 +635,9 @@ async def test_the_token_beside_a_call_goes_to_the_address_that_was_called_and_n
 @in_virtual_time
 async def test_a_result_is_told_in_other_styles_until_one_is_taken_and_that_is_remembered() -> None:
     peer = Stranger(knows(game_over=result(OK)))
-    manners = Manners(peer)
+    manners = PeerClient(peer)
     for _ in range(2):
-        assert (await manners.tell(PEER, OVER, LIMIT))["result"] == OK
+        assert (await manners.send_notice(PEER, OVER, LIMIT))["result"] == OK
     assert peer.calls == ["notify_match_result", "game_over", "game_over"]
 
 
@@ -625,17 +648,17 @@ async def test_each_way_to_know_no_notice_makes_us_try_the_next(how: str) -> Non
         return OK if name == "bare" else NO_SUCH_METHOD[how]
 
     peer = Stranger(script)
-    reply = await Manners(peer).tell(PEER, OVER, LIMIT)
+    reply = await PeerClient(peer).send_notice(PEER, OVER, LIMIT)
     assert reply == (None if how == "an empty body" else OK)
 
 
 @in_virtual_time
 async def test_one_that_has_no_such_method_in_any_style_is_told_once_from_then_on() -> None:
     peer = Stranger(knows())
-    manners = Manners(peer)
+    manners = PeerClient(peer)
     for _ in range(3):
         with pytest.raises(PeerRefused):
-            await manners.tell(PEER, OVER, LIMIT)
+            await manners.send_notice(PEER, OVER, LIMIT)
     names = ["notify_match_result", "game_over", "receive_game_over", "GAME_OVER"]
     assert peer.calls == [*names, *LISTED, *combined(*names)] + ["notify_match_result"] * 2
 
@@ -643,21 +666,21 @@ async def test_one_that_has_no_such_method_in_any_style_is_told_once_from_then_o
 @in_virtual_time
 async def test_one_that_was_only_out_of_order_is_tried_again_in_all_styles_after_a_while() -> None:
     peer = Stranger(lambda *_: (500, b"oops"))
-    manners = Manners(peer)
+    manners = PeerClient(peer)
     for _ in range(2):
         with pytest.raises(BadAnswer):
-            await manners.tell(PEER, OVER, LIMIT)
+            await manners.send_notice(PEER, OVER, LIMIT)
     assert len(peer.calls) == 16 + 1 + 1, "all styles, the list of its tools, and one"
     peer.script = knows(game_over=result(OK))
-    await asyncio.sleep(DEAF_SECONDS)
-    assert (await manners.tell(PEER, OVER, LIMIT))["result"] == OK
+    await asyncio.sleep(RETRY_FORMS_SECONDS)
+    assert (await manners.send_notice(PEER, OVER, LIMIT))["result"] == OK
 
 
 @in_virtual_time
 async def test_without_insistence_a_notice_is_said_once() -> None:
     peer = Stranger(knows(game_over=result(OK)))
     with pytest.raises(PeerRefused):
-        await Manners(peer).tell(PEER, OVER, LIMIT, insist=False)
+        await PeerClient(peer).send_notice(PEER, OVER, LIMIT, insist=False)
     assert peer.calls == ["notify_match_result"]
 
 
@@ -665,7 +688,7 @@ async def test_without_insistence_a_notice_is_said_once() -> None:
 async def test_a_refused_notice_is_not_said_in_another_style() -> None:
     peer = Stranger(lambda *_: REFUSED)
     with pytest.raises(PeerRefused, match="E012"):
-        await Manners(peer).tell(PEER, OVER, LIMIT)
+        await PeerClient(peer).send_notice(PEER, OVER, LIMIT)
     assert len(peer.calls) == 1
 
 
@@ -683,52 +706,52 @@ STRICT_FAULTS: dict[str, Any] = {
 @in_virtual_time
 async def test_a_strict_one_asks_in_the_seeds_form_and_takes_an_answer_nowhere_but_in_the_result(how: str) -> None:
     peer = Stranger(lambda *_: STRICT_FAULTS[how])
-    manners = Manners(peer, strict=True)
-    manners.expect(PEER, "bare")
+    manners = PeerClient(peer, strict=True)
+    manners.expect_form(PEER, "bare")
     with pytest.raises(CallFailed):
-        await manners.ask(PEER, INVITE, LIMIT)
+        await manners.request_answer(PEER, INVITE, LIMIT)
     assert peer.calls == ["handle_game_invitation"]
 
 
 @pytest.mark.parametrize("message", [ACK, OK, {"message": ACK}, {"structuredContent": ACK}])
 @in_virtual_time
 async def test_a_strict_one_passes_on_what_the_result_holds_so_that_the_envelope_is_judged(message: Any) -> None:
-    manners = Manners(Stranger(lambda *_: result(message)), strict=True)
-    assert await manners.ask(PEER, INVITE, LIMIT) == Heard(message)
+    manners = PeerClient(Stranger(lambda *_: result(message)), strict=True)
+    assert await manners.request_answer(PEER, INVITE, LIMIT) == PeerAnswer(message)
 
 
 @in_virtual_time
 async def test_a_strict_one_speaks_v1_bare() -> None:
     play = {"message_type": "PLAY_RESPONSE", "play": {"value": "odd"}}
     peer = Stranger(lambda *_: play)
-    assert await Manners(peer, strict=True).ask(PEER, PLAY, LIMIT) == Heard(play)
+    assert await PeerClient(peer, strict=True).request_answer(PEER, PLAY, LIMIT) == PeerAnswer(play)
     assert peer.calls == ["bare"]
 
 
 @in_virtual_time
 async def test_a_game_s_own_words_are_asked_and_answered_in_the_seeds_form() -> None:
-    roll = Call("roll_dice", {"protocol": "league.v2"}, "DICE")
+    roll = PeerCall("roll_dice", {"protocol": "league.v2"}, "DICE")
     peer = Stranger(knows(roll_dice=result({"message_type": "DICE", "dice": 3})))
-    assert (await Manners(peer).ask(PEER, roll, LIMIT)).message["dice"] == 3
-    with pytest.raises(OtherAnswer, match="DICE: missing: message_type"):
-        await Manners(Stranger(knows(roll_dice=result({"dice": 3})))).ask(PEER, roll, LIMIT)
+    assert (await PeerClient(peer).request_answer(PEER, roll, LIMIT)).message["dice"] == 3
+    with pytest.raises(MismatchedAnswer, match="DICE: missing: message_type"):
+        await PeerClient(Stranger(knows(roll_dice=result({"dice": 3})))).request_answer(PEER, roll, LIMIT)
 
 
 def test_a_frame_for_many_is_in_their_style_where_it_has_a_word_for_it() -> None:
-    manners = Manners(Stranger(knows()))
-    assert json.loads(manners.frame(OVER, "type"))["method"] == "GAME_OVER"
-    assert json.loads(manners.frame(OVER, "short"))["method"] == "notify_match_result"
-    assert json.loads(manners.frame(OVER, "bare")) == OVER.message
+    manners = PeerClient(Stranger(knows()))
+    assert json.loads(manners.encode_notice(OVER, "type"))["method"] == "GAME_OVER"
+    assert json.loads(manners.encode_notice(OVER, "short"))["method"] == "notify_match_result"
+    assert json.loads(manners.encode_notice(OVER, "bare")) == OVER.message
 
 
 @in_virtual_time
 async def test_what_is_unusual_about_a_call_is_told_once_it_is_known() -> None:
     peer = Stranger(knows(assign_match=result(OK)))
-    manners = Manners(peer)
-    start = Call("start_match", {"protocol": "league.v2"})
-    assert manners.unusual(PEER, start) == ()
-    await manners.tell(PEER, start, LIMIT)
-    assert manners.unusual(PEER, start) == ("called as 'assign_match'",)
+    manners = PeerClient(peer)
+    start = PeerCall("start_match", {"protocol": "league.v2"})
+    assert manners.find_deviations(PEER, start) == ()
+    await manners.send_notice(PEER, start, LIMIT)
+    assert manners.find_deviations(PEER, start) == ("called as 'assign_match'",)
 
 
 @in_virtual_time
@@ -739,8 +762,8 @@ async def test_request_ids_are_numbers_that_never_come_twice() -> None:
         numbers.extend([body["id"]] if "id" in body else [])
         return fault()
 
-    manners = Manners(Stranger(script))
+    manners = PeerClient(Stranger(script))
     for call in (INVITE, CHOOSE):
         with pytest.raises(PeerRefused):
-            await manners.ask(PEER, call, LIMIT)
+            await manners.request_answer(PEER, call, LIMIT)
     assert len(set(numbers)) == len(numbers) == 15 + 1 + 19 - 1, "plain and combined ones, and one list of tools"

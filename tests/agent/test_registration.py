@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from agent_league.agent.failure_sentences import what_answers
-from agent_league.agent.peer_client import Call, Manners
-from agent_league.agent.registration import Applicant, Session
+from agent_league.agent.failure_sentences import describe_failed_contact
+from agent_league.agent.peer_client import PeerCall, PeerClient
+from agent_league.agent.registration import Applicant, LeagueRegistration
 from agent_league.clock import format_utc
 from agent_league.errors import CallFailed, LeagueFailed, Refusal
 from agent_league.http.caller import CALLER_ADDRESS
@@ -23,12 +23,12 @@ from agent_league.log import JsonLogger
 from agent_league.model.agents import Role
 from agent_league.protocol.tokens import SigningKey
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
-from agent_league.testing.peers import Raw, ScriptedAgent, always, hang, rubbish
-from agent_league.testing.virtual_time import START, VirtualClock, in_virtual_time
+from agent_league.testing.peers import RawReply, ScriptedAgent, always_reply, never_reply, reply_garbage
+from agent_league.testing.virtual_time import VIRTUAL_START, VirtualClock, in_virtual_time
 from tests.protocol.examples_v1 import example as v1
 
 MANAGER = "http://localhost:8000/mcp"
-KEY = SigningKey.new()
+KEY = SigningKey.generate()
 ACCEPTED: dict[str, Any] = {
     "status": "ACCEPTED",
     "player_id": "P01",
@@ -36,7 +36,7 @@ ACCEPTED: dict[str, Any] = {
     "league_id": "L1",
     "reason": None,
     "timestamp": "2025-01-15T10:00:00Z",
-    "public_key": KEY.public,
+    "public_key": KEY.public_jwk,
 }
 STILL_THERE = {"message_type": "LEAGUE_QUERY_RESPONSE", "success": True, "league_status": "RUNNING"}
 QUIET = 30
@@ -111,10 +111,10 @@ class Agent:
             v1_name="player_007",
         )
         self.clock = VirtualClock(skew)
-        self.session = Session(
+        self.session = LeagueRegistration(
             MANAGER,
             applicant,
-            Manners(self.network, strict=strict),
+            PeerClient(self.network, strict=strict),
             self.clock,
             log,
             self.pocket,
@@ -125,7 +125,7 @@ class Agent:
 
     def meets(self, register: Script, query: Script | None = None, standings: Script | None = None) -> ScriptedAgent:
         """The manager appears."""
-        scripts = {"register_player": register, "league_query": query or always(STILL_THERE)}
+        scripts = {"register_player": register, "league_query": query or always_reply(STILL_THERE)}
         if standings:
             scripts["get_standings"] = standings
         manager = ScriptedAgent(MANAGER, scripts)
@@ -140,19 +140,19 @@ def agent(log: JsonLogger) -> Agent:
 
 def sent(manager: ScriptedAgent, field: str) -> list[Any]:
     """What stood in a field of the registrations, None where it was not there."""
-    return [request.get(field) for request in manager.heard("register_player")]
+    return [request.get(field) for request in manager.received_params("register_player")]
 
 
 @in_virtual_time
 async def test_an_accepted_agent_has_id_token_league_and_season(agent: Agent) -> None:
-    manager = agent.meets(always(ACCEPTED))
+    manager = agent.meets(always_reply(ACCEPTED))
     session = agent.session
-    assert (session.sender, session.season, session.registered.is_set()) == ("player:player-8101", None, False)
+    assert (session.sender, session.league_key, session.registered.is_set()) == ("player:player-8101", None, False)
     await session.register()
     assert (session.agent_id, session.token, session.league_id) == ("P01", "tok-p01-abc", "L1")
-    assert (session.sender, session.season) == ("player:P01", KEY.public["x"])
+    assert (session.sender, session.league_key) == ("player:P01", KEY.public_jwk["x"])
     assert session.registered.is_set()
-    assert len(manager.heard("register_player")) == 1
+    assert len(manager.received_params("register_player")) == 1
 
 
 @in_virtual_time
@@ -164,7 +164,7 @@ async def test_whoever_waits_for_a_manager_is_told_once_what_it_waits_for(agent:
     assert agent.remarks == [
         f"No League Manager answers at {MANAGER} yet (no connection: nobody is there); waiting for it."
     ]
-    agent.meets(always(ACCEPTED))
+    agent.meets(always_reply(ACCEPTED))
     await registering
 
 
@@ -173,7 +173,7 @@ async def test_a_manager_that_is_not_there_is_waited_for_with_back_off(agent: Ag
     registering = asyncio.create_task(agent.session.register())
     await asyncio.sleep(60)
     assert not registering.done()
-    agent.meets(always(ACCEPTED))
+    agent.meets(always_reply(ACCEPTED))
     await registering
     waits = [later - earlier for earlier, later in pairwise(agent.network.knocks)]
     assert waits[0] < 0.2
@@ -195,7 +195,7 @@ async def test_waiting_is_logged_now_and_then_and_not_each_time(agent: Agent, lo
 
 @in_virtual_time
 async def test_a_manager_that_hangs_or_talks_rubbish_at_first_is_asked_again_with_the_same_key(agent: Agent) -> None:
-    answers = [hang, rubbish, always(refused("E016")), always(ACCEPTED)]
+    answers = [never_reply, reply_garbage, always_reply(refused("E016")), always_reply(ACCEPTED)]
 
     async def wake_up(params: Any) -> Any:
         return await answers.pop(0)(params)
@@ -212,13 +212,13 @@ async def test_a_manager_that_hangs_or_talks_rubbish_at_first_is_asked_again_wit
 @in_virtual_time
 async def test_the_key_is_saved_before_it_is_shown_so_that_a_kill_in_between_costs_nothing(log: JsonLogger) -> None:
     agent = Agent(log)
-    manager = agent.meets(hang)
+    manager = agent.meets(never_reply)
     registering = asyncio.create_task(agent.session.register())
-    await manager.hears("register_player")
+    await manager.wait_for_calls("register_player")
     registering.cancel()
     await asyncio.wait([registering])
     reborn = Agent(log, agent.pocket)
-    other = reborn.meets(always(ACCEPTED))
+    other = reborn.meets(always_reply(ACCEPTED))
     await reborn.session.register()
     assert sent(other, "application_key") == sent(manager, "application_key")
     assert sent(other, "auth_token") == [None]
@@ -227,16 +227,16 @@ async def test_the_key_is_saved_before_it_is_shown_so_that_a_kill_in_between_cos
 @in_virtual_time
 async def test_after_a_restart_it_is_who_it_was_before_the_manager_has_answered(log: JsonLogger) -> None:
     agent = Agent(log)
-    agent.meets(always(ACCEPTED))
+    agent.meets(always_reply(ACCEPTED))
     await agent.session.register()
     reborn = Agent(log, agent.pocket)
     session = reborn.session
     assert (session.agent_id, session.token, session.league_id) == ("P01", "tok-p01-abc", "L1")
     assert session.registered.is_set()
     await session.check_manager(manager_token("P01"))
-    manager = reborn.meets(always({**ACCEPTED, "auth_token": "tok-p01-new"}))
+    manager = reborn.meets(always_reply({**ACCEPTED, "auth_token": "tok-p01-new"}))
     await session.register()
-    (request,) = manager.heard("register_player")
+    (request,) = manager.received_params("register_player")
     assert (request["sender"], request["auth_token"]) == ("player:P01", "tok-p01-abc")
     assert reborn.pocket.content["auth_token"] == session.token == "tok-p01-new"
 
@@ -244,14 +244,14 @@ async def test_after_a_restart_it_is_who_it_was_before_the_manager_has_answered(
 @in_virtual_time
 async def test_one_who_waits_to_come_back_does_so_at_once_when_the_manager_calls(log: JsonLogger) -> None:
     agent = Agent(log)
-    agent.meets(always(ACCEPTED))
+    agent.meets(always_reply(ACCEPTED))
     await agent.session.register()
     reborn = Agent(log, agent.pocket)
     registering = asyncio.create_task(reborn.session.register())
     loop = asyncio.get_running_loop()
     await asyncio.sleep(60)
     await asyncio.sleep(reborn.network.knocks[-1] + 3.5 - loop.time())  # the next one is at least 2 s away
-    reborn.meets(always(ACCEPTED))
+    reborn.meets(always_reply(ACCEPTED))
     called = loop.time()
     await reborn.session.check_manager(manager_token("P01"))
     await registering
@@ -261,7 +261,7 @@ async def test_one_who_waits_to_come_back_does_so_at_once_when_the_manager_calls
 @in_virtual_time
 async def test_a_call_of_a_new_league_that_overtakes_its_answer_is_judged_by_that_answer(log: JsonLogger) -> None:
     """The agent still has the key of an earlier league at this address."""
-    earlier = SigningKey.new().public
+    earlier = SigningKey.generate().public_jwk
     kept = {"agent_id": "P01", "auth_token": "tok-p01-old", "league_id": "L1", "public_key": earlier}
     agent = Agent(log, Pocket(kept))
     calls: list[asyncio.Task[None]] = []
@@ -296,7 +296,7 @@ SPOILT: dict[str, dict[str, Any]] = {
 async def test_spoilt_credentials_do_not_stop_an_agent(log: JsonLogger, damage: str) -> None:
     agent = Agent(log, Pocket(SPOILT[damage]))
     assert agent.session.agent_id in ("P01", "player-8101")
-    agent.meets(always(ACCEPTED))
+    agent.meets(always_reply(ACCEPTED))
     await agent.session.register()
     assert (agent.session.agent_id, agent.session.token) == ("P01", "tok-p01-abc")
     await agent.session.check_manager(manager_token("P01"))
@@ -305,7 +305,7 @@ async def test_spoilt_credentials_do_not_stop_an_agent(log: JsonLogger, damage: 
 @in_virtual_time
 async def test_a_disk_that_is_full_is_logged_and_costs_nothing_else(agent: Agent, log: JsonLogger) -> None:
     agent.pocket.full = True
-    agent.meets(always(ACCEPTED))
+    agent.meets(always_reply(ACCEPTED))
     await agent.session.register()
     assert agent.session.token == "tok-p01-abc"
     assert "No space left on device" in log.log_file.read_text()
@@ -338,16 +338,16 @@ NO_ANSWERS: list[Any] = [
 )
 @in_virtual_time
 async def test_what_is_final_ends_the_registration_with_a_sentence(agent: Agent, answer: Any, sentence: str) -> None:
-    manager = agent.meets(always(answer))
+    manager = agent.meets(always_reply(answer))
     with pytest.raises(LeagueFailed, match=sentence):
         await agent.session.register()
-    assert len(manager.heard("register_player")) == 1
+    assert len(manager.received_params("register_player")) == 1
 
 
 @in_virtual_time
 async def test_a_host_that_is_no_manager_is_told_apart(agent: Agent) -> None:
     async def not_found(_: Any) -> Any:
-        raise Raw(b'{"jsonrpc": "2.0", "error": {"code": -32601, "message": "no such method"}, "id": 1}')
+        raise RawReply(b'{"jsonrpc": "2.0", "error": {"code": -32601, "message": "no such method"}, "id": 1}')
 
     agent.meets(not_found)
     with pytest.raises(LeagueFailed, match="refuses the registration: refused: no such method"):
@@ -369,14 +369,14 @@ async def test_a_token_that_is_refused_is_dropped_and_the_next_try_goes_without(
 
 @in_virtual_time
 async def test_a_token_or_league_that_is_no_string_is_none(agent: Agent) -> None:
-    agent.meets(always({**ACCEPTED, "auth_token": 5, "league_id": ["L1"], "timestamp": 7, "public_key": None}))
+    agent.meets(always_reply({**ACCEPTED, "auth_token": 5, "league_id": ["L1"], "timestamp": 7, "public_key": None}))
     await agent.session.register()
-    assert (agent.session.token, agent.session.league_id, agent.session.season) == (None, None, None)
+    assert (agent.session.token, agent.session.league_id, agent.session.league_key) == (None, None, None)
 
 
 @in_virtual_time
 async def test_neither_token_nor_key_is_in_the_log(agent: Agent, log: JsonLogger) -> None:
-    agent.meets(always(ACCEPTED))
+    agent.meets(always_reply(ACCEPTED))
     await agent.session.register()
     text = log.log_file.read_text("utf-8")
     assert "registered" in text
@@ -394,14 +394,14 @@ async def test_calls_that_find_a_token_stale_renew_it_once(agent: Agent) -> None
 
     manager = agent.meets(register)
     await agent.session.register()
-    await asyncio.gather(*(agent.session.renew("tok-p01-0") for _ in range(5)))
-    await agent.session.renew("tok-p01-0")  # one that found out late
+    await asyncio.gather(*(agent.session.renew_token("tok-p01-0") for _ in range(5)))
+    await agent.session.renew_token("tok-p01-0")  # one that found out late
     assert agent.session.token == "tok-p01-1"
     assert sent(manager, "auth_token") == [None, "tok-p01-0"]
 
 
 def manager_token(audience: str, key: SigningKey = KEY, league_id: str = "L1", lifetime: float = 600) -> str:
-    return key.manager_token(league_id=league_id, audience=audience, now=START, lifetime=lifetime)
+    return key.sign_manager_token(league_id=league_id, audience=audience, now=VIRTUAL_START, lifetime=lifetime)
 
 
 def match_token(**changes: Any) -> str:
@@ -412,17 +412,17 @@ def match_token(**changes: Any) -> str:
         "players": ("P01", "P02"),
         "audience": ["P01"],
     }
-    return KEY.match_token(**{**claims, **changes}, now=START, lifetime=600)
+    return KEY.sign_match_token(**{**claims, **changes}, now=VIRTUAL_START, lifetime=600)
 
 
 @pytest.mark.parametrize("hours", [0, -30, 5, 9000])
 @in_virtual_time
 async def test_a_clock_that_is_hours_wrong_does_not_make_good_tokens_bad(log: JsonLogger, hours: float) -> None:
     agent = Agent(log, skew=hours * 3600)
-    agent.meets(always(ACCEPTED))
+    agent.meets(always_reply(ACCEPTED))
     await agent.session.register()
     await agent.session.check_manager(manager_token("P01"))
-    await agent.session.check_match(match_token(), "R1M1", "REF01")
+    await agent.session.check_match_token(match_token(), "R1M1", "REF01")
     await asyncio.sleep(700)
     with pytest.raises(Refusal, match="expired"):
         await agent.session.check_manager(manager_token("P01"))
@@ -431,12 +431,12 @@ async def test_a_clock_that_is_hours_wrong_does_not_make_good_tokens_bad(log: Js
 @in_virtual_time
 async def test_a_referee_that_goes_by_a_name_of_its_own_is_known_by_its_match_token(log: JsonLogger) -> None:
     agent = Agent(log)
-    agent.meets(always(ACCEPTED))
+    agent.meets(always_reply(ACCEPTED))
     await agent.session.register()
-    await agent.session.check_match(match_token(), "R1M1", "my-referee")
+    await agent.session.check_match_token(match_token(), "R1M1", "my-referee")
     for other in ("REF02", "P01"):
         with pytest.raises(Refusal):
-            await agent.session.check_match(match_token(), "R1M1", other)
+            await agent.session.check_match_token(match_token(), "R1M1", other)
 
 
 async def with_time(_: Any) -> Any:
@@ -450,12 +450,12 @@ async def test_a_clock_that_jumps_in_the_middle_of_a_league_does_not_make_good_t
     log: JsonLogger, hours: float
 ) -> None:
     agent = Agent(log)
-    manager = agent.meets(always(ACCEPTED), with_time)
+    manager = agent.meets(always_reply(ACCEPTED), with_time)
     await agent.session.register()
     agent.clock.skew = hours * 3600
     await agent.session.check_manager(manager_token("P01"))
-    await agent.session.check_match(match_token(), "R1M1", "REF01")
-    assert manager.heard("league_query") == []
+    await agent.session.check_match_token(match_token(), "R1M1", "REF01")
+    assert manager.received_params("league_query") == []
 
 
 @in_virtual_time
@@ -463,20 +463,20 @@ async def test_one_who_comes_back_with_a_wrong_clock_takes_good_tokens_before_th
     log: JsonLogger,
 ) -> None:
     agent = Agent(log)
-    agent.meets(always(ACCEPTED))
+    agent.meets(always_reply(ACCEPTED))
     await agent.session.register()
     reborn = Agent(log, agent.pocket, skew=5 * 3600)
-    await reborn.session.check_match(match_token(), "R1M1", "REF01")
+    await reborn.session.check_match_token(match_token(), "R1M1", "REF01")
 
 
 @in_virtual_time
 async def test_a_managers_clock_that_is_put_back_is_asked_for_once(agent: Agent) -> None:
-    manager = agent.meets(always({**ACCEPTED, "timestamp": "2025-01-15T15:00:00Z"}), with_time)
+    manager = agent.meets(always_reply({**ACCEPTED, "timestamp": "2025-01-15T15:00:00Z"}), with_time)
     await agent.session.register()
     for _ in range(3):
         await agent.session.check_manager(manager_token("P01"))
-        await agent.session.check_match(match_token(), "R1M1", "REF01")
-    assert len(manager.heard("league_query")) == 1
+        await agent.session.check_match_token(match_token(), "R1M1", "REF01")
+    assert len(manager.received_params("league_query")) == 1
 
 
 @pytest.mark.parametrize("is_there", [True, False])
@@ -484,21 +484,21 @@ async def test_a_managers_clock_that_is_put_back_is_asked_for_once(agent: Agent)
 async def test_a_token_that_has_expired_stays_so_and_the_manager_is_rarely_asked_for_the_time(
     agent: Agent, is_there: bool
 ) -> None:
-    manager = agent.meets(always(ACCEPTED), with_time if is_there else hang)
+    manager = agent.meets(always_reply(ACCEPTED), with_time if is_there else never_reply)
     await agent.session.register()
     await asyncio.sleep(700)
     shown = [agent.session.check_manager(manager_token("P01")) for _ in range(50)]
     for refusal in await asyncio.gather(*shown, return_exceptions=True):
         assert isinstance(refusal, Refusal)
         assert "expired" in refusal.message
-    assert len(manager.heard("league_query")) == 1
+    assert len(manager.received_params("league_query")) == 1
 
 
 FORGED: dict[str, str | None] = {
     "no token": None,
     "the agent's own token": "tok-p01-abc",
     "a token for somebody else": manager_token("P02"),
-    "a token of another manager": manager_token("P01", SigningKey.new()),
+    "a token of another manager": manager_token("P01", SigningKey.generate()),
     "a token of another league": manager_token("P01", league_id="L2"),
     "a match token": match_token(),
 }
@@ -507,34 +507,34 @@ FORGED: dict[str, str | None] = {
 @pytest.mark.parametrize("forgery", FORGED)
 @in_virtual_time
 async def test_a_call_that_the_manager_did_not_sign_is_refused(agent: Agent, forgery: str) -> None:
-    agent.meets(always(ACCEPTED))
+    agent.meets(always_reply(ACCEPTED))
     await agent.session.register()
     token = FORGED[forgery]
     with pytest.raises(Refusal, match="E011" if token is None else "E012"):
         await agent.session.check_manager(token)
 
 
-@pytest.mark.parametrize("public_key", [KEY.public, None])
+@pytest.mark.parametrize("public_key", [KEY.public_jwk, None])
 @in_virtual_time
 async def test_where_nobody_is_verified_or_no_key_was_sent_everybody_may_call(log: JsonLogger, public_key: Any) -> None:
     agent = Agent(log, verify=public_key is None)
-    agent.meets(always({**ACCEPTED, "public_key": public_key}))
+    agent.meets(always_reply({**ACCEPTED, "public_key": public_key}))
     await agent.session.register()
     await agent.session.check_manager(None)
-    await agent.session.check_match(None, "R1M1", "REF01")
+    await agent.session.check_match_token(None, "R1M1", "REF01")
 
 
 @in_virtual_time
 async def test_a_manager_that_is_heard_is_not_asked(agent: Agent) -> None:
-    manager = agent.meets(always(ACCEPTED))
+    manager = agent.meets(always_reply(ACCEPTED))
     await agent.session.register()
-    waiting = asyncio.create_task(agent.session.until(asyncio.Event(), QUIET, lambda: None))
+    waiting = asyncio.create_task(agent.session.watch_manager_until(asyncio.Event(), QUIET, lambda: None))
     for _ in range(20):
         await asyncio.sleep(QUIET - 1)
         await agent.session.check_manager(manager_token("P01", lifetime=86400))
-    assert manager.heard("league_query") == []
+    assert manager.received_params("league_query") == []
     await asyncio.sleep(QUIET + 1)
-    (question,) = manager.heard("league_query")
+    (question,) = manager.received_params("league_query")
     assert (question["sender"], question["auth_token"]) == ("player:P01", "tok-p01-abc")
     assert question["query_type"] == "GET_NEXT_MATCH"
     waiting.cancel()
@@ -543,35 +543,35 @@ async def test_a_manager_that_is_heard_is_not_asked(agent: Agent) -> None:
 
 @in_virtual_time
 async def test_a_forged_call_is_no_sign_of_life_of_the_manager(agent: Agent) -> None:
-    manager = agent.meets(always(ACCEPTED))
+    manager = agent.meets(always_reply(ACCEPTED))
     await agent.session.register()
-    waiting = asyncio.create_task(agent.session.until(asyncio.Event(), QUIET, lambda: None))
+    waiting = asyncio.create_task(agent.session.watch_manager_until(asyncio.Event(), QUIET, lambda: None))
     for _ in range(6):
         await asyncio.sleep(QUIET / 5)
         with pytest.raises(Refusal):
             await agent.session.check_manager(manager_token("P02"))
-    assert len(manager.heard("league_query")) == 1
+    assert len(manager.received_params("league_query")) == 1
     waiting.cancel()
     await asyncio.wait([waiting])
 
 
 @in_virtual_time
 async def test_the_end_of_the_league_ends_the_wait(agent: Agent) -> None:
-    agent.meets(always(ACCEPTED))
+    agent.meets(always_reply(ACCEPTED))
     await agent.session.register()
     done = asyncio.Event()
     asyncio.get_running_loop().call_later(5, done.set)
-    await agent.session.until(done, QUIET, lambda: None)
+    await agent.session.watch_manager_until(done, QUIET, lambda: None)
     assert asyncio.get_running_loop().time() == 5
 
 
 @in_virtual_time
 async def test_an_end_that_nobody_told_of_is_learnt_by_asking(agent: Agent) -> None:
-    agent.meets(always(ACCEPTED), always({**STILL_THERE, "league_status": "COMPLETED"}))
+    agent.meets(always_reply(ACCEPTED), always_reply({**STILL_THERE, "league_status": "COMPLETED"}))
     await agent.session.register()
     done = asyncio.Event()
     async with asyncio.timeout(QUIET + 1):
-        await agent.session.until(done, QUIET, done.set)
+        await agent.session.watch_manager_until(done, QUIET, done.set)
 
 
 @pytest.mark.parametrize("code", ["E011", "E012", "E005", "E013"])
@@ -590,7 +590,7 @@ async def test_a_manager_that_has_forgotten_us_is_registered_with_again(agent: A
     manager = agent.meets(register, query)
     await agent.session.register()
     known = False
-    waiting = asyncio.create_task(agent.session.until(asyncio.Event(), QUIET, lambda: None))
+    waiting = asyncio.create_task(agent.session.watch_manager_until(asyncio.Event(), QUIET, lambda: None))
     await asyncio.sleep(10 * QUIET)
     assert sent(manager, "auth_token") == [None, "tok-p01-abc"]
     assert not waiting.done()
@@ -601,12 +601,12 @@ async def test_a_manager_that_has_forgotten_us_is_registered_with_again(agent: A
 @pytest.mark.parametrize("code", ["E008", "E014", "E015", "E016"])
 @in_virtual_time
 async def test_another_refusal_is_a_sign_of_life(agent: Agent, code: str) -> None:
-    manager = agent.meets(always(ACCEPTED), always(refused(code)))
+    manager = agent.meets(always_reply(ACCEPTED), always_reply(refused(code)))
     await agent.session.register()
-    waiting = asyncio.create_task(agent.session.until(asyncio.Event(), QUIET, lambda: None))
+    waiting = asyncio.create_task(agent.session.watch_manager_until(asyncio.Event(), QUIET, lambda: None))
     await asyncio.sleep(3.5 * QUIET)
-    assert len(manager.heard("league_query")) == 3
-    assert len(manager.heard("register_player")) == 1
+    assert len(manager.received_params("league_query")) == 3
+    assert len(manager.received_params("register_player")) == 1
     assert agent.remarks == []
     waiting.cancel()
     await asyncio.wait([waiting])
@@ -614,9 +614,9 @@ async def test_another_refusal_is_a_sign_of_life(agent: Agent, code: str) -> Non
 
 @in_virtual_time
 async def test_a_manager_that_was_away_is_waited_for_and_its_return_is_told(agent: Agent) -> None:
-    first = agent.meets(always(ACCEPTED))
+    first = agent.meets(always_reply(ACCEPTED))
     await agent.session.register()
-    waiting = asyncio.create_task(agent.session.until(asyncio.Event(), QUIET, lambda: None))
+    waiting = asyncio.create_task(agent.session.watch_manager_until(asyncio.Event(), QUIET, lambda: None))
     agent.network.detach(MANAGER)
     await asyncio.sleep(600)
     assert agent.remarks == [
@@ -625,7 +625,7 @@ async def test_a_manager_that_was_away_is_waited_for_and_its_return_is_told(agen
     agent.network.attach(MANAGER, first.answer)
     await asyncio.sleep(5)
     assert agent.remarks[1:] == [f"The League Manager at {MANAGER} is back."]
-    assert len(first.heard("league_query")) == 1
+    assert len(first.received_params("league_query")) == 1
     waiting.cancel()
     await asyncio.wait([waiting])
 
@@ -638,16 +638,16 @@ async def test_a_manager_that_refuses_us_for_good_ends_the_wait_with_its_reason(
     async def register(_: Any) -> Any:
         return answers.pop(0)
 
-    agent.meets(register, always(refused("E012")))
+    agent.meets(register, always_reply(refused("E012")))
     await agent.session.register()
     with pytest.raises(LeagueFailed, match="Registration closed"):
-        await agent.session.until(asyncio.Event(), QUIET, lambda: None)
+        await agent.session.watch_manager_until(asyncio.Event(), QUIET, lambda: None)
 
 
 @in_virtual_time
 async def test_a_message_for_another_league_is_refused_once_we_belong_to_one(agent: Agent) -> None:
     agent.session.check_league("L2")
-    agent.meets(always(ACCEPTED))
+    agent.meets(always_reply(ACCEPTED))
     await agent.session.register()
     for good in (None, "L1"):
         agent.session.check_league(good)
@@ -697,7 +697,7 @@ async def test_a_manager_that_refuses_the_seeds_form_is_applied_to_in_others(
     assert note["manager"] == MANAGER
     assert "tok-p01-abc" not in str(logged(log))
     knocks = len(agent.network.knocks)
-    await agent.session.renew("tok-p01-abc")
+    await agent.session.renew_token("tok-p01-abc")
     assert len(agent.network.knocks) == knocks + 1  # its style is known by now
 
 
@@ -731,14 +731,14 @@ async def test_a_manager_that_knows_no_registration_at_all_is_given_up_with_its_
 
 @in_virtual_time
 async def test_a_manager_that_only_acknowledges_is_given_up_with_what_it_said(agent: Agent) -> None:
-    agent.meets(always({"status": "ok"}))
+    agent.meets(always_reply({"status": "ok"}))
     with pytest.raises(LeagueFailed, match="answered the registration with"):
         await agent.session.register()
 
 
 @in_virtual_time
 async def test_a_rejection_in_another_spelling_is_one(agent: Agent) -> None:
-    agent.meets(always({"status": "rejected", "reason": "League full"}))
+    agent.meets(always_reply({"status": "rejected", "reason": "League full"}))
     with pytest.raises(LeagueFailed, match="rejected the registration: League full"):
         await agent.session.register()
 
@@ -755,7 +755,7 @@ async def test_no_token_goes_beside_a_call_to_the_manager(agent: Agent) -> None:
 
     agent.network.attach(MANAGER, answer)
     await agent.session.register()
-    await agent.session.renew("tok-p01-abc")
+    await agent.session.renew_token("tok-p01-abc")
     assert set(bearers) == {None}
 
 
@@ -829,7 +829,7 @@ async def test_an_agent_of_v1_asks_after_a_quiet_manager_by_registering_again(lo
     agent, manager = Agent(log, protocol=PROTOCOL_V1), V1Manager(V1_ACCEPTED)
     agent.network.attach(MANAGER, manager.answer)
     await agent.session.register()
-    waiting = asyncio.create_task(agent.session.until(asyncio.Event(), QUIET, lambda: None))
+    waiting = asyncio.create_task(agent.session.watch_manager_until(asyncio.Event(), QUIET, lambda: None))
     await asyncio.sleep(2.5 * QUIET)
     assert [message["message_type"] for message in manager.heard] == ["LEAGUE_REGISTER_REQUEST"] * 3
     agent.network.detach(MANAGER)
@@ -848,7 +848,7 @@ async def test_an_agent_of_v1_finds_out_that_its_manager_plays_another_league_by
     agent, manager = Agent(log, protocol=PROTOCOL_V1), V1Manager(V1_ACCEPTED, V1_ACCEPTED, other)
     agent.network.attach(MANAGER, manager.answer)
     await agent.session.register()
-    waiting = asyncio.create_task(agent.session.until(asyncio.Event(), QUIET, lambda: None))
+    waiting = asyncio.create_task(agent.session.watch_manager_until(asyncio.Event(), QUIET, lambda: None))
     await asyncio.sleep(1.5 * QUIET)
     assert (agent.session.agent_id, agent.remarks) == ("player_007", [])
     await asyncio.sleep(QUIET)
@@ -868,19 +868,19 @@ OWN_HASH = hashlib.sha256(OWN.encode()).hexdigest()
 
 @in_virtual_time
 async def test_a_referee_s_own_token_is_good_for_the_match_that_the_manager_vouched_for(agent: Agent) -> None:
-    agent.meets(always(ACCEPTED))
+    agent.meets(always_reply(ACCEPTED))
     await agent.session.register()
     with pytest.raises(Refusal, match="E012"):
-        await agent.session.check_match(OWN, "R1M1", "REF02")
-    agent.session.vouch({"R1M1": OWN_HASH, "R1M2": None})
-    await agent.session.check_match(OWN, "R1M1", "REF02")
+        await agent.session.check_match_token(OWN, "R1M1", "REF02")
+    agent.session.set_referee_hashes({"R1M1": OWN_HASH, "R1M2": None})
+    await agent.session.check_match_token(OWN, "R1M1", "REF02")
     for token, match_id in ((OWN, "R1M2"), (OWN, "R9M9"), (OWN_HASH, "R1M1"), (OWN + "x", "R1M1"), ("", "R1M1")):
         with pytest.raises(Refusal, match=r"E01[12]"):
-            await agent.session.check_match(token, match_id, "REF02")
-    await agent.session.check_match(match_token(), "R1M1", "REF01")  # a match token is as good as before
-    agent.session.vouch({"R2M1": OWN_HASH})
+            await agent.session.check_match_token(token, match_id, "REF02")
+    await agent.session.check_match_token(match_token(), "R1M1", "REF01")  # a match token is as good as before
+    agent.session.set_referee_hashes({"R2M1": OWN_HASH})
     with pytest.raises(Refusal, match="E012"):
-        await agent.session.check_match(OWN, "R1M1", "REF02")
+        await agent.session.check_match_token(OWN, "R1M1", "REF02")
 
 
 class Other:
@@ -906,7 +906,7 @@ class Other:
 
 def agent_at(log: JsonLogger, other: Carrier) -> Agent:
     agent = Agent(log)
-    agent.session._manners = Manners(other)
+    agent.session._peer_client = PeerClient(other)
     return agent
 
 
@@ -975,16 +975,16 @@ FOREIGN = {name: value for name, value in ACCEPTED.items() if name != "public_ke
 async def test_a_manager_that_gives_an_id_and_refuses_nothing_has_accepted(
     agent: Agent, changes: dict[str, Any]
 ) -> None:
-    agent.meets(always({**FOREIGN, **changes}))
+    agent.meets(always_reply({**FOREIGN, **changes}))
     await agent.session.register()
     assert (agent.session.agent_id, agent.session.token) == ("P01", "tok-p01-abc")
-    assert agent.session.is_with_stranger
+    assert agent.session.has_foreign_manager
 
 
 @in_virtual_time
 async def test_id_and_token_may_go_by_other_names(agent: Agent) -> None:
     given = {"status": "REGISTERED", "agent_id": "P07", "token": "secret-7"}
-    agent.meets(always(given))
+    agent.meets(always_reply(given))
     await agent.session.register()
     assert (agent.session.agent_id, agent.session.token) == ("P07", "secret-7")
 
@@ -996,7 +996,7 @@ async def test_id_and_token_may_go_by_other_names(agent: Agent) -> None:
 async def test_a_manager_without_a_key_is_known_by_where_it_was_when_we_registered(
     agent: Agent, address: str, passes: bool
 ) -> None:
-    agent.meets(always(FOREIGN))
+    agent.meets(always_reply(FOREIGN))
     await agent.session.register()
     CALLER_ADDRESS.set((address, 9))
     if passes:
@@ -1009,11 +1009,11 @@ async def test_a_manager_without_a_key_is_known_by_where_it_was_when_we_register
 
 @in_virtual_time
 async def test_whose_a_manager_is_is_decided_once(agent: Agent) -> None:
-    agent.meets(always(ACCEPTED))
+    agent.meets(always_reply(ACCEPTED))
     await agent.session.register()
-    agent.meets(always(FOREIGN))
+    agent.meets(always_reply(FOREIGN))
     with pytest.raises(LeagueFailed, match="signed what it said when we registered, and now it doesn't"):
-        await agent.session.renew(agent.session.token)
+        await agent.session.renew_token(agent.session.token)
     with pytest.raises(Refusal, match="E011"):
         await agent.session.check_manager(None)
 
@@ -1021,18 +1021,18 @@ async def test_whose_a_manager_is_is_decided_once(agent: Agent) -> None:
 @in_virtual_time
 async def test_after_a_restart_another_manager_at_the_same_address_may_be_a_stranger(log: JsonLogger) -> None:
     before = Agent(log)
-    before.meets(always(ACCEPTED))
+    before.meets(always_reply(ACCEPTED))
     await before.session.register()
     after = Agent(log, before.pocket)
-    after.meets(always(FOREIGN))
+    after.meets(always_reply(FOREIGN))
     await after.session.register()
-    assert after.session.is_with_stranger
+    assert after.session.has_foreign_manager
 
 
 @in_virtual_time
 async def test_a_stranger_s_call_waits_until_we_know_again_where_its_manager_is(log: JsonLogger) -> None:
     before = Agent(log)
-    before.meets(always(FOREIGN))
+    before.meets(always_reply(FOREIGN))
     await before.session.register()
     after = Agent(log, before.pocket)
     assert not after.session.registered.is_set()
@@ -1048,6 +1048,8 @@ async def test_whoever_waits_for_a_manager_is_told_why_tls_fails(log: JsonLogger
     async with await asyncio.start_server(plain, "127.0.0.1", 0) as server:
         address = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp"
         with pytest.raises(CallFailed) as failed:
-            await Manners(carrier).ask(address, Call("register_player", {}, "LEAGUE_REGISTER_RESPONSE"), 5)
+            await PeerClient(carrier).request_answer(
+                address, PeerCall("register_player", {}, "LEAGUE_REGISTER_RESPONSE"), 5
+            )
     await carrier.close()
-    assert what_answers(address, failed.value).startswith("TLS fails: no TLS (")
+    assert describe_failed_contact(address, failed.value).startswith("TLS fails: no TLS (")

@@ -42,7 +42,7 @@ def test_a_league_over_http_is_measured_process_by_process(tmp_path: Path) -> No
 
 
 def _groups(plan: LeaguePlan, kind: str) -> range:
-    return range(1, 1 + sum(seats[0].title.startswith(kind[:-1]) for seats in plan.processes()))
+    return range(1, 1 + sum(seats[0].title.startswith(kind[:-1]) for seats in plan.group_by_process()))
 
 
 async def test_a_right_league_passes_with_all_its_answers(outcome: Outcome) -> None:
@@ -70,7 +70,9 @@ async def test_a_table_that_does_not_follow_from_the_results_ends_the_bench(outc
 
 async def test_a_missing_match_file_ends_the_bench(outcome: Outcome) -> None:
     plan, results, _ = outcome
-    MatchRepository(plan.league.league_id, plan.home).paths.match(plan.league.league_id, results[0].match_id).unlink()
+    MatchRepository(plan.league.league_id, plan.home).paths.match_file(
+        plan.league.league_id, results[0].match_id
+    ).unlink()
     with pytest.raises(SystemExit, match=f"^bench: {results[0].match_id} has a result, but no match file"):
         check(*outcome)
 

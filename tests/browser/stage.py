@@ -10,9 +10,9 @@ from typing import Any, cast
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
 from agent_league.http.client import HttpCarrier
-from agent_league.launch.agent_plan import PlayerSeat, Seat, Watchers
-from agent_league.launch.plan import LeagueRequest, make_plan
-from agent_league.launch.serving import serve
+from agent_league.launch.agent_plan import AgentListeners, AgentPlan, PlayerPlan
+from agent_league.launch.plan import LeagueRequest, make_league_plan
+from agent_league.launch.serving import serve_agents
 from agent_league.launch.stored_leagues import find_league
 from agent_league.league.settings import ManagerSettings
 from agent_league.model.events import Event, LeagueCompleted, MatchFinished
@@ -56,7 +56,7 @@ class League:
 
     port: int
     home: Path
-    seats: Sequence[Seat]
+    seats: Sequence[AgentPlan]
     events: list[Event] = field(default_factory=list)
     _over: asyncio.Event = field(default_factory=asyncio.Event)
     _stops: dict[str, tuple[asyncio.Event, asyncio.Task[None]]] = field(default_factory=dict)
@@ -71,11 +71,11 @@ class League:
 
     @property
     def admin_token(self) -> str:
-        return DataPaths(self.home).admin_token(self.league_id).read_text().strip()
+        return DataPaths(self.home).admin_token_file(self.league_id).read_text().strip()
 
     def standings(self) -> tuple[StandingsRow, ...]:
         """The table, as the store has it."""
-        return find_league(self.home, ConfigLoader(self.home), None, None).reader().season.standings()
+        return find_league(self.home, ConfigLoader(self.home), None, None).make_reader().state.standings()
 
     @property
     def whole_match(self) -> str:
@@ -103,9 +103,9 @@ class League:
         for name in reversed(list(self._stops)):
             await self.stop(name)
 
-    async def _start(self, name: str, seats: Sequence[Seat]) -> None:
+    async def _start(self, name: str, seats: Sequence[AgentPlan]) -> None:
         stop, ready = asyncio.Event(), asyncio.Event()
-        serving = asyncio.create_task(serve(seats, stop, Watchers(league=self._see), ready.set))
+        serving = asyncio.create_task(serve_agents(seats, stop, AgentListeners(on_league_event=self._see), ready.set))
         self._stops[name] = (stop, serving)
         async with asyncio.timeout(BOUND):
             waiting = asyncio.create_task(ready.wait())
@@ -144,9 +144,11 @@ async def league_at(
         referee_port=port + 1,
         player_port=port + 2,
     )
-    plan = make_plan(ConfigLoader(home, {"timeouts.move_timeout_sec": move_seconds}), request)
+    plan = make_league_plan(ConfigLoader(home, {"timeouts.move_timeout_sec": move_seconds}), request)
     expected = players if awaited is None else awaited
-    manager = replace(plan.manager, settings=replace(plan.manager.settings, exit_when_done=False, players=expected))
+    manager = replace(
+        plan.manager, settings=replace(plan.manager.settings, exit_when_done=False, expected_players=expected)
+    )
     playing = [
         replace(_named(seat, names, place), strategy=strategy) for place, seat in enumerate(plan.players[:players])
     ]
@@ -157,7 +159,7 @@ async def league_at(
         await league.close()
 
 
-def _named(seat: PlayerSeat, names: Sequence[str], place: int) -> PlayerSeat:
+def _named(seat: PlayerPlan, names: Sequence[str], place: int) -> PlayerPlan:
     if place >= len(names):
         return seat
     return replace(seat, settings=replace(seat.settings, display_name=names[place]))

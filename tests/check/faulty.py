@@ -16,7 +16,7 @@ from urllib.error import URLError
 from urllib.request import Request, urlopen
 
 from agent_league.errors import ErrorCode, Refusal
-from agent_league.protocol.tokens import Verifier
+from agent_league.protocol.tokens import TokenVerifier
 
 NOTICES = (
     "notify_match_result",
@@ -55,7 +55,7 @@ class Faulty:
         self.name = "Faulty"
         self.player_id = "P07"
         self.token = "tok-p07-from-elsewhere"
-        self.verifier: Verifier | None = None
+        self.verifier: TokenVerifier | None = None
         self.ending = threading.Event()
         self.settled = threading.Event()
         """Whether the manager's answer was read; a league may begin before."""
@@ -102,7 +102,7 @@ class Faulty:
                 continue
             if answer.get("status") == "ACCEPTED":
                 self.player_id, self.token = answer["player_id"], answer["auth_token"]
-                self.verifier = Verifier(answer["public_key"], answer["league_id"])
+                self.verifier = TokenVerifier(answer["public_key"], answer["league_id"])
             break  # one that was refused plays without a place
         self.settled.set()
 
@@ -224,9 +224,9 @@ class Faulty:
         if self.verifier is None or "wrong token accepted" in self.faults:
             return
         if params["sender"] == "league_manager":
-            self.verifier.check_manager(bearer or "", agent_id=self.player_id, now=datetime.now(UTC))
+            self.verifier.check_manager_token(bearer or "", agent_id=self.player_id, now=datetime.now(UTC))
             return
-        self.verifier.check_match(
+        self.verifier.check_match_token(
             str(params.get("auth_token")),
             match_id=params["match_id"],
             referee_id=params["sender"].partition(":")[2],

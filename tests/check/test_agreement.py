@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from agent_league.check.steps import TOLERATED, Verdict
+from agent_league.check.steps import TOLERATED_HINT, StepVerdict
 from agent_league.model.events import AgentStateChanged, Event, LeagueCompleted, MatchFinished, RegistrationRefused
 from agent_league.model.results import Outcome
 from tests.check.faulty import faulty_player
@@ -134,7 +134,7 @@ async def test_what_loses_a_player_its_matches_or_its_place_fails_its_check(plan
     assert season.is_harmed
     report = await checked(fault)
     assert not report.ok
-    assert found(report, Verdict.FAIL)
+    assert found(report, StepVerdict.FAIL)
 
 
 @pytest.mark.parametrize("faults", [*NOTED, *((fault,) for fault in UNNOTICED)], ids=", ".join)
@@ -143,18 +143,18 @@ async def test_what_a_league_puts_up_with_is_a_warning_that_says_so(plan: PlanMa
     assert not season.is_harmed
     assert season.tolerated >= set(NOTED.get(faults, ()))
     report = await checked(*faults)
-    assert found(report, Verdict.FAIL) == {}
+    assert found(report, StepVerdict.FAIL) == {}
     assert report.ok
-    warnings = found(report, Verdict.WARNING)
+    warnings = found(report, StepVerdict.WARNING)
     assert warnings
-    assert faults not in NOTED or all(TOLERATED in said for said in warnings.values())
+    assert faults not in NOTED or all(TOLERATED_HINT in said for said in warnings.values())
 
 
 async def test_a_good_player_is_well_in_both(plan: PlanMaker) -> None:
     season = await play_season(plan)
     assert not season.is_harmed
     assert season.tolerated == frozenset()
-    assert found(await checked(), Verdict.WARNING) == {}
+    assert found(await checked(), StepVerdict.WARNING) == {}
 
 
 class ForgetfulV1Player(V1Player):
@@ -185,9 +185,9 @@ async def test_both_agree_on_a_player_of_the_older_protocol(
     lost = [one for one in played.results.values() if one.outcome is Outcome.TECHNICAL_LOSS]
     assert bool(lost) is is_harmed
     report = await checked_foreign(kind)
-    steps = {step.name: step.hint for step in report.outcomes if step.verdict is not Verdict.PASS}
+    steps = {step.name: step.hint for step in report.outcomes if step.verdict is not StepVerdict.PASS}
     assert report.ok is not is_harmed
     expected = ["protocol"] if is_harmed else ["conversation_id", "sender"]
     for name in expected:
-        assert (TOLERATED in steps[f"PLAY_RESPONSE: {name}"]) is not is_harmed
+        assert (TOLERATED_HINT in steps[f"PLAY_RESPONSE: {name}"]) is not is_harmed
     capfd.readouterr()

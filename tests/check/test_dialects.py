@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from agent_league.check.check import check_agent
-from agent_league.check.steps import TOLERATED, Report, Verdict
-from agent_league.check.subject import Options
+from agent_league.check.steps import TOLERATED_HINT, CheckReport, StepVerdict
+from agent_league.check.subject import CheckOptions
 from tests.cli.command import free_ports
 from tests.foreign import players
 from tests.foreign.sample_player import SamplePlayer
@@ -42,14 +42,14 @@ DIALECTS: dict[Any, str] = {
 }
 
 
-async def checked(kind: Any) -> Report:
+async def checked(kind: Any) -> CheckReport:
     port = free_ports(2)
     player = kind(port, f"http://localhost:{port + 1}/mcp")
     registering = threading.Thread(target=register, args=(player,))
     async with started(player), asyncio.timeout(BOUND):
         registering.start()
         report = await check_agent(
-            f"http://localhost:{port}/mcp", options=Options(wait=10, timeout=10), manager_port=port + 1
+            f"http://localhost:{port}/mcp", options=CheckOptions(wait_seconds=10, timeout=10), manager_port=port + 1
         )
         await asyncio.to_thread(registering.join)
     return report
@@ -72,25 +72,25 @@ async def test_the_dialect_is_named_and_nothing_but_warnings_comes_of_it(
 ) -> None:
     report = await checked(kind)
     assert report.dialect == DIALECTS[kind]
-    failures = {step.name: step.came for step in report.outcomes if step.verdict is Verdict.FAIL}
+    failures = {step.name: step.came for step in report.outcomes if step.verdict is StepVerdict.FAIL}
     assert failures == {}
     assert report.ok
-    assert report.count(Verdict.PASS) >= 40
+    assert report.count_verdict(StepVerdict.PASS) >= 40
     capfd.readouterr()  # these players complain of broken input in their terminal
 
 
 async def test_another_spelling_is_a_warning_that_names_the_method_to_serve() -> None:
     report = await checked(players.TypePlayer)
-    warnings = {step.name: step.hint for step in report.outcomes if step.verdict is Verdict.WARNING}
+    warnings = {step.name: step.hint for step in report.outcomes if step.verdict is StepVerdict.WARNING}
     assert "`choose_parity`" in warnings["choose_parity is answered"]
     assert "`handle_game_invitation`" in warnings["handle_game_invitation is answered"]
 
 
 async def test_another_field_name_is_a_warning_that_names_both() -> None:
     report = await checked(players.ChoicePlayer)
-    warnings = {step.name: step.hint for step in report.outcomes if step.verdict is Verdict.WARNING}
+    warnings = {step.name: step.hint for step in report.outcomes if step.verdict is StepVerdict.WARNING}
     hint = warnings["CHOOSE_PARITY_RESPONSE: the names of its fields"]
-    assert hint == f"Write 'parity_choice' instead of 'choice'. {TOLERATED}"
+    assert hint == f"Write 'parity_choice' instead of 'choice'. {TOLERATED_HINT}"
 
 
 class PoliteHandlerPlayer(players.HandlerPlayer):
@@ -146,7 +146,7 @@ async def test_a_player_that_a_league_plays_with_has_warnings_at_most(
     kind: Any, capfd: pytest.CaptureFixture[str]
 ) -> None:
     report = await checked(kind)
-    assert {step.name: step.came for step in report.outcomes if step.verdict is Verdict.FAIL} == {}
+    assert {step.name: step.came for step in report.outcomes if step.verdict is StepVerdict.FAIL} == {}
     capfd.readouterr()
 
 
@@ -164,5 +164,5 @@ class HangingUpPlayer(SamplePlayer):
 async def test_a_player_that_hangs_up_on_moves_is_not_failed_for_them(capfd: pytest.CaptureFixture[str]) -> None:
     report = await checked(HangingUpPlayer)
     moves = [step for step in report.outcomes if "make_move" in step.name]
-    assert {step.verdict for step in moves} == {Verdict.SKIPPED}, moves
+    assert {step.verdict for step in moves} == {StepVerdict.SKIPPED}, moves
     capfd.readouterr()

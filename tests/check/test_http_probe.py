@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from agent_league.check.check import check_address
-from agent_league.check.http_probe import NOT_JSON, Probe, Reply, show
+from agent_league.check.check import normalise_agent_url
+from agent_league.check.http_probe import NOT_JSON, HttpProbe, ProbeReply, format_redacted
 from agent_league.check.steps import NoReply
 from agent_league.errors import UserError
 from tests.check.faulty import faulty_player
@@ -25,24 +25,24 @@ TOKEN = "tok-p01-0123456789abcdef"
     ],
 )
 def test_a_token_is_never_shown(message: object) -> None:
-    assert "secret" not in show(message)
-    assert TOKEN not in show(message)
-    assert "[redacted]" in show(message)
+    assert "secret" not in format_redacted(message)
+    assert TOKEN not in format_redacted(message)
+    assert "[redacted]" in format_redacted(message)
 
 
 def test_a_long_message_is_cut_and_says_how_long_it_was() -> None:
-    assert show("x" * 5000, 10) == "xxxxxxxxxx... (5000 letters)"
+    assert format_redacted("x" * 5000, 10) == "xxxxxxxxxx... (5000 letters)"
 
 
 @pytest.mark.parametrize("body", [b"", b"\xff\xfe", b"{", b"[" * 100_000])
 def test_a_reply_that_is_no_json_is_said_to_be_none(body: bytes) -> None:
-    assert Reply(200, "application/json", body, 0.1).parsed is NOT_JSON
+    assert ProbeReply(200, "application/json", body, 0.1).json_value is NOT_JSON
 
 
 async def test_a_call_that_finds_nobody_says_so() -> None:
-    probe = Probe(f"http://localhost:{free_ports(1)}/mcp")
+    probe = HttpProbe(f"http://localhost:{free_ports(1)}/mcp")
     try:
-        assert await probe.connects() == "no connection: nobody listens there"
+        assert await probe.find_connect_problem() == "no connection: nobody listens there"
         with pytest.raises(NoReply, match="nobody listens there") as nobody:
             await probe.post(b"{}", 5)
         assert not nobody.value.silent
@@ -54,7 +54,7 @@ async def test_a_call_without_an_answer_in_time_is_silent_and_names_its_limit() 
     port = free_ports(1)
     call = {"jsonrpc": "2.0", "method": "choose_parity", "params": {"sender": "referee:REF01"}, "id": 1}
     with faulty_player(port, None, "too slow"):
-        probe = Probe(f"http://localhost:{port}/mcp")
+        probe = HttpProbe(f"http://localhost:{port}/mcp")
         try:
             with pytest.raises(NoReply, match=r"no answer within 0\.3 s") as silence:
                 await probe.post(json.dumps(call).encode(), 0.3)
@@ -72,9 +72,9 @@ async def test_a_request_that_breaks_off_goes_to_the_path_that_is_checked() -> N
 
     async with await asyncio.start_server(take, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
-        probe = Probe(f"http://127.0.0.1:{port}/agent")
+        probe = HttpProbe(f"http://127.0.0.1:{port}/agent")
         try:
-            await probe.break_off(5)
+            await probe.send_partial_request(5)
             async with asyncio.timeout(5):
                 assert (await came).startswith(b"POST /agent HTTP/1.1\r\n")
         finally:
@@ -90,10 +90,10 @@ async def test_a_request_that_breaks_off_goes_to_the_path_that_is_checked() -> N
     ],
 )
 def test_a_missing_scheme_or_path_is_understood(typed: str, address: str) -> None:
-    assert check_address(typed) == address
+    assert normalise_agent_url(typed) == address
 
 
 @pytest.mark.parametrize("typed", ["", "http://", "two words", "ftp://localhost/mcp", "http://localhost:0/mcp"])
 def test_what_is_no_address_is_refused(typed: str) -> None:
     with pytest.raises(UserError, match="is no address to check"):
-        check_address(typed)
+        normalise_agent_url(typed)

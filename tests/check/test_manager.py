@@ -7,10 +7,10 @@ import pytest
 
 from agent_league.check import manager_league
 from agent_league.check.check import check_agent
-from agent_league.check.manager import manager_steps
-from agent_league.check.manager_subject import OCCUPIED, USED_UP
-from agent_league.check.steps import TOLERATED, Report, Verdict
-from agent_league.check.subject import Options
+from agent_league.check.manager import build_manager_steps
+from agent_league.check.manager_subject import LEAGUE_USED_UP, RESTART_MANAGER
+from agent_league.check.steps import TOLERATED_HINT, CheckReport, StepVerdict
+from agent_league.check.subject import CheckOptions
 from agent_league.model.agents import Role
 from tests.cli.command import free_ports
 from tests.foreign.managers import PostManager, RoundsManager, ToolManager, TypeManager
@@ -20,15 +20,15 @@ from tests.foreign.web import Message
 BOUND = 120
 
 
-async def checked(kind: Any, players: int = 4) -> Report:
+async def checked(kind: Any, players: int = 4) -> CheckReport:
     port = free_ports(1)
     async with started(kind(port, players)), asyncio.timeout(BOUND):
         return await check_agent(
-            f"http://localhost:{port}/mcp", role=Role.LEAGUE_MANAGER, options=Options(wait=0, timeout=5)
+            f"http://localhost:{port}/mcp", role=Role.LEAGUE_MANAGER, options=CheckOptions(wait_seconds=0, timeout=5)
         )
 
 
-def found(report: Report, verdict: Verdict = Verdict.FAIL) -> dict[str, str]:
+def found(report: CheckReport, verdict: StepVerdict = StepVerdict.FAIL) -> dict[str, str]:
     return {step.name: f"{step.came} | {step.hint}" for step in report.outcomes if step.verdict is verdict}
 
 
@@ -167,7 +167,7 @@ PLANTED: dict[type[Sober], dict[str, str]] = {
 
 
 def test_a_manager_is_judged_in_at_least_25_steps_with_names_of_their_own() -> None:
-    names = [step.name for step in manager_steps()]
+    names = [step.name for step in build_manager_steps()]
     assert len(names) >= 25
     assert len(set(names)) == len(names)
 
@@ -181,7 +181,7 @@ async def test_a_planted_fault_is_found_at_its_step_and_named(
     assert set(failures) == set(PLANTED[kind])
     for name, word in PLANTED[kind].items():
         assert word in failures[name], failures[name]
-    assert report.remarks == (USED_UP,)
+    assert report.remarks == (LEAGUE_USED_UP,)
     capfd.readouterr()
 
 
@@ -201,10 +201,10 @@ TOLERATED_FAULTS: dict[type[Sober], dict[str, str]] = {
 async def test_what_agents_of_ours_read_all_the_same_is_a_warning(
     kind: type[Sober], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    warnings = found(await checked(kind), Verdict.WARNING)
+    warnings = found(await checked(kind), StepVerdict.WARNING)
     for name, word in TOLERATED_FAULTS[kind].items():
         assert word in warnings[name], warnings[name]
-        assert TOLERATED in warnings[name]
+        assert TOLERATED_HINT in warnings[name]
     capfd.readouterr()
 
 
@@ -213,20 +213,20 @@ async def test_a_league_that_does_not_start_is_skipped_and_says_why(
 ) -> None:
     monkeypatch.setattr(manager_league, "START_SECONDS", 0.02)
     report = await checked(Sober, players=100)
-    skipped = found(report, Verdict.SKIPPED)
+    skipped = found(report, StepVerdict.SKIPPED)
     assert "--admin-token-file" in skipped["the league starts"]
     assert "the league did not start" in skipped["START_MATCH reaches a referee"]
     assert found(report) == {}
     assert "no league was played" in report.unjudged
     assert report.exit_code == 1
-    assert report.remarks == (OCCUPIED,)
+    assert report.remarks == (RESTART_MANAGER,)
     capfd.readouterr()
 
 
 async def test_where_nothing_was_registered_nothing_is_used_up() -> None:
     async with asyncio.timeout(BOUND):
         report = await check_agent(
-            f"http://localhost:{free_ports(1)}/mcp", role=Role.LEAGUE_MANAGER, options=Options(wait=0)
+            f"http://localhost:{free_ports(1)}/mcp", role=Role.LEAGUE_MANAGER, options=CheckOptions(wait_seconds=0)
         )
     assert report.remarks == ()
 
@@ -245,5 +245,5 @@ async def test_the_dialect_of_a_manager_is_named_and_its_league_played_to_the_en
     monkeypatch.setattr(manager_league, "START_MATCH_SECONDS", 0.5)
     report = await checked(kind)
     assert SPOKEN[kind] in report.dialect
-    assert "the league is played to its end" in found(report, Verdict.PASS)
+    assert "the league is played to its end" in found(report, StepVerdict.PASS)
     capfd.readouterr()

@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 
-from agent_league.check.check import check_address, check_agent
-from agent_league.check.player import judge_latency, player_steps
-from agent_league.check.reports import judgement
-from agent_league.check.steps import TOLERATED, Report, Verdict, strictly
-from agent_league.check.subject import Options
+from agent_league.check.check import check_agent, normalise_agent_url
+from agent_league.check.player import build_player_steps, judge_latency
+from agent_league.check.reports import format_conclusion
+from agent_league.check.steps import TOLERATED_HINT, CheckReport, StepVerdict, apply_strictness
+from agent_league.check.subject import CheckOptions
 from agent_league.model.agents import Role
-from agent_league.protocol.tokens import SigningKey, Verifier
+from agent_league.protocol.tokens import SigningKey, TokenVerifier
 from tests.check.faulty import faulty_player
 from tests.cli.command import free_ports
 
@@ -19,7 +19,9 @@ ENVELOPE = ("protocol", "message_type", "sender", "timestamp", "conversation_id"
 REPLIES = ("GAME_JOIN_ACK", "CHOOSE_PARITY_RESPONSE")
 
 
-async def checked(*faults: str, strict: bool = False, registers: bool = True, timeout: float | None = None) -> Report:
+async def checked(
+    *faults: str, strict: bool = False, registers: bool = True, timeout: float | None = None
+) -> CheckReport:
     """The report on a player with these faults."""
     port = free_ports(2)
     with faulty_player(port, port + 1 if registers else None, *faults):
@@ -27,27 +29,27 @@ async def checked(*faults: str, strict: bool = False, registers: bool = True, ti
             return await check_agent(
                 f"http://localhost:{port}/mcp",
                 role=Role.PLAYER,
-                options=Options(timeout=timeout, wait=10 if registers else 0),
+                options=CheckOptions(timeout=timeout, wait_seconds=10 if registers else 0),
                 manager_port=port + 1,
                 strict=strict,
             )
 
 
-def found(report: Report, verdict: Verdict) -> dict[str, str]:
+def found(report: CheckReport, verdict: StepVerdict) -> dict[str, str]:
     """The steps with this verdict: what came, and the hint."""
     return {step.name: f"{step.came} | {step.hint}" for step in report.outcomes if step.verdict is verdict}
 
 
 def test_a_player_is_judged_in_at_least_40_steps_with_names_of_their_own() -> None:
-    names = [step.name for step in player_steps()]
+    names = [step.name for step in build_player_steps()]
     assert len(names) >= 40
     assert len(set(names)) == len(names)
 
 
 async def test_a_good_player_passes_every_step_also_strictly() -> None:
     report = await checked(strict=True)
-    assert found(report, Verdict.FAIL) == {}
-    assert list(found(report, Verdict.SKIPPED)) == ["make_move is answered with a legal move"]
+    assert found(report, StepVerdict.FAIL) == {}
+    assert list(found(report, StepVerdict.SKIPPED)) == ["make_move is answered with a legal move"]
     assert report.dialect == "league.v2, in the protocol's own form"
     assert report.ok
 
@@ -99,7 +101,7 @@ PLANTED = {
 async def test_a_planted_fault_is_found_at_its_step_and_named(fault: str) -> None:
     steps, word = PLANTED[fault]
     report = await checked(fault)
-    failures = found(report, Verdict.FAIL)
+    failures = found(report, StepVerdict.FAIL)
     assert list(failures) == steps
     assert all(word in said for said in failures.values()), failures
     assert not report.ok
@@ -141,12 +143,12 @@ async def test_a_fault_that_costs_nothing_in_a_league_is_a_warning_at_its_step_a
 ) -> None:
     steps, word = TOLERATED_FAULTS[fault]
     report = await checked(fault)
-    assert found(report, Verdict.FAIL) == {}
-    warnings = found(report, Verdict.WARNING)
+    assert found(report, StepVerdict.FAIL) == {}
+    warnings = found(report, StepVerdict.WARNING)
     assert set(steps) <= set(warnings)
-    assert all(word in warnings[step] and TOLERATED in warnings[step] for step in steps), warnings
+    assert all(word in warnings[step] and TOLERATED_HINT in warnings[step] for step in steps), warnings
     assert report.ok
-    assert set(steps) <= set(found(strictly(report), Verdict.FAIL))
+    assert set(steps) <= set(found(apply_strictness(report), StepVerdict.FAIL))
 
 
 READ_ALL_THE_SAME = {
@@ -162,25 +164,25 @@ READ_ALL_THE_SAME = {
 async def test_a_field_of_a_reply_that_is_missing_or_of_another_type_or_value_is_named(what: str, reply: str) -> None:
     names = [name for name in ENVELOPE if (what, name) != ("other", "timestamp")]
     report = await checked(*(f"{what} {name} in {reply}" for name in names))
-    failures, warnings = found(report, Verdict.FAIL), found(report, Verdict.WARNING)
+    failures, warnings = found(report, StepVerdict.FAIL), found(report, StepVerdict.WARNING)
     for name in names:
         judged = warnings if name in READ_ALL_THE_SAME[what] else failures
         assert f"'{name}' is" in judged[f"{reply}: {name}"]
-        assert (TOLERATED in judged[f"{reply}: {name}"]) is (judged is warnings)
+        assert (TOLERATED_HINT in judged[f"{reply}: {name}"]) is (judged is warnings)
         assert ("A league refuses it: " in judged[f"{reply}: {name}"]) is (judged is failures)
     assert set(failures) <= {f"{reply}: {name}" for name in names}
 
 
 async def test_a_missing_field_is_the_only_step_with_a_warning() -> None:
     report = await checked("no sender in CHOOSE_PARITY_RESPONSE")
-    assert found(report, Verdict.FAIL) == {}
-    assert list(found(report, Verdict.WARNING)) == ["CHOOSE_PARITY_RESPONSE: sender"]
-    assert "'sender' is missing" in found(report, Verdict.WARNING)["CHOOSE_PARITY_RESPONSE: sender"]
+    assert found(report, StepVerdict.FAIL) == {}
+    assert list(found(report, StepVerdict.WARNING)) == ["CHOOSE_PARITY_RESPONSE: sender"]
+    assert "'sender' is missing" in found(report, StepVerdict.WARNING)["CHOOSE_PARITY_RESPONSE: sender"]
 
 
 async def test_a_field_of_the_wrong_type_that_has_no_step_of_its_own_is_found_too() -> None:
     report = await checked("number league_id in GAME_JOIN_ACK")
-    (failure,) = found(report, Verdict.FAIL).items()
+    (failure,) = found(report, StepVerdict.FAIL).items()
     assert failure[0] == "GAME_JOIN_ACK: the names of its fields"
     assert "'league_id'" in failure[1]
 
@@ -189,8 +191,8 @@ async def test_an_address_of_another_port_in_the_registration_is_a_failure_that_
     port = free_ports(2)
     with faulty_player(port, port + 1, "registers another port"):
         async with asyncio.timeout(BOUND):
-            report = await check_agent(f"localhost:{port}", options=Options(wait=1), manager_port=port + 1)
-    failures = found(report, Verdict.FAIL)
+            report = await check_agent(f"localhost:{port}", options=CheckOptions(wait_seconds=1), manager_port=port + 1)
+    failures = found(report, StepVerdict.FAIL)
     assert list(failures) == ["LEAGUE_REGISTER_REQUEST: player_meta.contact_endpoint"]
     assert f"put http://localhost:{port}/mcp there" in failures["LEAGUE_REGISTER_REQUEST: player_meta.contact_endpoint"]
 
@@ -199,25 +201,27 @@ async def test_an_address_of_another_port_in_the_registration_is_a_failure_that_
 async def test_an_agent_of_another_league_is_told_so_once_and_accused_of_nothing(role: Role) -> None:
     port = free_ports(2)
     with faulty_player(port, None) as player:
-        player.verifier = Verifier(SigningKey.new().public, "another_league")
+        player.verifier = TokenVerifier(SigningKey.generate().public_jwk, "another_league")
         async with asyncio.timeout(BOUND):
             report = await check_agent(
-                f"http://localhost:{port}/mcp", role=role, options=Options(wait=0), manager_port=port + 1
+                f"http://localhost:{port}/mcp", role=role, options=CheckOptions(wait_seconds=0), manager_port=port + 1
             )
-    assert found(report, Verdict.FAIL) == {}
+    assert found(report, StepVerdict.FAIL) == {}
     assert report.exit_code == 2
-    assert "belongs to another manager's league; stop that one" in judgement(report)
-    assert f"--manager http://localhost:{port + 1}/mcp" in judgement(report)
-    assert all("another manager's league" in step for step in found(report, Verdict.SKIPPED).values())
-    assert report.count(Verdict.PASS) == 5
+    assert "belongs to another manager's league; stop that one" in format_conclusion(report)
+    assert f"--manager http://localhost:{port + 1}/mcp" in format_conclusion(report)
+    assert all("another manager's league" in step for step in found(report, StepVerdict.SKIPPED).values())
+    assert report.count_verdict(StepVerdict.PASS) == 5
 
 
 async def test_an_agent_that_speaks_plain_http_is_not_to_be_checked_over_https() -> None:
     port = free_ports(2)
     with faulty_player(port, None):
         async with asyncio.timeout(BOUND):
-            report = await check_agent(f"https://localhost:{port}/mcp", options=Options(wait=0), manager_port=port + 1)
-    assert list(found(report, Verdict.FAIL)) == ["a server listens at the address"]
+            report = await check_agent(
+                f"https://localhost:{port}/mcp", options=CheckOptions(wait_seconds=0), manager_port=port + 1
+            )
+    assert list(found(report, StepVerdict.FAIL)) == ["a server listens at the address"]
     assert report.outcomes[0].hint == f"It speaks http: check http://localhost:{port}/mcp instead."
 
 
@@ -231,7 +235,7 @@ async def test_an_agent_that_speaks_plain_http_is_not_to_be_checked_over_https()
     ],
 )
 def test_only_a_path_that_was_not_named_is_filled_in(typed: str, address: str) -> None:
-    assert check_address(typed) == address
+    assert normalise_agent_url(typed) == address
 
 
 async def test_a_player_could_not_be_judged_as_a_referee() -> None:
@@ -239,37 +243,41 @@ async def test_a_player_could_not_be_judged_as_a_referee() -> None:
     with faulty_player(port, None):
         async with asyncio.timeout(BOUND):
             report = await check_agent(
-                f"http://localhost:{port}/mcp", role=Role.REFEREE, options=Options(wait=0), manager_port=port + 1
+                f"http://localhost:{port}/mcp",
+                role=Role.REFEREE,
+                options=CheckOptions(wait_seconds=0),
+                manager_port=port + 1,
             )
-    assert found(report, Verdict.FAIL) == {}
+    assert found(report, StepVerdict.FAIL) == {}
     assert report.exit_code == 1
-    assert "could not be judged as a referee: no match was played" in judgement(report)
-    assert f"--manager http://localhost:{port + 1}/mcp" in judgement(report)
+    assert "could not be judged as a referee: no match was played" in format_conclusion(report)
+    assert f"--manager http://localhost:{port + 1}/mcp" in format_conclusion(report)
 
 
 async def test_where_nobody_listens_the_first_step_says_so_and_the_others_are_skipped() -> None:
     async with asyncio.timeout(BOUND):
         report = await check_agent(
-            f"http://localhost:{free_ports(1)}/mcp", options=Options(wait=0), manager_port=free_ports(1)
+            f"http://localhost:{free_ports(1)}/mcp", options=CheckOptions(wait_seconds=0), manager_port=free_ports(1)
         )
-    failures = found(report, Verdict.FAIL)
+    failures = found(report, StepVerdict.FAIL)
     assert list(failures) == ["a server listens at the address"]
     assert "nobody listens there" in failures["a server listens at the address"]
-    assert report.count(Verdict.SKIPPED) == len(report.outcomes) - 1
+    assert report.count_verdict(StepVerdict.SKIPPED) == len(report.outcomes) - 1
     assert report.unjudged == "it answered neither an invitation nor a question"
 
 
 async def test_an_answer_over_the_limit_is_too_slow_and_what_hangs_on_it_is_skipped() -> None:
     report = await checked("too slow", timeout=1)
-    failures = found(report, Verdict.FAIL)
+    failures = found(report, StepVerdict.FAIL)
     assert list(failures) == ["choose_parity is answered"]
     assert "Too slow" in failures["choose_parity is answered"]
 
 
 @pytest.mark.parametrize(
-    ("seconds", "verdict"), [(0.1, Verdict.PASS), (2.4, Verdict.PASS), (2.6, Verdict.WARNING), (5.1, Verdict.FAIL)]
+    ("seconds", "verdict"),
+    [(0.1, StepVerdict.PASS), (2.4, StepVerdict.PASS), (2.6, StepVerdict.WARNING), (5.1, StepVerdict.FAIL)],
 )
-def test_an_answer_is_measured_against_its_limit(seconds: float, verdict: Verdict) -> None:
+def test_an_answer_is_measured_against_its_limit(seconds: float, verdict: StepVerdict) -> None:
     assert judge_latency(seconds, 5).verdict is verdict
 
 
@@ -282,18 +290,18 @@ TOKENS = [
 
 async def test_a_wrong_token_that_is_accepted_is_a_warning_and_strictly_a_failure() -> None:
     tolerant = await checked("wrong token accepted")
-    strict = strictly(tolerant)
-    assert list(found(tolerant, Verdict.WARNING)) == TOKENS
-    assert "auth_token" in found(tolerant, Verdict.WARNING)[TOKENS[0]]
+    strict = apply_strictness(tolerant)
+    assert list(found(tolerant, StepVerdict.WARNING)) == TOKENS
+    assert "auth_token" in found(tolerant, StepVerdict.WARNING)[TOKENS[0]]
     assert tolerant.ok
-    assert list(found(strict, Verdict.FAIL)) == TOKENS
+    assert list(found(strict, StepVerdict.FAIL)) == TOKENS
     assert not strict.ok
 
 
 async def test_a_player_that_never_registered_is_checked_without_what_hangs_on_it() -> None:
     report = await checked(registers=False)
-    assert found(report, Verdict.FAIL) == {}
-    skipped = found(report, Verdict.SKIPPED)
+    assert found(report, StepVerdict.FAIL) == {}
+    skipped = found(report, StepVerdict.SKIPPED)
     assert "registration not seen within 0 s" in skipped["registers with the manager"]
     assert set(TOKENS) <= set(skipped)
 
@@ -313,23 +321,23 @@ WARNED = {
 @pytest.mark.parametrize("fault", WARNED)
 async def test_what_the_seeds_leave_open_is_a_warning(fault: str) -> None:
     report = await checked(fault)
-    assert found(report, Verdict.FAIL) == {}
-    assert list(found(report, Verdict.WARNING)) == [WARNED[fault]]
+    assert found(report, StepVerdict.FAIL) == {}
+    assert list(found(report, StepVerdict.WARNING)) == [WARNED[fault]]
 
 
 async def test_a_player_that_takes_any_game_need_not_know_even_odd_by_its_own_words() -> None:
     report = await checked("takes any game")
-    assert found(report, Verdict.FAIL) == found(report, Verdict.WARNING) == {}
-    skipped = found(report, Verdict.SKIPPED)
+    assert found(report, StepVerdict.FAIL) == found(report, StepVerdict.WARNING) == {}
+    skipped = found(report, StepVerdict.SKIPPED)
     assert "asked with `make_move`" in skipped["choose_parity is answered"]
-    passed = found(report, Verdict.PASS)
+    passed = found(report, StepVerdict.PASS)
     assert "listed moves, and those of a schema" in passed["make_move is answered with a legal move"]
 
 
 async def test_a_player_of_any_game_that_wants_a_list_is_warned() -> None:
     report = await checked("takes any game", "wants a list")
-    assert found(report, Verdict.FAIL) == {}
-    (warning,) = found(report, Verdict.WARNING).items()
+    assert found(report, StepVerdict.FAIL) == {}
+    (warning,) = found(report, StepVerdict.WARNING).items()
     assert warning[0] == "make_move is answered with a legal move"
     assert "where the moves are told by a schema" in warning[1]
     assert "`move_schema`" in warning[1]
@@ -337,41 +345,41 @@ async def test_a_player_of_any_game_that_wants_a_list_is_warned() -> None:
 
 async def test_a_player_of_another_game_is_judged_in_that_game() -> None:
     report = await checked("takes tic_tac_toe", strict=True)
-    assert found(report, Verdict.FAIL) == found(report, Verdict.SKIPPED) == {}
-    assert found(report, Verdict.PASS)["GAME_MOVE_RESPONSE: move_data"] == "0 | "
+    assert found(report, StepVerdict.FAIL) == found(report, StepVerdict.SKIPPED) == {}
+    assert found(report, StepVerdict.PASS)["GAME_MOVE_RESPONSE: move_data"] == "0 | "
     assert not [step.name for step in report.outcomes if "parity" in step.name.lower()]
     assert report.ok
 
 
 async def test_a_wrong_move_in_another_game_is_found_and_named() -> None:
     report = await checked("takes tic_tac_toe", "moves by letters")
-    assert list(found(report, Verdict.FAIL)) == ["GAME_MOVE_RESPONSE: move_data"]
-    assert "'move_data' is \"A1\", asked for" in found(report, Verdict.FAIL)["GAME_MOVE_RESPONSE: move_data"]
+    assert list(found(report, StepVerdict.FAIL)) == ["GAME_MOVE_RESPONSE: move_data"]
+    assert "'move_data' is \"A1\", asked for" in found(report, StepVerdict.FAIL)["GAME_MOVE_RESPONSE: move_data"]
 
 
 async def test_a_player_of_a_game_that_is_not_here_is_told_so_and_not_judged_in_it() -> None:
     report = await checked("takes a game of its own")
-    assert found(report, Verdict.FAIL) == {}
+    assert found(report, StepVerdict.FAIL) == {}
     why = "no game 'a_game_of_its_own' is installed"
-    assert why in found(report, Verdict.PASS)["LEAGUE_REGISTER_REQUEST: player_meta.game_types"]
-    assert why in found(report, Verdict.SKIPPED)["make_move is answered"]
-    assert why in judgement(report)
-    assert "GAME_JOIN_ACK: accept is a boolean" in found(report, Verdict.PASS)
+    assert why in found(report, StepVerdict.PASS)["LEAGUE_REGISTER_REQUEST: player_meta.game_types"]
+    assert why in found(report, StepVerdict.SKIPPED)["make_move is answered"]
+    assert why in format_conclusion(report)
+    assert "GAME_JOIN_ACK: accept is a boolean" in found(report, StepVerdict.PASS)
     assert not report.ok
 
 
 async def test_a_clock_that_is_far_off_is_a_warning_at_every_message() -> None:
     report = await checked("yesterday")
-    assert found(report, Verdict.FAIL) == {}
-    assert all(step.endswith("timestamp is about now") for step in found(report, Verdict.WARNING))
-    assert len(found(report, Verdict.WARNING)) == 3
+    assert found(report, StepVerdict.FAIL) == {}
+    assert all(step.endswith("timestamp is about now") for step in found(report, StepVerdict.WARNING))
+    assert len(found(report, StepVerdict.WARNING)) == 3
 
 
 async def test_a_token_of_somebody_else_in_an_answer_is_a_warning() -> None:
     report = await checked("other auth_token in GAME_JOIN_ACK")
-    assert found(report, Verdict.FAIL) == {}
-    assert list(found(report, Verdict.WARNING)) == ["GAME_JOIN_ACK: auth_token"]
-    said = found(report, Verdict.WARNING)["GAME_JOIN_ACK: auth_token"]
+    assert found(report, StepVerdict.FAIL) == {}
+    assert list(found(report, StepVerdict.WARNING)) == ["GAME_JOIN_ACK: auth_token"]
+    said = found(report, StepVerdict.WARNING)["GAME_JOIN_ACK: auth_token"]
     assert "something-else" not in said
     assert "'auth_token' is one that nobody was given" in said
 
@@ -387,22 +395,22 @@ TOKEN_KINDS = {
 async def test_it_is_told_which_kind_of_token_came(fault: str) -> None:
     report = await checked(fault)
     for kind in REPLIES:
-        assert TOKEN_KINDS[fault] in found(report, Verdict.WARNING)[f"{kind}: auth_token"]
+        assert TOKEN_KINDS[fault] in found(report, StepVerdict.WARNING)[f"{kind}: auth_token"]
 
 
 async def test_a_player_that_wants_an_invitation_first_gets_one_before_every_question() -> None:
-    assert found(await checked("plays only where it is invited"), Verdict.FAIL) == {}
+    assert found(await checked("plays only where it is invited"), StepVerdict.FAIL) == {}
 
 
 async def test_the_agent_s_own_error_is_quoted_before_anything_is_guessed() -> None:
     report = await checked("complains of the invitation")
-    said = found(report, Verdict.FAIL)["handle_game_invitation is answered"]
+    said = found(report, StepVerdict.FAIL)["handle_game_invitation is answered"]
     assert "The agent itself says: no table is free" in said
 
 
 async def test_steps_that_compare_with_a_good_call_are_skipped_where_there_never_was_one() -> None:
     report = await checked("complains of the invitation", "complains of the question")
-    skipped = found(report, Verdict.SKIPPED)
+    skipped = found(report, StepVerdict.SKIPPED)
     for step in ('the reply says "jsonrpc": "2.0"', "an integer id comes back", "still answers after an empty body"):
         assert "answered no good call" in skipped[step]
 
@@ -411,8 +419,10 @@ async def test_where_nobody_listens_it_is_told_who_called() -> None:
     port = free_ports(3)
     with faulty_player(port, port + 1):
         async with asyncio.timeout(BOUND):
-            report = await check_agent(f"localhost:{port + 2}", options=Options(wait=1), manager_port=port + 1)
-    (failure,) = found(report, Verdict.FAIL).values()
+            report = await check_agent(
+                f"localhost:{port + 2}", options=CheckOptions(wait_seconds=1), manager_port=port + 1
+            )
+    (failure,) = found(report, StepVerdict.FAIL).values()
     assert f"An agent registered here and gave the address http://localhost:{port}/mcp" in failure
     assert report.exit_code == 2
 
@@ -421,6 +431,8 @@ async def test_where_nobody_listens_it_is_told_what_was_refused() -> None:
     port = free_ports(3)
     with faulty_player(port, port + 1, "registers as P01"):
         async with asyncio.timeout(BOUND):
-            report = await check_agent(f"localhost:{port + 2}", options=Options(wait=1), manager_port=port + 1)
-    (failure,) = found(report, Verdict.FAIL).values()
+            report = await check_agent(
+                f"localhost:{port + 2}", options=CheckOptions(wait_seconds=1), manager_port=port + 1
+            )
+    (failure,) = found(report, StepVerdict.FAIL).values()
     assert "tried to register here and was refused: Duplicate display name" in failure

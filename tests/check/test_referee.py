@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from agent_league.check.check import check_agent
-from agent_league.check.referee import referee_steps
-from agent_league.check.steps import TOLERATED, Report, Verdict
-from agent_league.check.subject import Options
+from agent_league.check.referee import build_referee_steps
+from agent_league.check.steps import TOLERATED_HINT, CheckReport, StepVerdict
+from agent_league.check.subject import CheckOptions
 from agent_league.model.agents import Role
 from tests.check.test_dialects import register
 from tests.cli.command import free_ports
@@ -23,7 +23,7 @@ from tests.foreign.web import Answer, Message
 BOUND = 120
 
 
-async def checked(kind: Any, *, registers: bool = True) -> Report:
+async def checked(kind: Any, *, registers: bool = True) -> CheckReport:
     port = free_ports(2)
     referee = kind(port, f"http://localhost:{port + 1}/mcp")
     registering = threading.Thread(target=register, args=(referee,))
@@ -33,7 +33,9 @@ async def checked(kind: Any, *, registers: bool = True) -> Report:
         report = await check_agent(
             f"http://localhost:{port}/mcp",
             role=Role.REFEREE,
-            options=Options(wait=10 if registers else 0, timeout=2, match=3, silence=0.2),
+            options=CheckOptions(
+                wait_seconds=10 if registers else 0, timeout=2, match_seconds=3, silent_match_seconds=0.2
+            ),
             manager_port=port + 1,
         )
         if registers:
@@ -41,7 +43,7 @@ async def checked(kind: Any, *, registers: bool = True) -> Report:
     return report
 
 
-def found(report: Report, verdict: Verdict = Verdict.FAIL) -> dict[str, str]:
+def found(report: CheckReport, verdict: StepVerdict = StepVerdict.FAIL) -> dict[str, str]:
     return {step.name: f"{step.came} | {step.hint}" for step in report.outcomes if step.verdict is verdict}
 
 
@@ -169,7 +171,7 @@ WEAKNESSES = {
 
 
 def test_a_referee_is_judged_in_at_least_25_steps_with_names_of_their_own() -> None:
-    names = [step.name for step in referee_steps()]
+    names = [step.name for step in build_referee_steps()]
     assert len(names) >= 25
     assert len(set(names)) == len(names)
 
@@ -198,10 +200,10 @@ async def test_a_planted_fault_is_found_at_its_step_and_named(
 async def test_a_fault_that_costs_nothing_in_a_league_is_a_warning_at_its_step(
     kind: type[SampleReferee], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    warnings = found(await checked(kind), Verdict.WARNING)
+    warnings = found(await checked(kind), StepVerdict.WARNING)
     for name, word in TOLERATED_FAULTS[kind].items():
         assert word in warnings[name], warnings[name]
-        assert TOLERATED in warnings[name]
+        assert TOLERATED_HINT in warnings[name]
     capfd.readouterr()
 
 
@@ -258,8 +260,8 @@ async def test_a_referee_that_is_started_otherwise_is_judged_all_the_same(
 ) -> None:
     report = await checked(kind)
     assert STARTED[kind] in report.dialect
-    assert "start_match is acknowledged" in found(report, Verdict.WARNING)
-    assert "GAME_OVER: game_result.winner_player_id" in found(report, Verdict.PASS)
+    assert "start_match is acknowledged" in found(report, StepVerdict.WARNING)
+    assert "GAME_OVER: game_result.winner_player_id" in found(report, StepVerdict.PASS)
     capfd.readouterr()
 
 
@@ -301,8 +303,8 @@ REPORTS: dict[Any, str] = {Inside: "inside the reply", Renamed: "by match_result
 @pytest.mark.parametrize("kind", REPORTS, ids=lambda kind: kind.__name__)
 async def test_a_report_that_comes_otherwise_is_a_warning(kind: Any, capfd: pytest.CaptureFixture[str]) -> None:
     report = await checked(kind)
-    assert REPORTS[kind] in found(report, Verdict.WARNING)["MATCH_RESULT_REPORT reaches the manager"]
-    assert "MATCH_RESULT_REPORT: result.winner" in found(report, Verdict.PASS)
+    assert REPORTS[kind] in found(report, StepVerdict.WARNING)["MATCH_RESULT_REPORT reaches the manager"]
+    assert "MATCH_RESULT_REPORT: result.winner" in found(report, StepVerdict.PASS)
     capfd.readouterr()
 
 
@@ -311,7 +313,7 @@ async def test_without_a_registration_everything_that_needs_a_manager_is_skipped
 ) -> None:
     report = await checked(Sober, registers=False)
     assert found(report) == {}
-    skipped = found(report, Verdict.SKIPPED)
+    skipped = found(report, StepVerdict.SKIPPED)
     assert "has not registered with the checker" in skipped["start_match is acknowledged"]
     assert "no match was played" in report.unjudged
     assert report.exit_code == 1

@@ -6,21 +6,30 @@ from html.parser import HTMLParser
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from agent_league.check.reports import Terminal, as_html, as_json, as_junit, judgement, recap, summary, text_lines
-from agent_league.check.steps import Outcome, Report, Verdict
+from agent_league.check.reports import (
+    TerminalReport,
+    format_conclusion,
+    format_failures,
+    format_outcome_lines,
+    format_summary,
+    to_html,
+    to_json,
+    to_junit,
+)
+from agent_league.check.steps import CheckReport, StepOutcome, StepVerdict
 
 EVIL = "<script>alert(1)</script>\x1b[31m\x00&\"'"
 OUTCOMES = (
-    Outcome(1, "a server listens", Verdict.PASS, "a connection", "a connection", "connected", "", 0.01),
-    Outcome(2, "health", Verdict.WARNING, "GET /health", "200", "HTTP 404", "Add GET /health.", 0.02),
-    Outcome(3, "the choice", Verdict.FAIL, "POST /mcp", '"even"', EVIL, "Write 'parity_choice' small.", 0.03),
-    Outcome(4, "moves", Verdict.SKIPPED, "", "a move", "not served", "", 0.0),
+    StepOutcome(1, "a server listens", StepVerdict.PASS, "a connection", "a connection", "connected", "", 0.01),
+    StepOutcome(2, "health", StepVerdict.WARNING, "GET /health", "200", "HTTP 404", "Add GET /health.", 0.02),
+    StepOutcome(3, "the choice", StepVerdict.FAIL, "POST /mcp", '"even"', EVIL, "Write 'parity_choice' small.", 0.03),
+    StepOutcome(4, "moves", StepVerdict.SKIPPED, "", "a move", "not served", "", 0.0),
 )
-REPORT = Report("http://localhost:8101/mcp", "player", "league.v2", False, "2025-01-15T10:30:00Z", 1.25, OUTCOMES)
+REPORT = CheckReport("http://localhost:8101/mcp", "player", "league.v2", False, "2025-01-15T10:30:00Z", 1.25, OUTCOMES)
 
 
 def test_in_the_terminal_a_passed_step_is_one_line_and_the_others_say_more() -> None:
-    lines = [list(text_lines(outcome)) for outcome in OUTCOMES]
+    lines = [list(format_outcome_lines(outcome)) for outcome in OUTCOMES]
     assert lines[0] == ["  1 ok   a server listens"]
     assert lines[1][0] == "  2 WARN health"
     assert [line.split(":")[0].strip() for line in lines[1][1:]] == ["how to mend it", "sent", "expected", "came"]
@@ -28,20 +37,20 @@ def test_in_the_terminal_a_passed_step_is_one_line_and_the_others_say_more() -> 
 
 
 def test_in_full_a_passed_step_shows_its_details_too() -> None:
-    assert len(list(text_lines(OUTCOMES[0], in_full=True))) == 4
+    assert len(list(format_outcome_lines(OUTCOMES[0], in_full=True))) == 4
 
 
-def skipped(number: int, why: str) -> Outcome:
-    return Outcome(number, f"step {number}", Verdict.SKIPPED, "", "", why, "", 0.0)
+def skipped(number: int, why: str) -> StepOutcome:
+    return StepOutcome(number, f"step {number}", StepVerdict.SKIPPED, "", "", why, "", 0.0)
 
 
-def failing(number: int, hint: str, sent: str = "POST /mcp") -> Outcome:
-    return Outcome(number, f"step {number}", Verdict.FAIL, sent, "all", "nothing", hint, 0.0)
+def failing(number: int, hint: str, sent: str = "POST /mcp") -> StepOutcome:
+    return StepOutcome(number, f"step {number}", StepVerdict.FAIL, sent, "all", "nothing", hint, 0.0)
 
 
-def shown(*outcomes: Outcome, in_full: bool = False) -> list[str]:
-    terminal = Terminal(in_full=in_full)
-    return [*(line for outcome in outcomes for line in terminal.lines(outcome)), *terminal.rest()]
+def shown(*outcomes: StepOutcome, in_full: bool = False) -> list[str]:
+    terminal = TerminalReport(in_full=in_full)
+    return [*(line for outcome in outcomes for line in terminal.format_outcome(outcome)), *terminal.flush_skipped()]
 
 
 def test_steps_that_are_skipped_for_one_reason_are_counted_in_one_line() -> None:
@@ -70,32 +79,32 @@ def test_at_the_end_failures_that_are_out_of_sight_are_listed_with_their_hints()
         replace(REPORT, outcomes=(failing(1, "Add it."),)),
         replace(REPORT, outcomes=(failing(1, "Add it."), *passes)),
     )
-    assert recap(near) == []
-    assert recap(far) == ["What failed:", "  1 step 1: Add it.", ""]
+    assert format_failures(near) == []
+    assert format_failures(far) == ["What failed:", "  1 step 1: Add it.", ""]
     both = replace(far, outcomes=(*far.outcomes, failing(40, "Add it.")))
-    assert recap(both)[1] == "  1 step 1 (and 40): Add it."
+    assert format_failures(both)[1] == "  1 step 1 (and 40): Add it."
 
 
 def test_what_could_not_be_judged_does_not_pass() -> None:
     report = replace(REPORT, role="referee", outcomes=OUTCOMES[:1], unjudged="no match was played")
     assert (report.ok, report.exit_code) == (False, 1)
-    assert judgement(report).endswith("could not be judged as a referee: no match was played.")
-    elsewhere = replace(report, elsewhere=True)
+    assert format_conclusion(report).endswith("could not be judged as a referee: no match was played.")
+    elsewhere = replace(report, is_in_other_league=True)
     assert elsewhere.exit_code == 2
-    assert judgement(elsewhere).startswith("Nothing could be checked")
+    assert format_conclusion(elsewhere).startswith("Nothing could be checked")
 
 
 def test_the_terminal_obeys_nothing_that_an_agent_says() -> None:
-    assert all(line.isprintable() for line in text_lines(OUTCOMES[2]))
+    assert all(line.isprintable() for line in format_outcome_lines(OUTCOMES[2]))
 
 
 def test_the_summary_counts_and_the_judgement_says_it_in_a_sentence() -> None:
-    assert summary(REPORT) == "4 steps in 1.2 s: 1 passed, 1 warnings, 1 failed, 1 skipped."
-    assert judgement(REPORT) == "The player at http://localhost:8101/mcp fails."
+    assert format_summary(REPORT) == "4 steps in 1.2 s: 1 passed, 1 warnings, 1 failed, 1 skipped."
+    assert format_conclusion(REPORT) == "The player at http://localhost:8101/mcp fails."
 
 
 def test_as_json_one_report_is_the_object_and_several_are_a_list() -> None:
-    one, two = json.loads(as_json([REPORT])), json.loads(as_json([REPORT, REPORT]))
+    one, two = json.loads(to_json([REPORT])), json.loads(to_json([REPORT, REPORT]))
     assert (one["ok"], one["role"], one["dialect"], one["counts"]["fail"]) == (False, "player", "league.v2", 1)
     assert one["steps"][2] == {
         "number": 3,
@@ -112,7 +121,7 @@ def test_as_json_one_report_is_the_object_and_several_are_a_list() -> None:
 
 
 def test_as_junit_a_failure_is_a_failure_and_the_xml_can_be_read() -> None:
-    (suite,) = ET.fromstring(as_junit([REPORT]).split("\n", 1)[1])
+    (suite,) = ET.fromstring(to_junit([REPORT]).split("\n", 1)[1])
     counts = {name: suite.get(name) for name in ("tests", "failures", "skipped")}
     assert counts == {"tests": "4", "failures": "1", "skipped": "1"}
     kinds = [[child.tag for child in case] for case in suite]
@@ -147,7 +156,7 @@ class Tags(HTMLParser):
 
 def test_as_html_there_is_one_page_without_scripts_in_which_every_link_leads_somewhere() -> None:
     page = Tags()
-    page.feed(as_html([REPORT, REPORT]))
+    page.feed(to_html([REPORT, REPORT]))
     assert "script" not in page.tags
     assert "link" not in page.tags
     assert page.tags.count("article") == 2

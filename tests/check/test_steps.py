@@ -6,18 +6,18 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from agent_league.check.steps import (
-    Finding,
+    CheckReport,
+    CheckStep,
     NoReply,
-    Outcome,
-    Report,
-    Skip,
-    Step,
-    Verdict,
+    SkipStep,
+    StepFinding,
+    StepOutcome,
+    StepVerdict,
+    apply_strictness,
     failed,
     passed,
-    strictly,
+    run_steps,
     warned,
-    work_through,
 )
 
 BOUND = 60
@@ -34,8 +34,8 @@ class Place:
         return self.there
 
 
-def judged(finding: Finding | Exception) -> Callable[[Place], Awaitable[Finding]]:
-    async def judge(bench: Place) -> Finding:
+def judged(finding: StepFinding | Exception) -> Callable[[Place], Awaitable[StepFinding]]:
+    async def judge(bench: Place) -> StepFinding:
         bench.sent.append("a question")
         if isinstance(finding, Exception):
             raise finding
@@ -44,15 +44,15 @@ def judged(finding: Finding | Exception) -> Callable[[Place], Awaitable[Finding]
     return judge
 
 
-def step(finding: Finding | Exception, *, vital: bool = False) -> Step[Place]:
-    return Step("a step", "an answer", "mend it", judged(finding), vital)
+def step(finding: StepFinding | Exception, *, vital: bool = False) -> CheckStep[Place]:
+    return CheckStep("a step", "an answer", "mend it", judged(finding), vital)
 
 
-async def run(*steps: Step[Place], there: bool = True, bound: float = BOUND) -> list[Outcome]:
-    return await work_through(steps, Place(there=there), bound)
+async def run(*steps: CheckStep[Place], there: bool = True, bound: float = BOUND) -> list[StepOutcome]:
+    return await run_steps(steps, Place(there=there), bound)
 
 
-def verdicts(outcomes: list[Outcome]) -> list[str]:
+def verdicts(outcomes: list[StepOutcome]) -> list[str]:
     return [str(outcome.verdict) for outcome in outcomes]
 
 
@@ -89,7 +89,7 @@ async def test_an_answer_between_silent_calls_begins_the_count_anew_and_a_skippe
     silent = step(NoReply("no answer within 5 s", silent=True))
     answered = await run(silent, silent, step(passed()), silent, step(passed()))
     assert verdicts(answered)[-1] == "pass"
-    skipped = await run(silent, silent, step(Skip("no need")), silent, step(passed()))
+    skipped = await run(silent, silent, step(SkipStep("no need")), silent, step(passed()))
     assert verdicts(skipped)[-1] == "skipped"
 
 
@@ -100,12 +100,12 @@ async def test_where_a_connection_broke_off_it_counts_whether_anybody_still_list
 
 
 async def test_the_whole_run_is_bounded() -> None:
-    async def hang(_: Place) -> Finding:
+    async def hang(_: Place) -> StepFinding:
         await asyncio.Event().wait()
         return passed()
 
     async with asyncio.timeout(BOUND):
-        outcomes = await run(Step("hangs", "", "", hang), step(passed()), bound=0.05)
+        outcomes = await run(CheckStep("hangs", "", "", hang), step(passed()), bound=0.05)
     assert verdicts(outcomes) == ["skipped", "skipped"]
     assert outcomes[1].came == "the whole check may take 0.05 s, and they are over"
 
@@ -121,8 +121,10 @@ async def test_a_limit_of_a_step_s_own_that_ran_out_is_not_the_end_of_the_whole_
 
 
 def test_strictly_a_warning_is_a_failure() -> None:
-    outcome = Outcome(1, "a step", Verdict.WARNING, "", "", "", "", 0.1)
-    report = Report("http://localhost:1/mcp", "player", "league.v2", False, "2025-01-15T10:30:00Z", 0.1, (outcome,))
+    outcome = StepOutcome(1, "a step", StepVerdict.WARNING, "", "", "", "", 0.1)
+    report = CheckReport(
+        "http://localhost:1/mcp", "player", "league.v2", False, "2025-01-15T10:30:00Z", 0.1, (outcome,)
+    )
     assert report.ok
-    assert not strictly(report).ok
-    assert strictly(report).strict
+    assert not apply_strictness(report).ok
+    assert apply_strictness(report).strict

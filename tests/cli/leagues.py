@@ -17,11 +17,11 @@ from agent_league.cli.app import app
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
 from agent_league.launch.in_process import play_in_process
-from agent_league.launch.league_start import begin_anew
-from agent_league.launch.plan import LeagueRequest, make_plan
+from agent_league.launch.league_start import start_new_league
+from agent_league.launch.plan import LeagueRequest, make_league_plan
 from agent_league.league.resume import open_store
-from agent_league.league.state import Season
-from agent_league.storage.base import Row
+from agent_league.league.state import LeagueState
+from agent_league.storage.base import StoredRow
 from tests.cli.command import BOUND, LEAGUE, environment
 from tests.web.seasons import season_of
 
@@ -71,21 +71,21 @@ def in_terminal(*args: object) -> str:
 def play(home: Path, game: str = "tic_tac_toe", **request: Any) -> str:
     """Plays a league to its end, with files, logs and a store; its id."""
     make_home(home)
-    plan = make_plan(ConfigLoader(home), LeagueRequest(home=home, game=game, seed="7", **request))
-    begin_anew(home, plan.league.league_id, None)
+    plan = make_league_plan(ConfigLoader(home), LeagueRequest(home=home, game=game, seed="7", **request))
+    start_new_league(home, plan.league.league_id, None)
     asyncio.run(play_in_process(plan))
     return plan.league.league_id
 
 
-def keep(home: Path, players: int, played: int | None = None, **season: Any) -> Season:
+def keep(home: Path, players: int, played: int | None = None, **season: Any) -> LeagueState:
     """A season in a folder's store, whose matches nobody played."""
     make_home(home)
-    rows: list[Row] = []
+    rows: list[StoredRow] = []
     made = season_of(players, played, keep=rows.append, **season)
     store = open_store(home, None)
     try:
-        row = store.create(made.league_id, "2025-01-15T10:00:00Z", "", made.league.model_dump(mode="json"))
-        store.write(row.season_id, rows)
+        row = store.create_season(made.league_id, "2025-01-15T10:00:00Z", "", made.config.model_dump(mode="json"))
+        store.write_rows(row.season_id, rows)
     finally:
         store.close()
     (home / "data" / f"{made.league_id}.store.json").write_text('{"store": "its own data/league.db"}')

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from agent_league.cli.admin import Action, admin
+from agent_league.cli.admin import AdminAction, admin
 from agent_league.config.home import make_home
 from agent_league.errors import LeagueFailed, UserError
-from agent_league.testing.peers import now
+from agent_league.testing.peers import utc_timestamp
 from tests.cli.command import LEAGUE_ID, Waiting, free_ports, home_with, league, ports, running
 
 
@@ -30,7 +30,7 @@ class Conducted(Waiting):
             "protocol": "league.v2",
             "message_type": "LEAGUE_REGISTER_REQUEST",
             "sender": "player:new",
-            "timestamp": now(),
+            "timestamp": utc_timestamp(),
             "conversation_id": "conv-1",
             "player_meta": meta,
         }
@@ -41,7 +41,7 @@ class Conducted(Waiting):
         ) as answer:
             return json.load(answer)["result"]
 
-    def admin(self, action: Action, player: str | None = None, **options: Any) -> None:
+    def admin(self, action: AdminAction, player: str | None = None, **options: Any) -> None:
         admin(action, player, **{"manager": self.url, "home": self.home, **options})
 
 
@@ -73,14 +73,14 @@ def test_the_league_that_is_conducted_in_a_folder_is_found_with_its_port(
     home, port = tmp_path / "SHARED", free_ports(2)
     with running(["manager", "--port", port, "--home", home, "--game", "nim"]) as (manager,):
         manager.prints(f"`league start --home {home}`")
-        admin(Action.CLOSE, home=home)
+        admin(AdminAction.CLOSE, home=home)
         assert "Registration to league_nim is closed" in capsys.readouterr().err
         with running(["manager", "--port", port + 1, "--home", home]) as (second,):
             second.prints(f"`league start --league-id {LEAGUE_ID} --home {home}`")
             with pytest.raises(UserError, match=f"choose with --league-id: {LEAGUE_ID}, league_nim"):
-                admin(Action.OPEN, home=home)
-            admin(Action.OPEN, home=home, manager=f"localhost:{port}")
-            admin(Action.OPEN, home=home, game="nim")
+                admin(AdminAction.OPEN, home=home)
+            admin(AdminAction.OPEN, home=home, manager=f"localhost:{port}")
+            admin(AdminAction.OPEN, home=home, game="nim")
             assert capsys.readouterr().err == "Registration to league_nim is open.\n" * 2
             run = league("run", "--game", "kuhn_poker", "--home", home, *ports())
             assert run.returncode == 2
@@ -100,9 +100,9 @@ def test_a_folder_in_the_place_of_a_file_of_the_manager_gets_a_sentence(tmp_path
 
 
 def test_an_organiser_suspends_and_reinstates_a_player(waiting: Conducted, capsys: pytest.CaptureFixture[str]) -> None:
-    waiting.admin(Action.SUSPEND, "P01")
+    waiting.admin(AdminAction.SUSPEND, "P01")
     waiting.manager.prints("P01 is suspended: by the organiser")
-    waiting.admin(Action.REINSTATE, "P01")
+    waiting.admin(AdminAction.REINSTATE, "P01")
     waiting.manager.prints("P01 is registered: reinstated by the organiser")
     said = capsys.readouterr().err
     assert said == "P01 is suspended, and loses its matches until it is reinstated.\nP01 plays again.\n"
@@ -111,15 +111,15 @@ def test_an_organiser_suspends_and_reinstates_a_player(waiting: Conducted, capsy
 @pytest.mark.parametrize(
     ("action", "player", "error", "sentence"),
     [
-        (Action.PAUSE, None, LeagueFailed, "refused: E016 the league has not started"),
-        (Action.RESUME, None, LeagueFailed, "refused: E016 the league has not started"),
-        (Action.SUSPEND, "P77", LeagueFailed, "refused: E005 no player 'P77' in this league"),
-        (Action.SUSPEND, None, UserError, "which player[?] expected `league admin suspend P01`"),
-        (Action.PAUSE, "P01", UserError, "league admin pause: takes no player"),
+        (AdminAction.PAUSE, None, LeagueFailed, "refused: E016 the league has not started"),
+        (AdminAction.RESUME, None, LeagueFailed, "refused: E016 the league has not started"),
+        (AdminAction.SUSPEND, "P77", LeagueFailed, "refused: E005 no player 'P77' in this league"),
+        (AdminAction.SUSPEND, None, UserError, "which player[?] expected `league admin suspend P01`"),
+        (AdminAction.PAUSE, "P01", UserError, "league admin pause: takes no player"),
     ],
 )
 def test_what_can_not_be_done_ends_with_a_sentence(
-    waiting: Conducted, action: Action, player: str | None, error: type[Exception], sentence: str
+    waiting: Conducted, action: AdminAction, player: str | None, error: type[Exception], sentence: str
 ) -> None:
     with pytest.raises(error, match=sentence):
         waiting.admin(action, player)
@@ -131,11 +131,11 @@ def test_a_wrong_token_another_league_and_a_manager_that_is_not_there_are_told(
     guess = tmp_path / "token"
     guess.write_text("tok-admin-0000", encoding="utf-8")
     with pytest.raises(LeagueFailed, match="E012 this is not the admin token of this league"):
-        waiting.admin(Action.CLOSE, token_file=guess)
+        waiting.admin(AdminAction.CLOSE, token_file=guess)
     with pytest.raises(LeagueFailed, match=f"nobody answers at http://localhost:{waiting.port + 2}/mcp"):
-        waiting.admin(Action.CLOSE, manager=f"localhost:{waiting.port + 2}")
+        waiting.admin(AdminAction.CLOSE, manager=f"localhost:{waiting.port + 2}")
     with pytest.raises(UserError, match=r"can't read the admin token in .*league_nim"):
-        waiting.admin(Action.CLOSE, game="nim")
+        waiting.admin(AdminAction.CLOSE, game="nim")
     other = home_with(tmp_path / "other", 2, 1, waiting.port)
     with pytest.raises(UserError, match=r"can't read the admin token in .*Is it running, with this --home"):
-        waiting.admin(Action.CLOSE, home=other)
+        waiting.admin(AdminAction.CLOSE, home=other)

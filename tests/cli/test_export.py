@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agent_league.cli import export
-from agent_league.web.export.tables import TABLES, defused
+from agent_league.web.export.tables import TABLES, disarm_formulas
 from tests.cli.leagues import keep, said
 
 NAMES = ("=HYPERLINK(1)", "+1", "-1", "@SUM(A1)", 'a "quoted", name', "Ünï \u2603", "\uff1d1", "a;=1+1", 'b, "=1')
@@ -27,12 +27,12 @@ def test_the_document_is_what_the_store_has(tmp_path: Path) -> None:
     assert told["league"]["league_id"] == season.league_id
     assert (told["league"]["phase"], told["league"]["matches_played"]) == ("COMPLETED", 10)
     standings = [{name: row[name] for name in row if name != "technical_losses"} for row in told["standings"]]
-    assert standings == [row.as_dict() for row in season.standings()]
+    assert standings == [row.to_json() for row in season.standings()]
     for match in told["matches"]:
         result = season.results[match["match_id"]]
         assert (match["status"], match["winner"]) == (result.outcome, result.winner)
         assert match["details"] == dict(result.details)
-        assert match["points"] == {player: season.scoring.points(result, player) for player in result.players}
+        assert match["points"] == {player: season.scoring.points_for(result, player) for player in result.players}
     assert [agent["agent_id"] for agent in told["agents"]] == [member.agent_id for member in season.roster]
     assert not {"token_sha256", "signing_key", "key_sha256"} & set(json.dumps(told).split('"'))
 
@@ -51,7 +51,7 @@ def test_the_tables_are_the_document(tmp_path: Path) -> None:
             for column, read in columns.items():
                 value: Any = read(known)
                 assert row[column] == (
-                    "" if value is None else defused(value) if isinstance(value, str) else str(value)
+                    "" if value is None else disarm_formulas(value) if isinstance(value, str) else str(value)
                 )
     for row, match in zip(read_csv((folder / "matches.csv").read_text()), told["matches"], strict=True):
         for side in "ab":
@@ -102,8 +102,8 @@ def test_processes_write_the_same_site(tmp_path: Path, monkeypatch: pytest.Monke
     home = tmp_path / "SHARED"
     keep(home, 8)
     said("export", "--home", home, "--html", tmp_path / "here")
-    monkeypatch.setattr(export, "ALONE_UP_TO", 0)
-    monkeypatch.setattr(export, "AT_A_TIME", 60)
+    monkeypatch.setattr(export, "MAX_PAGES_IN_PROCESS", 0)
+    monkeypatch.setattr(export, "PAGES_PER_CHUNK", 60)
     said("export", "--home", home, "--html", tmp_path / "there")
     here, there = (
         {path.relative_to(root): path.read_bytes() for path in root.rglob("*") if path.is_file()}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent_league.cli.games import games
-from agent_league.cli.options import asked_game, config_here
+from agent_league.cli.options import find_config, load_requested_game
 from agent_league.cli.strategies import strategies
 from agent_league.config.home import make_home
 from agent_league.errors import UserError
@@ -187,16 +187,19 @@ def test_what_was_asked_for_is_named_by_its_option_and_the_registry_by_its_file(
     change_entry(home, "even_odd", parameters={"max_number": 0})
     game, parameters, sentence = asked[name]
     with pytest.raises(UserError, match=sentence):
-        asked_game(config_here(home), game, parameters)
+        load_requested_game(find_config(home), game, parameters)
 
 
 def test_a_game_is_as_the_folder_has_it_and_as_it_was_asked_for(strangers: Path) -> None:
-    assert config_here() is None
-    assert asked_game(None, "odds_and_evens", {}).parameters == {"repeat": 15}
+    assert find_config() is None
+    assert load_requested_game(None, "odds_and_evens", {}).parameters == {"repeat": 15}
     make_home(strangers / "SHARED")
     change_entry(strangers / "SHARED", "odds_and_evens", parameters={"repeat": 3})
-    assert asked_game(config_here(), "odds_and_evens", {}).parameters == {"repeat": 3}
-    assert asked_game(config_here(), "odds_and_evens", {"first_to": 2}).parameters == {"repeat": 3, "first_to": 2}
+    assert load_requested_game(find_config(), "odds_and_evens", {}).parameters == {"repeat": 3}
+    assert load_requested_game(find_config(), "odds_and_evens", {"first_to": 2}).parameters == {
+        "repeat": 3,
+        "first_to": 2,
+    }
 
 
 def change_entry(home: Path, game_type: str, **changes: Any) -> None:
@@ -261,7 +264,7 @@ def test_who_is_close_is_asked_whether_that_was_meant() -> None:
     with pytest.raises(UserError, match=r"no game 'tictactoe' is installed \(did you mean tic_tac_toe\? there are: "):
         games("tictactoe")
     with pytest.raises(UserError, match=r"nim has no parameter 'heap' \(did you mean heaps\? there are: heaps, misere"):
-        asked_game(None, "nim", {"heap": 3})
+        load_requested_game(None, "nim", {"heap": 3})
 
 
 def test_both_are_commands(tmp_path: Path) -> None:

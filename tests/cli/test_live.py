@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from agent_league.cli.manager_output import tell_event
-from agent_league.cli.run import _require_champion, _summary
+from agent_league.cli.manager_output import print_event
+from agent_league.cli.run import _require_champion, _summary_json
 from agent_league.cli.run_view import LeagueView
 from agent_league.errors import LeagueFailed
 from agent_league.model.agents import Role
@@ -33,7 +33,7 @@ def test_a_league_without_a_match_to_count_has_no_champion_and_fails(
     plan: PlanMaker, capsys: pytest.CaptureFixture[str]
 ) -> None:
     league = plan(players=2)
-    LeagueView(league).finish(ALL, 1.0)
+    LeagueView(league).print_summary(ALL, 1.0)
     with pytest.raises(LeagueFailed, match="every match was broken off, so there is no champion"):
         _require_champion(ALL)
     printed = capsys.readouterr().out
@@ -45,7 +45,7 @@ def test_a_league_with_some_that_count_has_one_and_says_how_many_do_not(
     plan: PlanMaker, capsys: pytest.CaptureFixture[str]
 ) -> None:
     league = plan(players=2)
-    LeagueView(league).finish(SOME, 1.0)
+    LeagueView(league).print_summary(SOME, 1.0)
     _require_champion(SOME)
     printed = capsys.readouterr().out
     assert f"Matches that were broken off, and won by nobody: 1 of 2. R2M1: {WHY}." in printed
@@ -57,20 +57,20 @@ def test_after_a_restart_the_bar_counts_every_match_once_and_no_agent(plan: Plan
         return MatchResult(f"R{number}M1", number, ("P01", "P02"), Outcome.WIN, "P01")
 
     view = LeagueView(plan(players=2))
-    view.show(LeagueResumed("league", 2, 1, 3, 3, {"P01": "Alpha", "P02": "Beta"}, (won(1), won(2))))
+    view.show_event(LeagueResumed("league", 2, 1, 3, 3, {"P01": "Alpha", "P02": "Beta"}, (won(1), won(2))))
     for player_id in ("P01", "P02"):
-        view.show(AgentRegistered(Role.PLAYER, player_id, player_id, "http://x", returned=True))
+        view.show_event(AgentRegistered(Role.PLAYER, player_id, player_id, "http://x", returned=True))
     (bar,) = view._progress.tasks
     assert (bar.completed, bar.total) == (2, 3)
-    view.show(MatchFinished(won(2)))
-    view.show(MatchFinished(won(3)))
+    view.show_event(MatchFinished(won(2)))
+    view.show_event(MatchFinished(won(3)))
     assert (bar.completed, bar.total) == (3, 3)
     assert view._standings
-    assert [row.played for row in view._standings.rows()] == [3, 3], "nor does the table count one twice"
+    assert [row.played for row in view._standings.ranked_rows()] == [3, 3], "nor does the table count one twice"
 
 
 def test_the_summary_says_it_as_well(plan: PlanMaker) -> None:
-    void, counts = (_summary(completed, {}, 1.0) for completed in (ALL, SOME))
+    void, counts = (_summary_json(completed, {}, 1.0) for completed in (ALL, SOME))
     assert (void["champion"], void["broken_off"]) == (None, {"R1M1": WHY, "R2M1": WHY})
     assert (counts["champion"]["player_id"], counts["broken_off"]) == ("P01", {"R2M1": WHY})
 
@@ -78,9 +78,9 @@ def test_the_summary_says_it_as_well(plan: PlanMaker) -> None:
 def test_a_manager_in_a_terminal_of_its_own_tells_why_at_once(capsys: pytest.CaptureFixture[str]) -> None:
     terminations = dict.fromkeys(("P01", "P02"), Termination.VOID)
     result = MatchResult("R1M1", 1, ("P01", "P02"), Outcome.TECHNICAL_LOSS, None, {"fault": WHY}, terminations)
-    tell_event(MatchFinished(result))
+    print_event(MatchFinished(result))
     assert capsys.readouterr().out == f"  R1M1: P01 against P02 was broken off: {WHY}\n"
-    tell_event(ALL)
+    print_event(ALL)
     printed = capsys.readouterr().out
     assert f"Matches that were broken off, and won by nobody: 2 of 2. R1M1: {WHY}.\nThere is no champion.\n" in printed
     assert "Champion:" not in printed

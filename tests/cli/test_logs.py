@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from agent_league.launch.log_merge import PIECE, Trace, key_of
-from agent_league.log import MESSAGE_EVENTS, RECEIVED, SENT, JsonLogger
+from agent_league.launch.log_merge import CHUNK_BYTES, MergedLog, time_key
+from agent_league.log import MESSAGE_EVENTS, MESSAGE_RECEIVED, MESSAGE_SENT, JsonLogger
 from tests.cli.command import LEAGUE, Running
 from tests.cli.leagues import said
 
@@ -46,7 +46,7 @@ def test_every_line_of_every_agent_is_there_once_and_in_the_order_of_time(played
     written = [text for path in (played / "logs").rglob("*.jsonl") for text in path.read_text().splitlines()]
     assert sorted(map(json.dumps, lines)) == sorted(json.dumps(json.loads(text)) for text in written)
     assert {found["component"] for found in lines} >= {"league", "REF01", "REF02", "P01", "P02", "P03", "P04"}
-    assert all(key_of(one) <= key_of(next_) for one, next_ in pairwise(lines))
+    assert all(time_key(one) <= time_key(next_) for one, next_ in pairwise(lines))
 
 
 def test_every_message_is_in_the_logs_of_both_its_ends(played: Path) -> None:
@@ -55,9 +55,9 @@ def test_every_message_is_in_the_logs_of_both_its_ends(played: Path) -> None:
     sides: dict[tuple[str, bool], Counter[str]] = defaultdict(Counter)
     for found in lines:
         sides[found["event_type"], "latency_ms" in found][json.dumps(found["message"], sort_keys=True)] += 1
-    assert sides[SENT, False] == sides[RECEIVED, False]
-    assert sides[SENT, True] == sides[RECEIVED, True]
-    assert sides[SENT, False].total() == sides[SENT, True].total() > 100
+    assert sides[MESSAGE_SENT, False] == sides[MESSAGE_RECEIVED, False]
+    assert sides[MESSAGE_SENT, True] == sides[MESSAGE_RECEIVED, True]
+    assert sides[MESSAGE_SENT, False].total() == sides[MESSAGE_SENT, True].total() > 100
 
 
 def test_messages_are_shown_only_where_they_are_asked_for(played: Path) -> None:
@@ -186,7 +186,7 @@ def test_lines_of_others_may_have_their_fraction_in_the_timestamp_or_none(home: 
 
 def test_what_can_not_be_read_is_left_out_and_counted(home: Path) -> None:
     write(home, "agents/P01", line(1, n=1), "{", "[1]", '{"event_type": "timeless"}', "", line(2, n=2))
-    (home / "logs" / "agents" / "P02.log.jsonl").write_bytes(b"\xff\xfe\n" + b"x" * 3 * PIECE)
+    (home / "logs" / "agents" / "P02.log.jsonl").write_bytes(b"\xff\xfe\n" + b"x" * 3 * CHUNK_BYTES)
     done = said("logs", "--home", home, "--json")
     assert values([json.loads(text) for text in done.out.splitlines()]) == [1, 2]
     assert "5 lines that could not be read were left out." in done.err
@@ -194,18 +194,18 @@ def test_what_can_not_be_read_is_left_out_and_counted(home: Path) -> None:
 
 def test_lines_longer_than_a_piece_and_files_of_many_pieces_come_whole(home: Path) -> None:
     write(home, "agents/P01", *(line(index // 100, microsecond=index, n=index, text="x" * 999) for index in range(500)))
-    write(home, "agents/P02", line(2, "P02", 250, n=-1, text="y" * 3 * PIECE))
+    write(home, "agents/P02", line(2, "P02", 250, n=-1, text="y" * 3 * CHUNK_BYTES))
     lines = told(home)
     assert [n for n in values(lines) if n >= 0] == list(range(500))
-    assert len(lines[values(lines).index(-1)]["text"]) == 3 * PIECE
+    assert len(lines[values(lines).index(-1)]["text"]) == 3 * CHUNK_BYTES
 
 
 def test_a_huge_log_is_never_in_memory_as_a_whole(home: Path) -> None:
     path = write(home, "agents/P01", *(line(1, microsecond=index, text="x" * 99) for index in range(2000)))
-    trace = Trace(home)
-    next(iter(trace.lines()))
+    trace = MergedLog(home)
+    next(iter(trace.iter_lines()))
     (file,) = trace._files.values()
-    assert file._offset <= PIECE < path.stat().st_size
+    assert file._offset <= CHUNK_BYTES < path.stat().st_size
 
 
 def test_match_ids_come_again_in_other_leagues_and_seasons_which_stay_out(home: Path) -> None:

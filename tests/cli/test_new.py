@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from agent_league.check.transcript_check import validate_record
-from agent_league.cli.new import Language
+from agent_league.check.transcript_check import validate_transcripts
+from agent_league.cli.new import StarterLanguage
 from tests.cli.command import BOUND, LEAGUE_ID, Running, environment, free_ports, league, running, until
 from tests.conftest import PlanMaker
 from tests.launch.scripted_guests import hosted
@@ -31,38 +31,47 @@ def usable_node() -> str | None:
 NODE = usable_node()
 NO_NODE = f"there is no Node of version {OLDEST_NODE} or newer here; install nodejs"
 FILES = {
-    Language.PYTHON: {"README.md", "config.json", "player.py", "test_player.py"},
-    Language.JAVASCRIPT: {"README.md", "config.json", "league.js", "package.json", "player.js", "player.test.js"},
+    StarterLanguage.PYTHON: {"README.md", "config.json", "player.py", "test_player.py"},
+    StarterLanguage.JAVASCRIPT: {
+        "README.md",
+        "config.json",
+        "league.js",
+        "package.json",
+        "player.js",
+        "player.test.js",
+    },
 }
-START: dict[Language, list[object]] = {
-    Language.PYTHON: [sys.executable, "player.py"],
-    Language.JAVASCRIPT: [NODE, "player.js"],
+START: dict[StarterLanguage, list[object]] = {
+    StarterLanguage.PYTHON: [sys.executable, "player.py"],
+    StarterLanguage.JAVASCRIPT: [NODE, "player.js"],
 }
-TEST: dict[Language, list[object]] = {
-    Language.PYTHON: [sys.executable, "-m", "unittest"],
-    Language.JAVASCRIPT: [NODE, "--test"],
+TEST: dict[StarterLanguage, list[object]] = {
+    StarterLanguage.PYTHON: [sys.executable, "-m", "unittest"],
+    StarterLanguage.JAVASCRIPT: [NODE, "--test"],
 }
 
 runs = pytest.mark.parametrize(
     "language",
     [
-        Language.PYTHON,
+        StarterLanguage.PYTHON,
         pytest.param(
-            Language.JAVASCRIPT,
+            StarterLanguage.JAVASCRIPT,
             marks=pytest.mark.skipif(NODE is None, reason=NO_NODE),
         ),
     ],
 )
 
 
-def starter(folder: Path, language: Language, *options: object) -> Path:
+def starter(folder: Path, language: StarterLanguage, *options: object) -> Path:
     done = league("new", "player", folder, "--language", language, *options)
     assert done.returncode == 0, done.stderr
     return folder
 
 
-@pytest.mark.parametrize("language", Language)
-def test_a_starter_is_written_with_name_and_port_and_says_what_to_do_next(tmp_path: Path, language: Language) -> None:
+@pytest.mark.parametrize("language", StarterLanguage)
+def test_a_starter_is_written_with_name_and_port_and_says_what_to_do_next(
+    tmp_path: Path, language: StarterLanguage
+) -> None:
     folder = tmp_path / "my agents" / "first"
     done = league("new", "player", folder, "--language", language, "--name", 'Zoë "Z"', "--port", 12345)
     assert (done.returncode, done.stdout) == (0, "")
@@ -85,7 +94,7 @@ def test_a_starter_is_written_with_name_and_port_and_says_what_to_do_next(tmp_pa
 def test_without_a_language_it_is_python_and_without_a_name_that_of_the_folder(tmp_path: Path) -> None:
     (tmp_path / "alice").mkdir()
     assert league("new", "player", ".", cwd=tmp_path / "alice").returncode == 0
-    assert {path.name for path in (tmp_path / "alice").iterdir()} == FILES[Language.PYTHON]
+    assert {path.name for path in (tmp_path / "alice").iterdir()} == FILES[StarterLanguage.PYTHON]
     config = json.loads((tmp_path / "alice" / "config.json").read_text(encoding="utf-8"))
     assert (config["name"], config["port"]) == ("alice", 8101)
 
@@ -122,7 +131,7 @@ def test_a_mistake_is_told_and_nothing_is_written(tmp_path: Path, arguments: lis
 
 
 def test_the_javascript_starter_needs_nothing_but_node(tmp_path: Path) -> None:
-    folder = starter(tmp_path / "js", Language.JAVASCRIPT)
+    folder = starter(tmp_path / "js", StarterLanguage.JAVASCRIPT)
     package = json.loads((folder / "package.json").read_text(encoding="utf-8"))
     assert not [name for name in package if "ependencies" in name]
     code = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.js"))
@@ -132,8 +141,8 @@ def test_the_javascript_starter_needs_nothing_but_node(tmp_path: Path) -> None:
     assert not re.search(r"^\s*import ", code, re.MULTILINE)
 
 
-@pytest.mark.parametrize("language", Language)
-def test_a_starter_s_readme_is_short_and_names_only_what_is_there(tmp_path: Path, language: Language) -> None:
+@pytest.mark.parametrize("language", StarterLanguage)
+def test_a_starter_s_readme_is_short_and_names_only_what_is_there(tmp_path: Path, language: StarterLanguage) -> None:
     readme = (starter(tmp_path / "x", language) / "README.md").read_text(encoding="utf-8")
     assert len(readme.splitlines()) <= 14
     named = set(re.findall(r"\b[\w.]+\.(?:py|js|json)\b", readme))
@@ -141,7 +150,7 @@ def test_a_starter_s_readme_is_short_and_names_only_what_is_there(tmp_path: Path
     assert named <= FILES[language]
 
 
-def own_test(folder: Path, language: Language) -> subprocess.CompletedProcess[str]:
+def own_test(folder: Path, language: StarterLanguage) -> subprocess.CompletedProcess[str]:
     """Runs a starter's test as its README says, with `league` on the PATH."""
     programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     return subprocess.run(
@@ -156,17 +165,17 @@ def own_test(folder: Path, language: Language) -> subprocess.CompletedProcess[st
 
 
 @runs
-def test_a_starter_s_own_test_runs_league_check_and_passes(tmp_path: Path, language: Language) -> None:
+def test_a_starter_s_own_test_runs_league_check_and_passes(tmp_path: Path, language: StarterLanguage) -> None:
     done = own_test(starter(tmp_path / "x", language), language)
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"^Ran 1 test|^\S pass 1$", done.stdout + done.stderr, re.MULTILINE)
 
 
-def spoil(folder: Path, language: Language) -> str:
+def spoil(folder: Path, language: StarterLanguage) -> str:
     """Makes a starter answer wrongly; the step at which `league check` must notice."""
     path = folder / str(START[language][1])
     good = path.read_text(encoding="utf-8")
-    if language is Language.JAVASCRIPT:
+    if language is StarterLanguage.JAVASCRIPT:
         path.write_text(
             good.replace("return moves[", "return moves.map((move) => move.toUpperCase())["), encoding="utf-8"
         )
@@ -177,7 +186,7 @@ def spoil(folder: Path, language: Language) -> str:
 
 
 @runs
-def test_a_starter_s_own_test_says_what_league_check_found(tmp_path: Path, language: Language) -> None:
+def test_a_starter_s_own_test_says_what_league_check_found(tmp_path: Path, language: StarterLanguage) -> None:
     folder = starter(tmp_path / "x", language)
     step = spoil(folder, language)
     done = own_test(folder, language)
@@ -186,8 +195,8 @@ def test_a_starter_s_own_test_says_what_league_check_found(tmp_path: Path, langu
 
 
 WARNED = {
-    Language.PYTHON: set[str](),
-    Language.JAVASCRIPT: {
+    StarterLanguage.PYTHON: set[str](),
+    StarterLanguage.JAVASCRIPT: {
         "a wrong token is refused",
         "a token of another match is refused",
         "a stranger in the manager's name is refused",
@@ -197,7 +206,9 @@ WARNED = {
 
 
 @runs
-def test_league_check_warns_of_nothing_but_what_is_left_to_the_player(tmp_path: Path, language: Language) -> None:
+def test_league_check_warns_of_nothing_but_what_is_left_to_the_player(
+    tmp_path: Path, language: StarterLanguage
+) -> None:
     port = free_ports(2)
     folder, manager = starter(tmp_path / "x", language), f"http://localhost:{port + 1}/mcp"
     home = environment(LEAGUE_HOME=str(tmp_path / "SHARED"))
@@ -212,7 +223,7 @@ def test_league_check_warns_of_nothing_but_what_is_left_to_the_player(tmp_path: 
 
 @pytest.mark.skipif(NODE is None, reason=NO_NODE)
 def test_where_there_is_no_league_command_the_javascript_test_says_so(tmp_path: Path) -> None:
-    folder = starter(tmp_path / "x", Language.JAVASCRIPT)
+    folder = starter(tmp_path / "x", StarterLanguage.JAVASCRIPT)
     done = subprocess.run(
         [str(NODE), "--test"],
         cwd=folder,
@@ -228,7 +239,7 @@ def test_where_there_is_no_league_command_the_javascript_test_says_so(tmp_path: 
 
 
 @runs
-def test_a_starter_plays_a_whole_league_with_ours(tmp_path: Path, language: Language) -> None:
+def test_a_starter_plays_a_whole_league_with_ours(tmp_path: Path, language: StarterLanguage) -> None:
     port = free_ports(5)
     home, url = ["--home", tmp_path / "SHARED"], f"http://localhost:{port}/mcp"
     folder = starter(tmp_path / "x", language, "--name", "Starter", "--port", port + 4)
@@ -254,15 +265,15 @@ def test_a_starter_plays_a_whole_league_with_ours(tmp_path: Path, language: Lang
     results = [json.loads(path.read_text())["result"] for path in matches.glob("R*.json")]
     assert len(results) == 3
     assert {how for result in results for how in result["terminations"].values()} == {"normal"}, "nobody failed"
-    report = validate_record(tmp_path / "SHARED")
-    assert report.lines() == ["100% of messages valid (30 of 30): 18 sent, 12 received"]
+    report = validate_transcripts(tmp_path / "SHARED")
+    assert report.format_lines() == ["100% of messages valid (30 of 30): 18 sent, 12 received"]
     tokens = [json.loads(path.read_text())["transcript"] for path in matches.glob("R*.json")]
     assert {line["token"] for lines in tokens for line in lines if line["direction"] == "received"} == {"ok"}
 
 
 @runs
 async def test_a_starter_plays_another_game_and_one_that_does_not_take_it_says_so(
-    home: Path, plan: PlanMaker, tmp_path: Path, language: Language
+    home: Path, plan: PlanMaker, tmp_path: Path, language: StarterLanguage
 ) -> None:
     port = free_ports(4)
     ports = {"manager_port": port, "referee_port": port + 1, "player_port": port + 2}
@@ -294,7 +305,7 @@ async def test_a_starter_plays_another_game_and_one_that_does_not_take_it_says_s
 
 
 @runs
-def test_a_starter_whose_port_is_taken_ends_with_a_sentence(tmp_path: Path, language: Language) -> None:
+def test_a_starter_whose_port_is_taken_ends_with_a_sentence(tmp_path: Path, language: StarterLanguage) -> None:
     port = free_ports(2)
     folder = starter(tmp_path / "x", language, "--port", port)
     with ExitStack() as stack:
@@ -314,7 +325,7 @@ def test_a_starter_whose_port_is_taken_ends_with_a_sentence(tmp_path: Path, lang
 
 
 @runs
-def test_a_port_that_is_none_ends_a_starter_with_a_sentence(tmp_path: Path, language: Language) -> None:
+def test_a_port_that_is_none_ends_a_starter_with_a_sentence(tmp_path: Path, language: StarterLanguage) -> None:
     folder = starter(tmp_path / "x", language)
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     (folder / "config.json").write_text(json.dumps({**config, "port": 70000}), encoding="utf-8")

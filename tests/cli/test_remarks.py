@@ -2,8 +2,8 @@
 
 import pytest
 
-from agent_league.cli.manager_output import ManagerTerminal, tell_event
-from agent_league.cli.run_view import LeagueView, Silence, remark_on
+from agent_league.cli.manager_output import ManagerEventPrinter, print_event
+from agent_league.cli.run_view import LeagueView, QuietView, describe_unusual_event
 from agent_league.model.agents import Role
 from agent_league.model.events import (
     AgentRegistered,
@@ -16,7 +16,7 @@ from agent_league.model.events import (
     RegistrationRefused,
 )
 from agent_league.model.results import StandingsRow
-from agent_league.web.live.news import sentence_of
+from agent_league.web.live.news import describe_event
 from tests.conftest import PlanMaker
 
 ENDED = LeagueCompleted("league", rounds=1, matches=1, standings=(StandingsRow(1, "P01", "Alpha", 1, 1, 0, 0, 3),))
@@ -39,23 +39,23 @@ def wide(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_the_organiser_does_is_told_in_a_sentence(
     plan: PlanMaker, capsys: pytest.CaptureFixture[str], event: Event, sentence: str
 ) -> None:
-    tell_event(event)
+    print_event(event)
     assert capsys.readouterr().out == f"{sentence}\n"
     view = LeagueView(plan(players=2))
-    view.show(event)
-    view.finish(ENDED, 1.0)
+    view.show_event(event)
+    view.print_summary(ENDED, 1.0)
     assert sentence in capsys.readouterr().out
 
 
 def test_a_view_that_shows_nothing_still_says_that_the_league_is_paused(capsys: pytest.CaptureFixture[str]) -> None:
-    Silence().show(PauseChanged(is_paused=True))
-    Silence().show(RegistrationChanged(is_open=False))
+    QuietView().show_event(PauseChanged(is_paused=True))
+    QuietView().show_event(RegistrationChanged(is_open=False))
     assert capsys.readouterr().err == "The league is paused; `league admin resume` goes on.\n"
 
 
 def test_a_match_that_is_given_away_is_no_news_for_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    tell_event(MatchAssigned("R1M1", "REF01"))
-    assert remark_on(MatchAssigned("R1M1", "REF01")) is None
+    print_event(MatchAssigned("R1M1", "REF01"))
+    assert describe_unusual_event(MatchAssigned("R1M1", "REF01")) is None
     assert capsys.readouterr().out == ""
 
 
@@ -65,35 +65,37 @@ def joined(role: Role, agent_id: str) -> AgentRegistered:
 
 def test_commands_in_remarks_are_spelled_as_the_program_was_started(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENT_LEAGUE_COMMAND", "./league")
-    assert remark_on(PauseChanged(is_paused=True)) == "The league is paused; `./league admin resume` goes on."
+    assert (
+        describe_unusual_event(PauseChanged(is_paused=True)) == "The league is paused; `./league admin resume` goes on."
+    )
 
 
 def test_a_manager_whose_players_are_in_says_that_it_waits_for_a_referee(capsys: pytest.CaptureFixture[str]) -> None:
-    terminal = ManagerTerminal("http://localhost:8000/mcp", players=2, referees=1)
+    terminal = ManagerEventPrinter("http://localhost:8000/mcp", players=2, referees=1)
     how = "`league referee --manager http://localhost:8000` starts one."
     for event in (joined(Role.PLAYER, "P01"), joined(Role.PLAYER, "P01"), joined(Role.PLAYER, "P02")):
         assert how not in capsys.readouterr().out
-        terminal.tell(event)
+        terminal.handle_event(event)
     assert capsys.readouterr().out.endswith(f"All players are in; waiting for 1 referee. {how}\n")
-    terminal.tell(joined(Role.REFEREE, "REF01"))
-    terminal.tell(joined(Role.PLAYER, "P03"))
+    terminal.handle_event(joined(Role.REFEREE, "REF01"))
+    terminal.handle_event(joined(Role.PLAYER, "P03"))
     assert how not in capsys.readouterr().out
-    terminal.tell(RefereeWaitChanged(is_waiting=True))
+    terminal.handle_event(RefereeWaitChanged(is_waiting=True))
     assert capsys.readouterr().out.endswith(f"come back.\n{how}\n")
 
 
 def test_a_manager_whose_league_is_over_says_that_it_stays(capsys: pytest.CaptureFixture[str]) -> None:
-    ManagerTerminal("http://localhost:8000/mcp", 2, 1, "The manager stays until Ctrl-C.").tell(ENDED)
+    ManagerEventPrinter("http://localhost:8000/mcp", 2, 1, "The manager stays until Ctrl-C.").handle_event(ENDED)
     assert capsys.readouterr().out.endswith("points.\nThe manager stays until Ctrl-C.\n")
-    ManagerTerminal("http://localhost:8000/mcp", 2, 1).tell(ENDED)
+    ManagerEventPrinter("http://localhost:8000/mcp", 2, 1).handle_event(ENDED)
     assert capsys.readouterr().out.endswith("points.\n")
 
 
 def test_an_agent_of_an_earlier_league_is_no_trouble() -> None:
     old = RegistrationRefused("player:P01", "E012 this token is not valid here; register without one to get a new one")
     told = "player:P01 came with a token that isn't of this league, and is told to register without it"
-    assert remark_on(old) == f"{told}."
-    assert (sentence_of(old, {}).kind, sentence_of(old, {}).text) == ("agent", told)
+    assert describe_unusual_event(old) == f"{told}."
+    assert (describe_event(old, {}).kind, describe_event(old, {}).text) == ("agent", told)
     full = RegistrationRefused("Ann", "Registration closed")
-    assert remark_on(full) == "Not registered: Ann: Registration closed"
-    assert sentence_of(full, {}).kind == "trouble"
+    assert describe_unusual_event(full) == "Not registered: Ann: Registration closed"
+    assert describe_event(full, {}).kind == "trouble"

@@ -15,20 +15,20 @@ from typing import Any
 
 import pytest
 
-from agent_league.cli.conversation_lanes import lanes
-from agent_league.cli.replay import Found, Walk
+from agent_league.cli.conversation_lanes import render_conversation
+from agent_league.cli.replay import ReplayedMatch, ReplayViewer
 from agent_league.cli.replay import replay as replay_command
-from agent_league.cli.replay_keys import names_of
+from agent_league.cli.replay_keys import parse_keys
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
 from agent_league.errors import UserError
 from agent_league.launch.in_process import play_in_process
-from agent_league.launch.plan import LeagueRequest, make_plan
+from agent_league.launch.plan import LeagueRequest, make_league_plan
 from agent_league.league.resume import open_store
-from agent_league.referee.replay import replay
-from agent_league.storage.base import Row, SeasonRow
+from agent_league.referee.replay import replay_match
+from agent_league.storage.base import SeasonRow, StoredRow
 from agent_league.storage.paths import DataPaths
-from agent_league.web.match.conversation import Entry
+from agent_league.web.match.conversation import ConversationEntry
 from tests.cli.command import BOUND, LEAGUE, environment, league
 from tests.web.seasons import season_of
 
@@ -47,7 +47,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("played") / "SHARED"
     make_home(home)
     request = LeagueRequest(home=home, players=2, referees=1, game="tic_tac_toe", strategies=("first_legal",))
-    asyncio.run(play_in_process(make_plan(ConfigLoader(home), request)))
+    asyncio.run(play_in_process(make_league_plan(ConfigLoader(home), request)))
     return home
 
 
@@ -104,14 +104,14 @@ def test_what_is_no_match_is_told_in_a_sentence(
 
 
 def test_a_match_that_is_not_finished_is_not_shown(home: Path) -> None:
-    rows: list[Row] = []
+    rows: list[StoredRow] = []
     season = season_of(4, played=1, keep=rows.append)
     store = open_store(home, None)
-    created = store.create(season.league_id, "2025-01-15T10:00:00Z", "", season.league.model_dump(mode="json"))
+    created = store.create_season(season.league_id, "2025-01-15T10:00:00Z", "", season.config.model_dump(mode="json"))
     own = [replace(row, season_id=created.season_id) if isinstance(row, SeasonRow) else row for row in rows]
-    store.write(created.season_id, own)
+    store.write_rows(created.season_id, own)
     store.close()
-    DataPaths(home).league(season.league_id).mkdir(parents=True)
+    DataPaths(home).league_folder(season.league_id).mkdir(parents=True)
     with pytest.raises(UserError, match=r"R3M1, .* against .*, is not finished; the latest that is: R1M1"):
         replay_command("R3M1", home=home)
 
@@ -143,7 +143,7 @@ def test_a_referee_s_own_folder_has_no_league_and_its_matches_are_replayed(
 ) -> None:
     make_home(tmp_path / "own")
     for league_id in ("league_nim", "league_tic_tac_toe"):
-        path = DataPaths(tmp_path / "own").match(league_id, "R1M1")
+        path = DataPaths(tmp_path / "own").match_file(league_id, "R1M1")
         path.parent.mkdir(parents=True)
         path.write_bytes(file_of(played).read_bytes())
     with pytest.raises(UserError, match="choose with --league-id: league_nim, league_tic_tac_toe"):
@@ -154,8 +154,8 @@ def test_a_referee_s_own_folder_has_no_league_and_its_matches_are_replayed(
         replay_command("R9M9", home=tmp_path / "own")
 
 
-def walk(auto: float | None = None) -> Walk:
-    return Walk(Found(TOE, ("Ann", "Bob"), "Bob was too slow"), replay(TOE), auto)
+def walk(auto: float | None = None) -> ReplayViewer:
+    return ReplayViewer(ReplayedMatch(TOE, ("Ann", "Bob"), "Bob was too slow"), replay_match(TOE), auto)
 
 
 @pytest.mark.parametrize(
@@ -172,41 +172,45 @@ def walk(auto: float | None = None) -> Walk:
 def test_keys_go_through_a_match(keys: list[str], at: int) -> None:
     one = walk()
     for key in keys:
-        one.take(key)
-    assert one.at == at
+        one.handle_key(key)
+    assert one.position == at
 
 
 def test_a_match_plays_by_itself_until_its_end_or_a_key() -> None:
     one = walk(auto=0.1)
-    one.take(None)
-    assert (one.at, one.plays) == (1, True)
-    one.take("left")
-    assert (one.at, one.plays) == (0, False)
-    one.take("a")
-    assert one.plays
+    one.handle_key(None)
+    assert (one.position, one.is_playing) == (1, True)
+    one.handle_key("left")
+    assert (one.position, one.is_playing) == (0, False)
+    one.handle_key("a")
+    assert one.is_playing
     for _ in range(5):
-        one.take(None)
-    assert (one.at, one.plays) == (3, False)
-    one.take("a")
-    assert (one.at, one.plays) == (0, True)
+        one.handle_key(None)
+    assert (one.position, one.is_playing) == (3, False)
+    one.handle_key("a")
+    assert (one.position, one.is_playing) == (0, True)
 
 
 def test_keys_are_known_by_what_terminals_send() -> None:
-    assert names_of(b"\x1b[C\x1bOD \x1b[1~\x1b[Fq\x1b") == ["right", "left", "space", "home", "end", "q", "escape"]
+    assert parse_keys(b"\x1b[C\x1bOD \x1b[1~\x1b[Fq\x1b") == ["right", "left", "space", "home", "end", "q", "escape"]
 
 
 ENTRIES = [
-    Entry("state", "collecting moves"),
-    Entry("sent", "CHOOSE_PARITY_CALL", side=0, since="+0.001 s", attempt=2),
-    Entry("failed", "no answer", side=0, since="+2.001 s", latency="2.0 s", code="E001", code_name="TIMEOUT_ERROR"),
-    Entry("received", "CHOOSE_PARITY_RESPONSE", gist='"odd"', side=1, since="+2.002 s", notes=("no 'auth_token'",)),
-    Entry("drawn", "7", since="+2.003 s"),
+    ConversationEntry("state", "collecting moves"),
+    ConversationEntry("sent", "CHOOSE_PARITY_CALL", side=0, since="+0.001 s", attempt=2),
+    ConversationEntry(
+        "failed", "no answer", side=0, since="+2.001 s", latency="2.0 s", code="E001", code_name="TIMEOUT_ERROR"
+    ),
+    ConversationEntry(
+        "received", "CHOOSE_PARITY_RESPONSE", gist='"odd"', side=1, since="+2.002 s", notes=("no 'auth_token'",)
+    ),
+    ConversationEntry("drawn", "7", since="+2.003 s"),
 ]
 
 
 @pytest.mark.parametrize("width", [10, 80, 300])
 def test_lanes_are_as_wide_as_the_terminal_within_bounds(width: int) -> None:
-    drawn = [line for line, _ in lanes(ENTRIES, ("Ann", "REF01", "x" * 500), width)]
+    drawn = [line for line, _ in render_conversation(ENTRIES, ("Ann", "REF01", "x" * 500), width)]
     assert max(map(len, drawn)) <= max(60, min(120, width))
     text = "\n".join(drawn)
     for part in ("collecting moves", "<-", "try 2", "E001", "TIMEOUT_ERROR", '"odd"', "no 'auth_token'", "drawn: 7"):

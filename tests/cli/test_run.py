@@ -22,7 +22,7 @@ from agent_league.clock import SystemClock
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
 from agent_league.errors import PortInUse
-from agent_league.league.resume import open_store, taken_up
+from agent_league.league.resume import load_or_create_season, open_store
 from agent_league.log import MESSAGE_EVENTS
 from agent_league.model.events import LeagueCompleted
 from agent_league.model.results import StandingsRow
@@ -107,7 +107,7 @@ def test_the_table_says_who_plays_how_where_that_differs(
 ) -> None:
     made = plan(players=2, strategies=strategies)
     rows = tuple(StandingsRow(place, f"P0{place}", f"Agent {place}", 0, 0, 0, 0, 0) for place in (1, 2))
-    LeagueView(made).finish(LeagueCompleted("league", 1, 1, rows), 1.0)
+    LeagueView(made).print_summary(LeagueCompleted("league", 1, 1, rows), 1.0)
     shown = capsys.readouterr().out
     assert [word in shown for word in ("Strategy", "markov", "random")] == [len(strategies) > 1] * 3
 
@@ -390,8 +390,8 @@ def test_resume_with_options_of_a_new_run_is_refused(played: Played, options: li
 def test_an_unfinished_league_is_not_put_aside_unless_asked(tmp_path: Path) -> None:
     make_home(tmp_path)
     store = open_store(tmp_path, None)
-    saved = taken_up(store, ConfigLoader(tmp_path).load_league(), SystemClock())
-    store.write(saved.season.season_id, [ANN])
+    saved = load_or_create_season(store, ConfigLoader(tmp_path).load_league(), SystemClock())
+    store.write_rows(saved.season.season_id, [ANN])
     store.close()
     command = ["run", "--json", "--players", 2, "--referees", 1, *ports(2, 1), "--home", tmp_path]
     refused = league(*command)

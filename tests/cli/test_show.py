@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from agent_league.cli.show import _about_match, _outcome
+from agent_league.cli.show import _describe_match, _describe_outcome
 from agent_league.league.resume import open_store
 from agent_league.model.results import MatchResult, Outcome, Termination
-from agent_league.storage.base import MatchRow, Saved
-from agent_league.storage.lock import locked
+from agent_league.storage.base import MatchRow, SavedSeason
+from agent_league.storage.lock import hold_lock
 from agent_league.storage.paths import DataPaths
 from tests.cli.command import LEAGUE
 from tests.cli.leagues import in_terminal, keep, play, said
@@ -24,10 +24,10 @@ LEAGUE_ID = "league_tic_tac_toe"
 COLOURS = re.compile(r"\x1b\[[\d;]*m")
 
 
-def stored(home: Path) -> Saved:
+def stored(home: Path) -> SavedSeason:
     store = open_store(home, None)
     try:
-        saved = store.read(LEAGUE_ID)
+        saved = store.read_season(LEAGUE_ID)
     finally:
         store.close()
     assert saved
@@ -106,11 +106,11 @@ def test_a_void_match_is_no_technical_loss_of_anybody() -> None:
     result = {"status": "TECHNICAL_LOSS", "winner_player_id": None, "details": {"fault": "nobody reported it"}}
     told = {"referee_id": "REF01", "reason": None, "lifecycle": None}
     ending = {"terminations": {"P01": "void", "P02": "void"}, "tolerated": {}}
-    lines = list(_about_match({**told, "result": {**result, **ending}}, ["P01", "P02"]))
+    lines = list(_describe_match({**told, "result": {**result, **ending}}, ["P01", "P02"]))
     assert lines == ["Referee: REF01", "Result: void, it counts for nobody", "Reason: nobody reported it"]
     void = dict.fromkeys(("P01", "P02"), Termination.VOID)
     recorded = MatchResult("R1M1", 1, ("P01", "P02"), Outcome.TECHNICAL_LOSS, None, terminations=void)
-    assert _outcome(result, recorded) == "broken off"
+    assert _describe_outcome(result, recorded) == "broken off"
 
 
 def test_a_match_without_its_file_still_has_its_result(played: Path, tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_a_league_that_runs_says_how_far_it_is(tmp_path: Path) -> None:
     home = tmp_path / "SHARED"
     season = keep(home, 4, 3)
     assert "3 of 6 matches played, 1 of 3 rounds completed." in said("show", "standings", "--home", home).out
-    running = next(match_id for match_id in season.assigned if match_id not in season.results)
+    running = next(match_id for match_id in season.assigned_referees if match_id not in season.results)
     assert said("show", "match", running, "--home", home, "--json").json["state"] == "RUNNING"
     assert said("show", "match", "R3M1", "--home", home, "--json").json["state"] == "PENDING"
     assert "What is played shows once the match is over." in said("show", "match", running, "--home", home).out
@@ -177,10 +177,10 @@ def test_whoever_looks_is_not_the_manager_and_makes_no_database(played: Path, tm
     home = tmp_path / "SHARED"
     season = keep(home, 4, 3)
     manager = open_store(home, None)
-    opened = manager.open(season.league_id)
+    opened = manager.open_season(season.league_id)
     assert opened
     said("show", "standings", "--home", home)
-    manager.write(opened.season.season_id, [opened.season])  # raises Deposed where somebody else has opened it
+    manager.write_rows(opened.season.season_id, [opened.season])  # raises Deposed where somebody else has opened it
     manager.close()
     (home / "data" / "league.db").rename(home / "data" / "other.db")
     assert "knows no league league_of_tests" in said("show", "standings", "--home", home).error
@@ -237,7 +237,7 @@ def test_of_several_leagues_the_one_that_runs_is_shown_though_another_is_later(t
     keep(home, 2)
     (home / "data" / "leagues" / "league_nim").mkdir(parents=True)
     os.utime(home / "data" / "league_of_tests.store.json", (0, 0))
-    with locked(DataPaths(home).lock("league_of_tests"), "http://localhost:8000/mcp (process 1)"):
+    with hold_lock(DataPaths(home).lock_file("league_of_tests"), "http://localhost:8000/mcp (process 1)"):
         shown = said("show", "standings", "--home", home)
     assert shown.err == "This is league_of_tests, the one that runs; --league-id chooses another: league_nim.\n"
 

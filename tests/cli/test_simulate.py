@@ -15,10 +15,10 @@ import pytest
 from typer.testing import CliRunner
 
 from agent_league.cli.app import app
-from agent_league.cli.simulate import _show
+from agent_league.cli.simulate import _print_scoreboard
 from agent_league.config.home import make_home
 from agent_league.errors import UserError
-from agent_league.lab.counts import Meeting, Tally
+from agent_league.lab.counts import GameTally, PairTallies
 from agent_league.lab.scoreboard import Scoreboard
 from agent_league.lab.tournament import Tournament
 from tests.cli.command import BOUND, LEAGUE, alive, environment, league, until
@@ -137,23 +137,23 @@ def test_one_series_alone_is_said_to_be_one() -> None:
     assert "take games as independent" not in run(*options)[1]
 
 
-def board_of(*meetings: Meeting) -> str:
+def board_of(*meetings: PairTallies) -> str:
     board = Scoreboard(("a", "b", "c"), by_payoff=False)
     for meeting in meetings:
-        board.add(meeting)
+        board.add_tallies(meeting)
     with redirect_stdout(io.StringIO()) as output:
-        _show(Tournament("even_odd", ("random",) * 3, 1, "1"), board)
+        _print_scoreboard(Tournament("even_odd", ("random",) * 3, 1, "1"), board)
     return output.getvalue()
 
 
 def test_whoever_played_nothing_has_no_rank() -> None:
-    shown = board_of(Meeting((0, 1), 0, (Tally(wins=1), Tally(losses=1))))
+    shown = board_of(PairTallies((0, 1), 0, (GameTally(wins=1), GameTally(losses=1))))
     assert re.search(r"│ - │ c +│ +0 │ +- │ +- │ +- │", shown)
 
 
 def test_what_a_strategy_did_wrong_is_told_below_the_table() -> None:
-    tallies = (Tally(wins=1, faults=1), Tally(losses=1))
-    shown = board_of(Meeting((0, 1), 0, tallies, ("ValueError: no idea (mine.py:5)", ""), spoiled=True))
+    tallies = (GameTally(wins=1, faults=1), GameTally(losses=1))
+    shown = board_of(PairTallies((0, 1), 0, tallies, ("ValueError: no idea (mine.py:5)", ""), spoiled=True))
     assert "a: the first fault: ValueError: no idea (mine.py:5).\n" in shown
     assert "a or b changed the game's state" in shown
 

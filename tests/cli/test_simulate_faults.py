@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from agent_league.cli.app import app
 from agent_league.errors import UserError
 from agent_league.testing import simulation
-from agent_league.testing.league_evidence import Evidence
+from agent_league.testing.league_evidence import LeagueEvidence
 
 SMALL = ["--players", "2", "--referees", "1"]
 
@@ -42,7 +42,7 @@ def test_a_trace_shows_what_happens() -> None:
     assert "choose_parity R1M1" in output
 
 
-def broken(evidence: Evidence) -> list[str]:
+def broken(evidence: LeagueEvidence) -> list[str]:
     """Two players never had more than one match."""
     return ["seed 2 is bad"] if evidence.scenario.seed == 2 else []
 

@@ -7,14 +7,16 @@ from pathlib import Path
 
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
-from agent_league.games.registry import GROUP
-from agent_league.launch.plan import LeagueRequest, make_plan
+from agent_league.games.registry import GAME_ENTRY_POINTS
+from agent_league.launch.plan import LeagueRequest, make_league_plan
 from agent_league.model.events import LeagueCompleted, MatchFinished
 from agent_league.model.results import Outcome
 from tests.cli.command import Running, free_ports, running, until
 from tests.launch.scripted_guests import hosted
 
-BUILT_IN = [point.name for point in entry_points(group=GROUP) if point.value.startswith("agent_league.games.")]
+BUILT_IN = [
+    point.name for point in entry_points(group=GAME_ENTRY_POINTS) if point.value.startswith("agent_league.games.")
+]
 SHORT = {"prisoners_dilemma": {"repeat": 5}, "odds_and_evens": {"repeat": 5}, "rock_paper_scissors": {"first_to": 2}}
 OVER = "The league is over: "
 
@@ -56,7 +58,7 @@ async def play(
         parameters=SHORT.get(game, {}),
         protocol=protocol,
     )
-    async with hosted(make_plan(ConfigLoader(home), request), guests=1) as league:
+    async with hosted(make_league_plan(ConfigLoader(home), request), guests=1) as league:
         completed = await league.completed()
         await asyncio.to_thread(until, lambda: guest.text.count(OVER) > before, "the guest knows of the end")
         return completed, [event for event in league.events if isinstance(event, MatchFinished)]

@@ -14,17 +14,17 @@ from rich.console import Console
 
 from agent_league.agent.app import AgentApp
 from agent_league.cli.run_view import standings_table
-from agent_league.cli.watch_view import MOST_ROWS, Board
+from agent_league.cli.watch_view import MAX_ROWS, WatchedLeague
 from agent_league.errors import UserError
 from agent_league.http.server import HttpServer
-from agent_league.launch.agent_plan import Seat
-from agent_league.launch.live_feed import WITHOUT_FEED, Changed, NotConnected, Remark, Update, Watching
-from agent_league.launch.serving import serve
+from agent_league.launch.agent_plan import AgentPlan
+from agent_league.launch.live_feed import WITHOUT_FEED, FeedChange, FeedDisconnected, FeedRemark, FeedUpdate, LeagueFeed
+from agent_league.launch.serving import serve_agents
 from agent_league.league.settings import ManagerSettings
-from agent_league.league.state import Season
+from agent_league.league.state import LeagueState
 from agent_league.web.app import WebApp
-from agent_league.web.league_history import Chronicle
-from agent_league.web.league_reader import Invitation, Reader
+from agent_league.web.league_history import LeagueHistory
+from agent_league.web.league_reader import JoinInstructions, LeagueReader
 from agent_league.web.live.sections import SECTIONS
 from tests.cli.command import BOUND, LEAGUE, Running, free_ports
 from tests.cli.leagues import in_terminal
@@ -40,7 +40,7 @@ async def no_answer(_: bytes, __: str | None) -> bytes | None:
 
 
 @asynccontextmanager
-async def served(reader: Reader, port: int) -> AsyncIterator[str]:
+async def served(reader: LeagueReader, port: int) -> AsyncIterator[str]:
     """A league's pages on a port; where to watch it."""
     server = HttpServer(AgentApp(no_answer, dict, pages=WebApp(reader)), "127.0.0.1", port, "the pages")
     await server.start()
@@ -51,42 +51,42 @@ async def served(reader: Reader, port: int) -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def watched(url: str) -> AsyncIterator[Callable[[Callable[[Board], bool]], Any]]:
+async def watched(url: str) -> AsyncIterator[Callable[[Callable[[WatchedLeague], bool]], Any]]:
     """Somebody who watches; the function waits until what is seen is as wanted, and gives it."""
-    board = Board(url)
-    async with aclosing(Watching(url, AT_ONCE).updates()) as updates:
+    board = WatchedLeague(url)
+    async with aclosing(LeagueFeed(url, AT_ONCE).iter_updates()) as updates:
 
-        async def until(is_so: Callable[[Board], bool]) -> Board:
+        async def until(is_so: Callable[[WatchedLeague], bool]) -> WatchedLeague:
             async with asyncio.timeout(BOUND):
                 while not is_so(board):
-                    board.take(await anext(updates))
+                    board.apply_update(await anext(updates))
             return board
 
         yield until
 
 
-def picture(board: Board, width: int = 120, height: int = 40) -> list[str]:
+def picture(board: WatchedLeague, width: int = 120, height: int = 40) -> list[str]:
     console = Console(width=width, height=height, force_terminal=False)
     with console.capture() as captured:
-        console.print(board.picture(width, height), height=height)
+        console.print(board.render(width, height), height=height)
     return captured.get().splitlines()
 
 
-def board_of(season: Season, reader: Reader | None = None) -> Board:
-    board = Board("http://localhost:8000/mcp")
+def board_of(season: LeagueState, reader: LeagueReader | None = None) -> WatchedLeague:
+    board = WatchedLeague("http://localhost:8000/mcp")
     reader = reader or reader_of(season, Path())
-    board.take(Changed({section.name: section.read(reader) for section in SECTIONS}, "boot"))
+    board.apply_update(FeedChange({section.name: section.read_data(reader) for section in SECTIONS}, "boot"))
     return board
 
 
 async def test_a_league_is_seen_from_its_middle_to_its_end() -> None:
     season = season_of(4, 2)
     async with served(reader_of(season, Path()), free_ports(1)) as url, watched(url) as until:
-        board = await until(lambda board: bool(board.standings()))
+        board = await until(lambda board: bool(board.standings_rows()))
         assert tuple(board.standings()) == season.standings()
         assert not board.is_over
         play_on(season, 1)
-        await until(lambda board: tuple(board.standings()) == season.standings())
+        await until(lambda board: tuple(board.standings_rows()) == season.standings())
         play_on(season, 9)
         board = await until(lambda board: board.is_over)
         assert tuple(board.standings()) == season.standings()
@@ -99,12 +99,12 @@ async def test_a_lost_connection_is_said_and_comes_back_with_the_league_as_it_is
     reader = reader_of(season, Path())
     async with watched(f"http://127.0.0.1:{port}/mcp") as until:
         async with served(reader, port):
-            await until(lambda board: bool(board.standings()))
+            await until(lambda board: bool(board.standings_rows()))
         board = await until(lambda board: "Not connected" in picture(board)[2])
         assert tuple(board.standings()) == season.standings()
         play_on(season, 2)
         async with served(reader, port):
-            await until(lambda board: tuple(board.standings()) == season.standings())
+            await until(lambda board: tuple(board.standings_rows()) == season.standings())
         lines = list(board.news_lines())
     assert sum(line.startswith("Not connected to ") for line in lines) == 1
     assert "Connected again." in lines
@@ -121,25 +121,25 @@ async def test_whoever_comes_back_says_what_it_has_seen_and_beats_are_no_news() 
         writer.close()
         await writer.wait_closed()
 
-    seen: list[Update] = []
+    seen: list[FeedUpdate] = []
     async with (
         await asyncio.start_server(answer, "127.0.0.1", port := free_ports(1)),
         asyncio.timeout(BOUND),
-        aclosing(Watching(f"http://127.0.0.1:{port}/mcp", AT_ONCE).updates()) as updates,
+        aclosing(LeagueFeed(f"http://127.0.0.1:{port}/mcp", AT_ONCE).iter_updates()) as updates,
     ):
         while len(asked) < 2:
             seen.append(await anext(updates))
-    assert seen[0] == Changed({"progress": {"played": 1}}, "a")
-    assert isinstance(seen[1], NotConnected)
+    assert seen[0] == FeedChange({"progress": {"played": 1}}, "a")
+    assert isinstance(seen[1], FeedDisconnected)
     assert b"last-event-id" not in asked[0].lower()
     assert b"last-event-id: a-1\r\n" in asked[1].lower()
     assert asked[1].startswith(b"GET /events?form=json ")
 
 
 @asynccontextmanager
-async def running(seat: Seat) -> AsyncIterator[None]:
+async def running(seat: AgentPlan) -> AsyncIterator[None]:
     stop, ready = asyncio.Event(), asyncio.Event()
-    task = asyncio.create_task(serve([seat], stop, ready=ready.set))
+    task = asyncio.create_task(serve_agents([seat], stop, ready=ready.set))
     async with asyncio.timeout(BOUND):
         await ready.wait()
     try:
@@ -150,20 +150,20 @@ async def running(seat: Seat) -> AsyncIterator[None]:
 
 
 async def test_a_manager_without_pages_is_asked_for_its_table(plan: PlanMaker) -> None:
-    seat = plan(players=2, manager_port=free_ports(1)).seats[0]
+    seat = plan(players=2, manager_port=free_ports(1)).agent_plans[0]
     assert isinstance(seat.settings, ManagerSettings)
     url = f"http://127.0.0.1:{seat.port}/mcp"
-    async with running(replace(seat, settings=replace(seat.settings, web=False))), watched(url) as until:
-        board = await until(lambda board: "REGISTRATION" in str(board._parts))
+    async with running(replace(seat, settings=replace(seat.settings, serves_pages=False))), watched(url) as until:
+        board = await until(lambda board: "REGISTRATION" in str(board._sections))
         assert board.title == seat.settings.league.league_id
         assert WITHOUT_FEED in picture(board)[2]
 
 
 async def test_who_is_no_manager_is_told_so(plan: PlanMaker) -> None:
-    seat = plan(players=2, player_port=free_ports(2), manager_port=free_ports(1)).seats[-1]
+    seat = plan(players=2, player_port=free_ports(2), manager_port=free_ports(1)).agent_plans[-1]
     url = f"http://127.0.0.1:{seat.port}/mcp"
-    async with running(seat), aclosing(Watching(url, AT_ONCE).updates()) as updates:
-        assert await anext(updates) == Remark(WITHOUT_FEED)
+    async with running(seat), aclosing(LeagueFeed(url, AT_ONCE).iter_updates()) as updates:
+        assert await anext(updates) == FeedRemark(WITHOUT_FEED)
         with pytest.raises(UserError, match=f"{url} is no League Manager: refused: no method 'get_standings' here"):
             await anext(updates)
 
@@ -174,7 +174,7 @@ def test_the_picture_fits_the_screen_and_the_first_is_on_it(players: int, width:
     season = season_of(players, 0)
     reader = reader_of(season, Path())
     play_on(season, len(season.schedule.pairings) // 2)
-    season.suspend("P02", "5 failures in a row")
+    season.suspend_agent("P02", "5 failures in a row")
     lines = picture(board_of(season, reader), width, height)
     assert len(lines) <= height
     assert max(map(len, lines)) <= width
@@ -209,21 +209,21 @@ def test_the_picture_fits_the_screen_and_the_first_is_on_it(players: int, width:
     ],
 )
 def test_whatever_a_manager_says_is_shown_as_text(junk: dict[str, Any]) -> None:
-    board = Board("http://localhost:8000/mcp")
-    board.take(Changed(junk))
-    lines = [*picture(board), *picture(board, 80, 24), *board.news_lines(), board.last_word()]
+    board = WatchedLeague("http://localhost:8000/mcp")
+    board.apply_update(FeedChange(junk))
+    lines = [*picture(board), *picture(board, 80, 24), *board.drain_lines(), board.closing_sentence()]
     assert "".join(lines).isprintable()
     assert not re.search(r"\d{13}", "".join(lines)), "no number is that large"
-    assert len(board.standings()) <= MOST_ROWS
+    assert len(board.standings_rows()) <= MAX_ROWS
 
 
 def test_a_title_is_no_markup_and_leads_nowhere() -> None:
     title = "[link=https://evil.example]Spring[/link] [bold"
-    board = Board("http://localhost:8000/mcp")
-    board.take(Changed({"progress": {"title": title, "phase": "COMPLETED"}}))
+    board = WatchedLeague("http://localhost:8000/mcp")
+    board.apply_update(FeedChange({"progress": {"title": title, "phase": "COMPLETED"}}))
     console = Console(width=100, force_terminal=True, color_system="truecolor", legacy_windows=False)
     with console.capture() as captured:
-        console.print(standings_table(board.standings(), board.title))
+        console.print(standings_table(board.standings_rows(), board.title))
     assert "\x1b]8;" not in captured.get()
     assert title in captured.get()
 
@@ -234,38 +234,38 @@ def test_a_title_is_no_markup_and_leads_nowhere() -> None:
 )
 def test_who_is_missing_is_said_of_referees_too(awaited: tuple[int, int], words: str) -> None:
     season = season_of(3, referees=1, started=False)
-    invitation = Invitation("http://localhost:8000/mcp", *awaited)
-    board = board_of(season, Reader(season, Path(), Chronicle(season), invitation=invitation))
+    invitation = JoinInstructions("http://localhost:8000/mcp", *awaited)
+    board = board_of(season, LeagueReader(season, Path(), LeagueHistory(season), invitation=invitation))
     assert words in "\n".join(picture(board))
 
 
 def test_news_are_a_line_each_in_order_and_what_was_missed_is_counted() -> None:
-    def told(*numbers: int, boot: str = "a") -> Changed:
+    def told(*numbers: int, boot: str = "a") -> FeedChange:
         items = [
             {"number": number, "at": "2025-01-15T10:30:00Z", "label": "R1M1", "text": f"n{number}"}
             for number in numbers
         ]
-        return Changed({"feed": {"items": items[::-1]}}, boot)
+        return FeedChange({"feed": {"items": items[::-1]}}, boot)
 
-    board = Board("http://localhost:8000/mcp")
+    board = WatchedLeague("http://localhost:8000/mcp")
     for update in (told(3, 4), told(3, 4, 5), told(9), told(1, boot="b")):
-        board.take(update)
-    assert [line.rpartition(" ")[2] for line in board.news_lines()] == ["n3", "n4", "n5", "between)", "n9", "n1"]
-    assert not list(board.news_lines())
-    board.take(told(5, boot="b"))
-    assert list(board.news_lines()) == ["(and 3 more in between)", "2025-01-15 10:30:00 R1M1 n5"]
+        board.apply_update(update)
+    assert [line.rpartition(" ")[2] for line in board.drain_lines()] == ["n3", "n4", "n5", "between)", "n9", "n1"]
+    assert not list(board.drain_lines())
+    board.apply_update(told(5, boot="b"))
+    assert list(board.drain_lines()) == ["(and 3 more in between)", "2025-01-15 10:30:00 R1M1 n5"]
 
 
 def test_a_manager_that_leaves_with_the_last_match_leaves_its_table() -> None:
     season = season_of(4, 5)
     board = board_of(season)
-    assert not board.is_played
+    assert not board.has_all_results
     play_on(season, 1)
     reader = reader_of(season, Path())
-    progress = {**SECTIONS[0].read(reader), "phase": "RUNNING"}
-    board.take(Changed({"progress": progress}))
-    board.take(NotConnected("it has ended the connection"))
-    assert board.is_played
+    progress = {**SECTIONS[0].read_data(reader), "phase": "RUNNING"}
+    board.apply_update(FeedChange({"progress": progress}))
+    board.apply_update(FeedDisconnected("it has ended the connection"))
+    assert board.has_all_results
     assert not board.is_over
     assert board.last_word() == (
         "The manager has left (it has ended the connection); this is the table as it was last told."

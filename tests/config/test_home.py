@@ -8,7 +8,7 @@ import pytest
 
 from agent_league.config.home import find_home, is_home, make_home
 from agent_league.errors import ConfigError
-from agent_league.games.registry import GROUP
+from agent_league.games.registry import GAME_ENTRY_POINTS
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = ROOT / "src" / "agent_league" / "config" / "shipped"
@@ -86,7 +86,9 @@ def test_the_environment_comes_first_and_the_checkout_last(tmp_path: Path, monke
 def test_the_registry_has_an_entry_for_every_game_of_ours_as_the_game_has_it() -> None:
     """Both copies are the same, as another test shows."""
     registry = json.loads((SHIPPED / "games" / "games_registry.json").read_text(encoding="utf-8"))
-    ours = [point.load() for point in entry_points(group=GROUP) if point.value.startswith("agent_league.games.")]
+    ours = [
+        point.load() for point in entry_points(group=GAME_ENTRY_POINTS) if point.value.startswith("agent_league.games.")
+    ]
     assert {entry["game_type"]: entry for entry in registry["games"]} == {
         game.game_type: {
             "game_type": game.game_type,

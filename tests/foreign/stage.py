@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from agent_league.launch.agent_plan import Seat, Watchers
+from agent_league.launch.agent_plan import AgentListeners, AgentPlan
 from agent_league.launch.plan import LeaguePlan
-from agent_league.launch.serving import serve
+from agent_league.launch.serving import serve_agents
 from agent_league.model.events import AgentStateChanged, Event, LeagueCompleted, MatchFinished
 from agent_league.model.results import MatchResult, Outcome
 from agent_league.storage.repositories import MatchRepository
@@ -77,10 +77,10 @@ async def started(agent: A) -> AsyncIterator[A]:
 
 
 @asynccontextmanager
-async def serving(seats: Sequence[Seat], watchers: Watchers | None = None) -> AsyncIterator[None]:
+async def serving(seats: Sequence[AgentPlan], watchers: AgentListeners | None = None) -> AsyncIterator[None]:
     """Agents of ours, without a manager of ours."""
     stop, ready = asyncio.Event(), asyncio.Event()
-    running = asyncio.create_task(serve(seats, stop, watchers or Watchers(), ready.set))
+    running = asyncio.create_task(serve_agents(seats, stop, watchers or AgentListeners(), ready.set))
     try:
         async with asyncio.timeout(BOUND):
             await asyncio.wait({running, asyncio.ensure_future(ready.wait())}, return_when=asyncio.FIRST_COMPLETED)

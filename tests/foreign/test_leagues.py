@@ -8,11 +8,11 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from agent_league.agent.outbox import HEARING_SECONDS
-from agent_league.launch.agent_plan import Watchers
+from agent_league.agent.outbox import LATE_SECONDS
+from agent_league.launch.agent_plan import AgentListeners
 from agent_league.model.events import AgentRegistered
 from agent_league.model.results import Outcome
-from agent_league.players.events import Happening, MatchOver
+from agent_league.players.events import MatchOver, PlayerEvent
 from agent_league.players.observation import GameRecord
 from tests.conftest import PlanMaker
 from tests.foreign import players, referees
@@ -172,7 +172,7 @@ class LateToHear:
 
     def reply(self, method: str, message: Message) -> Message | None:
         if method == "notify_round":
-            time.sleep(HEARING_SECONDS * 1.5)
+            time.sleep(LATE_SECONDS * 1.5)
         return super().reply(method, message)  # type: ignore[misc, no-any-return]
 
 
@@ -427,14 +427,14 @@ async def test_our_players_and_referee_play_in_a_foreign_managers_league(
         assert manager.reports[game.match_id]["details"]["choices"][player_id] == game.my_moves[0]
 
 
-def watching(remembered: list[tuple[str, GameRecord]]) -> Watchers:
+def watching(remembered: list[tuple[str, GameRecord]]) -> AgentListeners:
     """Keeps what our players remember of their games."""
 
-    def remember(player_id: str, happening: Happening) -> None:
+    def remember(player_id: str, happening: PlayerEvent) -> None:
         if isinstance(happening, MatchOver):
             remembered.append((player_id, happening.game))
 
-    return Watchers(player=remember)
+    return AgentListeners(on_player_event=remember)
 
 
 def tolerated(played: Played) -> dict[str, set[str]]:

@@ -52,4 +52,4 @@ async def test_what_a_foreign_referee_wrote_itself_stays(home: Path, plan: PlanM
     SharingReferee.files = MatchRepository(made.league.league_id, home)
     played, _ = await play_with_referee(made, SharingReferee)
     assert played.files["R1M1"]["own"] == "words"
-    assert DataPaths(home).match(made.league.league_id, "R1M1").is_file()
+    assert DataPaths(home).match_file(made.league.league_id, "R1M1").is_file()

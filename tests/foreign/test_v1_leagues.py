@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent_league.launch.league_start import begin_anew
+from agent_league.launch.league_start import start_new_league
 from tests.conftest import PlanMaker
 from tests.foreign.players import ForeignPlayer
 from tests.foreign.stage import Played, planned, play_with_players
@@ -85,7 +85,7 @@ async def test_ids_are_of_this_instance_alone_and_times_have_real_milliseconds(p
     conversations: list[set[str]] = []
     for _ in range(2):
         made = planned(plan)
-        begin_anew(made.home, made.league.league_id, None)
+        start_new_league(made.home, made.league.league_id, None)
         played, guests = await play_with_players(made, V1Player, V1SecondPlayer, V1FramedPlayer, V1WrongPlayer)
         assert not [fault for guest in guests for fault in guest.faults]
         everything = [*played.registrations[:2], *(message for guest in guests for message in guest.received)]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agent_league.games.base import Move, State, whole_number
+from agent_league.games.base import Move, State, read_whole_number
 from agent_league.games.registry import Game
 
 
@@ -11,7 +11,7 @@ class SticksRules:
     """A heap of sticks; each turn takes one to `most`."""
 
     def new(self, config: Mapping[str, Any]) -> State:
-        left, most = whole_number(config, "sticks", 7, 1, 10**6), whole_number(config, "most", 3, 1, 10**6)
+        left, most = read_whole_number(config, "sticks", 7, 1, 10**6), read_whole_number(config, "most", 3, 1, 10**6)
         return {"left": left, "most": most, "turn": 0}
 
     def actors(self, state: State) -> tuple[int, ...]:

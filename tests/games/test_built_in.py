@@ -6,7 +6,7 @@ import pytest
 
 from agent_league.games.base import CHANCE, BadParameters
 from agent_league.games.registry import load_game
-from agent_league.games.repeated import Repeated
+from agent_league.games.repeated import RepeatedRules
 
 GAMES = (
     "connect_four",
@@ -34,7 +34,7 @@ def test_a_game_has_a_title_and_opens_its_rules_with_one_sentence(game_type: str
 @pytest.mark.parametrize("game_type", GAMES)
 def test_the_rules_in_words_name_every_parameter_view_field_and_word_that_is_played(game_type: str) -> None:
     game = load_game(game_type)
-    rules = game.rules.single if isinstance(game.rules, Repeated) else game.rules
+    rules = game.rules.single if isinstance(game.rules, RepeatedRules) else game.rules
     state = rules.new({})
     if rules.actors(state) == (CHANCE,):
         state = rules.apply(state, {CHANCE: rules.legal(state, CHANCE)[0][0]})

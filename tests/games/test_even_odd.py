@@ -10,7 +10,7 @@ import pytest
 from agent_league.config import ConfigLoader
 from agent_league.games.base import CHANCE, BadParameters
 from agent_league.games.even_odd import EVEN_ODD
-from agent_league.games.even_odd.rules import parity
+from agent_league.games.even_odd.rules import parity_of
 from agent_league.games.registry import Game, load_game
 from agent_league.model.results import MatchState, Outcome
 from agent_league.referee.match import IllegalMove, Match
@@ -44,7 +44,7 @@ def test_the_one_who_was_right_wins_and_equal_choices_draw(
 
 @pytest.mark.parametrize("number", [*range(-2, 12), 98, 99])
 def test_even_numbers_are_even(number: int) -> None:
-    assert parity(number) == ("even" if number in {-2, 0, 2, 4, 6, 8, 10, 98} else "odd")
+    assert parity_of(number) == ("even" if number in {-2, 0, 2, 4, 6, 8, 10, 98} else "odd")
 
 
 def test_both_choose_at_once_then_chance_draws_then_it_is_over() -> None:
@@ -59,11 +59,11 @@ def registered(home: Path, parameters: dict[str, Any] | None = None) -> Game:
     """The game as a referee with this home loads it."""
     loader = ConfigLoader(home)
     if parameters is not None:
-        path = loader.path("games/games_registry.json")
+        path = loader.file_path("games/games_registry.json")
         content = json.loads(path.read_text())
         content["games"][0]["parameters"] = parameters
         path.write_text(json.dumps(content))
-    return load_game("even_odd").with_parameters(loader.load_games_registry().parameters("even_odd"))
+    return load_game("even_odd").with_parameters(loader.load_games_registry().get_parameters("even_odd"))
 
 
 def outcomes(game: Game) -> list[Any]:
@@ -122,10 +122,10 @@ def test_before_the_draw_a_seat_sees_no_choice_and_afterwards_all(seat: int) -> 
 
 def finished(a: str, b: str, number: int) -> Match:
     match = Match("R1M1", ("P01", "P02"), EVEN_ODD)
-    match.join("P01")
-    match.join("P02")
-    match.play({"P01": a, "P02": b})
-    match.drawn(number)
+    match.record_join("P01")
+    match.record_join("P02")
+    match.apply_moves({"P01": a, "P02": b})
+    match.apply_draw(number)
     return match
 
 
@@ -136,12 +136,12 @@ def test_a_result_says_number_parity_and_choices_as_the_seeds_do() -> None:
         "number_parity": "even",
         "choices": {"P01": "even", "P02": "odd"},
     }
-    assert match.verdict().winner == "P01"
-    assert match.verdict().reason == "P01 chose even, number was 8 (even)"
+    assert match.decide_verdict().winner == "P01"
+    assert match.decide_verdict().reason == "P01 chose even, number was 8 (even)"
 
 
 def test_a_draw_says_what_both_chose() -> None:
-    verdict = finished("odd", "odd", 8).verdict()
+    verdict = finished("odd", "odd", 8).decide_verdict()
     assert (verdict.outcome, verdict.winner) == (Outcome.DRAW, None)
     assert verdict.reason == "Both chose odd, number was 8 (even)"
 
@@ -149,13 +149,13 @@ def test_a_draw_says_what_both_chose() -> None:
 def test_a_match_goes_through_the_states_of_the_seeds() -> None:
     match = Match("R1M1", ("P01", "P02"), EVEN_ODD)
     states = [match.state]
-    match.join("P02")
+    match.record_join("P02")
     states.append(match.state)
-    match.join("P01")
+    match.record_join("P01")
     states.append(match.state)
-    match.play({"P01": "even", "P02": "odd"})
+    match.apply_moves({"P01": "even", "P02": "odd"})
     states.append(match.state)
-    match.drawn(3)
+    match.apply_draw(3)
     states.append(match.state)
     assert states == [
         MatchState.WAITING_FOR_PLAYERS,
@@ -170,5 +170,5 @@ def test_a_match_goes_through_the_states_of_the_seeds() -> None:
 def test_only_the_exact_words_are_legal(move: Any) -> None:
     match = Match("R1M1", ("P01", "P02"), EVEN_ODD)
     with pytest.raises(IllegalMove, match="expected one of"):
-        match.check("P01", move)
-    match.check("P01", "even")
+        match.check_move("P01", move)
+    match.check_move("P01", "even")

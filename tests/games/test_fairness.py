@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from agent_league.games.draw import commitment, draw
-from agent_league.games.fairness import draw_problem
+from agent_league.games.draw import compute_commitment, draw_outcome
+from agent_league.games.fairness import find_draw_problem
 from agent_league.games.registry import load_game
 from agent_league.testing.virtual_time import in_virtual_time
 from tests.referee.hall import hall
@@ -14,7 +14,7 @@ from tests.referee.hall import hall
 SEED = "5eed"
 PLAYERS = ("P01", "P02")
 NUMBERS = [(number, 1) for number in range(1, 11)]
-NUMBER = draw(SEED, 1, NUMBERS)
+NUMBER = draw_outcome(SEED, 1, NUMBERS)
 RIGHT, WRONG = ("even", "odd") if NUMBER % 2 == 0 else ("odd", "even")
 RESULT: dict[str, Any] = {
     "status": "WIN",
@@ -31,11 +31,11 @@ def problem(result: dict[str, Any] | None = None, **other: Any) -> str | None:
         "game_type": "even_odd",
         "parameters": {"min_number": 1, "max_number": 10},
         "players": PLAYERS,
-        "promised": commitment(SEED),
+        "promised": compute_commitment(SEED),
         "seed": SEED,
         "result": {**RESULT, **(result or {})},
     }
-    return draw_problem(**{**usual, **other})
+    return find_draw_problem(**{**usual, **other})
 
 
 def test_an_honest_result_has_no_problem() -> None:
@@ -72,7 +72,7 @@ def test_a_result_that_does_not_follow_from_seed_and_choices_is_named(result: di
     [
         ({"seed": "another"}, "the revealed seed's hash is"),
         ({"seed": None}, "promised and not revealed"),
-        ({"promised": commitment("another")}, "was promised"),
+        ({"promised": compute_commitment("another")}, "was promised"),
         ({"parameters": {"min_number": 100, "max_number": 109}}, "drawn_number is"),
         ({"parameters": {"min_number": "one"}}, "min_number and max_number must be integers"),
         ({"parameters": {"min_number": True, "max_number": 10}}, "min_number and max_number must be integers"),
@@ -90,12 +90,12 @@ def test_where_nothing_was_promised_there_is_no_problem() -> None:
 def test_after_a_technical_loss_the_seed_alone_is_checked() -> None:
     lost: dict[str, Any] = {"status": "TECHNICAL_LOSS", "drawn_number": None, "number_parity": None, "choices": {}}
     assert problem(lost) is None
-    assert "was promised" in (problem(lost, promised=commitment("another")) or "")
+    assert "was promised" in (problem(lost, promised=compute_commitment("another")) or "")
 
 
 def test_of_a_game_that_is_not_installed_the_seed_alone_is_checked() -> None:
     assert problem(game_type="chess") is None
-    assert "was promised" in (problem(game_type="chess", promised=commitment("another")) or "")
+    assert "was promised" in (problem(game_type="chess", promised=compute_commitment("another")) or "")
 
 
 def test_rules_that_break_down_are_a_problem_and_no_exception(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,8 +111,8 @@ async def test_what_a_referee_tells_its_players_stands_the_check(home: Path) -> 
     async with hall(home) as match:
         match.pair()
         await match.play()
-        (invitation,) = match.players["P02"].heard("handle_game_invitation")
-        (told,) = match.players["P02"].heard("notify_match_result")
+        (invitation,) = match.players["P02"].received_params("handle_game_invitation")
+        (told,) = match.players["P02"].received_params("notify_match_result")
     assert problem(promised=invitation["draw_commitment"], seed=told["draw_seed"], result=told["game_result"]) is None
     worse = {**told["game_result"], "drawn_number": told["game_result"]["drawn_number"] % 10 + 1}
     assert problem(promised=invitation["draw_commitment"], seed=told["draw_seed"], result=worse)

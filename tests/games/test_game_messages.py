@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from agent_league.games.base import LONGEST_LIST, allows, in_words, is_long
+from agent_league.games.base import MAX_LISTED_MOVES, describe_range, is_legal_move, is_long_range
 from agent_league.games.even_odd import EVEN_ODD
-from agent_league.games.game_messages import PlainWire, RepeatedWire, offered
+from agent_league.games.game_messages import PlainWire, RepeatedWire, legal_move_fields
 from agent_league.games.registry import Game
 from tests.games.highest import HIGHEST
 
@@ -26,20 +26,25 @@ PLAYERS = ("P01", "P02")
     ],
 )
 def test_moves_are_listed_unless_they_are_a_long_range(legal: Sequence[Any], told: dict[str, Any]) -> None:
-    assert offered(legal) == told
+    assert legal_move_fields(legal) == told
 
 
 @pytest.mark.parametrize(
     ("moves", "expected"),
-    [(range(LONGEST_LIST), False), (range(LONGEST_LIST + 1), True), (list(range(1000)), False), (range(0), False)],
+    [
+        (range(MAX_LISTED_MOVES), False),
+        (range(MAX_LISTED_MOVES + 1), True),
+        (list(range(1000)), False),
+        (range(0), False),
+    ],
 )
 def test_only_a_range_longer_than_a_list_may_be_is_long(moves: Sequence[Any], expected: bool) -> None:
-    assert is_long(moves) is expected
+    assert is_long_range(moves) is expected
 
 
 def test_a_range_is_told_in_words() -> None:
-    assert in_words(range(1, 11)) == "the whole numbers from 1 to 10"
-    assert in_words(range(9, -1, -3)) == "the whole numbers from 0 to 9 in steps of 3"
+    assert describe_range(range(1, 11)) == "the whole numbers from 1 to 10"
+    assert describe_range(range(9, -1, -3)) == "the whole numbers from 0 to 9 in steps of 3"
 
 
 def test_a_question_lists_the_moves_or_tells_their_schema_and_never_both() -> None:
@@ -72,7 +77,7 @@ def test_a_question_lists_the_moves_or_tells_their_schema_and_never_both() -> No
     ],
 )
 def test_a_legal_move_has_the_same_value_and_the_same_types(legal: Sequence[Any], move: Any, allowed: bool) -> None:
-    assert allows(legal, move) is allowed
+    assert is_legal_move(legal, move) is allowed
 
 
 def test_a_reason_counts_the_moves() -> None:

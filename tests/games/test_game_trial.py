@@ -12,7 +12,7 @@ from agent_league.games.base import CHANCE, Move, State
 from agent_league.games.even_odd import EVEN_ODD
 from agent_league.games.even_odd.rules import EvenOddRules
 from agent_league.games.game_messages import PlainWire
-from agent_league.games.game_trial import BrokenGame, breakdown, try_out
+from agent_league.games.game_trial import BrokenGame, describe_breakdown, try_random_games
 from agent_league.games.registry import Game, game_types, load_game
 from tests.games.sticks import STICKS, SticksRules
 
@@ -108,7 +108,7 @@ def test_a_game_that_breaks_down_is_named_with_its_function(
     monkeypatch.setattr(game_trial, "STEPS", 300)
     rules, sentence = BROKEN[fault]
     with pytest.raises(BrokenGame) as found:
-        try_out(Game("theirs", rules, parameters=parameters))
+        try_random_games(Game("theirs", rules, parameters=parameters))
     assert re.match(rf"the rules of 'theirs' .*{sentence}.*; check_game of agent_league", str(found.value))
 
 
@@ -116,33 +116,33 @@ def test_words_that_fail_are_named_too() -> None:
     with pytest.raises(
         BrokenGame, match=r"'sticks' failed in details: ValueError\('no words'\) \(test_tryout.py:\d+\)"
     ):
-        try_out(replace(STICKS, wire=Mumbling()))
+        try_random_games(replace(STICKS, wire=Mumbling()))
 
 
 @pytest.mark.parametrize("game", [STICKS, STICKS.with_parameters({"repeat": 1000})], ids=["once", "1000 times"])
 def test_a_game_in_order_is_taken_however_long_its_matches_are(game: Game, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(game_trial, "STEPS", 300)
-    try_out(game)
+    try_random_games(game)
 
 
 def test_what_takes_long_is_looked_at_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(game_trial, "SECONDS", 0)
-    try_out(Game("theirs", Endless()))
+    try_random_games(Game("theirs", Endless()))
 
 
 @pytest.mark.parametrize("name", game_types())
 def test_games_of_ours_would_pass_and_are_trusted(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     game = load_game(name)
-    monkeypatch.setattr(game_trial, "OURS", "no module")
-    try_out(game)
+    monkeypatch.setattr(game_trial, "OWN_PACKAGE", "no module")
+    try_random_games(game)
     monkeypatch.undo()
-    monkeypatch.setattr(game_trial, "_play", None)  # nobody calls it
-    try_out(game)
+    monkeypatch.setattr(game_trial, "_play_random_game", None)  # nobody calls it
+    try_random_games(game)
 
 
 def test_an_error_from_elsewhere_is_explained_by_the_state_at_hand() -> None:
     game = Game("theirs", Lonely())
     over = {"left": 0, "most": 3, "turn": 0}
     unpacked = ExceptionGroup("tasks", [TypeError("cannot unpack non-iterable float object")])
-    assert "'theirs' are wrong: returns gave 1.0; expected" in breakdown(game, unpacked, over)
-    assert breakdown(EVEN_ODD, OSError("full")) == "a match of 'even_odd' broke down: OSError('full')"
+    assert "'theirs' are wrong: returns gave 1.0; expected" in describe_breakdown(game, unpacked, over)
+    assert describe_breakdown(EVEN_ODD, OSError("full")) == "a match of 'even_odd' broke down: OSError('full')"

@@ -10,7 +10,7 @@ from agent_league.config import ConfigLoader
 from agent_league.errors import ConfigError
 from agent_league.games.base import BadParameters
 from agent_league.games.game_trial import BrokenGame
-from agent_league.games.registry import UnknownGame, game_types, load_game, playable
+from agent_league.games.registry import UnknownGame, game_types, load_game, load_playable_game
 from agent_league.launch.config_checks import check_games
 from agent_league.launch.in_process import play_in_process
 from agent_league.launch.plan import LeaguePlan
@@ -61,7 +61,7 @@ def test_an_entry_point_that_is_no_game_is_named(installed: None) -> None:
 
 def test_an_entry_point_must_be_called_as_its_game_is(installed: None) -> None:
     with pytest.raises(UnknownGame, match=r"^entry point 'stones' gives a game called 'sticks'; they must be equal$"):
-        playable("stones", {})
+        load_playable_game("stones", {})
 
 
 def test_a_game_that_breaks_down_is_refused_before_anything_starts(installed: None, plan: PlanMaker) -> None:
@@ -121,7 +121,7 @@ def check_record(record: dict[str, Any]) -> None:
 
 def test_bad_parameters_of_a_strangers_game_are_named_as_well(installed: None) -> None:
     with pytest.raises(BadParameters, match=r"^sticks must be .* to 1000000, found 0"):
-        playable("sticks", {"sticks": 0})
+        load_playable_game("sticks", {"sticks": 0})
 
 
 def test_the_packages_are_searched_once(installed: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,4 +143,4 @@ def test_a_game_that_can_not_be_played_is_unknown_whatever_is_wrong_with_it(
     installed: None, game_type: str, why: str
 ) -> None:
     with pytest.raises(UnknownGame, match=why):
-        playable(game_type, {})
+        load_playable_game(game_type, {})

@@ -3,14 +3,14 @@
 import pytest
 
 from agent_league.games.odds_and_evens import ODDS_AND_EVENS
-from agent_league.games.repeated import Repeated
+from agent_league.games.repeated import RepeatedRules
 
 RULES = ODDS_AND_EVENS.rules
 
 
 @pytest.mark.parametrize(("a", "b", "returns"), [(1, 1, (-1, 1)), (1, 2, (1, -1)), (2, 1, (1, -1)), (2, 2, (-1, 1))])
 def test_an_odd_sum_wins_for_seat_0_and_an_even_one_for_seat_1(a: int, b: int, returns: tuple[int, int]) -> None:
-    assert isinstance(RULES, Repeated)
+    assert isinstance(RULES, RepeatedRules)
     single = RULES.single
     state = single.new({})
     assert (single.actors(state), list(single.legal(state, 0)), list(single.legal(state, 1))) == (

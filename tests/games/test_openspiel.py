@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from agent_league.errors import ConfigError
-from agent_league.games.base import CHANCE, BadParameters, Rules, State, hides_nothing, winning_seat
-from agent_league.games.fairness import draw_problem
+from agent_league.games.base import CHANCE, BadParameters, Rules, State, has_perfect_information, winning_seat
+from agent_league.games.fairness import find_draw_problem
 from agent_league.games.openspiel import SOURCE
 from agent_league.games.openspiel import rules as adapter
-from agent_league.games.openspiel.rules import OpenSpielRules, Position
-from agent_league.games.parameter_trial import begin
+from agent_league.games.openspiel.rules import OpenSpielPosition, OpenSpielRules
+from agent_league.games.parameter_trial import play_first_steps
 from agent_league.games.registry import load_game, load_source
 from agent_league.referee.verify.checks import verify_match
 from agent_league.testing.game_contract import check_game
@@ -62,9 +62,9 @@ def test_every_name_that_is_listed_makes_a_game_for_two() -> None:
     assert set(TRIED) < set(names)
     for name in names:
         game = SOURCE.load(name)
-        begin(game.rules, game.parameters)
+        play_first_steps(game.rules, game.parameters)
         assert isinstance(game.rules, OpenSpielRules)
-        start = game.rules._start(())
+        start = game.rules._find_start(())
         assert start.at.num_players() == 2
         assert "\x1b" not in str(start.at)
         assert game.game_type == f"openspiel:{name}"
@@ -132,9 +132,11 @@ def test_good_parameters_are_passed_on() -> None:
 def test_a_game_in_which_nothing_is_hidden_shows_its_state() -> None:
     rules = SOURCE.load("connect_four").rules
     state = rules.new({})
-    assert hides_nothing(rules)
+    assert has_perfect_information(rules)
     assert rules.view(state, 1) is state
-    assert not any(hides_nothing(SOURCE.load(name).rules) for name in ("kuhn_poker", "goofspiel", "oshi_zumo"))
+    assert not any(
+        has_perfect_information(SOURCE.load(name).rules) for name in ("kuhn_poker", "goofspiel", "oshi_zumo")
+    )
 
 
 @needs_openspiel
@@ -175,7 +177,7 @@ def test_no_game_is_played_again_at_every_question(monkeypatch: pytest.MonkeyPat
     rules = OpenSpielRules("breakthrough")
     state = rules.new({})
     rules.actors(state)
-    monkeypatch.setattr(rules, "_start", None)
+    monkeypatch.setattr(rules, "_find_start", None)
     while actors := rules.actors(state):
         state = rules.apply(state, {actors[0]: rules.legal(state, actors[0])[-1]})
     assert len(state["actions"]) > 10
@@ -183,7 +185,7 @@ def test_no_game_is_played_again_at_every_question(monkeypatch: pytest.MonkeyPat
 
 @needs_openspiel
 def test_what_is_remembered_is_bounded_and_what_is_forgotten_is_played_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(adapter, "MOST_POSITIONS", 3)
+    monkeypatch.setattr(adapter, "MAX_POSITIONS", 3)
     rules = OpenSpielRules("breakthrough")
     states = [rules.new({})]
     legal = []
@@ -216,7 +218,7 @@ class Namesakes:
 
 
 def test_moves_that_are_called_the_same_are_numbers() -> None:
-    assert Position(Namesakes()).moves(0) == {3: 3, 5: 5}
+    assert OpenSpielPosition(Namesakes()).legal_moves(0) == {3: 3, 5: 5}
 
 
 @needs_openspiel
@@ -285,7 +287,7 @@ def test_a_league_over_http_is_played_and_every_match_can_be_verified(name: str,
 
 def _draw_problem(record: dict[str, Any]) -> str | None:
     """What a player finds out by itself."""
-    return draw_problem(
+    return find_draw_problem(
         game_type=record["game_type"],
         parameters=record["game_parameters"],
         players=(record["players"]["PLAYER_A"], record["players"]["PLAYER_B"]),
@@ -299,7 +301,7 @@ def _draw_problem(record: dict[str, Any]) -> str | None:
 def test_a_library_that_is_missing_is_named_with_what_to_install(
     source: str, library: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    adapter.kinds.cache_clear()
+    adapter.load_game_kinds.cache_clear()
     monkeypatch.setitem(sys.modules, "pyspiel", None)
     monkeypatch.setitem(sys.modules, "pettingzoo", None)
     sentence = (

@@ -171,10 +171,10 @@ def test_environments_are_led_on_and_only_so_many_are_kept(monkeypatch: pytest.M
 
     def make(name: str, parameters: dict[str, Any]) -> Any:
         made.append(name)
-        return adapter.library().make("aec", adapter.env_ids()[name], **parameters)
+        return adapter.load_library().make("aec", adapter.list_env_ids()[name], **parameters)
 
-    monkeypatch.setattr(adapter, "MOST_LIVES", 3)
-    monkeypatch.setattr(adapter, "make", make)
+    monkeypatch.setattr(adapter, "MAX_RUNS", 3)
+    monkeypatch.setattr(adapter, "make_environment", make)
     rules = PettingZooRules("tictactoe")
     state = seeded(rules)
     made.clear()
@@ -183,7 +183,7 @@ def test_environments_are_led_on_and_only_so_many_are_kept(monkeypatch: pytest.M
     for seed in range(1, 10):
         rules.actors(seeded(rules, seed))
     assert len(made) == 10
-    assert len(rules._lives) <= 3
+    assert len(rules._runs) <= 3
 
 
 async def test_a_league_is_played_and_every_match_can_be_verified(home: Path, plan: PlanMaker) -> None:

@@ -91,11 +91,11 @@ def test_amounts_that_make_no_dilemma_are_named(parameters: dict[str, Any], sent
 def test_a_result_tells_what_both_have_earned() -> None:
     game = PRISONERS_DILEMMA.with_parameters({"repeat": 2})
     state = game.rules.new(game.parameters)
-    assert "payoffs" not in game.result(state, [], ("P01", "P02"))
+    assert "payoffs" not in game.result_fields(state, [], ("P01", "P02"))
     for _ in range(2):
         state = game.rules.apply(state, {0: COOPERATE, 1: DEFECT})
     said = [{"P01": COOPERATE, "P02": DEFECT}] * 2
-    assert game.result(state, said, ("P01", "P02")) == {
+    assert game.result_fields(state, said, ("P01", "P02")) == {
         "choices": {"P01": [COOPERATE] * 2, "P02": [DEFECT] * 2},
         "payoffs": {"P01": 0, "P02": 10},
     }

@@ -13,7 +13,7 @@ import pytest
 from agent_league.games.base import CHANCE, BadParameters, winning_seat
 from agent_league.games.even_odd.wire import EvenOddWire
 from agent_league.games.registry import Game, game_types, load_game
-from agent_league.games.repeated import HOW_TO_REPEAT, Repeated
+from agent_league.games.repeated import HOW_TO_REPEAT, RepeatedRules
 from agent_league.launch.in_process import play_in_process
 from agent_league.storage.repositories import MatchRepository
 from tests.conftest import PlanMaker
@@ -51,7 +51,7 @@ def rock_paper_scissors(**parameters: Any) -> Game:
 @pytest.mark.parametrize("game_type", game_types())
 def test_a_match_is_as_many_games_as_it_should_be_and_their_returns_add_up(game_type: str) -> None:
     game = load_game(game_type).with_parameters({"repeat": 4, "first_to": None})
-    assert isinstance(game.rules, Repeated)
+    assert isinstance(game.rules, RepeatedRules)
     seen = list(states(game, 7))
     ends = [now["last"] for before, now in pairwise(seen) if now["rounds"] != before["rounds"]]
     paid = [game.rules.single.returns(end) for end in ends]
@@ -65,7 +65,7 @@ def test_a_match_is_as_many_games_as_it_should_be_and_their_returns_add_up(game_
 @pytest.mark.parametrize("game_type", game_types())
 def test_a_view_tells_the_game_at_hand_the_last_one_and_how_it_stands(game_type: str) -> None:
     game = load_game(game_type).with_parameters({"repeat": 3, "first_to": 3})
-    assert isinstance(game.rules, Repeated)
+    assert isinstance(game.rules, RepeatedRules)
     single = game.rules.single
     for state in states(game, 3):
         for seat in (0, 1):
@@ -123,14 +123,14 @@ def test_payoffs_are_what_was_paid_whatever_decides_the_match(first_to: int | No
     game = load_game("prisoners_dilemma").with_parameters({"repeat": 3, "first_to": first_to})
     state = after(game, *[{0: "defect", 1: "cooperate"}] * 3)
     assert game.rules.returns(state) == winner
-    assert game.paid(state) == (15, 0)
-    assert game.result(state, [], ("P01", "P02"))["payoffs"] == {"P01": 15, "P02": 0}
+    assert game.final_payoffs(state) == (15, 0)
+    assert game.result_fields(state, [], ("P01", "P02"))["payoffs"] == {"P01": 15, "P02": 0}
 
 
 def test_payoffs_of_a_single_game_are_its_returns() -> None:
     game = load_game("prisoners_dilemma").with_parameters({"repeat": None})
     state = game.rules.apply(game.rules.new(game.parameters), {0: "defect", 1: "cooperate"})
-    assert game.paid(state) == game.rules.returns(state) == (5, 0)
+    assert game.final_payoffs(state) == game.rules.returns(state) == (5, 0)
 
 
 def test_the_words_say_how_many_rounds_there_are_where_only_wins_are_wanted() -> None:
@@ -192,7 +192,7 @@ def test_a_limit_may_be_set_and_a_usual_one_left_out(
     game_type: str, parameters: dict[str, Any], repeated: bool
 ) -> None:
     game = load_game(game_type).with_parameters(parameters)
-    assert isinstance(game.rules, Repeated) == repeated
+    assert isinstance(game.rules, RepeatedRules) == repeated
     assert ("rounds" in game.rules.new(game.parameters)) == repeated
     assert game.how_to_play.count(HOW_TO_REPEAT) == repeated
 

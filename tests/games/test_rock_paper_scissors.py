@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_league.games.repeated import Repeated
+from agent_league.games.repeated import RepeatedRules
 from agent_league.games.rock_paper_scissors import ROCK_PAPER_SCISSORS
 
 RULES = ROCK_PAPER_SCISSORS.rules
@@ -12,7 +12,7 @@ BEATS = {"rock": "scissors", "scissors": "paper", "paper": "rock"}
 @pytest.mark.parametrize("a", BEATS)
 @pytest.mark.parametrize("b", BEATS)
 def test_each_move_beats_one_and_loses_to_the_other(a: str, b: str) -> None:
-    assert isinstance(RULES, Repeated)
+    assert isinstance(RULES, RepeatedRules)
     single = RULES.single
     state = single.new({})
     assert (single.actors(state), set(single.legal(state, 0))) == ((0, 1), set(BEATS))

@@ -9,22 +9,22 @@ import pytest
 from agent_league.games.base import CHANCE, Rules
 from agent_league.games.registry import Game, load_game
 from agent_league.games.scene import (
-    LONGEST_TEXT,
-    MOST_PARTS,
-    MOST_TILES,
-    WIDEST,
+    MAX_PARTS,
+    MAX_TEXT_LENGTH,
+    MAX_TILES,
+    MAX_WIDTH,
     Board,
     Cell,
     Heap,
     Heaps,
-    Round,
+    RoundRow,
     Rounds,
     Scene,
     Tile,
     Tiles,
-    scene_problem,
+    find_scene_problem,
 )
-from agent_league.games.scene_view import SHOWN_ROUNDS, rounds_table, staged
+from agent_league.games.scene_view import MAX_SHOWN_ROUNDS, build_rounds_table, build_scene
 from agent_league.testing.game_contract import check_game
 from tests.games.test_built_in import GAMES
 from tests.games.test_text_view import NASTY
@@ -85,8 +85,8 @@ KNOWN: list[tuple[str, Any, int | None, dict[int, Any], Scene]] = [
                 Tiles((Tile("", 0), Tile("", 1))),
                 Rounds(
                     (
-                        Round(1, ("cooperate", "defect"), (0.0, 5.0), (0.0, 5.0)),
-                        Round(2, ("defect", "cooperate"), (5.0, 0.0), (5.0, 5.0)),
+                        RoundRow(1, ("cooperate", "defect"), (0.0, 5.0), (0.0, 5.0)),
+                        RoundRow(2, ("defect", "cooperate"), (5.0, 0.0), (5.0, 5.0)),
                     )
                 ),
             )
@@ -172,7 +172,7 @@ KNOWN: list[tuple[str, Any, int | None, dict[int, Any], Scene]] = [
 
 @pytest.mark.parametrize(("game_type", "view", "seat", "last", "scene"), KNOWN)
 def test_a_view_has_its_scene(game_type: str, view: Any, seat: int | None, last: dict[int, Any], scene: Scene) -> None:
-    assert staged(game_type, view, seat, last) == scene
+    assert build_scene(game_type, view, seat, last) == scene
 
 
 def play(rules: Rules, parameters: Any, random: Random) -> list[tuple[Any, dict[int, Any]]]:
@@ -192,53 +192,53 @@ def test_every_view_of_a_game_of_ours_has_a_scene(game_type: str, parameters: di
     game = load_game(game_type).with_parameters(parameters)
     for state, moves in play(game.rules, game.parameters, Random(7)):
         for seat in (0, 1, None):
-            assert staged(game_type, game.rules.view(state, seat), seat, moves) is not None
+            assert build_scene(game_type, game.rules.view(state, seat), seat, moves) is not None
 
 
 @pytest.mark.parametrize("game_type", [*GAMES, "nobody's game", "openspiel:\x1b", ""])
 def test_any_view_has_a_scene_that_can_be_drawn_or_none(game_type: str) -> None:
     for view in (None, *NASTY):
         for last in ({}, {0: 10**9}, {0: [1, 10**9], 1: "\x1b"}, {CHANCE: None}):
-            scene = staged(game_type, view, None, last)
-            assert scene is None or scene_problem(scene) is None
+            scene = build_scene(game_type, view, None, last)
+            assert scene is None or find_scene_problem(scene) is None
 
 
 PLAIN = Tiles((Tile("a", 0),))
-LONG = "x" * (LONGEST_TEXT + 1)
+LONG = "x" * (MAX_TEXT_LENGTH + 1)
 WRONG: list[tuple[Any, str]] = [
     ("a board", "expected a Scene"),
     (Scene(()), "1 to"),
-    (Scene((PLAIN,) * (MOST_PARTS + 1)), "1 to"),
+    (Scene((PLAIN,) * (MAX_PARTS + 1)), "1 to"),
     (Scene((PLAIN,), LONG), "text that can be shown"),
     (Scene((7,)), "expected a Board"),  # type: ignore[arg-type]
     (Scene((Board(()),)), "rows of as many cells"),
     (Scene((Board(((Cell(),), (Cell(), Cell()))),)), "rows of as many cells"),
-    (Scene((Board(((Cell(),) * (WIDEST + 1),)),)), "rows of as many cells"),
+    (Scene((Board(((Cell(),) * (MAX_WIDTH + 1),)),)), "rows of as many cells"),
     (Scene((Board(((Cell(), Cell()),), ("a",)),)), "a name for each column"),
     (Scene((Board(((Cell("x", 2),),)),)), "expected side 0, 1"),
     (Scene((Board(((Cell("\x1b"),),)),)), "text that can be shown"),
     (Scene((Board(((Cell(7),),)),)), "text that can be shown"),  # type: ignore[arg-type]
     (Scene((Tiles(()),)), "1 to"),
-    (Scene((Tiles((Tile("a"),) * (MOST_TILES + 1)),)), "1 to"),
+    (Scene((Tiles((Tile("a"),) * (MAX_TILES + 1)),)), "1 to"),
     (Scene((Tiles((Tile("a", note=LONG),)),)), "text that can be shown"),
     (Scene((Heaps(()),)), "heaps"),
-    (Scene((Heaps((Heap(WIDEST + 1),)),)), "heaps"),
+    (Scene((Heaps((Heap(MAX_WIDTH + 1),)),)), "heaps"),
     (Scene((Heaps((Heap(1, -1),)),)), "heaps"),
     (Scene((Heaps((Heap(1),), 5),)), "expected side"),
-    (Scene((Rounds((Round(1, ("a", LONG)),)),)), "text that can be shown"),
-    (Scene((Rounds((Round(1, ("a", "b")),) * 1001),)), "rounds"),
+    (Scene((Rounds((RoundRow(1, ("a", LONG)),)),)), "text that can be shown"),
+    (Scene((Rounds((RoundRow(1, ("a", "b")),) * 1001),)), "rounds"),
 ]
 
 
 @pytest.mark.parametrize(("scene", "sentence"), WRONG)
 def test_what_nobody_can_draw_is_told_in_a_sentence(scene: Any, sentence: str) -> None:
-    assert sentence in str(scene_problem(scene))
+    assert sentence in str(find_scene_problem(scene))
 
 
 def test_a_long_match_shows_its_latest_rounds_and_counts_the_others() -> None:
-    table = rounds_table([["a", ["pass", "bet"]]] * 25, [(1.0, 0.5)] * 25)
-    assert (len(table.rows), table.left_out) == (SHOWN_ROUNDS, 15)
-    assert table.rows[-1] == Round(25, ("a", "pass, bet"), (1.0, 0.5), (25.0, 12.5))
+    table = build_rounds_table([["a", ["pass", "bet"]]] * 25, [(1.0, 0.5)] * 25)
+    assert (len(table.rows), table.left_out) == (MAX_SHOWN_ROUNDS, 15)
+    assert table.rows[-1] == RoundRow(25, ("a", "pass, bet"), (1.0, 0.5), (25.0, 12.5))
 
 
 def drawn_by(scene: Any) -> Game:
@@ -252,7 +252,7 @@ def broken(*_: Any) -> Any:
 @pytest.mark.parametrize("scene", [broken, lambda *_: None, lambda *_: "x", lambda *_: Scene(())])
 def test_a_scene_that_breaks_down_or_can_t_be_drawn_is_none(scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agent_league.games.scene_view.load_game", lambda name: drawn_by(scene))
-    assert staged("drawn", {"heaps": [1, 2]}, None) is None
+    assert build_scene("drawn", {"heaps": [1, 2]}, None) is None
 
 
 @pytest.mark.parametrize(
@@ -279,6 +279,6 @@ def test_a_scene_may_be_left_out_for_some_views() -> None:
 
 def test_a_line_that_is_longer_than_it_has_to_be_is_counted_whole() -> None:
     view = {"board": ["X"] * 5, "rows": 2, "connect": 4, "turn": 1, "winner": 0}
-    scene = staged("connect_four", view, None)
+    scene = build_scene("connect_four", view, None)
     assert scene is not None
     assert scene.said == "5 in a line."

@@ -8,7 +8,7 @@ import pytest
 
 from agent_league.games.base import CHANCE, Rules
 from agent_league.games.registry import Game, load_game
-from agent_league.games.text_view import LONGEST_LINE, MOST_LINES, drawn, own_picture, plain
+from agent_league.games.text_view import MAX_LINE_LENGTH, MAX_LINES, render_own_view, render_plain_view, render_view
 from tests.games.test_built_in import GAMES
 
 RPS = [[a, b, pay, -pay] for a, b, pay in (("rock", "paper", -1), ("paper", "paper", 0), ("paper", "rock", 1))]
@@ -116,7 +116,7 @@ You: defect; the other: cooperate.""",
 
 @pytest.mark.parametrize(("game_type", "view", "seat", "picture"), KNOWN)
 def test_a_view_is_drawn(game_type: str, view: Any, seat: int | None, picture: str) -> None:
-    assert drawn(game_type, view, seat) == picture
+    assert render_view(game_type, view, seat) == picture
 
 
 def positions(rules: Rules, parameters: Any, random: Random) -> Iterator[Any]:
@@ -135,7 +135,7 @@ def test_every_view_of_a_game_of_ours_has_a_picture(game_type: str, parameters: 
     for state in positions(game.rules, game.parameters, Random(5)):
         for seat in (0, 1, None):
             view = game.rules.view(state, seat)
-            picture = own_picture(game_type, view, seat)
+            picture = render_own_view(game_type, view, seat)
             assert picture is not None
             assert "{" not in picture
             assert len(picture.splitlines()) <= 20
@@ -180,9 +180,9 @@ NASTY = [
 def test_any_view_has_a_text_within_bounds_that_no_terminal_obeys(game_type: str) -> None:
     for view in NASTY:
         for seat in (0, 1, None):
-            lines = drawn(game_type, view, seat).split("\n")
-            assert len(lines) <= MOST_LINES + 1
-            assert max(map(len, lines)) <= LONGEST_LINE + 3
+            lines = render_view(game_type, view, seat).split("\n")
+            assert len(lines) <= MAX_LINES + 1
+            assert max(map(len, lines)) <= MAX_LINE_LENGTH + 3
             assert all(line.isprintable() for line in lines)
 
 
@@ -193,5 +193,5 @@ def test_a_picture_that_breaks_down_is_left_out(monkeypatch: pytest.MonkeyPatch)
     nim = load_game("nim")
     game = Game("broken", nim.rules, parameters=nim.parameters, show=broken)
     monkeypatch.setattr("agent_league.games.text_view.load_game", lambda name: game)
-    assert own_picture("broken", {"heaps": [1]}, 0) is None
-    assert drawn("broken", {"heaps": [1]}, 0) == plain({"heaps": [1]}) == "heaps: [1]"
+    assert render_own_view("broken", {"heaps": [1]}, 0) is None
+    assert render_view("broken", {"heaps": [1]}, 0) == render_plain_view({"heaps": [1]}) == "heaps: [1]"

@@ -11,9 +11,9 @@ from typing import Any
 from mcp import Client
 
 from agent_league.config import ConfigLoader
-from agent_league.gateway.server import seat_server
+from agent_league.gateway.server import make_gateway_server
 from agent_league.http.client import HttpCarrier
-from agent_league.launch.outside_player import HostSeat
+from agent_league.launch.outside_player import OutsidePlayer
 from agent_league.players.app import PlayerSettings
 from agent_league.players.observation import Strategy
 from agent_league.players.strategies.always import AlwaysOdd
@@ -41,7 +41,7 @@ class Host:
     """The client, the seat behind its server, and the league around it."""
 
     client: Client
-    seat: HostSeat
+    seat: OutsidePlayer
     manager: ScriptedManager
     carrier: HttpCarrier
     answers: list[str] = field(default_factory=list)
@@ -69,7 +69,7 @@ class Host:
 
     async def told(self, method: str, message: Mapping[str, Any]) -> JsonObject:
         """A call of the league's to the player."""
-        endpoint = self.manager.heard("register_player")[-1]["player_meta"]["contact_endpoint"]
+        endpoint = self.manager.received_params("register_player")[-1]["player_meta"]["contact_endpoint"]
         frame = json.dumps({"jsonrpc": "2.0", "method": method, "params": message, "id": 1}).encode()
         _, body = await self.carrier.exchange(endpoint, frame, BOUND)
         result: JsonObject = json.loads(body)["result"]
@@ -80,7 +80,7 @@ class Host:
         before = len(self.seat.mailbox.open_turns)
         question = asyncio.create_task(self.told(method, message))
         while len(self.seat.mailbox.open_turns) == before:
-            await self.seat.mailbox.wait(self.seat.mailbox.last, BOUND)
+            await self.seat.mailbox.wait_for_events(self.seat.mailbox.last_number, BOUND)
         return question
 
 
@@ -96,10 +96,10 @@ async def hosting(
     """A host that has not joined yet; the options are the seat's."""
     port = free_ports(1)
     manager = ScriptedManager(f"http://localhost:{port}/mcp", scripts=scripts)
-    seat = HostSeat(settings_for(home, manager.endpoint, overrides=overrides), fallback or AlwaysOdd(), **options)
+    seat = OutsidePlayer(settings_for(home, manager.endpoint, overrides=overrides), fallback or AlwaysOdd(), **options)
     carrier = HttpCarrier()
     try:
-        async with asyncio.timeout(BOUND), served(manager.answer, port), Client(seat_server(seat)) as client:
+        async with asyncio.timeout(BOUND), served(manager.answer, port), Client(make_gateway_server(seat)) as client:
             yield Host(client, seat, manager, carrier)
     finally:
         await seat.leave()

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from mcp import Client, StdioServerParameters
 
-from agent_league.gateway.event_text import MOST_EVENTS, MOST_ROWS
-from agent_league.gateway.moves import LONGEST_MOVE
+from agent_league.gateway.event_text import MAX_EVENTS_PER_ANSWER, MAX_ROWS
+from agent_league.gateway.moves import MAX_MOVE_LENGTH
 from agent_league.players.deadline import MARGIN_SECONDS
-from agent_league.players.human import KEPT_EVENTS, REMIND_SECONDS
+from agent_league.players.human import MAX_EVENTS, REMIND_SECONDS
 from agent_league.players.strategies.always import AlwaysOdd
-from agent_league.protocol.quoted_text import LONGEST_TEXT
+from agent_league.protocol.quoted_text import MAX_TEXT_LENGTH
 from tests.cli.command import LEAGUE, Running, environment, free_ports, league, running
 from tests.gateway.host import hosting
 from tests.gateway.league import league_of, tool
@@ -117,9 +117,9 @@ async def test_the_page_names_every_tool_and_every_bound(home: Path) -> None:
     assert set(re.findall(r"^\| `(\w+)` \|", PAGE, re.MULTILINE)) == set(tools)
     assert f"`{prompt.name}`" in PAGE
     assert tools["wait_for_turn"].input_schema["properties"]["max_wait_s"]["maximum"] == 50
-    assert f"the latest {KEPT_EVENTS}" in PAGE
-    assert f"cut to {LONGEST_TEXT} characters" in PAGE
-    assert f"longer than {LONGEST_MOVE} characters" in PAGE
-    assert f"{MOST_EVENTS} at once" in PAGE
-    assert f"the first {MOST_ROWS} rows" in PAGE
+    assert f"the latest {MAX_EVENTS}" in PAGE
+    assert f"cut to {MAX_TEXT_LENGTH} characters" in PAGE
+    assert f"longer than {MAX_MOVE_LENGTH} characters" in PAGE
+    assert f"{MAX_EVENTS_PER_ANSWER} at once" in PAGE
+    assert f"the first {MAX_ROWS} rows" in PAGE
     assert (REMIND_SECONDS, MARGIN_SECONDS) == (2, 2), "as the page says"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from agent_league.cli.run_view import standings_table
-from agent_league.gateway.screen import Screen
+from agent_league.gateway.screen import TerminalScreen
 
 if sys.platform == "win32":
     pytest.skip("there are no pseudo-terminals", allow_module_level=True)
@@ -44,19 +44,19 @@ def keyboard(monkeypatch: pytest.MonkeyPatch) -> Iterator[Keyboard]:
     keyboard.close()
 
 
-def terminal() -> Screen:
-    return Screen(standings_table, is_terminal=True)
+def terminal() -> TerminalScreen:
+    return TerminalScreen(standings_table, is_terminal=True)
 
 
 def test_news_under_an_open_question_leave_what_is_being_typed(
     keyboard: Keyboard, capsys: pytest.CaptureFixture[str]
 ) -> None:
     screen = terminal()
-    screen.ask("1 even, 2 odd > ")
+    screen.ask_question("1 even, 2 odd > ")
     keyboard.types("od")
-    with screen.above():
-        screen.line("news of another match")
-        screen.line("and more")
+    with screen.write_above():
+        screen.write_line("news of another match")
+        screen.write_line("and more")
     keyboard.types("d\n")
     assert keyboard.read() == b"odd\n"
     shown = capsys.readouterr().out
@@ -66,9 +66,9 @@ def test_news_under_an_open_question_leave_what_is_being_typed(
 
 def test_a_question_that_is_asked_again_leaves_what_is_being_typed(keyboard: Keyboard) -> None:
     screen = terminal()
-    screen.ask("1 even, 2 odd > ")
+    screen.ask_question("1 even, 2 odd > ")
     keyboard.types("o")
-    screen.ask_again("'x' is none of them. 1 even, 2 odd > ")
+    screen.repeat_question("'x' is none of them. 1 even, 2 odd > ")
     keyboard.types("dd\n")
     assert keyboard.read() == b"odd\n"
 
@@ -76,7 +76,7 @@ def test_a_question_that_is_asked_again_leaves_what_is_being_typed(keyboard: Key
 def test_what_was_typed_before_a_new_question_is_dropped(keyboard: Keyboard) -> None:
     screen = terminal()
     keyboard.types("od")
-    screen.ask("1 even, 2 odd > ")
+    screen.ask_question("1 even, 2 odd > ")
     keyboard.types("1\n")
     assert keyboard.read() == b"1\n"
 
@@ -85,10 +85,10 @@ def test_a_question_that_is_given_up_among_the_news_does_not_stand_below_them(
     keyboard: Keyboard, capsys: pytest.CaptureFixture[str]
 ) -> None:
     screen = terminal()
-    screen.ask("1 even, 2 odd > ")
-    with screen.above():
-        screen.give_up()
-        screen.line("Time is up")
+    screen.ask_question("1 even, 2 odd > ")
+    with screen.write_above():
+        screen.abandon_question()
+        screen.write_line("Time is up")
     assert capsys.readouterr().out.endswith("1 even, 2 odd > \nTime is up\n")
 
 
@@ -96,7 +96,7 @@ def test_a_block_keeps_its_lines_under_an_open_question_and_nothing_in_it_is_obe
     keyboard: Keyboard, capsys: pytest.CaptureFixture[str]
 ) -> None:
     screen = terminal()
-    screen.ask("the number > ")
-    screen.block(" 0 | 1\n---+---\n\x1b[2J")
-    screen.block("")
+    screen.ask_question("the number > ")
+    screen.write_block(" 0 | 1\n---+---\n\x1b[2J")
+    screen.write_block("")
     assert capsys.readouterr().out.endswith("\n 0 | 1\n---+---\n\\x1b[2J\n\r\x1b[K       the number > ")

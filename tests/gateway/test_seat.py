@@ -8,11 +8,11 @@ import pytest
 from mcp import Client
 
 from agent_league.errors import LeagueFailed, PortInUse
-from agent_league.gateway.server import seat_server
-from agent_league.launch.outside_player import HostSeat
-from agent_league.players.human import Stopped
+from agent_league.gateway.server import make_gateway_server
+from agent_league.launch.outside_player import OutsidePlayer
+from agent_league.players.human import PlayerStopped
 from agent_league.players.strategies.always import AlwaysOdd
-from agent_league.testing.peers import ScriptedManager, always, rubbish
+from agent_league.testing.peers import ScriptedManager, always_reply, reply_garbage
 from tests.cli.command import free_ports
 from tests.conftest import PlanMaker
 from tests.games.toys import Toys, toys
@@ -23,23 +23,23 @@ from tests.players.chair import game_over
 __all__ = ["toys"]
 
 
-def seat_at(home: Path, manager_port: int, **options: Any) -> HostSeat:
-    return HostSeat(settings_for(home, f"http://localhost:{manager_port}/mcp"), AlwaysOdd(), **options)
+def seat_at(home: Path, manager_port: int, **options: Any) -> OutsidePlayer:
+    return OutsidePlayer(settings_for(home, f"http://localhost:{manager_port}/mcp"), AlwaysOdd(), **options)
 
 
 async def test_nobody_registers_before_the_host_joins_and_joining_again_is_the_same_seat(home: Path) -> None:
     async with hosting(home) as host:
         await host.call("get_rules")
-        assert host.manager.heard("register_player") == []
+        assert host.manager.received_params("register_player") == []
         first, *others = await asyncio.gather(*(host.call("join_league") for _ in range(3)))
         assert others == [first, first]
         assert first["seat"] == host.seat.handle
-        assert len(host.manager.heard("register_player")) == 1
+        assert len(host.manager.received_params("register_player")) == 1
 
 
 async def test_rules_of_a_source_that_a_manager_tells_of_are_looked_up_in_a_thread(home: Path, toys: Toys) -> None:
     told = {"game_type": "toys:even_odd", "parameters": {"max_number": 4}}
-    async with hosting(home, scripts={"get_rules": always(told)}) as host:
+    async with hosting(home, scripts={"get_rules": always_reply(told)}) as host:
         rules = await host.call("get_rules")
     assert (rules["game_type"], rules["parameters"]["max_number"]) == ("toys:even_odd", 4)
     assert toys.in_main_thread == [False]
@@ -56,16 +56,16 @@ async def test_after_a_restart_it_is_the_same_player_also_in_a_league_that_has_b
             assert await first.join()
             assert first.player is not None
             while not first.mailbox.open_turns:
-                await first.mailbox.wait(first.mailbox.last, BOUND)
+                await first.mailbox.wait_for_events(first.mailbox.last_number, BOUND)
             await first.leave()
             assert await second.join()
             assert second.player is not None
             assert second.player.agent_id == first.player.agent_id
             assert second.handle != first.handle
             while not second.is_over:
-                await second.mailbox.wait(second.mailbox.last, 1)
+                await second.mailbox.wait_for_events(second.mailbox.last_number, 1)
                 for turn in second.mailbox.open_turns:
-                    second.mailbox.move(turn.turn_id, "even")
+                    second.mailbox.answer_turn(turn.turn_id, "even")
         finally:
             await first.leave()
             await second.leave()
@@ -77,7 +77,7 @@ async def test_after_a_restart_it_is_the_same_player_also_in_a_league_that_has_b
 async def test_a_second_one_of_the_same_name_is_told_that_the_first_is_playing(home: Path) -> None:
     async with hosting(home) as host:
         await host.call("join_league")
-        second = HostSeat(host.seat.settings, AlwaysOdd())
+        second = OutsidePlayer(host.seat.settings, AlwaysOdd())
         try:
             with pytest.raises(PortInUse, match="Is 'Claude' playing already"):
                 await second.join()
@@ -95,7 +95,7 @@ async def test_a_port_of_one_s_own_is_used_and_a_taken_one_is_named(home: Path) 
                 with pytest.raises(PortInUse, match=f"Port {port + 1} on 127.0.0.1"):
                     await seat.join()
             assert await seat.join(), "it is tried anew"
-            endpoint = manager.heard("register_player")[0]["player_meta"]["contact_endpoint"]
+            endpoint = manager.received_params("register_player")[0]["player_meta"]["contact_endpoint"]
             assert endpoint == f"http://localhost:{port + 1}/mcp"
         finally:
             await seat.leave()
@@ -103,18 +103,18 @@ async def test_a_port_of_one_s_own_is_used_and_a_taken_one_is_named(home: Path) 
 
 async def test_a_refused_registration_is_told_in_a_sentence_and_may_be_tried_again(home: Path) -> None:
     rejected = {"message_type": "LEAGUE_REGISTER_RESPONSE", "status": "REJECTED", "reason": "Registration closed"}
-    async with hosting(home, scripts={"register_player": always(rejected)}) as host:
+    async with hosting(home, scripts={"register_player": always_reply(rejected)}) as host:
         for _ in range(2):
             assert "rejected the registration: Registration closed" in await host.refusal("join_league")
-        assert len(host.manager.heard("register_player")) == 2
-        events = host.seat.mailbox.events()
-        assert [type(event.what) for event in events] == [Stopped, Stopped]
+        assert len(host.manager.received_params("register_player")) == 2
+        events = host.seat.mailbox.events_after()
+        assert [type(event.payload) for event in events] == [PlayerStopped, PlayerStopped]
 
 
 async def test_a_host_is_told_that_no_manager_is_there(home: Path) -> None:
     seat = seat_at(home, free_ports(1), join_seconds=0.05)
     try:
-        async with asyncio.timeout(BOUND), Client(seat_server(seat)) as client:
+        async with asyncio.timeout(BOUND), Client(make_gateway_server(seat)) as client:
             answer = await client.call_tool("join_league", {})
     finally:
         await seat.leave()
@@ -139,13 +139,13 @@ async def test_a_manager_that_isn_t_there_yet_is_found_when_it_comes(home: Path)
 
 
 async def test_without_a_manager_s_table_the_last_one_told_counts(home: Path) -> None:
-    async with hosting(home, scripts={"get_standings": rubbish}) as host:
+    async with hosting(home, scripts={"get_standings": reply_garbage}) as host:
         seat = (await host.call("join_league"))["seat"]
         assert (await host.call("get_standings", seat=seat))["standings"] == []
         numbers = dict.fromkeys(("played", "wins", "draws", "losses", "points"), 1)
         row = {"rank": 1, "player_id": "P02", "display_name": "Beta", **numbers}
         await host.told(
-            "update_standings", host.manager.message("LEAGUE_STANDINGS_UPDATE", round_id=1, standings=[row])
+            "update_standings", host.manager.build_message("LEAGUE_STANDINGS_UPDATE", round_id=1, standings=[row])
         )
         (shown,) = (await host.call("get_standings", seat=seat))["standings"]
         assert shown["untrusted"] == {"player_id": "P02", "display_name": "Beta"}
@@ -158,7 +158,7 @@ async def test_after_the_league_the_host_may_join_the_next_one(home: Path) -> No
     async with hosting(home) as host:
         joined = await host.call("join_league")
         await host.told("notify_match_result", game_over())
-        await host.told("notify_league_completed", host.manager.message("LEAGUE_COMPLETED", **over))
+        await host.told("notify_league_completed", host.manager.build_message("LEAGUE_COMPLETED", **over))
         news = await host.wait()
         assert news["league_over"]
         assert news["events"][-1]["kind"] == "league_over"
@@ -169,7 +169,7 @@ async def test_after_the_league_the_host_may_join_the_next_one(home: Path) -> No
         assert again["after"] == news["after"], "the old league isn't told again"
         assert (await host.call("get_history", seat=joined["seat"]))["played"] == 1, "it is the same league again"
         assert not (await host.wait(news["after"], max_wait_s=0))["league_over"]
-        assert len(host.manager.heard("register_player")) == 2
+        assert len(host.manager.received_params("register_player")) == 2
 
 
 async def test_whoever_joins_a_league_that_is_over_is_told_so(home: Path) -> None:
@@ -184,7 +184,7 @@ async def test_a_result_without_an_invitation_names_the_opponent_that_the_round_
         own = (await host.call("join_league"))["player_id"]
         match = {"match_id": "R1M1", "game_type": "even_odd", "player_A_id": "P02", "player_B_id": own}
         match["referee_endpoint"] = "http://localhost:8001/mcp"
-        announced = host.manager.message("ROUND_ANNOUNCEMENT", round_id=1, matches=[match])
+        announced = host.manager.build_message("ROUND_ANNOUNCEMENT", round_id=1, matches=[match])
         await host.told("notify_round", announced)
         await host.told("notify_match_result", game_over(winner=own, choices={}))
         event = (await host.wait())["events"][-1]
@@ -194,11 +194,13 @@ async def test_a_result_without_an_invitation_names_the_opponent_that_the_round_
 @pytest.mark.parametrize(("league_id", "played"), [("league_2025_even_odd", 1), ("league_2026_even_odd", 0)])
 async def test_games_of_an_earlier_league_are_no_games_of_this_one(home: Path, league_id: str, played: int) -> None:
     accepted = {"message_type": "LEAGUE_REGISTER_RESPONSE", "status": "ACCEPTED", "player_id": "P01"}
-    scripts = {"register_player": always({**accepted, "auth_token": "tok-p01-1", "league_id": "league_2025_even_odd"})}
+    scripts = {
+        "register_player": always_reply({**accepted, "auth_token": "tok-p01-1", "league_id": "league_2025_even_odd"})
+    }
     async with hosting(home, scripts=scripts) as host:
         await host.call("join_league")
         await host.told("notify_match_result", game_over())
-    scripts = {"register_player": always({**accepted, "auth_token": "tok-p01-2", "league_id": league_id})}
+    scripts = {"register_player": always_reply({**accepted, "auth_token": "tok-p01-2", "league_id": league_id})}
     async with hosting(home, scripts=scripts) as host:
         history = await host.call("get_history", seat=(await host.call("join_league"))["seat"])
         assert host.seat.player is not None
@@ -208,7 +210,7 @@ async def test_games_of_an_earlier_league_are_no_games_of_this_one(home: Path, l
 
 async def test_what_a_manager_answers_in_place_of_an_acceptance_shows_no_token(home: Path) -> None:
     strange = {"message_type": "LEAGUE_REGISTER_RESPONSE", "status": "PERHAPS", "auth_token": "secret 4711"}
-    async with hosting(home, scripts={"register_player": always(strange)}) as host:
+    async with hosting(home, scripts={"register_player": always_reply(strange)}) as host:
         refused = await host.refusal("join_league")
         assert "PERHAPS" in refused
         assert "4711" not in refused

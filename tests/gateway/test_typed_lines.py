@@ -21,9 +21,9 @@ async def test_lines_come_whole_and_in_order_and_end_with_the_input(pipe: tuple[
     lines = TypedLines(reading)
     async with asyncio.timeout(60):
         os.write(writing, "one\ntw\u00f6".encode())
-        assert await lines.next() == "one"
+        assert await lines.next_line() == "one"
         os.write(writing, b"\n\xff\nlast")
-        assert [await lines.next(), await lines.next()] == ["tw\u00f6", "\ufffd"]
+        assert [await lines.next_line(), await lines.next_line()] == ["tw\u00f6", "\ufffd"]
         os.close(writing)
         assert [line async for line in lines] == ["last"]
-        assert await lines.next() is None, "however often one asks"
+        assert await lines.next_line() is None, "however often one asks"

@@ -11,14 +11,14 @@ from agent_league.agent.app import AgentApp
 from agent_league.http import call_limits
 from agent_league.http.call_limits import (
     LARGE_BYTES,
-    MOST_BATCHES,
-    MOST_CALLS,
-    MOST_LARGE,
-    MOST_LARGE_OF_ALL,
+    MAX_BATCHES,
+    MAX_CALLS,
+    MAX_LARGE_CALLS,
+    MAX_LARGE_CALLS_TOTAL,
     CallLimits,
-    TooManyWaiting,
+    CallQueueFull,
 )
-from agent_league.http.limits import MAX_UNREAD
+from agent_league.http.limits import MAX_UNREAD_ANSWERS
 from agent_league.http.server import HttpServer
 from tests.http.wire import LIMIT, connected, fetch, plainly, request, until
 
@@ -59,14 +59,14 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 async def limits(slow: Slow) -> AsyncIterator[CallLimits]:
     limits = CallLimits(lambda token: token.startswith(GOOD))
     yield limits
-    assert limits._lines == {}
+    assert limits._queues == {}
     assert limits._waiting_bytes == 0
 
 
 def begin(
     limits: CallLimits, slow: Slow, count: int, body: bytes = b"{}", address: str = "10.0.0.1"
 ) -> list[asyncio.Task[bytes | None]]:
-    return [asyncio.create_task(limits.answer(slow.answer, body, None, address)) for _ in range(count)]
+    return [asyncio.create_task(limits.answer_call(slow.answer, body, None, address)) for _ in range(count)]
 
 
 async def answer_soon(
@@ -74,11 +74,11 @@ async def answer_soon(
 ) -> bytes | None:
     """The answer to a call that isn't kept waiting; raises TimeoutError if it is."""
     async with asyncio.timeout(LIMIT):
-        return await limits.answer(slow.answer, body, bearer, address)
+        return await limits.answer_call(slow.answer, body, bearer, address)
 
 
 @pytest.mark.usefixtures("patient")
-@pytest.mark.parametrize(("body", "most"), [(b"{}", MOST_CALLS), (b" \n[{}]", MOST_BATCHES)], ids=["calls", "batches"])
+@pytest.mark.parametrize(("body", "most"), [(b"{}", MAX_CALLS), (b" \n[{}]", MAX_BATCHES)], ids=["calls", "batches"])
 async def test_so_many_calls_of_one_address_are_under_way_and_all_are_answered(
     limits: CallLimits, slow: Slow, body: bytes, most: int
 ) -> None:
@@ -94,7 +94,7 @@ async def test_another_address_a_good_token_and_a_single_call_beside_batches_don
     limits: CallLimits, slow: Slow
 ) -> None:
     calls = [*begin(limits, slow, 200), *begin(limits, slow, 200, b"[]")]
-    await until(lambda: slow.under_way == MOST_CALLS + MOST_BATCHES)
+    await until(lambda: slow.under_way == MAX_CALLS + MAX_BATCHES)
     message = b'{"quick": 1, "params": {"auth_token" : "%b"}}' % GOOD.encode()
     assert await answer_soon(limits, slow, message, None) == message
     assert await answer_soon(limits, slow, b"quick", GOOD) == b"quick"
@@ -113,17 +113,17 @@ async def test_few_large_calls_of_one_address_and_of_all_strangers_are_under_way
 ) -> None:
     large = begins + b" " * LARGE_BYTES
     calls = begin(limits, slow, 6, large)
-    await until(lambda: slow.under_way == MOST_LARGE)
+    await until(lambda: slow.under_way == MAX_LARGE_CALLS)
     calls += [call for number in range(8) for call in begin(limits, slow, 2, large, f"10.0.1.{number}")]
-    await until(lambda: slow.under_way == MOST_LARGE_OF_ALL)
+    await until(lambda: slow.under_way == MAX_LARGE_CALLS_TOTAL)
     small = begin(limits, slow, 1)  # not held up by them
-    await until(lambda: slow.under_way == MOST_LARGE_OF_ALL + 1)
-    with_token = asyncio.create_task(limits.answer(slow.answer, large, GOOD, "10.0.0.1"))
-    await until(lambda: slow.under_way == MOST_LARGE_OF_ALL + 2)
+    await until(lambda: slow.under_way == MAX_LARGE_CALLS_TOTAL + 1)
+    with_token = asyncio.create_task(limits.answer_call(slow.answer, large, GOOD, "10.0.0.1"))
+    await until(lambda: slow.under_way == MAX_LARGE_CALLS_TOTAL + 2)
     slow.go_on.set()
     assert await asyncio.gather(*calls) == [large] * 22
     await asyncio.gather(*small, with_token)
-    assert slow.most == MOST_LARGE_OF_ALL + 2
+    assert slow.most == MAX_LARGE_CALLS_TOTAL + 2
 
 
 async def test_between_large_calls_that_take_no_time_others_get_their_turn() -> None:
@@ -134,7 +134,7 @@ async def test_between_large_calls_that_take_no_time_others_get_their_turn() -> 
         begun += 1
         return None
 
-    large = [limits.answer(answer, b" " * (LARGE_BYTES + 1), None, f"10.0.1.{number}") for number in range(20)]
+    large = [limits.answer_call(answer, b" " * (LARGE_BYTES + 1), None, f"10.0.1.{number}") for number in range(20)]
     calls = [asyncio.create_task(call) for call in large]
     while begun < len(calls):
         await asyncio.sleep(0)
@@ -148,14 +148,14 @@ async def test_whoever_has_a_good_token_waits_for_its_own_calls_alone(limits: Ca
     others = begin(limits, slow, 100)
     flood = b'{"auth_token": "%b-1"}' % GOOD.encode()
     own = begin(limits, slow, 100, flood)
-    await until(lambda: slow.under_way == 2 * MOST_CALLS)
+    await until(lambda: slow.under_way == 2 * MAX_CALLS)
     assert await answer_soon(limits, slow, b"quick", f"{GOOD}-2") == b"quick"
     slow.go_on.set()
     await asyncio.gather(*others, *own)
 
 
 async def test_calls_that_take_long_hold_up_the_next_for_a_moment_only(limits: CallLimits, slow: Slow) -> None:
-    calls = begin(limits, slow, MOST_CALLS)
+    calls = begin(limits, slow, MAX_CALLS)
     assert await answer_soon(limits, slow, b"quick", None) == b"quick"
     slow.go_on.set()
     await asyncio.gather(*calls)
@@ -164,19 +164,19 @@ async def test_calls_that_take_long_hold_up_the_next_for_a_moment_only(limits: C
 @pytest.mark.usefixtures("patient")
 async def test_one_whole_network_of_ipv6_is_one_caller(limits: CallLimits, slow: Slow) -> None:
     calls = [begin(limits, slow, 1, address=f"2001:db8::{number:x}")[0] for number in range(100)]
-    await until(lambda: slow.under_way == MOST_CALLS)
+    await until(lambda: slow.under_way == MAX_CALLS)
     slow.go_on.set()
     await asyncio.gather(*calls)
-    assert slow.most == MOST_CALLS
+    assert slow.most == MAX_CALLS
 
 
 @pytest.mark.usefixtures("patient")
 async def test_a_call_that_is_given_up_leaves_its_place_to_the_next(limits: CallLimits, slow: Slow) -> None:
-    calls = begin(limits, slow, MOST_CALLS + 10)
-    await until(lambda: slow.under_way == MOST_CALLS)
+    calls = begin(limits, slow, MAX_CALLS + 10)
+    await until(lambda: slow.under_way == MAX_CALLS)
     for call in (calls[0], *calls[-5:]):
         call.cancel()
-    await until(lambda: calls[0].done() and slow.under_way == MOST_CALLS)
+    await until(lambda: calls[0].done() and slow.under_way == MAX_CALLS)
     slow.go_on.set()
     ended = await asyncio.gather(*calls, return_exceptions=True)
     assert [isinstance(one, asyncio.CancelledError) for one in ended].count(True) == 6
@@ -185,10 +185,10 @@ async def test_a_call_that_is_given_up_leaves_its_place_to_the_next(limits: Call
 @pytest.mark.usefixtures("patient")
 async def test_what_waits_is_bounded_too(limits: CallLimits, slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(call_limits, "MAX_WAITING", 100)
-    calls = begin(limits, slow, MOST_CALLS + 10, b"x" * 10)
+    calls = begin(limits, slow, MAX_CALLS + 10, b"x" * 10)
     await until(lambda: limits._waiting_bytes == 100)
-    with pytest.raises(TooManyWaiting):
-        await limits.answer(slow.answer, b"x", None, "10.0.0.1")
+    with pytest.raises(CallQueueFull):
+        await limits.answer_call(slow.answer, b"x", None, "10.0.0.1")
     slow.go_on.set()
     await asyncio.gather(*calls)
 
@@ -205,10 +205,10 @@ async def test_two_hundred_connections_of_an_opponent_keep_no_referee_waiting(
         await plainly(server, request(b"quick"), is_plain=is_plain)
         async with asyncio.TaskGroup() as group:
             opponents = [group.create_task(fetch(server.port, request(b"{}"))) for _ in range(200)]
-            await until(lambda: len(server._crowd.connections) >= 200 and slow.under_way == MOST_CALLS)
+            await until(lambda: len(server._server_limits.connections) >= 200 and slow.under_way == MAX_CALLS)
             asked = request(b"quick", f"Authorization: Bearer {GOOD}")
             assert [(await fetch(server.port, asked)).body for _ in range(20)] == [b"quick"] * 20
-            assert slow.under_way == MOST_CALLS
+            assert slow.under_way == MAX_CALLS
             monkeypatch.setattr(call_limits, "MAX_WAITING", 1)
             assert (await fetch(server.port, request(b"{}"))).status == 503
             slow.go_on.set()
@@ -219,7 +219,7 @@ async def test_two_hundred_connections_of_an_opponent_keep_no_referee_waiting(
 
 async def test_answers_that_nobody_takes_are_bounded_together() -> None:
     async def answer(body: bytes, bearer: str | None) -> bytes | None:
-        return b"x" * (MAX_UNREAD // 2 if body == b"much" else 10)
+        return b"x" * (MAX_UNREAD_ANSWERS // 2 if body == b"much" else 10)
 
     server = HttpServer(AgentApp(answer, dict), "127.0.0.1", 0, "a test")
     await server.start()
@@ -229,7 +229,7 @@ async def test_answers_that_nobody_takes_are_bounded_together() -> None:
                 connection = await stack.enter_async_context(connected(server.port))
                 connection.pause()
                 await connection.send(request(b"much"))
-            await until(lambda: len(server._crowd.connections) <= 4)
+            await until(lambda: len(server._server_limits.connections) <= 4)
             assert (await fetch(server.port, request(b"much"))).status == 200
     finally:
         await server.stop()

@@ -21,8 +21,8 @@ from cryptography.x509.oid import NameOID
 from agent_league.errors import BadAnswer, PeerTimeout, PeerUnreachable
 from agent_league.http.carrier import MAX_BODY
 from agent_league.http.client import HttpCarrier
-from agent_league.http.client import Peer as Place
-from agent_league.http.client_connection import MAX_HEAD, Link
+from agent_league.http.client import PeerConnectionPool as Place
+from agent_league.http.client_connection import MAX_HEAD, ClientConnection
 from tests.conftest import free_port
 from tests.http.wire import LIMIT, Peer, chunked, raw_server, read_request, response
 
@@ -398,7 +398,7 @@ async def test_a_call_that_is_given_up_ends_its_connection(carrier: HttpCarrier)
 async def test_no_more_than_some_connections_are_kept_to_one_peer(
     carrier: HttpCarrier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent_league.http.client.MOST_KEPT", 2)
+    monkeypatch.setattr("agent_league.http.client.MAX_IDLE_CONNECTIONS", 2)
     together, closed = asyncio.Barrier(5), asyncio.Semaphore(0)
 
     async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -476,7 +476,7 @@ async def test_headers_without_end_are_left_at_their_limit(carrier: HttpCarrier,
 
 
 async def test_an_answer_of_very_many_pieces_grows_in_place(carrier: HttpCarrier) -> None:
-    link = Link(asyncio.get_running_loop())
+    link = ClientConnection(asyncio.get_running_loop())
     link.on_body(b"a")
     link.on_body(b"b")
     body = link._body
@@ -552,7 +552,7 @@ async def test_a_certificate_that_the_system_trusts_is_good(
     carrier: HttpCarrier, certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trusted = ssl.create_default_context(cafile=certificate)
-    monkeypatch.setattr("agent_league.http.client._trust", lambda: trusted)
+    monkeypatch.setattr("agent_league.http.client._tls_context", lambda: trusted)
     async with secure_server(certificate) as port:
         assert await carrier.exchange(f"https://localhost:{port}/mcp", b"{}", LIMIT) == (200, OK)
         with pytest.raises(PeerUnreachable, match=r"not trusted \(.*127\.0\.0\.1.*\)"):

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from agent_league.http.guard import MAX_KNOWN, Guard, TurnedAway
+from agent_league.http.guard import MAX_REMEMBERED_VALUES, RequestGuard, RequestRejected
 
-LAB = Guard(("lab-7", "192.168.1.5", "[2001:db8::7]"))
+LAB = RequestGuard(("lab-7", "192.168.1.5", "[2001:db8::7]"))
 Headers = list[tuple[bytes, bytes]]
 
 
@@ -18,15 +18,15 @@ def host(name: str) -> tuple[bytes, bytes]:
     return b"host", name.encode("latin-1")
 
 
-def admit(guard: Guard, asked: dict[str, Any]) -> None:
-    guard.admit_post(asked, guard.admit(asked))
+def admit(guard: RequestGuard, asked: dict[str, Any]) -> None:
+    guard.check_post(asked, guard.check_request(asked))
 
 
-def status(guard: Guard, asked: dict[str, Any]) -> int | None:
+def status(guard: RequestGuard, asked: dict[str, Any]) -> int | None:
     """With which status a request is turned away."""
     try:
         admit(guard, asked)
-    except TurnedAway as error:
+    except RequestRejected as error:
         return error.status
     return None
 
@@ -60,9 +60,9 @@ def test_localhost_is_the_name_of_every_loopback_address(server: str) -> None:
 
 def test_a_star_admits_every_host_and_another_every_page() -> None:
     page = (host("evil.example"), (b"origin", b"null"))
-    assert status(Guard(["*"]), scope()) is None
-    assert status(Guard(["*"]), scope(*page)) == 403
-    assert status(Guard(["*"], ["*"]), scope(*page)) is None
+    assert status(RequestGuard(["*"]), scope()) is None
+    assert status(RequestGuard(["*"]), scope(*page)) == 403
+    assert status(RequestGuard(["*"], ["*"]), scope(*page)) is None
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_another_page_is_forbidden(origin: str) -> None:
 
 
 def test_a_page_that_the_settings_name_is_admitted_and_its_neighbour_is_not() -> None:
-    guard = Guard(("lab-7",), ("http://localhost:3000", "https://School.example"))
+    guard = RequestGuard(("lab-7",), ("http://localhost:3000", "https://School.example"))
     for origin, expected in [
         ("http://localhost:3000", None),
         ("https://school.example", None),
@@ -168,13 +168,13 @@ def test_another_header_may_come_twice() -> None:
     ],
 )
 def test_the_sentence_says_what_came_what_was_expected_and_what_to_change(headers: Headers, words: list[str]) -> None:
-    with pytest.raises(TurnedAway) as turned_away:
+    with pytest.raises(RequestRejected) as turned_away:
         admit(LAB, scope(*headers))
     assert [word for word in words if word not in turned_away.value.sentence] == []
 
 
 def test_a_sentence_is_short_and_harmless_whatever_came() -> None:
-    with pytest.raises(TurnedAway) as turned_away:
+    with pytest.raises(RequestRejected) as turned_away:
         admit(LAB, scope(host("\x1b[2J\xff<script>" + "x" * 10_000)))
     sentence = turned_away.value.sentence
     assert len(sentence) < 400
@@ -184,24 +184,24 @@ def test_a_sentence_is_short_and_harmless_whatever_came() -> None:
 
 def test_a_sentence_names_no_host_of_ours() -> None:
     """A page that came in under a name of its own may read the answer."""
-    with pytest.raises(TurnedAway) as turned_away:
+    with pytest.raises(RequestRejected) as turned_away:
         admit(LAB, scope(host("evil.example")))
     assert "lab-7" not in turned_away.value.sentence
 
 
 def test_made_up_ports_fill_no_memory() -> None:
-    guard = Guard(("lab-7",))
-    for port in range(2 * MAX_KNOWN):
+    guard = RequestGuard(("lab-7",))
+    for port in range(2 * MAX_REMEMBERED_VALUES):
         assert status(guard, scope(host(f"lab-7:{port}"), (b"content-type", b"application/json;%d" % port))) is None
-    assert len(guard._good_hosts) <= MAX_KNOWN
-    assert len(guard._good_types) <= MAX_KNOWN
+    assert len(guard._good_hosts) <= MAX_REMEMBERED_VALUES
+    assert len(guard._good_types) <= MAX_REMEMBERED_VALUES
 
 
 def test_made_up_ports_keep_nobody_else_from_being_known() -> None:
-    guard = Guard(("lab-7",))
-    for port in range(MAX_KNOWN):
+    guard = RequestGuard(("lab-7",))
+    for port in range(MAX_REMEMBERED_VALUES):
         admit(guard, scope(host(f"lab-7:{port}"), (b"content-type", b"application/json; x=%d" % port)))
     fields = dict([host("lab-7:8000"), (b"content-type", b"application/json; charset=utf-8")])
-    assert not guard.knows(fields)
+    assert not guard.has_known_headers(fields)
     admit(guard, scope(*fields.items()))
-    assert guard.knows(fields)
+    assert guard.has_known_headers(fields)

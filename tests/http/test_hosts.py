@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_league.http.hosts import are_loopback, is_loopback, place_of, plain_address, plain_host
+from agent_league.http.hosts import are_all_loopback, is_loopback, normalise_address, normalise_endpoint, normalise_host
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from agent_league.http.hosts import are_loopback, is_loopback, place_of, plain_a
     ],
 )
 def test_a_host_is_known_by_its_name_alone(text: str, host: str) -> None:
-    assert plain_host(text) == host
+    assert normalise_host(text) == host
 
 
 @pytest.mark.parametrize(
@@ -54,13 +54,13 @@ def test_a_host_is_known_by_its_name_alone(text: str, host: str) -> None:
     ],
 )
 def test_what_only_looks_like_a_host_is_taken_for_no_other(text: str) -> None:
-    assert plain_host(text) not in ("localhost", "::1", "127.0.0.1")
+    assert normalise_host(text) not in ("localhost", "::1", "127.0.0.1")
 
 
 def test_an_address_has_one_form() -> None:
-    assert plain_address("::ffff:10.0.0.1") == plain_address("10.0.0.1") == "10.0.0.1"
-    assert plain_address("fe80:0::1") == "fe80::1"
-    assert plain_address("name") == "name"
+    assert normalise_address("::ffff:10.0.0.1") == normalise_address("10.0.0.1") == "10.0.0.1"
+    assert normalise_address("fe80:0::1") == "fe80::1"
+    assert normalise_address("name") == "name"
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_loopback_is_told_by_the_address(address: str, expected: bool) -> None:
     ],
 )
 def test_a_league_is_loopback_where_all_its_hosts_are(hosts: list[str], expected: bool) -> None:
-    assert are_loopback(hosts) is expected
+    assert are_all_loopback(hosts) is expected
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_league_is_loopback_where_all_its_hosts_are(hosts: list[str], expected
     ],
 )
 def test_this_machine_has_several_names_and_is_one_place(endpoint: str) -> None:
-    assert place_of(endpoint) == ("localhost", 8001)
+    assert normalise_endpoint(endpoint) == ("localhost", 8001)
 
 
 @pytest.mark.parametrize(
@@ -122,12 +122,12 @@ def test_this_machine_has_several_names_and_is_one_place(endpoint: str) -> None:
     ],
 )
 def test_another_place_is_known_by_host_and_port(endpoint: str, place: tuple[str, int]) -> None:
-    assert place_of(endpoint) == place
+    assert normalise_endpoint(endpoint) == place
 
 
 @pytest.mark.parametrize(
     "endpoint", ["", "nonsense", "http://", "http://localhost:port/mcp", "http://[::1", "http://x:99999"]
 )
 def test_what_leads_nowhere_is_no_place_of_ours(endpoint: str) -> None:
-    assert place_of(endpoint) != place_of("http://localhost:8001/mcp")
-    assert place_of(endpoint) == place_of(endpoint)
+    assert normalise_endpoint(endpoint) != normalise_endpoint("http://localhost:8001/mcp")
+    assert normalise_endpoint(endpoint) == normalise_endpoint(endpoint)

@@ -11,11 +11,11 @@ from agent_league.agent.app import AgentApp
 from agent_league.http.limits import (
     MAX_HEAD,
     MAX_HEADERS,
-    MAX_HELD,
     MAX_MESSAGE,
-    Limits,
+    MAX_UNFINISHED,
+    ConnectionLimits,
+    LimitedProtocol,
     PlainCall,
-    Visitor,
 )
 from agent_league.http.server import HttpServer
 from tests.http.wire import LIMIT, Connection, chunked, connected, fetch, plainly, request, until
@@ -48,7 +48,7 @@ def echo(request: pytest.FixtureRequest) -> Echo:
 
 @asynccontextmanager
 async def serving(echo: Echo, **limits: float) -> AsyncIterator[HttpServer]:
-    server = HttpServer(AgentApp(echo.answer, dict), "127.0.0.1", 0, "a test", limits=Limits(**limits))  # type: ignore[arg-type]
+    server = HttpServer(AgentApp(echo.answer, dict), "127.0.0.1", 0, "a test", limits=ConnectionLimits(**limits))  # type: ignore[arg-type]
     await server.start()
     await plainly(server, POST, is_plain=echo.is_plain)
     try:
@@ -56,7 +56,7 @@ async def serving(echo: Echo, **limits: float) -> AsyncIterator[HttpServer]:
         assert (await fetch(server.port, POST)).body == b"hello"
     finally:
         await server.stop()
-    assert server._crowd.held == 0
+    assert server._server_limits.unfinished_bytes == 0
 
 
 @pytest.fixture
@@ -67,14 +67,18 @@ async def hasty(echo: Echo) -> AsyncIterator[HttpServer]:
 
 async def emptied(server: HttpServer) -> None:
     """Waits until nobody is connected."""
-    await until(lambda: not server._crowd.connections)
+    await until(lambda: not server._server_limits.connections)
 
 
 async def ticks(server: HttpServer, count: int) -> None:
     """Waits until so many ticks have passed for a new connection that says nothing."""
-    before = set(server._crowd.visitors())
+    before = set(server._server_limits.list_connections())
     async with connected(server.port):
-        await until(lambda: any(visitor.waiting >= count for visitor in set(server._crowd.visitors()) - before))
+        await until(
+            lambda: any(
+                visitor.waiting_ticks >= count for visitor in set(server._server_limits.list_connections()) - before
+            )
+        )
 
 
 @pytest.mark.parametrize(
@@ -248,7 +252,7 @@ async def test_requests_sent_ahead_are_read_no_faster_than_they_are_answered(ech
         async with asyncio.timeout(LIMIT):
             await echo.asked.wait()
         ahead = asyncio.create_task(connection.send(POST * 50_000))
-        (visitor,) = server._crowd.visitors()
+        (visitor,) = server._server_limits.list_connections()
         await until(lambda: len(visitor.pipeline) > 0)
         most = len(visitor.pipeline)
         echo.go_on.set()
@@ -264,13 +268,13 @@ async def test_requests_sent_ahead_are_read_no_faster_than_they_are_answered(ech
 async def test_when_there_are_too_many_the_one_that_waits_longest_makes_room(echo: Echo) -> None:
     async with serving(echo, connections=5, patience=60) as server, AsyncExitStack() as stack:
         silent = [await stack.enter_async_context(connected(server.port)) for _ in range(5)]
-        await until(lambda: len(server._crowd.connections) == 5)
+        await until(lambda: len(server._server_limits.connections) == 5)
         for first in silent[:2]:
             caller = await stack.enter_async_context(connected(server.port))
             await caller.send(POST)
             assert (await caller.response()).status == 200
             assert (await first.response()).status == 503
-        await until(lambda: len(server._crowd.connections) == 5)
+        await until(lambda: len(server._server_limits.connections) == 5)
         await silent[-1].send(POST)
         assert (await silent[-1].response()).status == 200
 
@@ -293,11 +297,11 @@ async def test_unfinished_bodies_together_are_limited_too(echo: Echo) -> None:
     """The first have to make room for the last; who isn't among them isn't concerned."""
     half = request(b"x" * 2**19, f"Content-Length: {2**20}")
     async with serving(echo, patience=60) as server, AsyncExitStack() as stack:
-        hoard = [await stack.enter_async_context(connected(server.port)) for _ in range(MAX_HELD // 2**19 + 5)]
+        hoard = [await stack.enter_async_context(connected(server.port)) for _ in range(MAX_UNFINISHED // 2**19 + 5)]
         for connection in hoard:
             await connection.send(half)
         assert (await hoard[0].response()).status == 503
-        assert server._crowd.held <= MAX_HELD
+        assert server._server_limits.unfinished_bytes <= MAX_UNFINISHED
         assert (await fetch(server.port, POST)).status == 200
         await hoard[-1].send(b"x" * 2**19)
         assert (await hoard[-1].response()).status == 200
@@ -399,19 +403,19 @@ async def test_the_bound_on_heads_holds_however_they_come(echo: Echo, head: list
         middle = 0 if pieces == 1 else 60_000 if len(asked) > 60_000 else 30
         if middle:
             await connection.send(asked[:middle])
-            await until(lambda: server._crowd.held == middle)
+            await until(lambda: server._server_limits.unfinished_bytes == middle)
         await connection.send(asked[middle:])
         assert (await connection.response()).status == 431
 
 
 def test_the_connections_of_a_server_leave_files_for_the_rest() -> None:
-    assert 1 <= Limits().connections <= 1000
-    assert Limits().patience == 10
+    assert 1 <= ConnectionLimits().max_connections <= 1000
+    assert ConnectionLimits().request_timeout == 10
 
 
 def test_a_body_of_very_many_pieces_grows_in_place() -> None:
     server = HttpServer(AgentApp(Echo(is_plain=True).answer, dict), "127.0.0.1", 0, "a test")
-    visitor = Visitor(server._server.config, server._crowd, {}, _loop=asyncio.new_event_loop())
+    visitor = LimitedProtocol(server._server.config, server._server_limits, {}, _loop=asyncio.new_event_loop())
     visitor.cycle = call = PlainCall([], {}, keep_alive=True)
     for piece in (b"a", b"b"):
         visitor.on_body(piece)
@@ -438,6 +442,6 @@ async def test_a_call_that_fails_is_answered_500_and_nobody_s_task_is_left_with_
         await connection.send(request(b"fail"))
         assert (await connection.response()).status == 500
         assert await connection.ended()
-        await until(lambda: not server._crowd.tasks)
+        await until(lambda: not server._server_limits.tasks)
         gc.collect()
     assert not strays

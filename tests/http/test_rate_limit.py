@@ -15,7 +15,7 @@ def limit(per_sec: float = 2, burst: int = 3) -> RateLimit:
 
 def passed(limit: RateLimit, tries: int, address: str = "10.0.0.1", requests: int = 1) -> int:
     """How many of so many tries pass."""
-    return sum(limit.refusal(address, requests) is None for _ in range(tries))
+    return sum(limit.check_rate(address, requests) is None for _ in range(tries))
 
 
 @in_virtual_time
@@ -32,13 +32,13 @@ async def test_a_burst_passes_at_once_and_then_so_many_a_second() -> None:
 async def test_the_refusal_says_how_long_to_wait_and_then_it_passes() -> None:
     here = limit(per_sec=0.5)
     passed(here, 3)
-    refusal = here.refusal("10.0.0.1", 1)
+    refusal = here.check_rate("10.0.0.1", 1)
     assert refusal
     assert refusal.code == "E014"
     assert refusal.context == {"retry_after_sec": 2, "limit_per_sec": 0.5, "burst": 3}
     assert "0.5 a second, 3 at once; wait 2 s" in refusal.message
     await asyncio.sleep(2)
-    assert here.refusal("10.0.0.1", 1) is None
+    assert here.check_rate("10.0.0.1", 1) is None
 
 
 @in_virtual_time
@@ -109,4 +109,4 @@ async def test_any_number_of_addresses_fills_no_memory_and_forgets_the_most_sile
 
 async def test_an_address_that_is_not_known_is_one_too() -> None:
     here = limit()
-    assert isinstance([here.refusal("", 1) for _ in range(4)][-1], Refusal)
+    assert isinstance([here.check_rate("", 1) for _ in range(4)][-1], Refusal)

@@ -3,7 +3,7 @@
 import httptools
 import pytest
 
-from agent_league.http.request_parser import Headers, NotServed, RequestParser, without_offers
+from agent_league.http.request_parser import HeaderList, RequestParser, UnsupportedRequest, remove_upgrade_headers
 from tests.http.wire import request
 
 SOCKET = ["Connection: Upgrade", "Upgrade: websocket"]
@@ -13,8 +13,8 @@ class Told:
     """Keeps the requests that a parser tells of."""
 
     def __init__(self) -> None:
-        self.url, self.headers, self.body = b"", Headers(), b""
-        self.requests: list[tuple[bytes, Headers, bytes]] = []
+        self.url, self.headers, self.body = b"", HeaderList(), b""
+        self.requests: list[tuple[bytes, HeaderList, bytes]] = []
 
     def on_message_begin(self) -> None:
         self.url, self.headers, self.body = b"", [], b""
@@ -54,8 +54,8 @@ def test_an_upgrade_that_somebody_wants_is_passed_on_with_what_follows_it() -> N
 
 def test_what_is_said_of_a_connection_but_the_offer_is_kept() -> None:
     headers = [(b"connection", b"close, Upgrade , HTTP2-Settings"), (b"upgrade", b"h2c"), (b"http2-settings", b"x")]
-    assert without_offers(headers) == [(b"connection", b"close")]
-    assert without_offers([(b"connection", b"Upgrade"), (b"host", b"h")]) == [(b"host", b"h")]
+    assert remove_upgrade_headers(headers) == [(b"connection", b"close")]
+    assert remove_upgrade_headers([(b"connection", b"Upgrade"), (b"host", b"h")]) == [(b"host", b"h")]
 
 
 def feed(parser: RequestParser, data: bytes, size: int) -> None:
@@ -70,7 +70,7 @@ def feed(parser: RequestParser, data: bytes, size: int) -> None:
 )
 def test_what_is_no_http_1_is_told_apart_from_a_bad_request(asked: bytes, status: int, size: int) -> None:
     told = Told()
-    with pytest.raises(NotServed) as refused:
+    with pytest.raises(UnsupportedRequest) as refused:
         feed(RequestParser(told), asked, size)
     assert refused.value.status == status
     assert told.requests == []

@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 from agent_league.agent.app import AgentApp
 from agent_league.errors import PortInUse, UserError
 from agent_league.http.carrier import MAX_BODY
-from agent_league.http.server import HttpServer, bind
+from agent_league.http.server import HttpServer, bind_socket
 from tests.http.wire import LIMIT, chunked, connected, fetch, plainly, request
 
 HEALTH = {"status": "ok", "role": "player", "id": "P01", "state": "ACTIVE", "version": "1.0"}
@@ -276,7 +276,7 @@ async def test_stop_ends_hung_calls_half_sent_bodies_and_idle_connections(echo: 
 async def test_a_server_that_never_started_lets_go_of_its_port(echo: Echo) -> None:
     server = HttpServer(AgentApp(echo.answer, lambda: HEALTH), "127.0.0.1", 0, "a test")
     await server.stop()
-    bind("127.0.0.1", server.port, "the next").close()
+    bind_socket("127.0.0.1", server.port, "the next").close()
 
 
 async def test_a_port_can_be_used_again_at_once(echo: Echo) -> None:
@@ -290,7 +290,7 @@ async def test_a_port_can_be_used_again_at_once(echo: Echo) -> None:
 
 
 def test_a_bound_socket_is_known_as_tcp_so_that_answers_leave_at_once() -> None:
-    with bind("127.0.0.1", 0, "a test") as bound:
+    with bind_socket("127.0.0.1", 0, "a test") as bound:
         assert bound.proto == socket.IPPROTO_TCP
 
 
@@ -300,7 +300,7 @@ def test_a_port_in_use_is_told_with_who_wants_it_and_what_to_do() -> None:
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(PortInUse) as refused:
-            bind("localhost", port, "player P01", "Choose another with --player-port.")
+            bind_socket("localhost", port, "player P01", "Choose another with --player-port.")
     sentence = str(refused.value)
     assert (
         sentence == f"Port {port} on localhost is in use, and player P01 needs it. Choose another with --player-port."
@@ -315,7 +315,7 @@ def test_a_port_that_we_may_not_use_is_told_apart(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(
         UserError, match=r"^Not allowed to listen on port 80 of localhost, and player P01 wants it\."
     ) as no:
-        bind("localhost", 80, "player P01", "Stop what is using it.")
+        bind_socket("localhost", 80, "player P01", "Stop what is using it.")
     assert not isinstance(no.value, PortInUse)
     assert "above 1024" in str(no.value)
 

@@ -71,7 +71,7 @@ async def plainly(server: HttpServer, post: bytes, *, is_plain: bool) -> None:
     if is_plain:
         assert (await fetch(server.port, post)).status == 200
     else:
-        server._crowd.desk = None
+        server._server_limits.call_handler = None
 
 
 async def until(condition: Callable[[], bool]) -> None:

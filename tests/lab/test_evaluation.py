@@ -11,29 +11,29 @@ from typing import Any
 
 import pytest
 
-from agent_league.check.scripted_agents import StandInManager
+from agent_league.check.scripted_agents import CheckerManager
 from agent_league.config import ConfigLoader
 from agent_league.errors import CallFailed, UserError
 from agent_league.games.registry import load_game
 from agent_league.http.client import HttpCarrier
 from agent_league.http.server import HttpServer
 from agent_league.lab.evaluation import evaluator
-from agent_league.lab.evaluation.criteria import Judgement, judge
-from agent_league.lab.evaluation.evaluator import Evaluator, Request
-from agent_league.lab.evaluation.findings import remarks
-from agent_league.lab.evaluation.model import Ending, Evaluation, Moves
-from agent_league.lab.evaluation.opponents import opponents_of
-from agent_league.lab.evaluation.private_league import MOST_GUESTS, PRACTICE_LEAGUE
-from agent_league.lab.evaluation.report import as_html, as_markdown
-from agent_league.launch.agent_plan import PlayerSeat
-from agent_league.launch.serving import serve
+from agent_league.lab.evaluation.criteria import CriterionVerdict, judge_criteria
+from agent_league.lab.evaluation.evaluator import EvaluationRequest, Evaluator
+from agent_league.lab.evaluation.findings import list_remarks
+from agent_league.lab.evaluation.model import Evaluation, GameEnding, MoveCounts
+from agent_league.lab.evaluation.opponents import choose_opponents
+from agent_league.lab.evaluation.private_league import MAX_REGISTRATIONS, PRACTICE_LEAGUE_ID
+from agent_league.lab.evaluation.report import render_html, render_markdown
+from agent_league.launch.agent_plan import PlayerPlan
+from agent_league.launch.serving import serve_agents
 from agent_league.players.app import PlayerSettings
 from agent_league.players.observation import Move, Observation
 from agent_league.players.strategies import load_strategy
 from agent_league.protocol.tokens import SigningKey
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 from agent_league.storage.repositories import PlayerHistoryRepository
-from agent_league.testing.peers import Params, Raw, Script, ScriptedPlayer, hang
+from agent_league.testing.peers import Params, RawReply, Script, ScriptedPlayer, never_reply
 from tests.cli.command import free_ports
 from tests.launch.scripted_guests import served
 
@@ -51,11 +51,11 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 async def evaluated(player: str, **more: Any) -> Evaluation:
     async with asyncio.timeout(BOUND):
         request: dict[str, Any] = {"game": EVEN_ODD, "seed": "7", "games": 4, "wait": 5.0, **more}
-        return await Evaluator(Request(player=player, **request)).run()
+        return await Evaluator(EvaluationRequest(player=player, **request)).run()
 
 
-def verdicts(evaluation: Evaluation) -> list[Judgement]:
-    return [criterion.verdict for criterion in judge(evaluation)]
+def verdicts(evaluation: Evaluation) -> list[CriterionVerdict]:
+    return [criterion.verdict for criterion in judge_criteria(evaluation)]
 
 
 def without_times(evaluation: Evaluation) -> Any:
@@ -63,7 +63,7 @@ def without_times(evaluation: Evaluation) -> Any:
         replace(one, games=tuple(replace(game, seconds=(0.0,) * len(game.seconds)) for game in one.games))
         for one in evaluation.series
     ]
-    return asdict(replace(evaluation, series=tuple(series), started="", seconds=0.0, playing=0.0))
+    return asdict(replace(evaluation, series=tuple(series), started_at="", seconds=0.0, playing_seconds=0.0))
 
 
 async def test_the_same_seed_gives_the_same_games() -> None:
@@ -72,7 +72,7 @@ async def test_the_same_seed_gives_the_same_games() -> None:
 
     assert without_times(first) == without_times(again)
     assert [game.ending for game in first.games] != [game.ending for game in other.games]
-    assert [(series.opponent, series.says) for series in first.series] == [
+    assert [(series.opponent, series.description) for series in first.series] == [
         ("random", "plays any legal move"),
         ("always first", "plays the first legal move (even)"),
         ("always last", "plays the last legal move (odd)"),
@@ -84,24 +84,24 @@ async def test_the_same_seed_gives_the_same_games() -> None:
 async def test_two_of_a_kind_have_dice_of_their_own() -> None:
     endings = [game.ending for game in (await evaluated("random", games=12)).series[0].games]
 
-    assert set(endings) - {Ending.DRAW}
+    assert set(endings) - {GameEnding.DRAW}
 
 
 async def test_sides_alternate_and_all_answers_are_read() -> None:
     found = await evaluated("random", games=3)
 
     assert [game.seat for game in found.series[0].games] == [0, 1, 0]
-    assert found.messages == 2 * 3 * 4
-    assert (found.faulty, found.timeouts) == (0, 0)
-    assert found.times is not None
-    assert 0 < found.times.median <= found.times.late <= found.times.longest
+    assert found.message_count == 2 * 3 * 4
+    assert (found.fault_count, found.timeout_count) == (0, 0)
+    assert found.response_times is not None
+    assert 0 < found.response_times.median <= found.response_times.late <= found.response_times.longest
 
 
 async def test_without_an_earlier_version_its_row_says_how_to_name_one() -> None:
     last = (await evaluated("random", games=1)).series[-1]
 
     assert (last.opponent, last.games) == ("earlier version", ())
-    assert "--earlier" in last.cut_short
+    assert "--earlier" in last.cut_short_reason
 
 
 @pytest.mark.parametrize("protocol", [PROTOCOL_V1, PROTOCOL_V2])
@@ -110,34 +110,34 @@ async def test_a_strategy_speaks_either_protocol_to_the_letter(protocol: str, ga
     found = await evaluated("first_legal", game=load_game(game), protocol=protocol, games=2)
 
     assert found.protocol == protocol
-    assert found.messages > 8
-    assert not found.faulty
-    assert not any(game.ending is Ending.TECHNICAL_LOSS for game in found.games)
+    assert found.message_count > 8
+    assert not found.fault_count
+    assert not any(game.ending is GameEnding.TECHNICAL_LOSS for game in found.games)
 
 
 async def test_a_game_of_amounts_tells_the_mean_payoff() -> None:
     found = await evaluated(
         "always_defect", game=load_game("prisoners_dilemma").with_parameters({"repeat": 4}), games=2
     )
-    first = found.against("always first")
+    first = found.find_series("always first")
 
     assert first is not None
     assert first.score.mean_payoff is not None
     assert first.score.mean_payoff.value == 20.0  # "cooperate" comes first: four times 5
-    assert judge(found)[WINS].verdict is Judgement.NOT_JUDGED
+    assert judge_criteria(found)[WINS].verdict is CriterionVerdict.NOT_JUDGED
 
 
 async def test_the_time_is_shared_out_among_the_opponents() -> None:
     found = await evaluated("random", games=10_000, bound=2.5)
 
-    assert all("--minutes" in series.cut_short for series in found.series[:4])
+    assert all("--minutes" in series.cut_short_reason for series in found.series[:4])
     assert all(series.games for series in found.series[:4])
 
 
 async def test_what_was_found_so_far_can_be_had_at_any_moment() -> None:
     enough = asyncio.Event()
     running_one = Evaluator(
-        Request(player="random", game=EVEN_ODD, seed="7", games=10_000),
+        EvaluationRequest(player="random", game=EVEN_ODD, seed="7", games=10_000),
         lambda _, game: enough.set() if game and game.match_id.endswith("M3") else None,
     )
     running = asyncio.create_task(running_one.run())
@@ -146,7 +146,7 @@ async def test_what_was_found_so_far_can_be_had_at_any_moment() -> None:
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    found = running_one.found(interrupted=True)
+    found = running_one.current_evaluation(interrupted=True)
 
     assert found.interrupted
     assert len(found.games) >= 3
@@ -190,25 +190,25 @@ async def test_a_strategy_that_fails_is_no_strategy(strategy: type[Clumsy], monk
     assert found.moves is not None
     assert (found.moves.asked, found.moves.failed) == (8, 8)
     assert re.fullmatch(r"ValueError: no idea \(test_evaluation.py:\d+\)", found.moves.first_failure)
-    assert judge(found)[OWN_MOVES].verdict is Judgement.FAIL
-    assert "failed in 8 of 8 moves" in judge(found)[OWN_MOVES].found
+    assert judge_criteria(found)[OWN_MOVES].verdict is CriterionVerdict.FAIL
+    assert "failed in 8 of 8 moves" in judge_criteria(found)[OWN_MOVES].found
 
 
 async def test_a_strategy_that_never_fails_makes_all_its_moves() -> None:
     found = await evaluated("q_learning", games=2)
 
-    assert found.moves == Moves(asked=8)
-    assert judge(found)[OWN_MOVES].verdict is Judgement.PASS
+    assert found.moves == MoveCounts(asked=8)
+    assert judge_criteria(found)[OWN_MOVES].verdict is CriterionVerdict.PASS
 
 
 async def test_where_nothing_can_be_copied_no_mirror_plays() -> None:
     found = await evaluated("random", game=load_game("tic_tac_toe"), games=1)
-    mirror = found.against("mirror")
+    mirror = found.find_series("mirror")
 
     assert mirror is not None
     assert not mirror.games
-    assert "none that could be copied" in mirror.cut_short
-    assert any(line.startswith("mirror: not played: ") for line in remarks(found))
+    assert "none that could be copied" in mirror.cut_short_reason
+    assert any(line.startswith("mirror: not played: ") for line in list_remarks(found))
 
 
 @pytest.mark.parametrize(
@@ -224,10 +224,10 @@ async def test_where_nothing_can_be_copied_no_mirror_plays() -> None:
     ],
 )
 def test_a_mirror_needs_rounds_of_one_move_each(game: str, plays: bool) -> None:
-    opponents = opponents_of(load_game(game))
+    opponents = choose_opponents(load_game(game))
 
     assert [one.strategy for one in opponents] == ["random", "first_legal", "last_legal", "mirror"]
-    assert (not opponents[-1].left_out) is plays
+    assert (not opponents[-1].left_out_reason) is plays
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_a_mirror_needs_rounds_of_one_move_each(game: str, plays: bool) -> None:
 )
 def test_what_is_no_player_is_refused_before_anything_starts(player: str, earlier: str | None, sentence: str) -> None:
     with pytest.raises(UserError, match=sentence):
-        Evaluator(Request(player=player, game=EVEN_ODD, seed="7", earlier=earlier))
+        Evaluator(EvaluationRequest(player=player, game=EVEN_ODD, seed="7", earlier=earlier))
 
 
 async def test_an_address_where_nobody_is_is_named() -> None:
@@ -264,7 +264,7 @@ async def our_player(
         **{"display_name": "Alpha", **more},
     )
     ready, stop = asyncio.Event(), asyncio.Event()
-    serving = asyncio.create_task(serve([PlayerSeat(settings, port, strategy="markov")], stop, ready=ready.set))
+    serving = asyncio.create_task(serve_agents([PlayerPlan(settings, port, strategy="markov")], stop, ready=ready.set))
     try:
         async with asyncio.timeout(BOUND):
             await ready.wait()
@@ -282,11 +282,17 @@ async def test_a_player_that_verifies_its_callers_registers_and_is_judged_over_h
         again = await evaluated(f"http://localhost:{port}/mcp", manager_port=port + 1, games=2, seed="8", wait=0.5)
 
     assert (found.player, found.protocol) == ("Alpha", protocol)
-    assert (found.messages, found.faulty, found.registration) == (2 * 13 * 4 + 1, 0, ())
+    assert (found.message_count, found.fault_count, found.registration_faults) == (2 * 13 * 4 + 1, 0, ())
     assert found.moves is None
-    assert verdicts(found) == [Judgement.PASS, Judgement.PASS, Judgement.PASS, Judgement.NOT_JUDGED, Judgement.PASS]
+    assert verdicts(found) == [
+        CriterionVerdict.PASS,
+        CriterionVerdict.PASS,
+        CriterionVerdict.PASS,
+        CriterionVerdict.NOT_JUDGED,
+        CriterionVerdict.PASS,
+    ]
     assert found.conformance.passed > 15
-    assert (len(again.games), again.faulty) == (8, 0)
+    assert (len(again.games), again.fault_count) == (8, 0)
 
 
 async def test_the_earlier_version_may_be_a_running_player_too(home: Path) -> None:
@@ -301,7 +307,7 @@ async def test_the_earlier_version_may_be_a_running_player_too(home: Path) -> No
         )
 
     assert [len(series.games) for series in found.series] == [2, 2, 2, 2, 2]
-    assert (found.player, found.faulty, found.series[-1].cut_short) == ("Alpha", 0, "")
+    assert (found.player, found.fault_count, found.series[-1].cut_short_reason) == ("Alpha", 0, "")
 
 
 async def test_the_player_remembers_what_it_plays_in_a_private_league(home: Path) -> None:
@@ -311,17 +317,17 @@ async def test_the_player_remembers_what_it_plays_in_a_private_league(home: Path
     matches = PlayerHistoryRepository("P01", home).load()["matches"]
 
     assert len(matches) == 8
-    assert {match["league_id"] for match in matches} == {PRACTICE_LEAGUE}
+    assert {match["league_id"] for match in matches} == {PRACTICE_LEAGUE_ID}
 
 
 async def test_a_player_of_another_league_is_told_what_to_do(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent_league.lab.evaluation.running_player.COME_OVER_SECONDS", 0.1)
+    monkeypatch.setattr("agent_league.lab.evaluation.running_player.REJOIN_SECONDS", 0.1)
     port = free_ports(3)
-    elsewhere = StandInManager(port + 1, SigningKey.new())
+    elsewhere = CheckerManager(port + 1, SigningKey.generate())
     async with asyncio.timeout(BOUND):
         await elsewhere.start()
         async with our_player(home, port, elsewhere.endpoint):
-            await elsewhere.hears("register_player", BOUND)
+            await elsewhere.wait_for_calls("register_player", BOUND)
             with pytest.raises(UserError, match=r"E008.*--practice"):
                 await evaluated(f"localhost:{port}", manager_port=port + 2, wait=0.1)
         await elsewhere.stop()
@@ -329,15 +335,15 @@ async def test_a_player_of_another_league_is_told_what_to_do(home: Path, monkeyp
 
 async def test_a_player_that_was_checked_before_comes_over(home: Path) -> None:
     port = free_ports(2)
-    checker = StandInManager(port + 1, SigningKey.new())
+    checker = CheckerManager(port + 1, SigningKey.generate())
     async with asyncio.timeout(BOUND):
         await checker.start()
         async with our_player(home, port, checker.endpoint, {"heartbeat.quiet_sec": 0.3}):
-            await checker.hears("register_player", BOUND)
+            await checker.wait_for_calls("register_player", BOUND)
             await checker.stop()
             found = await evaluated(f"localhost:{port}", manager_port=port + 1, wait=0.1, games=1)
 
-    assert (len(found.games), found.faulty) == (4, 0)
+    assert (len(found.games), found.fault_count) == (4, 0)
 
 
 class Guest:
@@ -380,18 +386,18 @@ def guest(**more: Any) -> Guest:
 async def test_a_stranger_in_the_letter_of_the_seeds_has_only_valid_messages() -> None:
     found = await guest().evaluated(games=3)
 
-    assert (found.messages, found.faulty) == (2 * 3 * 4 + 1, 0)
+    assert (found.message_count, found.fault_count) == (2 * 3 * 4 + 1, 0)
     assert found.player == "guest"
 
 
 async def test_a_registration_that_is_not_in_the_form_is_a_message_that_is_not_valid() -> None:
     found = await guest(version=None).evaluated(games=1)
-    ((fault, count),) = found.faults
+    ((fault, count),) = found.faults_by_frequency
 
-    assert (found.messages, found.faulty, count) == (2 * 4 + 1, 1, 1)
+    assert (found.message_count, found.fault_count, count) == (2 * 4 + 1, 1, 1)
     assert fault.where == "register_player"
     assert fault.what.startswith("E002: LEAGUE_REGISTER_REQUEST: 'player_meta.version'")
-    assert judge(found)[VALID].verdict is Judgement.FAIL
+    assert judge_criteria(found)[VALID].verdict is CriterionVerdict.FAIL
 
 
 async def test_a_player_of_another_game_is_asked_for_by_the_right_option() -> None:
@@ -405,22 +411,22 @@ async def test_each_message_that_is_not_in_the_form_is_counted_and_named() -> No
     visitor = guest()
 
     async def careless(params: Params) -> Any:
-        answer = visitor.player.reply("CHOOSE_PARITY_RESPONSE", params, choice="even")
+        answer = visitor.player.build_reply("CHOOSE_PARITY_RESPONSE", params, choice="even")
         del answer["timestamp"], answer["auth_token"]
         return answer
 
     visitor.player._scripts["choose_parity"] = careless
     found = await visitor.evaluated(games=2)
-    ((fault, count),) = found.faults
+    ((fault, count),) = found.faults_by_frequency
 
-    assert (found.messages, found.faulty, count) == (17, 8, 8)
+    assert (found.message_count, found.fault_count, count) == (17, 8, 8)
     assert fault.where == "choose_parity"
     assert "E003" in fault.what
     assert "timestamp" in fault.what
     assert "'choice'" in fault.what
     assert "no 'auth_token'" in fault.what
-    assert judge(found)[VALID].verdict is Judgement.FAIL
-    assert not any(game.ending is Ending.TECHNICAL_LOSS for game in found.games)
+    assert judge_criteria(found)[VALID].verdict is CriterionVerdict.FAIL
+    assert not any(game.ending is GameEnding.TECHNICAL_LOSS for game in found.games)
 
 
 def parity_choose(request: dict[str, Any]) -> dict[str, Any]:
@@ -448,40 +454,44 @@ async def test_another_spelling_is_a_fault_and_a_plain_mcp_server_is_none(
     visitor.player.answer = understand  # type: ignore[method-assign]
     found = await visitor.evaluated(games=1)
 
-    assert found.messages == 9
-    assert {fault.what for fault, _ in found.faults} == faults
+    assert found.message_count == 9
+    assert {fault.what for fault, _ in found.faults_by_frequency} == faults
 
 
 async def test_a_silent_player_costs_little_time_and_says_why() -> None:
-    found = await guest(scripts={"choose_parity": hang}).evaluated(games=100, timeout=0.2)
+    found = await guest(scripts={"choose_parity": never_reply}).evaluated(games=100, timeout=0.2)
     first, second, *_ = found.series
 
     assert (len(first.games), len(second.games)) == (2, 1)
-    assert first.technical == {"move_timeout": 2}
-    assert "5 failures in a row" in first.cut_short
-    assert found.timeouts == 2 * 3 + 3 * 3, "three attempts for every question"
-    assert verdicts(found)[TIMEOUTS : WINS + 1] == [Judgement.FAIL, Judgement.FAIL, Judgement.NOT_JUDGED]
+    assert first.technical_losses == {"move_timeout": 2}
+    assert "5 failures in a row" in first.cut_short_reason
+    assert found.timeout_count == 2 * 3 + 3 * 3, "three attempts for every question"
+    assert verdicts(found)[TIMEOUTS : WINS + 1] == [
+        CriterionVerdict.FAIL,
+        CriterionVerdict.FAIL,
+        CriterionVerdict.NOT_JUDGED,
+    ]
 
 
 async def test_a_result_that_is_not_taken_is_a_timeout_too() -> None:
-    found = await guest(scripts={"notify_match_result": hang}).evaluated(games=1, timeout=0.2)
+    found = await guest(scripts={"notify_match_result": never_reply}).evaluated(games=1, timeout=0.2)
 
-    assert found.timeouts >= 2
-    assert judge(found)[TIMEOUTS].verdict is Judgement.FAIL
+    assert found.timeout_count >= 2
+    assert judge_criteria(found)[TIMEOUTS].verdict is CriterionVerdict.FAIL
 
 
 async def test_a_player_that_never_moves_legally_is_not_asked_a_hundred_times() -> None:
     visitor = guest()
 
     async def shouts(params: Params) -> Any:
-        return visitor.player.reply("CHOOSE_PARITY_RESPONSE", params, parity_choice="EVEN")
+        return visitor.player.build_reply("CHOOSE_PARITY_RESPONSE", params, parity_choice="EVEN")
 
     visitor.player._scripts["choose_parity"] = shouts
     found = await visitor.evaluated(games=100)
 
     assert [len(series.games) for series in found.series[:4]] == [5, 5, 5, 5]
-    assert found.series[0].technical == {"illegal_move": 5}
-    assert "E004" in found.faults[0][0].what
+    assert found.series[0].technical_losses == {"illegal_move": 5}
+    assert "E004" in found.faults_by_frequency[0][0].what
 
 
 async def test_answers_in_calls_of_its_own_reach_the_referee() -> None:
@@ -489,15 +499,17 @@ async def test_answers_in_calls_of_its_own_reach_the_referee() -> None:
     posts: set[asyncio.Task[Any]] = set()
 
     async def post(params: Params, answer: dict[str, Any]) -> None:
-        (round_,) = [one for one in visitor.player.heard("notify_round") if one["round_id"] == params["round_id"]]
+        (round_,) = [
+            one for one in visitor.player.received_params("notify_round") if one["round_id"] == params["round_id"]
+        ]
         method = answer["message_type"].lower()
         body = json.dumps({"jsonrpc": "2.0", "method": method, "params": answer, "id": 1}).encode()
         assert visitor.carrier is not None
         await visitor.carrier.exchange(round_["matches"][0]["referee_endpoint"], body, 5)
 
     async def later(params: Params) -> Any:
-        if params["league_id"] == PRACTICE_LEAGUE and params["match_id"].startswith("E"):
-            answer = visitor.player.reply("CHOOSE_PARITY_RESPONSE", params, parity_choice="odd")
+        if params["league_id"] == PRACTICE_LEAGUE_ID and params["match_id"].startswith("E"):
+            answer = visitor.player.build_reply("CHOOSE_PARITY_RESPONSE", params, parity_choice="odd")
             posts.add(asyncio.create_task(post(params, answer)))
         return {"status": "ok"}
 
@@ -505,8 +517,8 @@ async def test_answers_in_calls_of_its_own_reach_the_referee() -> None:
     found = await visitor.evaluated(games=2)
     await asyncio.gather(*posts)
 
-    assert not any(game.ending is Ending.TECHNICAL_LOSS for game in found.games)
-    assert {fault.what for fault, _ in found.faults} == {"answer in a call of its own"}
+    assert not any(game.ending is GameEnding.TECHNICAL_LOSS for game in found.games)
+    assert {fault.what for fault, _ in found.faults_by_frequency} == {"answer in a call of its own"}
 
 
 NASTY = "<script>alert(1)</script>|`[x](http://evil.example)\n# \x1b[31m"
@@ -516,15 +528,15 @@ async def test_a_hostile_player_is_cut_and_escaped() -> None:
     visitor = guest(display_name=NASTY)
 
     async def rants(params: Params) -> Any:
-        answer = visitor.player.reply("GAME_JOIN_ACK", params, arrival_timestamp="x", accept=True)
+        answer = visitor.player.build_reply("GAME_JOIN_ACK", params, arrival_timestamp="x", accept=True)
         return {**answer, "sender": f"player:{NASTY}", "conversation_id": NASTY, "padding": "x" * 500_000}
 
     async def floods(params: Params) -> Any:
-        raise Raw(NASTY.encode() * 100_000)
+        raise RawReply(NASTY.encode() * 100_000)
 
     visitor.player._scripts |= {"handle_game_invitation": rants, "choose_parity": floods}
     found = await visitor.evaluated(games=3)
-    page, text = as_html(found), as_markdown(found)
+    page, text = render_html(found), render_markdown(found)
 
     assert len(page) < 100_000
     assert len(text) < 20_000
@@ -534,7 +546,7 @@ async def test_a_hostile_player_is_cut_and_escaped() -> None:
     assert "<script" not in text
     assert "(http:" not in text
     assert "\n# " not in text[2:]
-    assert all(len(fault.what) <= 210 for fault, _ in found.faults)
+    assert all(len(fault.what) <= 210 for fault, _ in found.faults_by_frequency)
 
 
 async def test_a_player_that_registers_without_end_is_sent_away() -> None:
@@ -543,24 +555,24 @@ async def test_a_player_that_registers_without_end_is_sent_away() -> None:
 
     async def multiplies(params: Params) -> Any:
         assert visitor.carrier is not None
-        while len(answers) < MOST_GUESTS:
+        while len(answers) < MAX_REGISTRATIONS:
             other = ScriptedPlayer("more", f"http://localhost:{visitor.port}/mcp/{len(answers)}")
             answers.append(await other.register(visitor.carrier, f"http://localhost:{visitor.port + 1}/mcp"))
-        return visitor.player.reply("CHOOSE_PARITY_RESPONSE", params, parity_choice="odd")
+        return visitor.player.build_reply("CHOOSE_PARITY_RESPONSE", params, parity_choice="odd")
 
     visitor.player._scripts["choose_parity"] = multiplies
     found = await visitor.evaluated(games=1)
 
     assert answers[-1]["error_code"] == "E016"
-    assert not found.faulty
+    assert not found.fault_count
 
 
 async def test_a_player_that_breaks_down_on_bad_input_is_told_so() -> None:
     """A league never sends such input, and the player is itself afterwards: these are warnings."""
     found = await guest().evaluated(games=1)
-    graceful = judge(found)[GRACEFUL]
+    graceful = judge_criteria(found)[GRACEFUL]
 
-    assert graceful.verdict is Judgement.PASS
+    assert graceful.verdict is CriterionVerdict.PASS
     assert f"{len(found.conformance.warned)} with a warning, 0 failed" in graceful.found
     assert {"a body that is not JSON is refused", "the id comes back with an error too"} <= {
         fault.where for fault in found.conformance.warned
@@ -578,5 +590,5 @@ async def test_a_player_that_goes_away_loses_the_rest_quickly() -> None:
     found = await visitor.evaluated(servers, games=100)
 
     assert [len(series.games) for series in found.series[:4]] == [3, 1, 1, 1]
-    assert found.series[1].technical == {"disconnected": 1}
-    assert judge(found)[TECHNICAL].verdict is Judgement.FAIL
+    assert found.series[1].technical_losses == {"disconnected": 1}
+    assert judge_criteria(found)[TECHNICAL].verdict is CriterionVerdict.FAIL

@@ -9,8 +9,8 @@ import pytest
 
 from agent_league.errors import LeagueFailed
 from agent_league.lab import full_league
-from agent_league.lab.full_league import leagues
-from agent_league.lab.scoreboard import Row, Scoreboard
+from agent_league.lab.full_league import plan_leagues
+from agent_league.lab.scoreboard import Scoreboard, ScoreboardRow
 from agent_league.lab.tournament import Tournament
 from agent_league.lab.workers import play_all
 from agent_league.launch import agent_plan
@@ -19,11 +19,11 @@ from agent_league.launch.plan import LeaguePlan
 from agent_league.players.observation import Move, Observation
 
 
-def table(tournament: Tournament, *, whole_leagues: bool = True) -> list[Row]:
-    board = Scoreboard(tournament.labels, by_payoff=tournament.game.payoffs)
+def table(tournament: Tournament, *, whole_leagues: bool = True) -> list[ScoreboardRow]:
+    board = Scoreboard(tournament.player_labels, by_payoff=tournament.game.payoffs)
     with TemporaryDirectory() as folder:
-        for meeting in play_all(leagues(tournament, Path(folder)) if whole_leagues else tournament.plan()):
-            board.add(meeting)
+        for meeting in play_all(plan_leagues(tournament, Path(folder)) if whole_leagues else tournament.plan_series()):
+            board.add_tallies(meeting)
         assert not list(Path(folder).iterdir())
     return board.rows()
 
@@ -33,7 +33,7 @@ def test_the_counts_of_leagues_add_up() -> None:
     assert [row.total.tally.games for row in rows] == [15, 15, 15, 15]
     assert all(score.tally.games == 5 for row in rows for score in row.against.values())
     assert sum(row.total.tally.wins for row in rows) == sum(row.total.tally.losses for row in rows) == 30
-    assert sum(row.total.tally.paid for row in rows) == 0
+    assert sum(row.total.tally.total_payoff for row in rows) == 0
     assert not any(row.total.tally.faults for row in rows)
 
 

@@ -10,9 +10,9 @@ import pytest
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
 from agent_league.games.registry import Game, load_game
-from agent_league.lab.game_series import Contestant, Series
+from agent_league.lab.game_series import Series, SeriesPlayer
 from agent_league.launch.in_process import play_in_process
-from agent_league.launch.plan import LeagueRequest, make_plan
+from agent_league.launch.plan import LeagueRequest, make_league_plan
 from agent_league.players.observation import GameRecord, Move, Observation, Strategy, Thought
 from agent_league.players.strategies import load_strategy
 
@@ -67,7 +67,9 @@ async def test_a_strategy_sees_what_it_sees_in_a_league(
 ) -> None:
     make_home(tmp_path)
     loader = ConfigLoader(tmp_path, {"scheduling.format": "double_round_robin"})
-    plan = make_plan(loader, LeagueRequest(tmp_path, players=2, referees=1, game=game_type, parameters=parameters))
+    plan = make_league_plan(
+        loader, LeagueRequest(tmp_path, players=2, referees=1, game=game_type, parameters=parameters)
+    )
     there = (Witness(), Witness())
     seats = [replace(seat, strategy=witness) for seat, witness in zip(plan.players, there, strict=True)]
     await play_in_process(replace(plan, players=tuple(seats)))
@@ -167,7 +169,7 @@ class Vandal:
 @pytest.mark.parametrize(("strategy", "changed"), [(Vandal(), True), (load_strategy("always_cooperate"), False)])
 def test_a_state_that_was_changed_is_found_out(strategy: Strategy, changed: bool) -> None:
     series = play(load_game("prisoners_dilemma"), (strategy, load_strategy("always_defect")), games=2)
-    assert series.changed_the_start is changed
+    assert series.is_start_changed is changed
 
 
 class Nearly:
@@ -178,8 +180,8 @@ class Nearly:
 
 
 def test_a_long_range_is_not_gone_through() -> None:
-    contestant = Contestant(Nearly(), Observation("any", "R1M1", "P01", "P02", ()))
-    assert contestant.move({}, range(10**12), 0) == 10**12 - 1
+    contestant = SeriesPlayer(Nearly(), Observation("any", "R1M1", "P01", "P02", ()))
+    assert contestant.choose_move({}, range(10**12), 0) == 10**12 - 1
     assert contestant.faults == 0
 
 
@@ -211,13 +213,13 @@ def test_a_game_is_written_down_once_and_only_for_who_looks(
     monkeypatch: pytest.MonkeyPatch, strategy: Any, written: int
 ) -> None:
     indices: list[int] = []
-    write = Series._record
+    write = Series._make_game_record
 
     def counted(series: Series, index: int, place: int) -> GameRecord:
         indices.append(index)
         return write(series, index, place)
 
-    monkeypatch.setattr(Series, "_record", counted)
+    monkeypatch.setattr(Series, "_make_game_record", counted)
     own = load_strategy(strategy) if isinstance(strategy, str) else strategy
     _, faults = play(load_game("even_odd"), (own, load_strategy("random")), games=30).take()
     assert indices == list(range(written))

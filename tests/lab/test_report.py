@@ -11,31 +11,31 @@ import pytest
 
 from agent_league.errors import UserError
 from agent_league.games.registry import load_game
-from agent_league.lab.evaluation.criteria import Judgement, judge
-from agent_league.lab.evaluation.findings import failed, results_sheet, sentence
+from agent_league.lab.evaluation.criteria import CriterionVerdict, judge_criteria
+from agent_league.lab.evaluation.findings import has_failed, results_table, summary_sentence
 from agent_league.lab.evaluation.model import (
-    Chances,
     Conformance,
-    Encounter,
-    Ending,
     Evaluation,
-    Fault,
+    GameEnding,
+    MessageFault,
+    OpponentSeries,
     PracticeGame,
+    WinChances,
     longest_run,
-    times_of,
+    summarise_times,
 )
-from agent_league.lab.evaluation.plots import duration, outcomes_plot, progress_plot, times_plot
+from agent_league.lab.evaluation.plots import draw_outcomes, draw_progress, draw_times, format_seconds
 from agent_league.lab.evaluation.random_play import chances_against_random
 from agent_league.lab.evaluation.report import (
-    FILES,
-    as_html,
-    as_json,
-    as_markdown,
-    check_folder,
-    default_folder,
+    REPORT_FILES,
+    check_report_folder,
+    choose_report_folder,
+    render_html,
+    render_json,
+    render_markdown,
     write_report,
 )
-from agent_league.lab.statistics import rate
+from agent_league.lab.statistics import estimate_rate
 
 NASTY = '<img src=x onerror="alert(1)">|`*a*` [b](http://c) www.d.e\n# f\x1b[31m\u202e&amp;'
 SVG = "{http://www.w3.org/2000/svg}"
@@ -43,15 +43,20 @@ VALID, TIMEOUTS, TECHNICAL, WINS, GRACEFUL = range(5)
 
 
 def games(won: int, drawn: int, lost: int, technical: int = 0, **more: Any) -> tuple[PracticeGame, ...]:
-    endings = [Ending.WIN] * won + [Ending.DRAW] * drawn + [Ending.LOSS] * lost + [Ending.TECHNICAL_LOSS] * technical
-    how = {Ending.TECHNICAL_LOSS: "move_timeout"}
+    endings = (
+        [GameEnding.WIN] * won
+        + [GameEnding.DRAW] * drawn
+        + [GameEnding.LOSS] * lost
+        + [GameEnding.TECHNICAL_LOSS] * technical
+    )
+    how = {GameEnding.TECHNICAL_LOSS: "move_timeout"}
     return tuple(
         PracticeGame(f"R1M{number}", number % 2, ending, how.get(ending, ""), seconds=(0.002, 0.004), **more)
         for number, ending in enumerate(endings, 1)
     )
 
 
-def evaluation(*series: Encounter, **more: Any) -> Evaluation:
+def evaluation(*series: OpponentSeries, **more: Any) -> Evaluation:
     basics: dict[str, Any] = {
         "player": "Alpha",
         "where": "http://localhost:8101/mcp",
@@ -72,69 +77,76 @@ def evaluation(*series: Encounter, **more: Any) -> Evaluation:
     return Evaluation(**{**basics, "series": series, **more})
 
 
-STRONG = evaluation(Encounter("random", "", games(61, 30, 9)), Encounter("first", "", games(100, 0, 0)))
+STRONG = evaluation(OpponentSeries("random", "", games(61, 30, 9)), OpponentSeries("first", "", games(100, 0, 0)))
 
 
 def test_a_row_has_the_outer_interval_and_an_exact_p_value_corrected_after_holm() -> None:
     mixed = games(2, 0, 0) * 4 + games(1, 0, 1) * 6  # Student's over blocks of two is 51.5 to 88.5
-    row = results_sheet(evaluation(Encounter("random", "", mixed), Encounter("first", "", games(10, 0, 0)))).rows
+    row = results_table(
+        evaluation(OpponentSeries("random", "", mixed), OpponentSeries("first", "", games(10, 0, 0)))
+    ).rows
 
     assert row[0] == ("random", "20", "14/0/6", "70.0% (48.1 - 88.5)", "0.12", "0.12")
     assert row[1] == ("first", "10", "10/0/0", "100.0% (72.2 - 100.0)", "0.0020", "0.0039")
 
 
 def test_a_player_that_changes_its_ways_has_a_wide_interval() -> None:
-    in_a_row = Encounter("random", "", games(50, 0, 50)).score.win_rate  # it won the first half, and lost the second
-    one_by_one = Encounter("random", "", tuple(games(1, 0, 1) * 50)).score.win_rate
+    in_a_row = OpponentSeries(
+        "random", "", games(50, 0, 50)
+    ).score.win_rate  # it won the first half, and lost the second
+    one_by_one = OpponentSeries("random", "", tuple(games(1, 0, 1) * 50)).score.win_rate
 
-    assert one_by_one == rate(50, 100)
+    assert one_by_one == estimate_rate(50, 100)
     assert in_a_row.high - 0.5 == pytest.approx(2.262 * (10 / 9 / 4 / 10) ** 0.5, abs=1e-3)
-    assert list(Encounter("random", "", games(50, 0, 50)).win_rates([100])) == [in_a_row]
+    assert list(OpponentSeries("random", "", games(50, 0, 50)).estimate_win_rates([100])) == [in_a_row]
 
 
 def test_games_that_the_opponent_failed_count_for_nothing() -> None:
-    walkovers = tuple(PracticeGame(f"W{number}", 0, Ending.WALKOVER) for number in range(5))
-    series = Encounter("earlier version", "", (*games(1, 0, 1), *walkovers))
+    walkovers = tuple(PracticeGame(f"W{number}", 0, GameEnding.WALKOVER) for number in range(5))
+    series = OpponentSeries("earlier version", "", (*games(1, 0, 1), *walkovers))
 
-    assert (len(series.counted), series.score.win_rate.value, series.p_value) == (2, 0.5, 1.0)
+    assert (len(series.valid_games), series.score.win_rate.value, series.p_value) == (2, 0.5, 1.0)
 
 
 def test_an_opponent_that_was_not_there_is_a_remark() -> None:
-    nobody = evaluation(Encounter("earlier version", "", cut_short="give one with --earlier"))
+    nobody = evaluation(OpponentSeries("earlier version", "", cut_short_reason="give one with --earlier"))
 
-    assert results_sheet(nobody).rows == ()
-    assert "earlier version: not played: give one with --earlier" in as_markdown(nobody)
+    assert results_table(nobody).rows == ()
+    assert "earlier version: not played: give one with --earlier" in render_markdown(nobody)
 
 
 def test_a_player_that_does_all_that_is_asked_passes() -> None:
-    assert [one.verdict for one in judge(STRONG)] == [Judgement.PASS] * 5
-    assert not failed(judge(STRONG))
-    assert sentence(STRONG) == "5 of 5 criteria fulfilled, 0 not."
+    assert [one.verdict for one in judge_criteria(STRONG)] == [CriterionVerdict.PASS] * 5
+    assert not has_failed(judge_criteria(STRONG))
+    assert summary_sentence(STRONG) == "5 of 5 criteria fulfilled, 0 not."
 
 
 @pytest.mark.parametrize(
-    ("won", "verdict"), [(60, Judgement.FAIL), (61, Judgement.PASS)], ids=["exactly 60%", "more than 60%"]
+    ("won", "verdict"), [(60, CriterionVerdict.FAIL), (61, CriterionVerdict.PASS)], ids=["exactly 60%", "more than 60%"]
 )
-def test_more_than_60_percent_means_more(won: int, verdict: Judgement) -> None:
-    found = judge(evaluation(Encounter("random", "", games(won, 0, 100 - won))))[WINS]
+def test_more_than_60_percent_means_more(won: int, verdict: CriterionVerdict) -> None:
+    found = judge_criteria(evaluation(OpponentSeries("random", "", games(won, 0, 100 - won))))[WINS]
 
     assert found.verdict is verdict
     assert found.note == "The interval includes 60%: play more games to be sure."
 
 
 def test_what_is_sure_has_no_note() -> None:
-    assert not judge(evaluation(Encounter("random", "", games(95, 0, 5))))[WINS].note
+    assert not judge_criteria(evaluation(OpponentSeries("random", "", games(95, 0, 5))))[WINS].note
 
 
 def test_fewer_than_100_games_decide_nothing() -> None:
-    assert judge(evaluation(Encounter("random", "", games(99, 0, 0))))[WINS].verdict is Judgement.NOT_JUDGED
+    assert (
+        judge_criteria(evaluation(OpponentSeries("random", "", games(99, 0, 0))))[WINS].verdict
+        is CriterionVerdict.NOT_JUDGED
+    )
 
 
 def test_in_a_game_of_luck_the_mark_is_shown_with_what_chance_gives() -> None:
-    chances = Chances(0.25, 0.25, alike=True, single=True)
-    lucky = judge(evaluation(Encounter("random", "", games(24, 50, 26)), chances=chances))[WINS]
+    chances = WinChances(0.25, 0.25, alike=True, single=True)
+    lucky = judge_criteria(evaluation(OpponentSeries("random", "", games(24, 50, 26)), chances=chances))[WINS]
 
-    assert lucky.verdict is Judgement.NOT_JUDGED
+    assert lucky.verdict is CriterionVerdict.NOT_JUDGED
     assert "24 of 100 games won: 24.0%" in lucky.found
     assert "No skill can reach this mark" in lucky.note
     assert "to win 61 of 100 has a probability of 2.9e-14" in lucky.note
@@ -143,16 +155,16 @@ def test_in_a_game_of_luck_the_mark_is_shown_with_what_chance_gives() -> None:
 @pytest.mark.parametrize(
     ("chances", "note"),
     [
-        (Chances(0.2, 0.278, alike=False, single=True), "the most that can be reached is 27.8%."),
-        (Chances(0.2, 0.61, alike=False, single=True), ""),
-        (Chances(0.2, 0.278, alike=False, single=False), ""),
-        (Chances(0.25, 0.25, alike=True, single=False), "A match of several such games changes nothing about that."),
+        (WinChances(0.2, 0.278, alike=False, single=True), "the most that can be reached is 27.8%."),
+        (WinChances(0.2, 0.61, alike=False, single=True), ""),
+        (WinChances(0.2, 0.278, alike=False, single=False), ""),
+        (WinChances(0.25, 0.25, alike=True, single=False), "A match of several such games changes nothing about that."),
     ],
 )
-def test_what_cannot_be_reached_is_not_judged(chances: Chances, note: str) -> None:
-    found = judge(evaluation(Encounter("random", "", games(24, 50, 26)), chances=chances))[WINS]
+def test_what_cannot_be_reached_is_not_judged(chances: WinChances, note: str) -> None:
+    found = judge_criteria(evaluation(OpponentSeries("random", "", games(24, 50, 26)), chances=chances))[WINS]
 
-    assert found.verdict is (Judgement.NOT_JUDGED if note else Judgement.FAIL)
+    assert found.verdict is (CriterionVerdict.NOT_JUDGED if note else CriterionVerdict.FAIL)
     assert found.note.endswith(note)
 
 
@@ -175,7 +187,7 @@ def test_what_can_be_reached_against_random_is_counted(
     played = load_game(game).with_parameters(parameters)
     single = parameters.get("repeat", played.parameters.get("repeat")) is None and "first_to" not in played.parameters
 
-    assert chances_against_random(played) == Chances(least, most, alike, single)
+    assert chances_against_random(played) == WinChances(least, most, alike, single)
 
 
 @pytest.mark.parametrize(
@@ -193,13 +205,19 @@ def test_what_cannot_be_counted_in_good_time_is_not(game: str, parameters: dict[
 
 @pytest.mark.parametrize(
     ("good", "bad", "verdict"),
-    [(50, 0, Judgement.PASS), (49, 0, Judgement.NOT_JUDGED), (400, 1, Judgement.FAIL), (3, 1, Judgement.FAIL)],
+    [
+        (50, 0, CriterionVerdict.PASS),
+        (49, 0, CriterionVerdict.NOT_JUDGED),
+        (400, 1, CriterionVerdict.FAIL),
+        (3, 1, CriterionVerdict.FAIL),
+    ],
 )
-def test_one_failure_is_one_too_many(good: int, bad: int, verdict: Judgement) -> None:
+def test_one_failure_is_one_too_many(good: int, bad: int, verdict: CriterionVerdict) -> None:
     late = tuple(
-        PracticeGame(f"L{number}", 0, Ending.TECHNICAL_LOSS, how="move_timeout", timeouts=1) for number in range(bad)
+        PracticeGame(f"L{number}", 0, GameEnding.TECHNICAL_LOSS, how="move_timeout", timeouts=1)
+        for number in range(bad)
     )
-    found = judge(evaluation(Encounter("random", "", (*games(good, 0, 0), *late))))
+    found = judge_criteria(evaluation(OpponentSeries("random", "", (*games(good, 0, 0), *late))))
 
     assert found[TIMEOUTS].verdict is found[TECHNICAL].verdict is verdict
     assert found[TIMEOUTS].found == f"{bad} timeouts in {good + bad} games; the longest run without one: {good}"
@@ -211,38 +229,40 @@ def test_a_run_ends_where_something_is_bad() -> None:
 
 
 def test_one_bad_message_among_many_fails_and_is_never_rounded_away() -> None:
-    bad = PracticeGame("M", 0, Ending.WIN, seconds=(0.1,), faults=(Fault("choose_parity", "E003: no timestamp"),))
-    found = judge(evaluation(Encounter("random", "", (*games(1500, 0, 0), bad))))[VALID]
+    bad = PracticeGame(
+        "M", 0, GameEnding.WIN, seconds=(0.1,), faults=(MessageFault("choose_parity", "E003: no timestamp"),)
+    )
+    found = judge_criteria(evaluation(OpponentSeries("random", "", (*games(1500, 0, 0), bad))))[VALID]
 
-    assert found.verdict is Judgement.FAIL
+    assert found.verdict is CriterionVerdict.FAIL
     assert "3000 of 3001" in found.found
     assert "99.9%" in found.found
 
 
 def test_a_failed_step_with_bad_input_fails_the_player() -> None:
-    broken = Conformance(passed=3, failed=(Fault("a body that is not JSON is refused", "HTTP 500"),))
-    player = evaluation(Encounter("random", "", games(1, 0, 0)), conformance=broken)
+    broken = Conformance(passed=3, failed=(MessageFault("a body that is not JSON is refused", "HTTP 500"),))
+    player = evaluation(OpponentSeries("random", "", games(1, 0, 0)), conformance=broken)
 
-    assert judge(player)[GRACEFUL].verdict is Judgement.FAIL
-    assert "HTTP 500" in as_markdown(player)
+    assert judge_criteria(player)[GRACEFUL].verdict is CriterionVerdict.FAIL
+    assert "HTTP 500" in render_markdown(player)
 
 
 def test_times_have_a_median_and_a_percentile_by_nearest_rank() -> None:
-    times = times_of([number / 1000 for number in range(100, 0, -1)])
+    times = summarise_times([number / 1000 for number in range(100, 0, -1)])
 
     assert times is not None
     assert (times.median, times.late, times.longest) == (0.0505, 0.095, 0.1)
-    assert times_of([]) is None
+    assert summarise_times([]) is None
 
 
 @pytest.mark.parametrize(
     ("seconds", "words"), [(31, "31 s"), (0.9996, "1 s"), (0.0123, "12.3 ms"), (0.00042, "420 µs"), (0, "0 µs")]
 )
 def test_a_time_is_written_as_people_say_it(seconds: float, words: str) -> None:
-    assert duration(seconds) == words
+    assert format_seconds(seconds) == words
 
 
-@pytest.mark.parametrize("plot", [outcomes_plot, progress_plot, times_plot])
+@pytest.mark.parametrize("plot", [draw_outcomes, draw_progress, draw_times])
 @pytest.mark.parametrize("found", [STRONG, evaluation()], ids=["played", "nothing played"])
 def test_a_plot_is_a_whole_svg_that_is_told_in_words_too(plot: Any, found: Evaluation) -> None:
     root = ET.fromstring(plot(found))
@@ -257,7 +277,7 @@ def test_a_plot_is_a_whole_svg_that_is_told_in_words_too(plot: Any, found: Evalu
 
 
 def test_a_bar_is_as_long_as_its_share() -> None:
-    root = ET.fromstring(outcomes_plot(evaluation(Encounter("random", "", games(28, 52, 20)))))
+    root = ET.fromstring(draw_outcomes(evaluation(OpponentSeries("random", "", games(28, 52, 20)))))
     bars = {
         one.get("class"): float(one.get("width", 0)) for one in root.iter(f"{SVG}rect") if one.get("height") == "24"
     }
@@ -267,7 +287,7 @@ def test_a_bar_is_as_long_as_its_share() -> None:
 
 
 def test_the_curve_ends_at_the_share_and_has_no_more_points_than_it_needs() -> None:
-    root = ET.fromstring(progress_plot(evaluation(Encounter("random", "", games(2500, 0, 2500)))))
+    root = ET.fromstring(draw_progress(evaluation(OpponentSeries("random", "", games(2500, 0, 2500)))))
     (curve,) = root.iter(f"{SVG}polyline")
     points = [tuple(map(float, point.split(","))) for point in curve.get("points", "").split()]
 
@@ -279,7 +299,7 @@ def test_the_curve_ends_at_the_share_and_has_no_more_points_than_it_needs() -> N
 def test_the_histogram_counts_every_answer_once() -> None:
     seconds = (0.0005, 0.0009, 0.005, 0.05, 0.05)
     root = ET.fromstring(
-        times_plot(evaluation(Encounter("random", "", (PracticeGame("M", 0, Ending.WIN, seconds=seconds),))))
+        draw_times(evaluation(OpponentSeries("random", "", (PracticeGame("M", 0, GameEnding.WIN, seconds=seconds),))))
     )
     bars = [float(one.get("height", 0)) for one in root.iter(f"{SVG}rect") if one.get("class") == "win"]
 
@@ -299,10 +319,10 @@ class Tags(HTMLParser):
 
 
 def test_a_page_needs_nothing_from_elsewhere_and_obeys_nobody() -> None:
-    fault = Fault("choose_parity", NASTY)
-    bad = PracticeGame("M", 0, Ending.WIN, seconds=(0.1,), faults=(fault,))
+    fault = MessageFault("choose_parity", NASTY)
+    bad = PracticeGame("M", 0, GameEnding.WIN, seconds=(0.1,), faults=(fault,))
     player = evaluation(
-        Encounter("random", NASTY, (bad,), cut_short=NASTY),
+        OpponentSeries("random", NASTY, (bad,), cut_short_reason=NASTY),
         player=NASTY,
         where=NASTY,
         earlier=NASTY,
@@ -310,7 +330,7 @@ def test_a_page_needs_nothing_from_elsewhere_and_obeys_nobody() -> None:
         remarks=(NASTY,),
         conformance=Conformance(failed=(fault,)),
     )
-    page, text = as_html(player), as_markdown(player)
+    page, text = render_html(player), render_markdown(player)
     tags = Tags(page).seen
 
     assert not {"script", "img", "link", "iframe", "a", "object"} & {tag for tag, _ in tags}
@@ -329,7 +349,9 @@ def test_a_page_needs_nothing_from_elsewhere_and_obeys_nobody() -> None:
 
 
 def test_somebody_elses_words_make_no_markdown() -> None:
-    text = as_markdown(evaluation(Encounter("random", "", games(1, 0, 0)), player=NASTY, where=NASTY, remarks=(NASTY,)))
+    text = render_markdown(
+        evaluation(OpponentSeries("random", "", games(1, 0, 0)), player=NASTY, where=NASTY, remarks=(NASTY,))
+    )
     rows = [line for line in text.splitlines() if line.startswith("|")]
 
     assert not re.search(r"(?<!\\)[`*\[]", re.sub(r"!\[[^]]*]\([a-z-]+\.svg\)", "", text))
@@ -341,7 +363,7 @@ def test_somebody_elses_words_make_no_markdown() -> None:
 
 
 def test_json_holds_all_numbers() -> None:
-    found = json.loads(as_json(evaluation(Encounter("random", "", games(14, 0, 5, 1)))))
+    found = json.loads(render_json(evaluation(OpponentSeries("random", "", games(14, 0, 5, 1)))))
     (random,) = found["opponents"]
 
     assert (random["wins"], random["losses"], random["technical_losses"]) == (14, 5, {"move_timeout": 1})
@@ -354,25 +376,25 @@ def test_json_holds_all_numbers() -> None:
 
 
 def test_a_single_payoff_has_no_interval() -> None:
-    paid = (PracticeGame("M", 0, Ending.WIN, payoff=3.0),)
-    found = evaluation(Encounter("random", "", paid), has_amounts=True)
+    paid = (PracticeGame("M", 0, GameEnding.WIN, payoff=3.0),)
+    found = evaluation(OpponentSeries("random", "", paid), has_amounts=True)
 
-    assert results_sheet(found).rows[0][-1] == "3"
-    assert json.loads(as_json(found))["opponents"][0]["payoff"] == {"value": 3.0, "low": None, "high": None}
+    assert results_table(found).rows[0][-1] == "3"
+    assert json.loads(render_json(found))["opponents"][0]["payoff"] == {"value": 3.0, "low": None, "high": None}
 
 
 def test_a_report_is_written_once_and_never_over_another(tmp_path: Path) -> None:
-    folder = default_folder(STRONG, tmp_path)
+    folder = choose_report_folder(STRONG, tmp_path)
     written = write_report(STRONG, folder)
 
     assert folder.name == "Alpha-20250115T103000Z"
-    assert sorted(path.name for path in folder.iterdir()) == sorted(FILES)
+    assert sorted(path.name for path in folder.iterdir()) == sorted(REPORT_FILES)
     assert all(path.read_text(encoding="utf-8") for path in written)
     with pytest.raises(UserError, match=r"evaluation.md.* is there already"):
-        check_folder(folder)
+        check_report_folder(folder)
     with pytest.raises(FileExistsError):
         write_report(STRONG, folder)
-    assert default_folder(STRONG, tmp_path).name == "Alpha-20250115T103000Z-2"
+    assert choose_report_folder(STRONG, tmp_path).name == "Alpha-20250115T103000Z-2"
     for name in re.findall(r"!\[[^]]*]\(([^)]*)\)", (folder / "evaluation.md").read_text(encoding="utf-8")):
         assert (folder / name).is_file()
 
@@ -381,7 +403,7 @@ def test_a_report_is_written_once_and_never_over_another(tmp_path: Path) -> None
     ("player", "name"), [("../../etc", "etc"), (NASTY, "img-src-x-onerror"), ("...", "player"), ("x" * 99, "x" * 40)]
 )
 def test_a_players_name_is_no_path(player: str, name: str, tmp_path: Path) -> None:
-    folder = default_folder(evaluation(player=player), tmp_path)
+    folder = choose_report_folder(evaluation(player=player), tmp_path)
 
     assert folder.parent == tmp_path
     assert folder.name.startswith(name)
@@ -390,4 +412,4 @@ def test_a_players_name_is_no_path(player: str, name: str, tmp_path: Path) -> No
 def test_a_file_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "report").touch()
     with pytest.raises(UserError, match="expected a folder"):
-        check_folder(tmp_path / "report")
+        check_report_folder(tmp_path / "report")

@@ -5,23 +5,23 @@ from collections import Counter
 
 import pytest
 
-from agent_league.lab.counts import Meeting, Tally, score, tallies
-from agent_league.lab.scoreboard import MOST_GROUPS, Scoreboard
-from agent_league.lab.statistics import Estimate, mean, rate
+from agent_league.lab.counts import GameTally, PairTallies, compute_score, tally_returns
+from agent_league.lab.scoreboard import MAX_GROUPS, Scoreboard
+from agent_league.lab.statistics import Estimate, estimate_mean, estimate_rate
 
 
 def test_a_meeting_is_counted_from_both_sides() -> None:
-    one, other = tallies({(1.0, -1.0): 3, (0.0, 0.0): 2, (-1.0, 1.0): 1}, (4, 0), payoffs=False)
+    one, other = tally_returns({(1.0, -1.0): 3, (0.0, 0.0): 2, (-1.0, 1.0): 1}, (4, 0), payoffs=False)
     assert (one.wins, one.draws, one.losses, one.faults) == (3, 2, 1, 4)
     assert (other.wins, other.draws, other.losses, other.faults) == (1, 2, 3, 0)
-    assert Meeting((0, 2), 0, (one, other)).games == 6
-    assert score([{0: one}]).mean_payoff is None
+    assert PairTallies((0, 2), 0, (one, other)).games == 6
+    assert compute_score([{0: one}]).mean_payoff is None
 
 
 def test_who_has_more_has_won_and_payoffs_are_kept() -> None:
-    one, other = tallies({(49.0, 54.0): 2, (150.0, 150.0): 1}, (0, 0), payoffs=True)
+    one, other = tally_returns({(49.0, 54.0): 2, (150.0, 150.0): 1}, (0, 0), payoffs=True)
     assert (one.wins, one.draws, one.losses) == (0, 1, 2)
-    assert (one.paid, other.paid) == (248, 258)
+    assert (one.total_payoff, other.total_payoff) == (248, 258)
 
 
 def board(*, by_payoff: bool) -> Scoreboard:
@@ -32,7 +32,7 @@ def board(*, by_payoff: bool) -> Scoreboard:
         ((1, 2), {(5.0, 5.0): 1}, (0, 3)),
         ((1, 2), {(5.0, 5.0): 1}, (0, 2)),
     ):
-        made.add(Meeting(pair, 0, tallies(returns, faults, payoffs=by_payoff)))
+        made.add_tallies(PairTallies(pair, 0, tally_returns(returns, faults, payoffs=by_payoff)))
     return made
 
 
@@ -56,18 +56,18 @@ def test_equals_share_a_rank() -> None:
 
 
 def test_a_tally_of_one_game_is_json() -> None:
-    told = score([{0: Tally(wins=1, payoffs=Counter({2.0: 1}))}]).as_dict()
+    told = compute_score([{0: GameTally(wins=1, payoffs=Counter({2.0: 1}))}]).to_json()
     assert json.loads(json.dumps(told, allow_nan=False))["mean_payoff"] == {"value": 2.0, "low": None, "high": None}
 
 
-def series(*wins: int, games: int = 10) -> dict[int, Tally]:
-    return {number: Tally(wins=won, losses=games - won) for number, won in enumerate(wins)}
+def series(*wins: int, games: int = 10) -> dict[int, GameTally]:
+    return {number: GameTally(wins=won, losses=games - won) for number, won in enumerate(wins)}
 
 
 def test_series_that_are_far_apart_make_the_interval_wide() -> None:
-    apart, alike = score([series(10, 0, 10, 0)]), score([series(5, 5, 5, 5)])
+    apart, alike = compute_score([series(10, 0, 10, 0)]), compute_score([series(5, 5, 5, 5)])
     assert apart.win_rate.value == alike.win_rate.value == 0.5
-    assert alike.win_rate == rate(20, 40), "no narrower than games allow"
+    assert alike.win_rate == estimate_rate(20, 40), "no narrower than games allow"
     half = 3.182 * (10 / 3**0.5) / 20  # Student's t with 3 degrees, deviation of the four sums by the root of 4, by 10
     assert (apart.win_rate.low, apart.win_rate.high) == pytest.approx(
         (max(0, 0.5 - half), min(1, 0.5 + half)), abs=1e-3
@@ -75,27 +75,31 @@ def test_series_that_are_far_apart_make_the_interval_wide() -> None:
 
 
 def test_with_one_series_games_are_all_there_is() -> None:
-    alone = score([series(14, games=20)])
-    assert (alone.series, alone.win_rate) == (1, rate(14, 20))
-    paid = score([{0: Tally(wins=3, payoffs=Counter({1.0: 1, 2.0: 1, 3.0: 1}))}]).mean_payoff
-    assert paid == mean({1.0: 1, 2.0: 1, 3.0: 1})
+    alone = compute_score([series(14, games=20)])
+    assert (alone.series, alone.win_rate) == (1, estimate_rate(14, 20))
+    paid = compute_score([{0: GameTally(wins=3, payoffs=Counter({1.0: 1, 2.0: 1, 3.0: 1}))}]).mean_payoff
+    assert paid == estimate_mean({1.0: 1, 2.0: 1, 3.0: 1})
 
 
 def test_what_differs_between_opponents_makes_no_interval_wider() -> None:
-    def paid(amount: float) -> dict[int, Tally]:
-        return {number: Tally(wins=2, payoffs=Counter({amount: 2})) for number in range(5)}
+    def paid(amount: float) -> dict[int, GameTally]:
+        return {number: GameTally(wins=2, payoffs=Counter({amount: 2})) for number in range(5)}
 
-    found = score([paid(14.0), paid(50.0)]).mean_payoff
+    found = compute_score([paid(14.0), paid(50.0)]).mean_payoff
     assert found == Estimate(32.0, 32.0, 32.0)
-    only = score([{0: Tally(wins=2, payoffs=Counter({14.0: 2}))}, {0: Tally(wins=2, payoffs=Counter({50.0: 2}))}])
+    only = compute_score(
+        [{0: GameTally(wins=2, payoffs=Counter({14.0: 2}))}, {0: GameTally(wins=2, payoffs=Counter({50.0: 2}))}]
+    )
     assert only.mean_payoff == Estimate(32.0, 32.0, 32.0)
 
 
 def test_opponents_of_one_league_are_not_independent() -> None:
-    def paid(*amounts: float) -> dict[int, Tally]:
-        return {number: Tally(wins=1, payoffs=Counter({amount: 1})) for number, amount in enumerate(amounts)}
+    def paid(*amounts: float) -> dict[int, GameTally]:
+        return {number: GameTally(wins=1, payoffs=Counter({amount: 1})) for number, amount in enumerate(amounts)}
 
-    together, against = (score([paid(1, 2, 3, 4), other]).mean_payoff for other in (paid(1, 2, 3, 4), paid(4, 3, 2, 1)))
+    together, against = (
+        compute_score([paid(1, 2, 3, 4), other]).mean_payoff for other in (paid(1, 2, 3, 4), paid(4, 3, 2, 1))
+    )
     assert together
     assert against
     assert together.high - together.low > 1
@@ -104,17 +108,17 @@ def test_opponents_of_one_league_are_not_independent() -> None:
 
 def test_many_series_take_no_more_room_than_a_thousand() -> None:
     made = Scoreboard(("a", "b"), by_payoff=False)
-    for number in range(MOST_GROUPS + 7):
-        made.add(Meeting((0, 1), number, (Tally(wins=1), Tally(losses=1))))
-    assert made.games == MOST_GROUPS + 7
-    assert made.rows()[0].total.series == MOST_GROUPS
+    for number in range(MAX_GROUPS + 7):
+        made.add_tallies(PairTallies((0, 1), number, (GameTally(wins=1), GameTally(losses=1))))
+    assert made.games == MAX_GROUPS + 7
+    assert made.rows()[0].total.series == MAX_GROUPS
 
 
 def test_the_first_fault_is_the_same_whoever_told_it_first() -> None:
-    one, other = (Meeting((0, 1), number, (Tally(), Tally()), (f"fault {number}", "")) for number in (1, 2))
+    one, other = (PairTallies((0, 1), number, (GameTally(), GameTally()), (f"fault {number}", "")) for number in (1, 2))
     made, again = Scoreboard(("a", "b"), by_payoff=False), Scoreboard(("a", "b"), by_payoff=False)
     for meeting in (one, other):
-        made.add(meeting)
+        made.add_tallies(meeting)
     for meeting in (other, one):
-        again.add(meeting)
+        again.add_tallies(meeting)
     assert made.first_faults == again.first_faults == {"a": "fault 1"}

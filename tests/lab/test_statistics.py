@@ -6,7 +6,15 @@ from math import comb, inf
 
 import pytest
 
-from agent_league.lab.statistics import Estimate, at_least, binomial_p_value, grouped_mean, holm, mean, rate
+from agent_league.lab.statistics import (
+    Estimate,
+    adjust_p_values,
+    binomial_p_value,
+    binomial_tail,
+    estimate_grouped_mean,
+    estimate_mean,
+    estimate_rate,
+)
 
 
 @pytest.mark.parametrize(
@@ -14,18 +22,18 @@ from agent_league.lab.statistics import Estimate, at_least, binomial_p_value, gr
     [(8, 10, 0.4902, 0.9433), (1, 10, 0.0179, 0.4042), (50, 100, 0.4038, 0.5962), (5000, 10_000, 0.4902, 0.5098)],
 )
 def test_a_rate_has_the_interval_of_wilson(successes: int, trials: int, low: float, high: float) -> None:
-    found = rate(successes, trials)
+    found = estimate_rate(successes, trials)
     assert (found.value, round(found.low, 4), round(found.high, 4)) == (successes / trials, low, high)
 
 
 def test_the_interval_of_an_extreme_rate_stays_within_0_and_1() -> None:
-    never, always = rate(0, 10), rate(10, 10)
+    never, always = estimate_rate(0, 10), estimate_rate(10, 10)
     assert (never.low, round(never.high, 4)) == (0.0, 0.2775)
     assert (round(always.low, 4), always.high) == (0.7225, 1.0)
 
 
 def test_without_trials_nothing_is_known() -> None:
-    assert rate(0, 0) == Estimate(0.0, 0.0, 1.0)
+    assert estimate_rate(0, 0) == Estimate(0.0, 0.0, 1.0)
 
 
 # Half of a 95% interval for n values is t(n - 1) * s / sqrt(n); the t are those of any printed table.
@@ -35,25 +43,25 @@ def test_without_trials_nothing_is_known() -> None:
 def test_the_mean_of_a_few_values_has_the_interval_of_student(number: int, t: float) -> None:
     values = [0.0] * (number - 1) + [1.0]
     variance = (1 / number - 1 / number**2) * number / (number - 1)
-    found = mean(Counter(values))
+    found = estimate_mean(Counter(values))
     assert found.value == pytest.approx(1 / number)
     assert (found.high - found.value) / (variance / number) ** 0.5 == pytest.approx(t, abs=0.0006)
     assert found.value - found.low == pytest.approx(found.high - found.value)
 
 
 def test_the_mean_of_many_values_has_a_normal_interval() -> None:
-    found = mean({0.0: 5000, 1.0: 5000})
+    found = estimate_mean({0.0: 5000, 1.0: 5000})
     assert found.value == 0.5
     assert found.high - 0.5 == pytest.approx(1.959964 * (0.25 * 10_000 / 9_999 / 10_000) ** 0.5, rel=1e-6)
 
 
 def test_the_mean_of_equal_values_is_certain() -> None:
-    assert mean({2.5: 10}) == Estimate(2.5, 2.5, 2.5)
+    assert estimate_mean({2.5: 10}) == Estimate(2.5, 2.5, 2.5)
 
 
 def test_one_value_alone_tells_nothing_of_the_spread() -> None:
-    assert mean({3.0: 1}) == Estimate(3.0, -inf, inf)
-    assert mean({}) == Estimate(0.0, -inf, inf)
+    assert estimate_mean({3.0: 1}) == Estimate(3.0, -inf, inf)
+    assert estimate_mean({}) == Estimate(0.0, -inf, inf)
 
 
 def exact(trials: int, chance: Fraction) -> list[Fraction]:
@@ -73,12 +81,12 @@ def test_a_p_value_is_the_sum_of_all_counts_that_are_no_likelier(trials: int) ->
 def test_the_probability_of_many_is_the_tail(chance: Fraction) -> None:
     for successes in range(26):
         expected = float(sum(exact(24, chance)[successes:]))
-        assert at_least(successes, 24, float(chance)) == pytest.approx(expected, rel=1e-9)
+        assert binomial_tail(successes, 24, float(chance)) == pytest.approx(expected, rel=1e-9)
 
 
 def test_what_is_certain_has_no_room_for_chance() -> None:
-    assert at_least(1, 10, 0.0) == 0.0
-    assert at_least(10, 10, 1.0) == at_least(0, 10, 0.0) == 1.0
+    assert binomial_tail(1, 10, 0.0) == 0.0
+    assert binomial_tail(10, 10, 1.0) == binomial_tail(0, 10, 0.0) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -95,21 +103,21 @@ def test_a_million_trials_neither_overflow_nor_lose_their_digits() -> None:
 
 
 def test_several_p_values_are_corrected_together() -> None:
-    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
-    assert holm([0.6, 0.7]) == [1.0, 1.0]
-    assert holm([]) == []
+    assert adjust_p_values([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert adjust_p_values([0.6, 0.7]) == [1.0, 1.0]
+    assert adjust_p_values([]) == []
 
 
 @pytest.mark.parametrize(("successes", "trials"), [(-1, 10), (11, 10)])
 def test_a_count_beyond_the_trials_is_a_mistake(successes: int, trials: int) -> None:
     with pytest.raises(ValueError, match=f"found {successes} of 10"):
-        rate(successes, trials)
+        estimate_rate(successes, trials)
     with pytest.raises(ValueError, match=f"found {successes} of 10"):
         binomial_p_value(successes, trials)
 
 
 def test_groups_of_several_sizes_weigh_by_their_size() -> None:
-    found = grouped_mean([{0: (1, 4.0), 1: (3, 6.0), 2: (2, 2.0)}])
+    found = estimate_grouped_mean([{0: (1, 4.0), 1: (3, 6.0), 2: (2, 2.0)}])
     assert found
     assert found.value == 2.0
     squares = (4 - 2) ** 2 + (6 - 6) ** 2 + (2 - 4) ** 2
@@ -117,5 +125,5 @@ def test_groups_of_several_sizes_weigh_by_their_size() -> None:
 
 
 def test_one_group_tells_nothing_of_others() -> None:
-    assert grouped_mean([]) is None
-    assert grouped_mean([{0: (5, 1.0), 1: (5, 2.0)}, {0: (5, 1.0)}]) is None
+    assert estimate_grouped_mean([]) is None
+    assert estimate_grouped_mean([{0: (5, 1.0), 1: (5, 2.0)}, {0: (5, 1.0)}]) is None

@@ -15,7 +15,7 @@ from agent_league.errors import LeagueFailed, UserError
 from agent_league.games.base import BadParameters
 from agent_league.games.game_trial import BrokenGame
 from agent_league.games.nim.rules import NimRules
-from agent_league.lab.counts import Meeting, Tally
+from agent_league.lab.counts import GameTally, PairTallies
 from agent_league.lab.scoreboard import Scoreboard
 from agent_league.lab.tournament import Tournament
 from agent_league.lab.workers import play_all
@@ -28,16 +28,16 @@ LEARNERS = ("random", "q_learning", "markov", "random")
 
 
 def table(tournament: Tournament, jobs: int = 1) -> list[Any]:
-    board = Scoreboard(tournament.labels, by_payoff=tournament.game.payoffs)
-    for meeting in play_all(tournament.plan(), jobs):
-        board.add(meeting)
+    board = Scoreboard(tournament.player_labels, by_payoff=tournament.game.payoffs)
+    for meeting in play_all(tournament.plan_series(), jobs):
+        board.add_tallies(meeting)
     assert board.games == tournament.games
     return board.rows()
 
 
 def test_every_pair_plays_all_its_games_in_series() -> None:
-    planned = list(Tournament("even_odd", ("random",) * 3, 25, "1", series=10).plan())
-    assert [(series.pair, series.first, series.games) for series in planned[:4]] == [
+    planned = list(Tournament("even_odd", ("random",) * 3, 25, "1", series=10).plan_series())
+    assert [(series.pair, series.first_game, series.games) for series in planned[:4]] == [
         ((0, 1), 0, 10),
         ((0, 2), 0, 10),
         ((1, 2), 0, 10),
@@ -58,10 +58,10 @@ def test_every_pair_plays_all_its_games_in_series() -> None:
     ],
 )
 def test_games_are_split_into_20_series_in_which_both_sides_come_as_often(rounds: int, games: list[int]) -> None:
-    planned = list(Tournament("even_odd", ("random",) * 2, rounds, "1").plan())
+    planned = list(Tournament("even_odd", ("random",) * 2, rounds, "1").plan_series())
     assert [series.games for series in planned] == games
-    assert [series.number for series in planned] == list(range(len(games)))
-    assert [series.first for series in planned] == [sum(games[:number]) for number in range(len(games))]
+    assert [series.series_number for series in planned] == list(range(len(games)))
+    assert [series.first_game for series in planned] == [sum(games[:number]) for number in range(len(games))]
 
 
 def test_the_interval_of_a_learner_holds_the_truth() -> None:
@@ -80,7 +80,7 @@ def test_rules_that_break_down_are_a_sentence(monkeypatch: pytest.MonkeyPatch) -
         raise KeyError("oops")
 
     tournament = Tournament("nim", ("random", "random"), 10, "1")
-    (piece,) = (series for series in tournament.plan() if series.number == 0)
+    (piece,) = (series for series in tournament.plan_series() if series.series_number == 0)
     monkeypatch.setattr(NimRules, "returns", returns)
     with pytest.raises(BrokenGame, match=r"the rules of 'nim' failed in returns: KeyError\('oops'\) \(test_tournament"):
         list(piece.play())
@@ -91,14 +91,14 @@ class Mute:
 
 
 def test_a_class_that_cannot_choose_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(strategies, "_strategy_class", lambda _: Mute)
+    monkeypatch.setattr(strategies, "_load_strategy_class", lambda _: Mute)
     with pytest.raises(UserError, match="markov is no strategy: it has no method `choose`"):
-        Tournament("even_odd", ("markov", "random"), 2, "1").check()
+        Tournament("even_odd", ("markov", "random"), 2, "1").check_players()
 
 
 def test_a_strategy_that_is_named_again_gets_a_number() -> None:
     named = Tournament("even_odd", ("random", "markov", "random", "random"), 1, "1")
-    assert named.labels == ("random", "markov", "random #2", "random #3")
+    assert named.player_labels == ("random", "markov", "random #2", "random #3")
 
 
 def test_processes_change_nothing() -> None:
@@ -112,7 +112,7 @@ def test_a_seed_gives_a_table_of_its_own() -> None:
 
 
 def test_no_two_series_have_the_same_dice() -> None:
-    meetings = play_all(Tournament("kuhn_poker", ("random",) * 3, 400, "7", series=100).plan())
+    meetings = play_all(Tournament("kuhn_poker", ("random",) * 3, 400, "7", series=100).plan_series())
     results = {tuple(sorted(meeting.tallies[0].payoffs.items())) for meeting in meetings}
     assert len(results) == 12
 
@@ -152,7 +152,9 @@ def test_what_cannot_be_played_is_refused(
 )
 def test_what_makes_no_tournament_is_said_in_a_sentence(more: dict[str, Any], problem: str) -> None:
     with pytest.raises(UserError, match=problem):
-        Tournament(**{"game_type": "even_odd", "strategies": ("random",) * 2, "rounds": 2, "seed": "1", **more}).check()
+        Tournament(
+            **{"game_type": "even_odd", "strategies": ("random",) * 2, "rounds": 2, "seed": "1", **more}
+        ).check_players()
 
 
 class Unmade:
@@ -166,13 +168,13 @@ class Unmade:
 
 
 def test_a_strategy_that_cannot_be_made_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(strategies, "_strategy_class", lambda _: Unmade)
+    monkeypatch.setattr(strategies, "_load_strategy_class", lambda _: Unmade)
     with pytest.raises(UserError, match=r"'markov' can't be made: ZeroDivisionError\(\)"):
-        Tournament("even_odd", ("markov", "random"), 2, "1").check()
+        Tournament("even_odd", ("markov", "random"), 2, "1").check_players()
 
 
 def test_a_strategy_for_another_game_gets_a_remark() -> None:
-    remarks = Tournament("tic_tac_toe", ("random", "tit_for_tat", "tit_for_tat"), 10, "1").check()
+    remarks = Tournament("tic_tac_toe", ("random", "tit_for_tat", "tit_for_tat"), 10, "1").check_players()
     assert remarks == ["tit_for_tat is made for prisoners_dilemma, not for tic_tac_toe."]
 
 
@@ -183,7 +185,7 @@ class Piece:
     kind: str
     trace: Path = Path()
 
-    def play(self) -> Iterator[Meeting]:
+    def play(self) -> Iterator[PairTallies]:
         if self.kind == "dies":
             os._exit(3)
         if self.kind == "fails":
@@ -191,7 +193,7 @@ class Piece:
         if self.kind == "takes long":
             time.sleep(BOUND)
             self.trace.touch()
-        yield Meeting((0, 1), 0, (Tally(wins=1), Tally(losses=1)))
+        yield PairTallies((0, 1), 0, (GameTally(wins=1), GameTally(losses=1)))
 
 
 def test_a_process_that_dies_is_reported() -> None:

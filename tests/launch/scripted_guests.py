@@ -6,18 +6,18 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from agent_league.agent.app import AgentApp
-from agent_league.http.carrier import Answer
+from agent_league.http.carrier import FrameHandler
 from agent_league.http.server import HttpServer
-from agent_league.launch.agent_plan import Watchers
+from agent_league.launch.agent_plan import AgentListeners
 from agent_league.launch.plan import LeaguePlan
-from agent_league.launch.serving import serve
+from agent_league.launch.serving import serve_agents
 from agent_league.model.events import AgentRegistered, Event, LeagueCompleted
 
 BOUND = 60
 
 
 @asynccontextmanager
-async def served(answer: Answer, port: int) -> AsyncIterator[HttpServer]:
+async def served(answer: FrameHandler, port: int) -> AsyncIterator[HttpServer]:
     """A guest's server; it may be stopped before the end."""
     server = HttpServer(AgentApp(answer, dict), "127.0.0.1", port, "a guest")
     await server.start()
@@ -57,9 +57,9 @@ class Watched:
 @asynccontextmanager
 async def hosted(plan: LeaguePlan, guests: int) -> AsyncIterator[Watched]:
     """A planned league whose last players are guests: everybody else is served here, over HTTP, and in before them."""
-    stop, seats = asyncio.Event(), plan.seats[: len(plan.seats) - guests]
+    stop, seats = asyncio.Event(), plan.agent_plans[: len(plan.agent_plans) - guests]
     watched = Watched(registrations=len(seats) - 1)
-    serving = asyncio.create_task(serve(seats, stop, Watchers(league=watched.see)))
+    serving = asyncio.create_task(serve_agents(seats, stop, AgentListeners(on_league_event=watched.see)))
     try:
         async with asyncio.timeout(BOUND):
             await asyncio.wait({serving, asyncio.ensure_future(watched.all_in.wait())}, return_when="FIRST_COMPLETED")

@@ -3,7 +3,7 @@
 import pytest
 
 from agent_league.errors import UserError
-from agent_league.launch.addresses import manager_endpoint, own_endpoint
+from agent_league.launch.addresses import own_endpoint, parse_manager_endpoint
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from agent_league.launch.addresses import manager_endpoint, own_endpoint
     ],
 )
 def test_the_managers_address_is_understood(typed: str, called: str) -> None:
-    assert manager_endpoint(typed) == called
+    assert parse_manager_endpoint(typed) == called
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def test_the_managers_address_is_understood(typed: str, called: str) -> None:
 )
 def test_what_is_no_address_is_refused_with_an_example(typed: str) -> None:
     with pytest.raises(UserError, match="expected one such as http://localhost:8000/mcp"):
-        manager_endpoint(typed)
+        parse_manager_endpoint(typed)
 
 
 @pytest.mark.parametrize(

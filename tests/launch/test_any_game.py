@@ -51,10 +51,10 @@ async def test_players_of_either_protocol_play_a_game_that_they_know_nothing_of(
         completed = await league.completed()
     assert completed.matches == 3
     check_matches(MatchRepository(completed.league_id, home))
-    assert not new.heard("choose_parity")
-    for asked in new.heard("make_move"):
+    assert not new.received_params("choose_parity")
+    for asked in new.received_params("make_move"):
         assert asked["move_request"]["move_type"] == game
-    for asked in old.heard("PLAY_REQUEST"):
+    for asked in old.received_params("PLAY_REQUEST"):
         assert asked["game_state"]["game_specific_state"]["game_type"] == game
 
 

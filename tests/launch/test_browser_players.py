@@ -8,28 +8,28 @@ import orjson
 import pytest
 
 from agent_league.config import ConfigLoader
-from agent_league.launch.browser_players import Visitors
+from agent_league.launch.browser_players import BrowserPlayers
 from agent_league.league.settings import ManagerSettings
-from agent_league.league.state import Season
+from agent_league.league.state import LeagueState
 from agent_league.storage.paths import DataPaths
 from tests.web.seasons import season_of
 
 KEY = "0" * 64
 
 
-def visitors(home: Path, season: Season, host: str = "127.0.0.1") -> Visitors:
-    settings = ManagerSettings(ConfigLoader(home).load_system(), season.league, home, 2, 1)
-    return Visitors(settings, season, host, 12000)
+def visitors(home: Path, season: LeagueState, host: str = "127.0.0.1") -> BrowserPlayers:
+    settings = ManagerSettings(ConfigLoader(home).load_system(), season.config, home, 2, 1)
+    return BrowserPlayers(settings, season, host, 12000)
 
 
 def kept(home: Path) -> list[Path]:
-    return list(DataPaths(home).credentials.glob("visitor-*.json"))
+    return list(DataPaths(home).credentials_folder.glob("visitor-*.json"))
 
 
-def sat(home: Path, season: Season, **changes: Any) -> Visitors:
+def sat(home: Path, season: LeagueState, **changes: Any) -> BrowserPlayers:
     """Somebody sat here as the first player of the season; what was kept of it may have changed."""
     made = visitors(home, season)
-    made.new(KEY, "Player 1")
+    made.create_player(KEY, "Player 1")
     (file,) = kept(home)
     file.write_bytes(orjson.dumps({**orjson.loads(file.read_bytes()), "port": 8101, **changes}))
     return made
@@ -37,8 +37,8 @@ def sat(home: Path, season: Season, **changes: Any) -> Visitors:
 
 async def test_a_key_leads_back_to_its_player(home: Path) -> None:
     made = sat(home, season_of(2, started=False))
-    assert made.known() == [KEY]
-    known = made.again(KEY)
+    assert made.list_keys() == [KEY]
+    known = made.restore_player(KEY)
     assert known is not None
     name, seat = known
     assert (name, seat.settings.display_name, seat.settings.manager) == ("Player 1",) * 2 + (
@@ -52,25 +52,25 @@ async def test_a_key_leads_back_to_its_player(home: Path) -> None:
     [{"port": 8109}, {"display_name": "Player 2"}, {"handle_sha256": "1" * 64}, {"port": None}, {"display_name": 7}],
 )
 async def test_nothing_leads_to_a_player_that_is_not_in_this_league_so(home: Path, changes: dict[str, Any]) -> None:
-    assert sat(home, season_of(2, started=False), **changes).again(KEY) is None
+    assert sat(home, season_of(2, started=False), **changes).restore_player(KEY) is None
 
 
 async def test_another_key_and_a_league_that_is_over_lead_nowhere(home: Path) -> None:
     season = season_of(2, started=False)
     made = sat(home, season)
-    assert made.again(KEY.replace("0", "1")) is None
-    season._row = replace(season._row, announced=True)
-    assert made.again(KEY) is None
+    assert made.restore_player(KEY.replace("0", "1")) is None
+    season._season_row = replace(season._season_row, announced=True)
+    assert made.restore_player(KEY) is None
     assert kept(home) == [], "it is forgotten"
 
 
 async def test_seats_at_another_manager_and_files_of_others_are_not_known(home: Path) -> None:
     season = season_of(2, started=False)
-    assert sat(home, season).known() == [KEY]
-    (DataPaths(home).credentials / "visitor-x.json").write_text("[")
-    (DataPaths(home).credentials / "visitor-y.json").write_text('{"handle_sha256": 7}')
-    assert visitors(home, season).known() == [KEY]
-    assert visitors(home, season, "10.0.0.7").known() == []
+    assert sat(home, season).list_keys() == [KEY]
+    (DataPaths(home).credentials_folder / "visitor-x.json").write_text("[")
+    (DataPaths(home).credentials_folder / "visitor-y.json").write_text('{"handle_sha256": 7}')
+    assert visitors(home, season).list_keys() == [KEY]
+    assert visitors(home, season, "10.0.0.7").list_keys() == []
 
 
 @pytest.mark.parametrize(
@@ -78,6 +78,6 @@ async def test_seats_at_another_manager_and_files_of_others_are_not_known(home: 
     [("0.0.0.0", "127.0.0.1"), ("::", "[::1]"), ("::1", "[::1]"), ("10.0.0.7", "10.0.0.7"), ("localhost", "localhost")],
 )
 async def test_a_manager_that_listens_everywhere_is_called_at_the_loopback(home: Path, host: str, manager: str) -> None:
-    seat = visitors(home, season_of(2, started=False), host).new(KEY, "Ada")
+    seat = visitors(home, season_of(2, started=False), host).create_player(KEY, "Ada")
     assert seat.settings.manager == f"http://{manager}:12000/mcp"
     assert seat.settings.game_types == ("even_odd",)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_league.http.memory import MemoryNetwork
-from agent_league.launch.in_process import seated
+from agent_league.launch.in_process import run_agents
 from agent_league.launch.plan import LeaguePlan
 from agent_league.league.app import LeagueManager
 from agent_league.league.resume import open_store
@@ -40,7 +40,7 @@ class League:
 
     @property
     def admin(self) -> str:
-        return DataPaths(self.plan.home).admin_token(self.plan.league.league_id).read_text().strip()
+        return DataPaths(self.plan.home).admin_token_file(self.plan.league.league_id).read_text().strip()
 
     def own(self, agent: Player | Referee) -> str:
         token = agent._session.token
@@ -49,17 +49,17 @@ class League:
 
     def manager_token(self, agent_id: str, **changes: Any) -> str:
         usual = {"league_id": self.plan.league.league_id, "now": datetime.now(UTC), "lifetime": 60.0}
-        return self.key.manager_token(audience=agent_id, **{**usual, **changes})
+        return self.key.sign_manager_token(audience=agent_id, **{**usual, **changes})
 
     def match_token(self, **changes: Any) -> str:
         usual = {"league_id": self.plan.league.league_id, "now": datetime.now(UTC), "lifetime": 60.0}
         match: dict[str, Any] = {"match_id": "R1M1", "referee_id": "REF01", "players": ("P01", "P02")}
-        return self.key.match_token(**{**usual, **match, "audience": ["P01", "P02"], **changes})
+        return self.key.sign_match_token(**{**usual, **match, "audience": ["P01", "P02"], **changes})
 
 
 @asynccontextmanager
 async def played(plan: LeaguePlan) -> AsyncIterator[League]:
-    async with asyncio.timeout(60), seated(MemoryNetwork(), plan.seats) as agents:
+    async with asyncio.timeout(60), run_agents(MemoryNetwork(), plan.agent_plans) as agents:
         manager, referee, player, other = agents
         assert isinstance(manager, LeagueManager)
         assert isinstance(referee, Referee)
@@ -67,7 +67,7 @@ async def played(plan: LeaguePlan) -> AsyncIterator[League]:
         assert isinstance(other, Player)
         await manager.completed.wait()
         store = open_store(plan.home, None)
-        saved = store.read(plan.league.league_id)
+        saved = store.read_season(plan.league.league_id)
         store.close()
         assert saved is not None
         yield League(plan, manager, referee, player, other, SigningKey.load(saved.season.signing_key))
@@ -97,7 +97,7 @@ async def test_the_manager_can_t_tell_who_comes_without_a_token_or_where_none_is
 async def test_an_expired_token_is_nobody_s_at_the_manager(plan: PlanMaker) -> None:
     async with played(plan(players=2, referees=1)) as league:
         token, manager = league.own(league.player), league.manager
-        for member in manager.season.roster:
+        for member in manager.state.roster:
             member.token_expires = datetime.now(UTC) - timedelta(seconds=1)
         assert (manager.caller(token), manager.audience(token)) == (None, OPEN)
 
@@ -122,7 +122,7 @@ async def test_a_player_knows_the_manager_and_the_referees_of_its_matches(plan: 
         assert player.audience(league.manager_token("P01")) == ANYBODY | {Caller.MANAGER}
         assert player.caller(league.match_token(referee_id="REF07")) == "referee:REF07"
         assert player.audience(league.match_token()) == ANYBODY | {Caller.MATCH_REFEREE}
-        foreign = SigningKey.new().manager_token(
+        foreign = SigningKey.generate().sign_manager_token(
             league_id=league.plan.league.league_id, audience="P01", now=datetime.now(UTC), lifetime=60
         )
         elsewhere = league.manager_token("P01", league_id="another")
@@ -141,7 +141,7 @@ async def test_whose_a_token_was_is_known_when_its_time_is_over(plan: PlanMaker)
 
 async def test_a_referee_that_shows_its_own_token_is_known_as_one(plan: PlanMaker) -> None:
     async with played(plan(players=2, referees=1)) as league:
-        league.player._session.vouch({"R1M1": hashlib.sha256(b"tok-ref01-its-own").hexdigest()})
+        league.player._session.set_referee_hashes({"R1M1": hashlib.sha256(b"tok-ref01-its-own").hexdigest()})
         assert league.player.caller("tok-ref01-its-own") is None
         assert league.player.audience("tok-ref01-its-own") == ANYBODY | {Caller.MATCH_REFEREE}
 

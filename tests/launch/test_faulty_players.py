@@ -12,11 +12,11 @@ from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
 from agent_league.http.client import HttpCarrier
 from agent_league.http.server import HttpServer
-from agent_league.launch.plan import LeaguePlan, LeagueRequest, make_plan
+from agent_league.launch.plan import LeaguePlan, LeagueRequest, make_league_plan
 from agent_league.model.agents import AgentState
 from agent_league.model.events import AgentStateChanged, Event, LeagueCompleted, RoundCompleted
 from agent_league.storage.repositories import MatchRepository, PlayerHistoryRepository
-from agent_league.testing.peers import Script, ScriptedPlayer, hang, rubbish
+from agent_league.testing.peers import Script, ScriptedPlayer, never_reply, reply_garbage
 from tests.cli.command import free_ports
 from tests.conftest import FAST
 from tests.launch.scripted_guests import hosted, served
@@ -78,14 +78,14 @@ def plan_for(home: Path, port: int) -> LeaguePlan:
     request = LeagueRequest(
         home=home, players=8, referees=2, manager_port=port, referee_port=port + 1, player_port=port + 3
     )
-    return make_plan(ConfigLoader(home, LIMITS), request)
+    return make_league_plan(ConfigLoader(home, LIMITS), request)
 
 
 async def play(home: Path) -> Story:
     port = free_ports(11)
     scripts: dict[str, dict[str, Script]] = {
-        HUNG: dict.fromkeys(EVERYTHING, hang),
-        RUBBISH: dict.fromkeys(EVERYTHING, rubbish),
+        HUNG: dict.fromkeys(EVERYTHING, never_reply),
+        RUBBISH: dict.fromkeys(EVERYTHING, reply_garbage),
         DEAD: {},
     }
     guests = {
@@ -163,7 +163,7 @@ def test_a_faulty_player_loses_technically_from_then_on(
 
 def test_the_one_who_dies_played_while_it_lived(story: Story) -> None:
     assert story.of(DEAD)[0]["result"]["terminations"][DEAD] == "normal"
-    assert {match["match_id"] for match in story.guests[DEAD].heard("handle_game_invitation")} == {
+    assert {match["match_id"] for match in story.guests[DEAD].received_params("handle_game_invitation")} == {
         story.of(DEAD)[0]["match_id"]
     }
 
@@ -200,7 +200,7 @@ def test_a_suspended_player_costs_no_calls_before_game_over(story: Story) -> Non
     (suspension,) = story.suspensions(HUNG)
     later = [match for match in story.of(HUNG) if match["round_id"] > story.round_of(suspension)]
     assert len(later) >= 5
-    asked = {params["match_id"] for params in story.guests[HUNG].heard("handle_game_invitation")}
+    asked = {params["match_id"] for params in story.guests[HUNG].received_params("handle_game_invitation")}
     for match in later:
         assert [entry["method"] for entry in sent(match, HUNG)] == ["notify_match_result"]
         assert [step["state"] for step in match["lifecycle"]] == ["WAITING_FOR_PLAYERS", "FINISHED"]

@@ -8,30 +8,30 @@ import pytest
 from agent_league.errors import UserError
 from agent_league.games.base import BadParameters
 from agent_league.games.registry import UnknownGame
-from agent_league.launch.agent_plan import Seat
+from agent_league.launch.agent_plan import AgentPlan
 from agent_league.launch.plan import LeaguePlan
 from agent_league.players.app import PlayerSettings
 from agent_league.referee.settings import RefereeSettings
 from tests.conftest import PlanMaker
 
 
-def names(seats: tuple[Seat, ...]) -> list[str]:
+def names(seats: tuple[AgentPlan, ...]) -> list[str]:
     settings = [seat.settings for seat in seats]
     return [one.display_name for one in settings if isinstance(one, PlayerSettings | RefereeSettings)]
 
 
-def wanted_ids(seats: tuple[Seat, ...]) -> list[str]:
+def wanted_ids(seats: tuple[AgentPlan, ...]) -> list[str]:
     settings = [seat.settings for seat in seats]
     return [one.wanted_id for one in settings if isinstance(one, PlayerSettings | RefereeSettings)]
 
 
 def test_without_a_wish_the_plan_is_that_of_the_seeds(plan: PlanMaker) -> None:
     made = plan()
-    assert [seat.port for seat in made.seats] == [8000, 8001, 8002, 8101, 8102, 8103, 8104]
-    assert wanted_ids(made.seats) == ["REF01", "REF02", "P01", "P02", "P03", "P04"]
+    assert [seat.port for seat in made.agent_plans] == [8000, 8001, 8002, 8101, 8102, 8103, 8104]
+    assert wanted_ids(made.agent_plans) == ["REF01", "REF02", "P01", "P02", "P03", "P04"]
     assert names(made.referees) == ["Referee Alpha", "Referee Beta"]
     assert names(made.players) == ["Agent Alpha", "Agent Beta", "Agent Gamma", "Agent Delta"]
-    assert {seat.host for seat in made.seats} == {"127.0.0.1"}
+    assert {seat.host for seat in made.agent_plans} == {"127.0.0.1"}
 
 
 def test_inactive_agents_have_no_seat(home: Path, plan: PlanMaker) -> None:
@@ -83,7 +83,7 @@ def test_strategies_are_dealt_out_in_turn(plan: PlanMaker) -> None:
 
 def test_the_seed_reaches_referees_and_players(plan: PlanMaker) -> None:
     made = plan(seed="7")
-    assert {seat.settings.seed for seat in made.seats[1:]} == {"7"}  # type: ignore[union-attr]
+    assert {seat.settings.seed for seat in made.agent_plans[1:]} == {"7"}  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_a_league_of_a_game_needs_no_file_and_has_an_id_of_its_own(home: Path, p
     made = plan(game="tic_tac_toe", players=3)
     assert (made.league.league_id, made.league.game_type) == ("league_tic_tac_toe", "tic_tac_toe")
     assert made.league.display_name == "Tic-Tac-Toe League"
-    assert {seat.settings.game_types for seat in made.seats[1:]} == {("tic_tac_toe",)}  # type: ignore[union-attr]
+    assert {seat.settings.game_types for seat in made.agent_plans[1:]} == {("tic_tac_toe",)}  # type: ignore[union-attr]
     assert sorted(path.name for path in (home / "config" / "leagues").iterdir()) == ["league_2025_even_odd.json"]
 
 
@@ -204,7 +204,7 @@ def test_the_parameters_of_the_game_reach_the_manager_and_the_referees(
     made = plan(referees=1, **wish)
     (referee,) = made.referees
     assert isinstance(referee.settings, RefereeSettings)
-    assert made.league.game_parameters == referee.settings.games.parameters(made.league.game_type)
+    assert made.league.game_parameters == referee.settings.games.get_parameters(made.league.game_type)
     assert parameters.items() <= made.league.game_parameters.items()
 
 
@@ -270,20 +270,20 @@ def test_a_game_that_the_registry_has_as_inactive_is_not_offered(home: Path, pla
 @pytest.mark.parametrize(("players", "referees"), [(2, 1), (4, 2), (6, 1)])
 def test_a_handful_of_agents_have_a_process_each(plan: PlanMaker, players: int, referees: int) -> None:
     made = plan(players=players, referees=referees)
-    assert made.processes(cores=2) == [(seat,) for seat in made.seats]
+    assert made.group_by_process(cores=2) == [(seat,) for seat in made.agent_plans]
 
 
 @pytest.mark.parametrize(("players", "referees", "cores"), [(7, 1, 2), (100, 4, 2), (100, 4, 8), (10, 1, 64)])
 def test_above_a_handful_agents_share_processes(plan: PlanMaker, players: int, referees: int, cores: int) -> None:
     made = plan(players=players, referees=referees)
-    processes = made.processes(cores)
+    processes = made.group_by_process(cores)
     assert processes[0] == (made.manager,)
     assert len(processes) <= 1 + 2 * cores
-    assert sorted(seat.port for process in processes for seat in process) == [seat.port for seat in made.seats]
+    assert sorted(seat.port for process in processes for seat in process) == [seat.port for seat in made.agent_plans]
     assert_each_kind_is_spread(made, processes)
 
 
-def assert_each_kind_is_spread(made: LeaguePlan, processes: list[tuple[Seat, ...]]) -> None:
+def assert_each_kind_is_spread(made: LeaguePlan, processes: list[tuple[AgentPlan, ...]]) -> None:
     """No process has much more of a kind than another, and none mixes kinds."""
     for kind in (made.referees, made.players):
         sizes = [len(process) for process in processes if process[0] in kind]

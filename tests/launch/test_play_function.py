@@ -15,7 +15,7 @@ import agent_league
 from agent_league import GameRecord, Observation
 from agent_league.games.registry import game_types
 from agent_league.launch import play_function
-from agent_league.players.events import MatchOver, Trouble
+from agent_league.players.events import GameErrorReported, MatchOver
 from tests.cli.command import LEAGUE_ID, Running, free_ports, home_with, lines_of, running
 from tests.conftest import PlanMaker
 from tests.launch.scripted_guests import hosted
@@ -50,8 +50,10 @@ def test_the_example_stays_with_what_won_and_changes_what_did_not(last: str, out
 
 def test_a_loss_is_told_with_its_match_and_its_reason(capsys: pytest.CaptureFixture[str]) -> None:
     lost = GameRecord("R2M1", "even_odd", "P02", "TECHNICAL_LOSS", details={"reason": "P01 gave no move in time"})
-    play_function.tell("P01", MatchOver(lost))
-    play_function.tell("P01", Trouble("R2M1", "E001", "no answer within 30 s", "Technical loss"))
+    play_function.print_player_event("P01", MatchOver(lost))
+    play_function.print_player_event(
+        "P01", GameErrorReported("R2M1", "E001", "no answer within 30 s", "Technical loss")
+    )
     assert capsys.readouterr().out == (
         "R2M1 against P02: TECHNICAL_LOSS (P01 gave no move in time)\n"
         "R2M1: the referee says E001: no answer within 30 s; Technical loss\n"

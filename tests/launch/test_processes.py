@@ -9,7 +9,7 @@ import pytest
 
 from agent_league.errors import LeagueFailed, UserError
 from agent_league.launch.plan import LeaguePlan
-from agent_league.launch.processes import Fleet
+from agent_league.launch.processes import LeagueProcesses
 from agent_league.model.events import (
     AgentRegistered,
     LeagueCompleted,
@@ -31,9 +31,9 @@ def small(plan: PlanMaker) -> LeaguePlan:
 
 
 def test_a_fleet_tells_what_happens_and_ends_its_processes(small: LeaguePlan) -> None:
-    with Fleet(small.processes()) as fleet:
+    with LeagueProcesses(small.group_by_process()) as fleet:
         pids = fleet.pids
-        events = list(fleet.events())
+        events = list(fleet.iter_events())
         assert len(alive(pids)) >= 5, "referee and players stay until they are ended"
     kinds = [type(event) for event in events]
     assert [kinds.count(kind) for kind in (AgentRegistered, LeagueStarted, RoundStarted, MatchFinished)] == [5, 1, 3, 6]
@@ -45,29 +45,29 @@ def test_a_fleet_tells_what_happens_and_ends_its_processes(small: LeaguePlan) ->
 
 
 def test_a_tick_passes_where_nothing_happens(small: LeaguePlan) -> None:
-    with Fleet(small.processes()[:1]) as fleet:
-        assert next(fleet.events(tick=0.01)) is None
+    with LeagueProcesses(small.group_by_process()[:1]) as fleet:
+        assert next(fleet.iter_events(tick=0.01)) is None
 
 
 @pytest.mark.parametrize("index", [0, 1, 2], ids=["manager", "referee", "player"])
 def test_a_process_that_is_killed_is_started_again_and_the_league_completes(small: LeaguePlan, index: int) -> None:
     remarks: list[str] = []
-    with Fleet(small.processes()) as fleet:
+    with LeagueProcesses(small.group_by_process()) as fleet:
         pids = fleet.pids
-        events = fleet.events(remark=remarks.append)
+        events = fleet.iter_events(remark=remarks.append)
         registered = [event for event in islice(events, 5) if isinstance(event, AgentRegistered)]
         assert len(registered) == 5
         os.kill(pids[index], signal.SIGKILL)
         completed = next(event for event in events if isinstance(event, LeagueCompleted))
         assert len(alive(fleet.pids)) == 6
     assert completed.matches == 6
-    assert remarks == [f"The process of {small.seats[index].title} was lost and started again."]
+    assert remarks == [f"The process of {small.agent_plans[index].title} was lost and started again."]
     assert alive(pids) == []
 
 
 def test_a_process_that_does_not_end_when_asked_is_ended(small: LeaguePlan, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agent_league.launch.processes.END_SECONDS", 0.1)
-    with Fleet(small.processes()) as fleet:
+    with LeagueProcesses(small.group_by_process()) as fleet:
         pids = fleet.pids
         os.kill(pids[2], signal.SIGSTOP)
     assert alive(pids) == []
@@ -79,15 +79,15 @@ def test_what_a_process_can_not_do_is_told_in_its_own_words(small: LeaguePlan) -
         other.listen()
         with (
             pytest.raises(UserError, match=rf"Port {small.players[1].port} on 127.0.0.1 is in use, and player P02"),
-            Fleet(small.processes()) as fleet,
+            LeagueProcesses(small.group_by_process()) as fleet,
         ):
-            list(fleet.events())
+            list(fleet.iter_events())
     assert fleet.pids == []
 
 
 def test_a_process_that_can_not_live_ends_the_league(small: LeaguePlan) -> None:
-    with Fleet(small.processes()) as fleet:
-        events = fleet.events(remark=lambda _: os.kill(fleet.pids[-1], signal.SIGKILL))
+    with LeagueProcesses(small.group_by_process()) as fleet:
+        events = fleet.iter_events(remark=lambda _: os.kill(fleet.pids[-1], signal.SIGKILL))
         os.kill(fleet.pids[1], signal.SIGKILL)
         with pytest.raises(LeagueFailed, match=r"the process of referee REF01 ended unexpectedly 3 times in a row"):
             list(events)

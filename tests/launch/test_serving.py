@@ -12,13 +12,13 @@ import aiohttp
 import pytest
 
 from agent_league.errors import LeagueFailed, PortInUse, UserError
-from agent_league.launch.agent_plan import Seat, Watchers
+from agent_league.launch.agent_plan import AgentListeners, AgentPlan
 from agent_league.launch.plan import LeaguePlan
-from agent_league.launch.serving import check_ports, first_free, serve
+from agent_league.launch.serving import check_ports, find_free_port, serve_agents
 from agent_league.model.events import Event, LeagueCompleted
 from agent_league.players.app import PlayerSettings
 from agent_league.referee.settings import RefereeSettings
-from agent_league.web.league_history import Chronicle
+from agent_league.web.league_history import LeagueHistory
 from tests.cli.command import free_ports
 from tests.conftest import PlanMaker
 
@@ -34,12 +34,12 @@ def small(plan: PlanMaker) -> LeaguePlan:
 
 async def test_seats_that_are_done_by_themselves_end_the_serving(small: LeaguePlan) -> None:
     events: list[Event] = []
-    seats: list[Seat] = [small.manager]
+    seats: list[AgentPlan] = [small.manager]
     for seat in (*small.referees, *small.players):
         assert isinstance(seat.settings, PlayerSettings | RefereeSettings)
         seats.append(replace(seat, settings=replace(seat.settings, exit_when_done=True)))
     async with asyncio.timeout(BOUND):
-        await serve(seats, asyncio.Event(), Watchers(league=events.append))
+        await serve_agents(seats, asyncio.Event(), AgentListeners(on_league_event=events.append))
     assert isinstance(events[-1], LeagueCompleted)
     check_ports(seats)
 
@@ -47,10 +47,10 @@ async def test_seats_that_are_done_by_themselves_end_the_serving(small: LeaguePl
 async def test_a_page_that_fails_over_an_event_costs_no_result(
     small: LeaguePlan, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(_: Chronicle, event: Event) -> None:
+    def fail(_: LeagueHistory, event: Event) -> None:
         raise ValueError(type(event).__name__)
 
-    monkeypatch.setattr(Chronicle, "_note", fail)
+    monkeypatch.setattr(LeagueHistory, "_note", fail)
     events: list[Event] = []
     stop = asyncio.Event()
 
@@ -60,7 +60,7 @@ async def test_a_page_that_fails_over_an_event_costs_no_result(
             stop.set()
 
     async with asyncio.timeout(BOUND):
-        await serve(small.seats, stop, Watchers(league=watch))
+        await serve_agents(small.agent_plans, stop, AgentListeners(on_league_event=watch))
     assert [event.matches for event in events if isinstance(event, LeagueCompleted)] == [1]
     assert "watcher_failed" in (home / "logs/league" / small.league.league_id / "league.log.jsonl").read_text()
 
@@ -68,7 +68,7 @@ async def test_a_page_that_fails_over_an_event_costs_no_result(
 async def test_every_agent_answers_health_on_its_own_port_until_it_is_stopped(small: LeaguePlan) -> None:
     stop, ready = asyncio.Event(), asyncio.Event()
     seats = [small.manager, *small.referees, small.players[0]]
-    serving = asyncio.create_task(serve(seats, stop, ready=ready.set))
+    serving = asyncio.create_task(serve_agents(seats, stop, ready=ready.set))
     async with asyncio.timeout(BOUND), aiohttp.ClientSession() as session:
         await ready.wait()
         roles = []
@@ -90,8 +90,8 @@ async def test_the_first_failure_ends_the_others(small: LeaguePlan) -> None:
     twin = replace(small.players[1], settings=replace(settings, display_name="Agent Alpha"))
     async with asyncio.timeout(BOUND):
         with pytest.raises(LeagueFailed, match="Duplicate display name"):
-            await serve([small.manager, small.players[0], twin], asyncio.Event())
-    check_ports(small.seats)
+            await serve_agents([small.manager, small.players[0], twin], asyncio.Event())
+    check_ports(small.agent_plans)
 
 
 @pytest.mark.parametrize(
@@ -103,12 +103,12 @@ async def test_the_first_failure_ends_the_others(small: LeaguePlan) -> None:
     ],
 )
 def test_a_taken_port_is_named_with_who_needs_it(small: LeaguePlan, index: int, sentence: str) -> None:
-    seat = small.seats[index]
+    seat = small.agent_plans[index]
     with socket.socket() as other:
         other.bind((seat.host, seat.port))
         other.listen()
         with pytest.raises(PortInUse) as caught:
-            check_ports(small.seats)
+            check_ports(small.agent_plans)
     said = str(caught.value)
     assert said.startswith(f"Port {seat.port} on 127.0.0.1 is in use, and {sentence}")
     if sys.platform == "linux":
@@ -126,8 +126,8 @@ async def test_a_port_that_is_taken_at_the_last_moment_leaves_nothing_behind(sma
         other.bind((small.players[1].host, small.players[1].port))
         other.listen()
         with pytest.raises(PortInUse):
-            await serve(small.seats, asyncio.Event())
-    check_ports(small.seats)
+            await serve_agents(small.agent_plans, asyncio.Event())
+    check_ports(small.agent_plans)
 
 
 @pytest.mark.parametrize("strict", [False, True])
@@ -142,7 +142,7 @@ async def test_a_player_answers_at_its_name_of_v1_too_and_a_manager_takes_regist
     paths = {"/register": [400, 404, 404], "/player_001": [404, 404, 200]}
     if strict:
         paths["/register"] = [404, 404, 404]
-    serving = asyncio.create_task(serve(seats, stop, ready=ready.set))
+    serving = asyncio.create_task(serve_agents(seats, stop, ready=ready.set))
     async with asyncio.timeout(BOUND), aiohttp.ClientSession() as session:
         await ready.wait()
         for path, expected in paths.items():
@@ -159,7 +159,7 @@ async def test_a_registration_that_is_posted_is_refused_with_a_status_of_http(pl
     port = free_ports(1)
     made = plan(players=2, referees=1, manager_port=port)
     stop, ready = asyncio.Event(), asyncio.Event()
-    serving = asyncio.create_task(serve([made.manager], stop, ready=ready.set))
+    serving = asyncio.create_task(serve_agents([made.manager], stop, ready=ready.set))
     flat = {"display_name": "Flat", "version": "1.0.0", "endpoint": "http://localhost:9/mcp", "agent_type": "player"}
     meta = {name: value for name, value in flat.items() if name != "agent_type"}
     message = {"player_meta": {**meta, "game_types": ["even_odd"]}}
@@ -188,7 +188,7 @@ async def test_a_registration_that_is_posted_is_refused_with_a_status_of_http(pl
 def test_the_first_port_that_nobody_listens_on_is_taken() -> None:
     port = free_ports(3)
     with socket.create_server(("127.0.0.1", port)), socket.create_server(("127.0.0.1", port + 1)):
-        assert first_free("127.0.0.1", (port, port + 2)) == port + 2
+        assert find_free_port("127.0.0.1", (port, port + 2)) == port + 2
         with pytest.raises(UserError, match=f"Every port from {port} to {port + 1} is in use; name another"):
-            first_free("127.0.0.1", (port, port + 1))
-    assert first_free("127.0.0.1", (port, port + 2)) == port
+            find_free_port("127.0.0.1", (port, port + 1))
+    assert find_free_port("127.0.0.1", (port, port + 2)) == port

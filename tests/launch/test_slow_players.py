@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from agent_league.agent.outbox import HEARING_SECONDS
+from agent_league.agent.outbox import LATE_SECONDS
 from agent_league.config import ConfigLoader
-from agent_league.http.carrier import no_answer
+from agent_league.http.carrier import make_timeout_error
 from agent_league.http.memory import MemoryNetwork
-from agent_league.launch.in_process import endpoint_of
-from agent_league.launch.plan import LeagueRequest, make_plan
+from agent_league.launch.in_process import agent_endpoint
+from agent_league.launch.plan import LeagueRequest, make_league_plan
 from agent_league.league.app import LeagueManager
-from agent_league.league.journal import in_line
+from agent_league.league.journal import run_inline
 from agent_league.model.events import Event, LeagueStarted, MatchAssigned, MatchFinished
 from agent_league.players.app import Player
 from agent_league.players.strategies import load_strategy
@@ -95,7 +95,7 @@ class Held(MemoryNetwork):
             self._told += method == RESULT
         if wait >= limit:
             await asyncio.sleep(limit)
-            raise no_answer(endpoint, limit)
+            raise make_timeout_error(endpoint, limit)
         await asyncio.sleep(wait)
         return await super().exchange(endpoint, frame, limit - wait, bearer, headers)
 
@@ -105,20 +105,20 @@ def played(home: Path, delay: Delay, **overrides: Any) -> Course:
 
     async def play() -> Course:
         loader = ConfigLoader(home, {f"scheduling.{name}": value for name, value in overrides.items()})
-        plan = make_plan(loader, LeagueRequest(home=home, players=PLAYERS, referees=REFEREES, seed="7"))
+        plan = make_league_plan(loader, LeagueRequest(home=home, players=PLAYERS, referees=REFEREES, seed="7"))
         culprit = next(seat for seat in plan.players if seat.settings.wanted_id == CULPRIT)
         course = Course()
-        network, clock, rng = Held(endpoint_of(culprit), delay), VirtualClock(), Random(7)
+        network, clock, rng = Held(agent_endpoint(culprit), delay), VirtualClock(), Random(7)
         manager = LeagueManager(
-            plan.manager.settings, network, clock, course.note, store=MemoryStore(), offload=in_line, rng=rng
+            plan.manager.settings, network, clock, course.note, store=MemoryStore(), offload=run_inline, rng=rng
         )
         referees = [Referee(seat.settings, network, clock, rng=rng) for seat in plan.referees]
         players = [
             Player(seat.settings, load_strategy(str(seat.strategy)), network, clock, rng=rng) for seat in plan.players
         ]
         agents: list[LeagueManager | Referee | Player] = [manager, *referees, *players]
-        for seat, agent in zip(plan.seats, agents, strict=True):
-            network.attach(endpoint_of(seat), agent.dispatcher.answer)
+        for seat, agent in zip(plan.agent_plans, agents, strict=True):
+            network.attach(agent_endpoint(seat), agent.dispatcher.answer_request)
         runs = [asyncio.create_task(agent.run()) for agent in agents]
         await manager.completed.wait()
         course.ended = asyncio.get_running_loop().time()
@@ -163,8 +163,8 @@ def test_who_took_part_has_its_result_before_the_match_counts_as_over(home: Path
 def test_one_that_hangs_at_its_results_is_waited_for_once_by_each_referee_and_not_for_long(home: Path) -> None:
     hung = played(home, lambda method, _: FOR_EVER if method == RESULT else 0.0)
     took = sorted(hung.took[True].values(), reverse=True)
-    assert took[REFEREES - 1] > HEARING_SECONDS
-    assert sum(took) < REFEREES * HEARING_SECONDS + 0.5
+    assert took[REFEREES - 1] > LATE_SECONDS
+    assert sum(took) < REFEREES * LATE_SECONDS + 0.5
 
 
 def test_who_was_late_for_a_round_once_is_not_waited_for_before_each_match(home: Path) -> None:

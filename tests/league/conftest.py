@@ -28,5 +28,5 @@ async def office(home: Path) -> AsyncIterator[OfficeMaker]:
             await referee.close()
         run.cancel()
         (ending,) = await within(asyncio.gather(run, return_exceptions=True))
-        was_replaced = made.manager._journal.broken.done()
+        was_replaced = made.manager._journal.save_failure.done()
         assert was_replaced or isinstance(ending, asyncio.CancelledError), f"the manager ended by itself: {ending!r}"

@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 
 from agent_league.config import ConfigLoader
 from agent_league.http.memory import MemoryNetwork
-from agent_league.launch.rulebook import Rulebook, decider_of
+from agent_league.launch.rulebook import Rulebook, make_result_decider
 from agent_league.league.app import LeagueManager
 from agent_league.league.settings import ManagerSettings
 from agent_league.model.events import Event
 from agent_league.storage.paths import DataPaths
-from agent_league.testing.peers import ScriptedPlayer, now
+from agent_league.testing.peers import ScriptedPlayer, utc_timestamp
 from tests.league.scripted_referee import ScriptedReferee
 
 T = TypeVar("T")
@@ -56,7 +56,7 @@ class Office:
 
     @property
     def admin_token(self) -> str:
-        return DataPaths(self.home).admin_token(LEAGUE_ID).read_text().strip()
+        return DataPaths(self.home).admin_token_file(LEAGUE_ID).read_text().strip()
 
     async def ask(self, method: str, params: Any = None) -> Any:
         """The `result` of a call."""
@@ -70,7 +70,7 @@ class Office:
             "protocol": "league.v2",
             "message_type": message_type,
             "sender": sender,
-            "timestamp": now(),
+            "timestamp": utc_timestamp(),
             "conversation_id": "conv-test-001",
             **fields,
         }
@@ -197,9 +197,9 @@ def open_office(
     loader = ConfigLoader(home, overrides or {})
     network, clock = network or MemoryNetwork(), MovableClock()
     settings = ManagerSettings(loader.load_system(), loader.load_league(), home, players, referees)
-    parts.setdefault("decide", decider_of(settings.league.game_type))
-    manager = LeagueManager(settings, network, clock, tools=Rulebook(settings).table(), **parts)
+    parts.setdefault("decide", make_result_decider(settings.league.game_type))
+    manager = LeagueManager(settings, network, clock, tools=Rulebook(settings).handlers(), **parts)
     office = Office(manager, network, home, clock)
-    manager.season.listen(office.note)
-    network.attach(MANAGER, manager.dispatcher.answer)
+    manager.state.add_listener(office.note)
+    network.attach(MANAGER, manager.dispatcher.answer_request)
     return office

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from agent_league.http.carrier import Carrier
-from agent_league.testing.peers import Params, Script, ScriptedAgent, now
+from agent_league.testing.peers import Params, Script, ScriptedAgent, utc_timestamp
 
 Verdict = Callable[[Mapping[str, Any]], dict[str, Any]]
 """From START_MATCH to the `result` of the report."""
@@ -54,7 +54,7 @@ class ScriptedReferee(ScriptedAgent):
 
     @property
     def orders(self) -> list[dict[str, Any]]:
-        return self.heard("start_match")
+        return self.received_params("start_match")
 
     async def register(self, carrier: Carrier, manager: str) -> dict[str, Any]:
         async def to_manager(body: bytes) -> dict[str, Any]:
@@ -84,7 +84,7 @@ class ScriptedReferee(ScriptedAgent):
         params = {
             "protocol": "league.v2",
             "sender": f"referee:{self.referee_id}",
-            "timestamp": now(),
+            "timestamp": utc_timestamp(),
             "conversation_id": f"conv-{self.name}-{method}",
             **({"auth_token": self.token} if self.token else {}),
             **fields,
@@ -127,7 +127,7 @@ def refusing(code: str, name: str, **more: Any) -> Script:
             "protocol": "league.v2",
             "message_type": "LEAGUE_ERROR",
             "sender": "referee:REF01",
-            "timestamp": now(),
+            "timestamp": utc_timestamp(),
             "conversation_id": params.get("conversation_id"),
             "error_code": code,
             "error_description": name,

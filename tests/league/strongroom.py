@@ -4,23 +4,23 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from agent_league.storage.base import Row
-from agent_league.storage.memory import Memory, MemoryStore
+from agent_league.storage.base import StoredRow
+from agent_league.storage.memory import MemoryDatabase, MemoryStore
 
 
 class Ledger(MemoryStore):
     """Keeps each group of rows that was written; fails with what is in `troubles` first."""
 
-    def __init__(self, memory: Memory | None = None, *troubles: Exception) -> None:
+    def __init__(self, memory: MemoryDatabase | None = None, *troubles: Exception) -> None:
         super().__init__(memory)
-        self.groups: list[list[Row]] = []
+        self.groups: list[list[StoredRow]] = []
         self.troubles = list(troubles)
         self.closed = False
 
-    def write(self, season_id: int, rows: Sequence[Row]) -> None:
+    def write_rows(self, season_id: int, rows: Sequence[StoredRow]) -> None:
         if self.troubles:
             raise self.troubles.pop(0)
-        super().write(season_id, rows)
+        super().write_rows(season_id, rows)
         self.groups.append(list(rows))
 
     def close(self) -> None:

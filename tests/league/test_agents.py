@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from agent_league.model.agents import AgentState, IllegalTransition, advance
+from agent_league.model.agents import AgentState, IllegalTransition, advance_state
 
 ALLOWED = {
     ("INIT", "REGISTERED"),
@@ -27,7 +27,7 @@ def test_the_states_are_those_of_the_seeds() -> None:
 @pytest.mark.parametrize(("current", "target"), list(product(AgentState, AgentState)))
 def test_an_agent_goes_only_where_its_life_leads(current: AgentState, target: AgentState) -> None:
     if current is target or (str(current), str(target)) in ALLOWED:
-        assert advance(current, target) is target
+        assert advance_state(current, target) is target
     else:
         with pytest.raises(IllegalTransition, match=f"from {current} to {target}"):
-            advance(current, target)
+            advance_state(current, target)

@@ -10,7 +10,7 @@ from agent_league.model.agents import AgentState
 from agent_league.model.events import AgentRegistered, AgentStateChanged
 from agent_league.protocol import v2
 from agent_league.protocol.envelope import Message
-from agent_league.testing.peers import ScriptedPlayer, hang
+from agent_league.testing.peers import ScriptedPlayer, never_reply
 from tests.league.conftest import OfficeMaker
 from tests.league.office import LEAGUE_ID, MANAGER, Office, within
 from tests.league.scripted_referee import first_wins, won_by_lowest
@@ -58,13 +58,13 @@ async def test_split_rounds_are_told_like_any_others(office: OfficeMaker) -> Non
     here = office({"scheduling.matches_per_round": 1})
     seated = await here.play(4)
     assert notices(seated[0]) == whole_league(6)
-    assert [len(message["matches"]) for message in seated[0].heard("notify_round")] == [1] * 6
+    assert [len(message["matches"]) for message in seated[0].received_params("notify_round")] == [1] * 6
 
 
 async def test_the_announcement_names_matches_players_and_the_referees_address(office: OfficeMaker) -> None:
     here = office()
     seated = await here.play(4, referees=({}, {}))
-    announcement = seated[0].heard("notify_round")[0]
+    announcement = seated[0].received_params("notify_round")[0]
     assert announcement["message_type"] == "ROUND_ANNOUNCEMENT"
     assert announcement["league_id"] == LEAGUE_ID
     addresses = [referee.endpoint for referee in here.referees]
@@ -91,12 +91,12 @@ async def test_only_the_referees_copy_carries_the_players_addresses(office: Offi
     seated = await here.play(4)
     addresses = {player.player_id: player.endpoint for player in seated}
     for player in seated:
-        for message in player.heard("notify_round"):
+        for message in player.received_params("notify_round"):
             assert not [
                 field for match in message["matches"] for field in match if field.endswith(("A_endpoint", "B_endpoint"))
             ]
             assert not [address for address in addresses.values() if address in str(message)]
-    matches = [match for message in here.referees[0].heard("notify_round") for match in message["matches"]]
+    matches = [match for message in here.referees[0].received_params("notify_round") for match in message["matches"]]
     assert len(matches) == 6
     for match in matches:
         assert match["player_A_endpoint"] == addresses[match["player_A_id"]]
@@ -108,7 +108,7 @@ async def test_the_announced_referee_is_the_one_who_gets_the_match(office: Offic
     seated = await here.play(6, referees=({}, {"capacity": 1}))
     announced = {
         match["match_id"]: match["referee_endpoint"]
-        for message in seated[0].heard("notify_round")
+        for message in seated[0].received_params("notify_round")
         for match in message["matches"]
     }
     played = {order["match_id"]: referee.endpoint for referee in here.referees for order in referee.orders}
@@ -119,7 +119,7 @@ async def test_the_announced_referee_is_the_one_who_gets_the_match(office: Offic
 async def test_standings_are_those_after_the_round(office: OfficeMaker) -> None:
     here = office()
     seated = await here.play(4, referees=({"verdict": won_by_lowest},))
-    tables = [message["standings"] for message in seated[3].heard("update_standings")]
+    tables = [message["standings"] for message in seated[3].received_params("update_standings")]
     assert [[(row["player_id"], row["points"]) for row in table] for table in tables] == [
         [("P01", 3), ("P03", 3), ("P02", 0), ("P04", 0)],
         [("P01", 6), ("P02", 3), ("P03", 3), ("P04", 0)],
@@ -147,7 +147,7 @@ async def test_round_completed_has_both_counts_the_next_round_and_a_summary(offi
     seated = await here.play(
         4, referees=({"verdict": lambda order: verdicts.get(order["match_id"]) or first_wins(order)},)
     )
-    told = seated[0].heard("notify_round_completed")
+    told = seated[0].received_params("notify_round_completed")
     assert [message["next_round_id"] for message in told] == [2, 3, None]
     assert all(message["matches_completed"] == message["matches_played"] == 2 for message in told)
     assert [message["summary"] for message in told] == [
@@ -161,7 +161,7 @@ async def test_league_completed_names_the_champion_and_the_final_table(office: O
     here = office()
     seated = await here.play(4, referees=({"verdict": won_by_lowest},))
     for agent in (*seated, *here.referees):
-        (message,) = agent.heard("notify_league_completed")
+        (message,) = agent.received_params("notify_league_completed")
         assert (message["total_rounds"], message["total_matches"]) == (3, 6)
         assert message["champion"] == {"player_id": "P01", "display_name": "Agent 1", "points": 9}
         ranks = [(row["rank"], row["player_id"], row["points"]) for row in message["final_standings"]]
@@ -172,7 +172,7 @@ async def test_league_completed_names_the_champion_and_the_final_table(office: O
 async def test_every_notice_has_at_least_the_fields_of_the_seeds_examples(office: OfficeMaker, method: str) -> None:
     here = office()
     seated = await here.play(4)
-    sent = seated[0].heard(method)[0]
+    sent = seated[0].received_params(method)[0]
     examples = sorted(GOLDEN.glob(f"{sent['message_type']}.*.json"))
     assert examples
     for example in examples:
@@ -182,12 +182,12 @@ async def test_every_notice_has_at_least_the_fields_of_the_seeds_examples(office
 
 async def test_a_player_that_takes_no_notices_holds_up_nobody(office: OfficeMaker) -> None:
     here = office(QUICK)
-    deaf = ScriptedPlayer("Deaf", "http://localhost:8190/mcp", scripts=dict.fromkeys(NOTICES, hang))
+    deaf = ScriptedPlayer("Deaf", "http://localhost:8190/mcp", scripts=dict.fromkeys(NOTICES, never_reply))
     here.network.attach(deaf.endpoint, deaf.answer)
     await deaf.register(here.network, MANAGER)
     seated = await here.play(3)
     assert all(notices(player) == whole_league(3) for player in seated)
-    assert len(here.manager.season.results) == 6
+    assert len(here.manager.state.results) == 6
 
 
 async def test_a_player_that_nobody_can_reach_holds_up_nobody_and_is_suspended(office: OfficeMaker) -> None:
@@ -203,7 +203,7 @@ async def test_a_player_that_returns_with_a_new_address_is_told_there(office: Of
     seated = await here.seat_players(2)
     referee = await here.seat_referee(auto_report=False)
     await here.start()
-    (order,) = await within(referee.hears("start_match"))
+    (order,) = await within(referee.wait_for_calls("start_match"))
     moved = ScriptedPlayer("Agent 1", "http://localhost:8190/mcp")
     here.network.attach(moved.endpoint, moved.answer)
     here.network.detach(seated[0].endpoint)
@@ -231,14 +231,14 @@ async def test_whoever_answers_a_notice_with_an_error_still_gets_the_next(office
 
 
 def state_of(office: Office, agent_id: str) -> str:
-    member = office.manager.season.roster.get(agent_id)
+    member = office.manager.state.roster.get(agent_id)
     return str(member and member.state)
 
 
 async def test_a_player_that_misses_one_kind_of_notice_is_not_suspended(office: OfficeMaker) -> None:
     here = office({"scheduling.matches_per_round": 1, "timeouts.generic_response_timeout_sec": 0.05})
     await here.seat_players(5)
-    flaky = ScriptedPlayer("Flaky", "http://localhost:8190/mcp", scripts={"update_standings": hang})
+    flaky = ScriptedPlayer("Flaky", "http://localhost:8190/mcp", scripts={"update_standings": never_reply})
     here.network.attach(flaky.endpoint, flaky.answer)
     await flaky.register(here.network, MANAGER)
     await here.seat_referee()
@@ -265,7 +265,7 @@ async def test_what_is_written_as_it_travels_is_what_its_model_would_write(
     here.network.attach(versatile.endpoint, versatile.answer)
     await versatile.register(here.network, MANAGER, game_types=["*"])
     players = await here.play(3, referees=({}, {}))
-    heard = [message for agent in (versatile, *players, *here.referees) for message in agent.heard(method)]
+    heard = [message for agent in (versatile, *players, *here.referees) for message in agent.received_params(method)]
     assert heard
     for message in heard:
         assert json.dumps(model.model_validate(message).to_wire()) == json.dumps(message)

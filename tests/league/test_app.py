@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from agent_league.http.memory import MemoryNetwork
-from agent_league.launch.agent_plan import Watchers
-from agent_league.launch.in_process import play_in_process, seated
-from agent_league.launch.league_start import begin_anew
+from agent_league.launch.agent_plan import AgentListeners
+from agent_league.launch.in_process import play_in_process, run_agents
+from agent_league.launch.league_start import start_new_league
 from agent_league.league.app import LeagueManager
 from agent_league.league.settings import ManagerSettings
-from agent_league.league.state import Phase
+from agent_league.league.state import LeaguePhase
 from agent_league.model.events import Event
 from agent_league.storage.paths import DataPaths
 from tests.conftest import PlanMaker
@@ -23,17 +23,17 @@ from tests.league.conftest import OfficeMaker
 from tests.league.office import LEAGUE_ID, Office, open_office, within
 
 
-def phase(office: Office) -> Phase:
-    return office.manager.season.phase
+def phase(office: Office) -> LeaguePhase:
+    return office.manager.state.phase
 
 
 async def test_the_league_starts_by_itself_once_all_are_there(office: OfficeMaker) -> None:
     here = office(players=3, referees=2)
     await here.seat_players(3)
     await here.seat_referee()
-    assert phase(here) is Phase.REGISTRATION
+    assert phase(here) is LeaguePhase.REGISTRATION
     await here.seat_referee()
-    assert phase(here) is Phase.RUNNING
+    assert phase(here) is LeaguePhase.RUNNING
     await here.completed()
 
 
@@ -41,7 +41,7 @@ async def test_the_order_in_which_agents_come_does_not_matter(office: OfficeMake
     here = office(players=2, referees=1)
     await here.seat_referee()
     await here.seat_players(1)
-    assert phase(here) is Phase.REGISTRATION
+    assert phase(here) is LeaguePhase.REGISTRATION
     await here.seat_players(1, first=2)
     await here.completed()
 
@@ -51,7 +51,7 @@ async def test_whoever_registers_again_is_counted_once(office: OfficeMaker) -> N
     await here.seat_referee()
     (player,) = await here.seat_players(1)
     await here.register(player.name, player.endpoint, token=player.token)
-    assert phase(here) is Phase.REGISTRATION
+    assert phase(here) is LeaguePhase.REGISTRATION
 
 
 @pytest.mark.parametrize(("players", "referees"), [(0, 0), (2, 0), (0, 1)])
@@ -59,7 +59,7 @@ async def test_without_a_number_the_league_waits_to_be_told(office: OfficeMaker,
     here = office(players=players, referees=referees)
     await here.seat_players(3)
     await here.seat_referee()
-    assert phase(here) is Phase.REGISTRATION
+    assert phase(here) is LeaguePhase.REGISTRATION
     assert await here.start() == {"status": "ok"}
     await here.completed()
 
@@ -67,13 +67,13 @@ async def test_without_a_number_the_league_waits_to_be_told(office: OfficeMaker,
 async def test_the_organiser_may_start_before_all_are_there(office: OfficeMaker) -> None:
     here = office(players=10, referees=3)
     await here.play(2)
-    assert len(here.manager.season.results) == 1
+    assert len(here.manager.state.results) == 1
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")
 async def test_the_admin_token_lies_in_a_file_that_only_its_owner_can_read(office: OfficeMaker) -> None:
     here = office()
-    path = DataPaths(here.home).admin_token(LEAGUE_ID)
+    path = DataPaths(here.home).admin_token_file(LEAGUE_ID)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert len(here.admin_token.rpartition("-")[2]) >= 64
 
@@ -97,7 +97,7 @@ async def test_a_start_with_a_wrong_token_is_refused_with_e012(office: OfficeMak
         answer = await here.start(token)
         assert answer["error_code"] == "E012"
         assert token not in str(answer)
-    assert phase(here) is Phase.REGISTRATION
+    assert phase(here) is LeaguePhase.REGISTRATION
 
 
 async def test_a_start_needs_the_admin_token_also_where_tokens_are_turned_off(office: OfficeMaker) -> None:
@@ -131,7 +131,7 @@ async def test_a_start_with_too_few_agents_is_refused_with_e016_and_the_reason(
     answer = await here.start()
     assert answer["error_code"] == "E016"
     assert reason in answer["message"]
-    assert phase(here) is Phase.REGISTRATION
+    assert phase(here) is LeaguePhase.REGISTRATION
 
 
 async def test_a_second_start_is_refused_with_e016(office: OfficeMaker) -> None:
@@ -141,7 +141,7 @@ async def test_a_second_start_is_refused_with_e016(office: OfficeMaker) -> None:
     await here.start()
     answer = await here.start()
     assert (answer["error_code"], "it has started" in answer["message"]) == ("E016", True)
-    await within(referee.hears("start_match"))
+    await within(referee.wait_for_calls("start_match"))
     await referee.report("R1M1", {"winner": None, "score": {}})
     await here.completed()
     answer = await here.start()
@@ -158,13 +158,13 @@ async def test_after_the_end_the_manager_goes_on_answering(office: OfficeMaker) 
 async def test_a_manager_told_to_exit_when_done_ends(plan: PlanMaker) -> None:
     made = plan(players=2, referees=1)
     network = MemoryNetwork()
-    async with seated(network, made.seats[1:]):
+    async with run_agents(network, made.agent_plans[1:]):
         settings = made.manager.settings
         assert isinstance(settings, ManagerSettings)
         manager = LeagueManager(replace(settings, exit_when_done=True), network)
-        network.attach("http://localhost:8000/mcp", manager.dispatcher.answer)
+        network.attach("http://localhost:8000/mcp", manager.dispatcher.answer_request)
         await within(manager.run())
-        assert manager.season.phase is Phase.COMPLETED
+        assert manager.state.phase is LeaguePhase.COMPLETED
 
 
 async def test_health_tells_where_the_league_stands(office: OfficeMaker) -> None:
@@ -176,7 +176,7 @@ async def test_health_tells_where_the_league_stands(office: OfficeMaker) -> None
     referee = await here.seat_referee(auto_report=False)
     await here.start()
     assert here.manager.health()["state"] == "ACTIVE"
-    await within(referee.hears("start_match"))
+    await within(referee.wait_for_calls("start_match"))
     await referee.report("R1M1", {"winner": None, "score": {}})
     await here.completed()
     assert here.manager.health()["state"] == "SHUTDOWN"
@@ -185,9 +185,9 @@ async def test_health_tells_where_the_league_stands(office: OfficeMaker) -> None
 @pytest.mark.parametrize("players", [2, 3, 4, 7, 12])
 async def test_a_league_of_our_own_agents_plays_every_match_once(plan: PlanMaker, players: int) -> None:
     manager, _ = await within(play_in_process(plan(players=players, referees=2)))
-    pairs = [frozenset(result.players) for result in manager.season.results.values()]
+    pairs = [frozenset(result.players) for result in manager.state.results.values()]
     assert len(pairs) == len(set(pairs)) == players * (players - 1) // 2
-    rows = manager.season.standings()
+    rows = manager.state.standings()
     assert [row.played for row in rows] == [players - 1] * players
     assert recomputed(manager) == {row.player_id: row.points for row in rows}
 
@@ -196,15 +196,15 @@ async def test_the_same_seed_gives_the_same_table(plan: PlanMaker) -> None:
     tables = []
     for referees in (1, 3):
         made = plan(players=6, referees=referees, seed="7")
-        begin_anew(made.home, made.league.league_id, None, made.seats)
-        tables.append((await within(play_in_process(made)))[0].season.standings())
+        start_new_league(made.home, made.league.league_id, None, made.agent_plans)
+        tables.append((await within(play_in_process(made)))[0].state.standings())
     assert tables[0] == tables[1]
 
 
 def recomputed(manager: LeagueManager) -> dict[str, int]:
     """The points by the results alone."""
-    points = dict.fromkeys(manager.season.roster.players(), 0)
-    for result in manager.season.results.values():
+    points = dict.fromkeys(manager.state.roster.players(), 0)
+    for result in manager.state.results.values():
         winners: Sequence[str] = [result.winner] if result.winner else ()
         for player_id in winners:
             points[player_id] += 3
@@ -219,7 +219,10 @@ async def test_a_watcher_that_fails_does_not_stop_the_league(home: Path, plan: P
         raise UnicodeEncodeError("ascii", "Σ", 0, 1, type(event).__name__)
 
     made = plan(players=2, referees=1)
-    async with asyncio.timeout(30), seated(MemoryNetwork(), made.seats, Watchers(league=fail)) as agents:
+    async with (
+        asyncio.timeout(30),
+        run_agents(MemoryNetwork(), made.agent_plans, AgentListeners(on_league_event=fail)) as agents,
+    ):
         manager = agents[0]
         assert isinstance(manager, LeagueManager)
         await manager.completed.wait()

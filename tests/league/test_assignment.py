@@ -5,14 +5,14 @@ from collections import Counter
 import pytest
 
 from agent_league.config.models import AssignmentStrategy
-from agent_league.league.assignment import Desk
-from agent_league.model.agents import Referee
+from agent_league.league.assignment import RefereeAssigner
+from agent_league.model.agents import RegisteredReferee
 from agent_league.model.schedule import Pairing
 
 REFEREES = [
-    Referee("REF01", "One", "http://localhost:8001/mcp", max_concurrent_matches=1),
-    Referee("REF02", "Two", "http://localhost:8002/mcp", max_concurrent_matches=3),
-    Referee("REF03", "Three", "http://localhost:8003/mcp", max_concurrent_matches=2),
+    RegisteredReferee("REF01", "One", "http://localhost:8001/mcp", max_concurrent_matches=1),
+    RegisteredReferee("REF02", "Two", "http://localhost:8002/mcp", max_concurrent_matches=3),
+    RegisteredReferee("REF03", "Three", "http://localhost:8003/mcp", max_concurrent_matches=2),
 ]
 
 
@@ -21,7 +21,7 @@ def pairings(count: int) -> list[Pairing]:
 
 
 def shares(strategy: AssignmentStrategy, count: int) -> list[int]:
-    plan = Desk(strategy).assign(pairings(count), REFEREES)
+    plan = RefereeAssigner(strategy).assign_matches(pairings(count), REFEREES)
     assert list(plan) == [pairing.match_id for pairing in pairings(count)]
     given = Counter(plan.values())
     return [given[referee.referee_id] for referee in REFEREES]
@@ -38,13 +38,13 @@ def test_least_connections_overfills_nobody_before_all_are_full() -> None:
 
 def test_least_connections_counts_what_referees_have_in_hand() -> None:
     busy = {"REF01": 1, "REF02": 2, "REF03": 1}
-    plan = Desk("least_connections").assign(pairings(2), REFEREES, busy)
+    plan = RefereeAssigner("least_connections").assign_matches(pairings(2), REFEREES, busy)
     assert list(plan.values()) == ["REF03", "REF02"]
 
 
 def test_round_robin_goes_on_where_the_last_round_stopped() -> None:
-    desk = Desk("round_robin")
-    first, second = desk.assign(pairings(2), REFEREES), desk.assign(pairings(2), REFEREES)
+    desk = RefereeAssigner("round_robin")
+    first, second = desk.assign_matches(pairings(2), REFEREES), desk.assign_matches(pairings(2), REFEREES)
     assert [*first.values(), *second.values()] == ["REF01", "REF02", "REF03", "REF01"]
 
 
@@ -55,4 +55,4 @@ def test_weighted_shares_in_proportion_to_capacity(count: int) -> None:
 
 @pytest.mark.parametrize("strategy", ["least_connections", "round_robin", "weighted"])
 def test_a_single_referee_gets_everything(strategy: AssignmentStrategy) -> None:
-    assert set(Desk(strategy).assign(pairings(5), REFEREES[:1]).values()) == {"REF01"}
+    assert set(RefereeAssigner(strategy).assign_matches(pairings(5), REFEREES[:1]).values()) == {"REF01"}

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from agent_league.league.tokens import new_token, same_hash, token_hash
-from agent_league.protocol.v1.ids import league_uuid
+from agent_league.league.tokens import create_token, hash_token, hashes_match
+from agent_league.protocol.v1.ids import derive_league_uuid
 from tests.league.conftest import OfficeMaker
 from tests.league.office import LEAGUE_ID, MANAGER, Office
 from tests.protocol.examples_v1 import example as v1
@@ -92,7 +92,7 @@ async def test_a_sender_whom_nobody_knows_is_told_so_before_its_token_is_judged(
 
 async def test_a_caller_that_names_no_sender_is_asked_for_its_token(office: OfficeMaker) -> None:
     here = office()
-    answer = await here.manager.dispatcher.call("league_query", QUERY)
+    answer = await here.manager.dispatcher.call_method("league_query", QUERY)
     assert answer["error_code"] == "E011"
 
 
@@ -167,14 +167,14 @@ async def test_the_token_is_checked_before_the_league_and_the_fields(office: Off
 
 
 def test_a_token_is_never_made_twice() -> None:
-    assert len({new_token("P01", 32) for _ in range(100)}) == 100
+    assert len({create_token("P01", 32) for _ in range(100)}) == 100
 
 
 def test_a_hash_tells_tokens_apart_and_does_not_show_them() -> None:
-    token = new_token("P01", 32)
-    assert same_hash(token_hash(token), token_hash(token))
-    assert not same_hash(token_hash(token), token_hash(token + "0"))
-    assert token not in token_hash(token)
+    token = create_token("P01", 32)
+    assert hashes_match(hash_token(token), hash_token(token))
+    assert not hashes_match(hash_token(token), hash_token(token + "0"))
+    assert token not in hash_token(token)
 
 
 async def aliases(office: Office) -> dict[str, str]:
@@ -249,9 +249,12 @@ async def test_an_answer_is_about_the_one_whose_token_it_is_whatever_it_calls_it
     for sender in ("player:Agent 2", "player:P01"):
         answer = await ask(here, sender, token, query_type="GET_PLAYER_STATS")
         assert answer["data"]["player_id"] == "P02"
-    member = here.manager.season.roster.get("P02")
+    member = here.manager.state.roster.get("P02")
     assert member is not None
-    assert member.how.noted == ("'sender' 'player:Agent 2' for 'player:P02'", "'sender' 'player:P01' for 'player:P02'")
+    assert member.protocol_profile.deviations == (
+        "'sender' 'player:Agent 2' for 'player:P02'",
+        "'sender' 'player:P01' for 'player:P02'",
+    )
 
 
 async def test_a_strict_gate_knows_nobody_by_another_name(office: OfficeMaker) -> None:
@@ -267,7 +270,7 @@ async def test_a_referee_of_v1_is_known_by_its_token_alone(office: OfficeMaker, 
     """There, every referee signs as `referee`."""
     here = office({"tolerance.strict": strict})
     made = await aliases(here)
-    message = {**v1("GAME_RESULT"), "league_id": here.manager.season.league_uuid}
+    message = {**v1("GAME_RESULT"), "league_id": here.manager.state.league_uuid}
     for token, code in ((None, "E013"), (made["P01"], "E013"), (made["REF01"], "E007")):
         _, body = await here.network.exchange(MANAGER, json.dumps(message).encode(), 10, token)
         assert json.loads(body)["error_code"] == code
@@ -276,7 +279,7 @@ async def test_a_referee_of_v1_is_known_by_its_token_alone(office: OfficeMaker, 
 async def test_with_tokens_turned_off_a_referee_of_v1_is_still_known_by_the_one_it_shows(office: OfficeMaker) -> None:
     here = office(NO_TOKENS)
     made = await aliases(here)
-    message = json.dumps({**v1("GAME_RESULT"), "league_id": here.manager.season.league_uuid}).encode()
+    message = json.dumps({**v1("GAME_RESULT"), "league_id": here.manager.state.league_uuid}).encode()
     for token, code in ((None, "E013"), ("tok-wrong", "E013"), (made["P01"], "E013"), (made["REF01"], "E007")):
         _, body = await here.network.exchange(MANAGER, message, 10, token)
         assert json.loads(body)["error_code"] == code
@@ -285,8 +288,12 @@ async def test_with_tokens_turned_off_a_referee_of_v1_is_still_known_by_the_one_
 async def test_the_league_has_a_uuid_too(office: OfficeMaker) -> None:
     here = office()
     token = (await tokens(here))["player:P01"]
-    own = here.manager.season.league_uuid
-    for league_id, code in ((own.upper(), None), (league_uuid(LEAGUE_ID), "E008"), (league_uuid("other"), "E008")):
+    own = here.manager.state.league_uuid
+    for league_id, code in (
+        (own.upper(), None),
+        (derive_league_uuid(LEAGUE_ID), "E008"),
+        (derive_league_uuid("other"), "E008"),
+    ):
         assert (await ask(here, "player:P01", token, league_id=league_id)).get("error_code") == code
 
 
@@ -296,6 +303,6 @@ async def test_a_name_of_any_length_is_not_kept(office: OfficeMaker) -> None:
         answer = await here.register(
             f"Agent {length}", f"http://localhost:{9000 + length}/mcp", sender="player:" + "x" * length
         )
-        member = here.manager.season.roster.get(answer["player_id"])
+        member = here.manager.state.roster.get(answer["player_id"])
         assert member is not None
         assert member.alias == ("x" * 100 if length == 100 else None)

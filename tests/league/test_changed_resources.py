@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from agent_league.http.memory import MemoryNetwork
-from agent_league.launch.in_process import seated
+from agent_league.launch.in_process import run_agents
 from agent_league.league import app
 from agent_league.league.app import LeagueManager
-from agent_league.league.changed_resources import changed_by
+from agent_league.league.changed_resources import list_changed_resources
 from agent_league.model.agents import AgentState, Role
 from agent_league.model.events import (
     AgentRegistered,
@@ -31,7 +31,7 @@ from agent_league.model.events import (
     StoreChanged,
 )
 from agent_league.model.results import MatchResult, Outcome, StandingsRow
-from agent_league.model.schedule import Pairing, Round
+from agent_league.model.schedule import LeagueRound, Pairing
 from agent_league.players.app import Player
 from agent_league.referee.app import Referee
 from tests.conftest import PlanMaker
@@ -54,7 +54,7 @@ CHANGED: list[tuple[Event, set[str]]] = [
     (MatchOverdue("R1M1", "REF01", 1), set()),
     (LeagueStarted("league", 3, 1, 3, 3), {"standings", "schedule", "rounds/1", "rounds/2", "rounds/3"}),
     (LeagueResumed("league", 2, 1, 1, 1, {}, ()), {"standings", "schedule", "rounds/1"}),
-    (RoundStarted(Round(2, (Pairing("R2M1", 2, "P01", "P02"),))), {"standings", "rounds/2", "matches/R2M1"}),
+    (RoundStarted(LeagueRound(2, (Pairing("R2M1", 2, "P01", "P02"),))), {"standings", "rounds/2", "matches/R2M1"}),
     (MatchAssigned("R2M1", "REF01"), {"matches/R2M1"}),
     (
         MatchFinished(MatchResult("R1M1", 1, ("P01", "P02"), Outcome.WIN, "P01")),
@@ -69,7 +69,7 @@ STATES = 4
 
 @pytest.mark.parametrize(("event", "resources"), CHANGED, ids=lambda part: type(part).__name__)
 def test_an_event_changes_these_resources(event: Event, resources: set[str]) -> None:
-    changed = changed_by(event)
+    changed = list_changed_resources(event)
     assert set(changed) == {f"league://{resource}" for resource in resources}
     assert len(changed) == len(resources)
 
@@ -81,9 +81,9 @@ def test_no_kind_of_event_is_forgotten() -> None:
 async def test_a_whole_league_tells_of_each_of_its_resources(plan: PlanMaker) -> None:
     league = plan(players=4, referees=1, seed="7")
     heard: dict[str, list[str]] = {}
-    async with asyncio.timeout(60), seated(MemoryNetwork(), league.seats) as agents:
+    async with asyncio.timeout(60), run_agents(MemoryNetwork(), league.agent_plans) as agents:
         for agent in agents:
-            agent.changes.listen(heard.setdefault(agent.health()["id"], []).append)
+            agent.changes.add_listener(heard.setdefault(agent.health()["id"], []).append)
         manager = agents[0]
         assert isinstance(manager, LeagueManager)
         await manager.completed.wait()
@@ -100,16 +100,16 @@ async def test_a_whole_league_tells_of_each_of_its_resources(plan: PlanMaker) ->
 async def test_what_is_told_is_already_there_to_be_read(plan: PlanMaker) -> None:
     league = plan(players=2, referees=1, seed="7")
     states: list[tuple[str, str | None]] = []
-    async with asyncio.timeout(60), seated(MemoryNetwork(), league.seats) as agents:
+    async with asyncio.timeout(60), run_agents(MemoryNetwork(), league.agent_plans) as agents:
         manager = agents[0]
         assert isinstance(manager, LeagueManager)
 
         def look(uri: str) -> None:
             if uri == "league://matches/R1M1":
-                match = manager._records._queries.match("R1M1")
+                match = manager._projections._queries.get_match("R1M1")
                 states.append((match["state"], match["referee_id"]))
 
-        manager.changes.listen(look)
+        manager.changes.add_listener(look)
         await manager.completed.wait()
     assert states == [("RUNNING", None), ("RUNNING", "REF01"), ("FINISHED", "REF01")]
 
@@ -120,9 +120,9 @@ async def test_as_long_as_nobody_listens_nothing_is_worked_out(
     def fail(event: Event) -> tuple[str, ...]:
         raise AssertionError(f"nobody asked what {event} changes")
 
-    monkeypatch.setattr(app, "changed_by", fail)
+    monkeypatch.setattr(app, "list_changed_resources", fail)
     league = plan(players=2, referees=1)
-    async with asyncio.timeout(60), seated(MemoryNetwork(), league.seats) as agents:
+    async with asyncio.timeout(60), run_agents(MemoryNetwork(), league.agent_plans) as agents:
         manager = agents[0]
         assert isinstance(manager, LeagueManager)
         await manager.completed.wait()
@@ -132,7 +132,7 @@ async def test_a_referee_tells_of_each_state_of_a_match_once_it_can_be_read(home
     told: list[tuple[str, str]] = []
     async with asyncio.timeout(60), hall(home) as match:
         referee: Referee = match.referee
-        referee.changes.listen(lambda uri: told.append((uri, str(referee._matches["R1M1"].match.state))))
+        referee.changes.add_listener(lambda uri: told.append((uri, str(referee._running_matches["R1M1"].match.state))))
         match.pair()
         await match.play()
     states = ["WAITING_FOR_PLAYERS", "COLLECTING_CHOICES", "DRAWING_NUMBER", "FINISHED"]
@@ -143,7 +143,7 @@ async def test_a_player_tells_of_itself_once_for_each_game_that_it_remembers(hom
     told: list[tuple[str, int]] = []
     async with asyncio.timeout(60), chair(home) as seat:
         player: Player = seat.player
-        player.changes.listen(lambda uri: told.append((uri, len(player.games))))
+        player.changes.add_listener(lambda uri: told.append((uri, len(player.games))))
         await seat.plays("R1M1")
         await seat.plays("R2M1", "P03")
         again = game_over("R2M1", choices={"P01": "even", "P03": "odd"})

@@ -11,10 +11,10 @@ import jwt
 import pytest
 
 from agent_league.errors import LeagueFailed
-from agent_league.league.tokens import token_hash
-from agent_league.model.agents import How
+from agent_league.league.tokens import hash_token
+from agent_league.model.agents import ProtocolProfile
 from agent_league.model.events import AgentStateChanged, MatchFinished, RoundCompleted
-from agent_league.testing.peers import Params, Script, ScriptedPlayer, always, hang, rubbish
+from agent_league.testing.peers import Params, Script, ScriptedPlayer, always_reply, never_reply, reply_garbage
 from tests.league.conftest import OfficeMaker
 from tests.league.office import LEAGUE_ID, MANAGER, Office, open_office, within
 from tests.league.scripted_referee import ScriptedReferee, first_wins, refusing
@@ -46,7 +46,7 @@ async def test_start_match_tells_a_referee_all_it_needs(office: OfficeMaker) -> 
         told = order[f"player_{side}"]
         assert (told["player_id"], told["display_name"]) == (player.player_id, player.name)
         assert (told["endpoint"], told["protocol"]) == (player.endpoint, "league.v2")
-        assert told["token_sha256"] == token_hash(str(player.token))
+        assert told["token_sha256"] == hash_token(str(player.token))
         assert told["standings"] == {"wins": 0, "losses": 0, "draws": 0}
         assert (order[f"player_{side}_id"], order[f"player_{side}_endpoint"]) == (player.player_id, player.endpoint)
     assert order["scoring"] == {"win_points": 3, "draw_points": 1, "loss_points": 0, "technical_loss_points": 0}
@@ -77,7 +77,7 @@ async def test_no_referee_ever_runs_more_matches_than_it_can(
     await here.play(12, referees=[{"capacity": capacity} for capacity in capacities])
     assert [referee.peak for referee in here.referees] == list(capacities)
     assert sum(len(referee.orders) for referee in here.referees) == 66
-    assert len(here.manager.season.results) == 66
+    assert len(here.manager.state.results) == 66
 
 
 async def test_a_round_begins_when_all_results_of_the_last_are_in(office: OfficeMaker) -> None:
@@ -148,7 +148,7 @@ async def test_a_match_that_a_full_referee_refuses_goes_to_another(office: Offic
     assert not [event for event in here.events if isinstance(event, AgentStateChanged)]
 
 
-@pytest.mark.parametrize("script", [hang, rubbish])
+@pytest.mark.parametrize("script", [never_reply, reply_garbage])
 async def test_a_match_that_a_referee_does_not_answer_goes_to_another(office: OfficeMaker, script: Script) -> None:
     here = office(QUICK)
     await here.play(4, referees=({"scripts": {"start_match": script}}, {}))
@@ -168,7 +168,7 @@ async def test_a_match_whose_referee_takes_it_and_vanishes_goes_to_another(offic
     lost = await here.seat_referee(auto_report=False)
     other = await here.seat_referee()
     await here.start()
-    await within(lost.hears("start_match"))
+    await within(lost.wait_for_calls("start_match"))
     here.network.detach(lost.endpoint)
     await here.completed()
     assert ids(other) == ["R1M1"]
@@ -178,7 +178,7 @@ async def test_a_match_whose_referee_has_forgotten_it_goes_to_another(office: Of
     here = office(QUICK)
     await here.seat_players(2)
     unknown = {"message_type": "LEAGUE_ERROR", "error_code": "E007", "message": "no such match here"}
-    forgetful = await here.seat_referee(auto_report=False, scripts={"get_match_state": always(unknown)})
+    forgetful = await here.seat_referee(auto_report=False, scripts={"get_match_state": always_reply(unknown)})
     other = await here.seat_referee()
     await here.start()
     await here.completed()
@@ -191,8 +191,8 @@ async def test_a_referee_that_takes_its_time_keeps_its_match(office: OfficeMaker
     slow = await here.seat_referee(auto_report=False)
     await here.seat_referee()
     await here.start()
-    (order,) = await within(slow.hears("start_match"))
-    await within(slow.hears("get_match_state", 3))
+    (order,) = await within(slow.wait_for_calls("start_match"))
+    await within(slow.wait_for_calls("get_match_state", 3))
     assert await slow.report("R1M1", first_wins(order)) == {"status": "ok"}
     await here.completed()
     assert len(here.referees[1].orders) == 0
@@ -204,7 +204,7 @@ async def test_the_results_of_a_moved_match_are_taken_from_its_new_referee_only(
     full = await here.seat_referee(scripts={"start_match": FULL})
     other = await here.seat_referee(auto_report=False)
     await here.start()
-    (order,) = await within(other.hears("start_match"))
+    (order,) = await within(other.wait_for_calls("start_match"))
     assert (await full.report("R1M1", first_wins(order)))["error_code"] == "E007"
     assert await other.report("R1M1", first_wins(order)) == {"status": "ok"}
     await here.completed()
@@ -217,7 +217,7 @@ async def test_who_refused_a_match_is_not_asked_again_while_there_are_others(off
     full = await here.seat_referee(scripts={"start_match": FULL})
     other = await here.seat_referee(auto_report=False)
     await here.start()
-    await within(other.hears("start_match", 2))
+    await within(other.wait_for_calls("start_match", 2))
     assert sorted(ids(other)) == ["R1M1", "R1M2"]
     assert ids(full) == ["R1M1"]
 
@@ -244,7 +244,7 @@ async def test_a_match_whose_result_is_in_is_not_given_out_again(office: OfficeM
 
     async def play_and_say_nothing(order: Params) -> Any:
         try:
-            await hang(order)
+            await never_reply(order)
         finally:  # the manager has given up: now the result comes
             reports.append(asyncio.create_task(mute.report(order["match_id"], first_wins(order))))
 
@@ -254,13 +254,13 @@ async def test_a_match_whose_result_is_in_is_not_given_out_again(office: OfficeM
     await here.completed()
     assert [await report for report in reports] == [{"status": "ok"}]
     assert (ids(mute), ids(other)) == (["R1M1"], [])
-    assert here.manager.season.results["R1M1"].winner == "P01"
+    assert here.manager.state.results["R1M1"].winner == "P01"
 
 
 async def test_a_referee_that_is_suspended_is_not_asked_for_the_matches_that_wait_for_it(office: OfficeMaker) -> None:
     """Two matches a round are the silent referee's; after five failures nobody waits for it any more."""
     here = office({**QUICK, "circuit_breaker.probe_after_sec": 600, "scheduling.matches_per_round": 50})
-    await here.play(8, referees=({"capacity": 1, "scripts": {"start_match": hang}}, {"capacity": 1}))
+    await here.play(8, referees=({"capacity": 1, "scripts": {"start_match": never_reply}}, {"capacity": 1}))
     silent, other = here.referees
     assert len(silent.orders) == 5
     assert len(other.orders) == 28
@@ -270,7 +270,7 @@ async def test_a_referee_that_is_suspended_is_not_asked_for_the_matches_that_wai
 def state(office: Office, agent_id: str) -> tuple[str, int]:
     """The last state that was told of an agent, and its failures."""
     changes = [event for event in office.events if isinstance(event, AgentStateChanged) and event.agent_id == agent_id]
-    member = office.manager.season.roster.get(agent_id)
+    member = office.manager.state.roster.get(agent_id)
     assert member is not None
     return str(changes[-1].state), member.breaker.failures
 
@@ -298,7 +298,7 @@ async def test_a_league_whose_referee_is_gone_goes_on_with_a_new_one(office: Off
     late = await here.seat_referee()
     await here.completed()
     assert ids(late) == ["R1M1"]
-    assert late.heard("notify_round"), "it is told of the round that is played"
+    assert late.received_params("notify_round"), "it is told of the round that is played"
 
 
 async def test_a_match_passed_on_goes_to_the_least_busy_of_the_others(office: OfficeMaker) -> None:
@@ -308,7 +308,7 @@ async def test_a_match_passed_on_goes_to_the_least_busy_of_the_others(office: Of
     await here.seat_referee(scripts={"start_match": FULL})
     busy, idle = [await here.seat_referee(auto_report=False) for _ in range(2)]
     await here.start()
-    assert [order["match_id"] for order in await within(idle.hears("start_match"))] == ["R1M1"]
+    assert [order["match_id"] for order in await within(idle.wait_for_calls("start_match"))] == ["R1M1"]
     assert ids(busy) == ["R1M2"]
 
 
@@ -383,7 +383,7 @@ async def test_a_referee_that_comes_back_is_asked_for_what_it_had_refused(
     unable = await here.seat_referee(scripts={"start_match": UNABLE})
     silent = await here.seat_referee()
     here.network.detach(silent.endpoint)
-    waits, back = asyncio.Event(), here.manager._conductor._back
+    waits, back = asyncio.Event(), here.manager._conductor._referee_returned
     waiting = back.wait
 
     async def wait() -> bool:
@@ -449,12 +449,12 @@ async def test_a_referee_is_told_the_league_s_limits_with_each_match(
     for number, protocol in enumerate(protocols, 1):
         endpoint = f"http://localhost:{8100 + number}/mcp"
         await here.register(f"Agent {number}", endpoint, sender=f"player:P0{number}")
-        member = here.manager.season.roster.get(f"P0{number}")
+        member = here.manager.state.roster.get(f"P0{number}")
         assert member is not None
-        member.agent, member.how = replace(member.agent, protocol=protocol), How(protocol)
+        member.agent, member.protocol_profile = replace(member.agent, protocol=protocol), ProtocolProfile(protocol)
     referee = await here.seat_referee()
     assert await here.start() == {"status": "ok"}
     await here.completed()
     for order in referee.orders:
         assert order["limits"] == {"move_sec": 2, "attempts": 4, "base_delay_sec": 0.5, **limits}
-        assert order["league_uuid"] == here.manager.season.league_uuid
+        assert order["league_uuid"] == here.manager.state.league_uuid

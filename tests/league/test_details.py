@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from agent_league.league.details import Details
+from agent_league.league.details import ResultDetails
 
 DETAILS: dict[str, Any] = {"drawn_number": 8, "choices": {"P01": "even", "P02": "odd"}, "note": "Zoë"}
 
 
 def test_they_read_as_the_object_that_they_were_made_of() -> None:
-    kept = Details.of(DETAILS)
+    kept = ResultDetails.from_mapping(DETAILS)
     assert kept == DETAILS
     assert {**kept} == DETAILS
     assert list(kept) == list(DETAILS)
@@ -21,19 +21,19 @@ def test_they_read_as_the_object_that_they_were_made_of() -> None:
 
 
 def test_they_travel_between_processes() -> None:
-    assert pickle.loads(pickle.dumps(Details.of(DETAILS))) == DETAILS
+    assert pickle.loads(pickle.dumps(ResultDetails.from_mapping(DETAILS))) == DETAILS
 
 
 @pytest.mark.parametrize("value", [2**70, "\ud800", float(2**80)])
 def test_what_only_some_json_writers_take_is_kept_too(value: Any) -> None:
-    assert Details.of({"value": value}) == {"value": value}
+    assert ResultDetails.from_mapping({"value": value}) == {"value": value}
 
 
 def test_they_take_little_more_memory_than_their_text() -> None:
     tracemalloc.start()
     try:
         before, _ = tracemalloc.get_traced_memory()
-        kept = [Details.of({"number": number}) for number in range(1000)]
+        kept = [ResultDetails.from_mapping({"number": number}) for number in range(1000)]
         after, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

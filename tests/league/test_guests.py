@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from agent_league.config import ConfigLoader
-from agent_league.league.journal import in_line
-from agent_league.league.roster import MOST_NOTES
-from agent_league.league.supervision import longest_match
+from agent_league.league.journal import run_inline
+from agent_league.league.roster import MAX_DEVIATIONS
+from agent_league.league.supervision import max_match_seconds
 from agent_league.model.events import AgentStateChanged, LeagueCompleted, MatchFinished
 from agent_league.storage.memory import MemoryStore
-from agent_league.testing.peers import Params, Script, ScriptedPlayer, always
+from agent_league.testing.peers import Params, Script, ScriptedPlayer, always_reply
 from agent_league.testing.virtual_time import in_virtual_time
 from tests.league.office import Office, at_work, open_office
 from tests.league.scripted_referee import ScriptedReferee
@@ -56,7 +56,7 @@ class Guest:
         framed = {"jsonrpc": "2.0", "result": result, "id": frame.get("id")}
         return json.dumps(result if method == "bare" else framed).encode()
 
-    def heard(self, method: str) -> list[dict[str, Any]]:
+    def received_params(self, method: str) -> list[dict[str, Any]]:
         return [params for name, params in self.calls if name == method]
 
     async def report(self, match_id: str, winner: str | None, **fields: Any) -> Any:
@@ -68,11 +68,11 @@ class Guest:
 
 
 def virtual(home: Path, **overrides: Any) -> Office:
-    return open_office(home, overrides, store=MemoryStore(), offload=in_line)
+    return open_office(home, overrides, store=MemoryStore(), offload=run_inline)
 
 
 def limit(home: Path) -> float:
-    return longest_match(ConfigLoader(home, {}).load_system())
+    return max_match_seconds(ConfigLoader(home, {}).load_system())
 
 
 async def completed(office: Office) -> LeagueCompleted:
@@ -119,7 +119,7 @@ async def test_a_guest_is_started_by_the_name_it_knows_and_reports(home: Path, m
         guests.append(await Guest(here, 1, {method: reporting(guests)}).register(max_concurrent_matches=2))
         assert await here.start() == OK
         end = await completed(here)
-        orders = [message_of(params) for params in guests[0].heard(method)]
+        orders = [message_of(params) for params in guests[0].received_params(method)]
         orders = [order for order in orders if order["message_type"] == "START_MATCH"]
         assert sorted(order["match_id"] for order in orders) == [f"R{r}M{m}" for r in (1, 2, 3) for m in (1, 2)]
         assert passed() < 10
@@ -151,8 +151,8 @@ async def test_a_guest_may_play_before_it_answers_and_tell_the_result_in_its_ans
         await here.seat_referee()
         assert await here.start() == OK
         end = await completed(here)
-        assert {match_id: result.winner for match_id, result in here.manager.season.results.items()} == {"R1M1": "P01"}
-        assert len(guest.heard("run_match")) == 1
+        assert {match_id: result.winner for match_id, result in here.manager.state.results.items()} == {"R1M1": "P01"}
+        assert len(guest.received_params("run_match")) == 1
         assert "result in the reply to the start" in end.tolerated["REF01"]
 
 
@@ -175,19 +175,19 @@ async def test_the_result_in_the_answer_of_a_referee_of_ours_is_not_taken(home: 
     """It reports, as it promised with the version that it declared."""
     async with at_work(virtual(home)) as here:
         await here.seat_players(2)
-        at_it = always({"matches": {"R1M1": "RUNNING"}})
+        at_it = always_reply({"matches": {"R1M1": "RUNNING"}})
         ours = await here.seat_referee(
-            auto_report=False, scripts={"start_match": always({"winner": "P02"}), "get_match_state": at_it}
+            auto_report=False, scripts={"start_match": always_reply({"winner": "P02"}), "get_match_state": at_it}
         )
         assert await here.start() == OK
-        await ours.hears("start_match")
+        await ours.wait_for_calls("start_match")
         await asyncio.sleep(60)
-        assert here.manager.season.results == {}
+        assert here.manager.state.results == {}
 
 
 def copies(agent: ScriptedPlayer | ScriptedReferee | Guest, round_id: int = 1) -> list[dict[str, Any]]:
     """The matches in an agent's copies of an announcement, copy by copy."""
-    told = [message for message in agent.heard("notify_round") if message["round_id"] == round_id]
+    told = [message for message in agent.received_params("notify_round") if message["round_id"] == round_id]
     return [{match["match_id"]: match for match in message["matches"]} for message in told]
 
 
@@ -220,7 +220,7 @@ async def test_a_guest_that_knows_no_order_starts_with_the_announcement(home: Pa
         guests.append(await Guest(here, 1, {"notify_round": announced_to(guests)}, UNKNOWN[unknown]).register())
         assert await here.start() == OK
         end = await completed(here)
-        assert len(here.manager.season.results) == 6
+        assert len(here.manager.state.results) == 6
         assert passed() < 10
         (copy,) = copies(guests[0])
         for match_id, a, b in (("R1M1", 0, 1), ("R1M2", 2, 3)):
@@ -247,7 +247,7 @@ async def test_a_guest_that_knows_no_order_and_plays_for_a_while_keeps_its_match
         other = await here.seat_referee()
         assert await here.start() == OK
         end = await completed(here)
-        assert (other.orders, here.manager.season.results["R1M1"].winner) == ([], "P02")
+        assert (other.orders, here.manager.state.results["R1M1"].winner) == ([], "P02")
         assert end.tolerated["REF01"] == ("matches started by ROUND_ANNOUNCEMENT",)
 
 
@@ -256,7 +256,7 @@ async def test_a_guest_is_told_of_a_round_once_the_players_know_of_it(home: Path
     known: list[int] = []
 
     async def notify_round(message: Params) -> Any:
-        known.append(sum(bool(player.heard("notify_round")) for player in players))
+        known.append(sum(bool(player.received_params("notify_round")) for player in players))
         return OK
 
     async with at_work(virtual(home)) as here:
@@ -272,10 +272,10 @@ async def hung(_: Params) -> Any:
 
 
 SILENT: dict[str, dict[str, Script]] = {
-    "acknowledges": {"start_match": always(OK)},
+    "acknowledges": {"start_match": always_reply(OK)},
     "hangs": {"start_match": hung, "get_match_state": hung},
-    "takes the announcement alone": {"notify_round": always(OK)},
-    "has a result that nobody can read": {"start_match": always({"winner": "P77"})},
+    "takes the announcement alone": {"notify_round": always_reply(OK)},
+    "has a result that nobody can read": {"start_match": always_reply({"winner": "P77"})},
 }
 """Guests that take a match, in one way or another, and are not heard of again."""
 
@@ -291,13 +291,13 @@ async def test_a_guest_that_is_never_heard_of_has_the_time_of_a_match_and_then_a
         other = await here.seat_referee()
         assert await here.start() == OK
         await asyncio.sleep(limit(home) - 5)
-        assert (other.orders, here.manager.season.assigned) == ([], {"R1M1": guest.referee_id})
+        assert (other.orders, here.manager.state.assigned_referees) == ([], {"R1M1": guest.referee_id})
         await completed(here)
         assert len(other.orders) == 1
         assert passed() <= limit(home) + 2 * LEASE
         late = await guest.report("R1M1", "P02")
         assert late["error_code"] == "E007"
-        assert here.manager.season.results["R1M1"].winner == "P01"
+        assert here.manager.state.results["R1M1"].winner == "P01"
         assert [copy["R1M1"]["referee_endpoint"] for copy in copies(players[0])] == [guest.endpoint, other.endpoint]
 
 
@@ -305,13 +305,13 @@ async def test_a_guest_that_is_never_heard_of_has_the_time_of_a_match_and_then_a
 async def test_a_guest_that_is_gone_loses_its_match_with_its_lease(home: Path) -> None:
     async with at_work(virtual(home)) as here:
         await here.seat_players(2)
-        guest = await Guest(here, 1, {"start_match": always(OK)}).register()
+        guest = await Guest(here, 1, {"start_match": always_reply(OK)}).register()
         other = await here.seat_referee()
         assert await here.start() == OK
         await asyncio.sleep(1)
         here.network.detach(guest.endpoint)
         await completed(here)
-        assert (len(guest.heard("start_match")), len(other.orders)) == (1, 1)
+        assert (len(guest.received_params("start_match")), len(other.orders)) == (1, 1)
         assert passed() <= 3 * LEASE
 
 
@@ -336,7 +336,7 @@ async def test_the_more_matches_a_guest_has_the_more_time_it_gets(home: Path, si
         )
         assert await here.start() == OK
         await completed(here)
-        assert len(guest.heard("run_match")) == len(here.manager.season.results) == 6
+        assert len(guest.received_params("run_match")) == len(here.manager.state.results) == 6
 
 
 @in_virtual_time
@@ -381,14 +381,16 @@ async def test_players_are_told_how_a_guest_is_known_only_where_that_is_allowed(
 ) -> None:
     async with at_work(virtual(home, **settings)) as here:
         players = await here.seat_players(4)
-        guest = await Guest(here, 1, {"start_match": always(OK)}).register()
+        guest = await Guest(here, 1, {"start_match": always_reply(OK)}).register()
         ours = await here.seat_referee(auto_report=False)
         assert await here.start() == OK
         await asyncio.sleep(2)
         (copy,) = copies(players[0])
         by_referee = {match["referee_endpoint"]: match.get("referee_token_sha256") for match in copy.values()}
         assert by_referee == {guest.endpoint: own_token_hash(guest) if told else None, ours.endpoint: None}
-        told_to = [agent.heard("notify_round") for agent in (*players, ours)] + [guest.heard("notify_round")]
+        told_to = [agent.received_params("notify_round") for agent in (*players, ours)] + [
+            guest.received_params("notify_round")
+        ]
         assert guest.token not in str(told_to)
 
 
@@ -396,7 +398,7 @@ async def test_players_are_told_how_a_guest_is_known_only_where_that_is_allowed(
 async def test_a_match_token_is_in_the_copy_of_the_guest_whose_match_it_is_and_in_no_other(home: Path) -> None:
     async with at_work(virtual(home, **{"scheduling.matches_per_round": 50})) as here:
         players = await here.seat_players(6)
-        acks = {"notify_round": always(OK), "start_match": always(OK)}
+        acks = {"notify_round": always_reply(OK), "start_match": always_reply(OK)}
         guests = [await Guest(here, number, acks).register() for number in (1, 2)]
         ours = await here.seat_referee(auto_report=False)
         assert await here.start() == OK
@@ -409,7 +411,7 @@ async def test_a_match_token_is_in_the_copy_of_the_guest_whose_match_it_is_and_i
             }
             assert len(with_token) == 1
         for agent in (*players, ours):
-            assert "match_token" not in str(agent.heard("notify_round"))
+            assert "match_token" not in str(agent.received_params("notify_round"))
         for player in players:
             assert "endpoint" not in str(copies(player)[0]["R1M1"].keys() - {"referee_endpoint"})
 
@@ -418,7 +420,7 @@ async def test_a_match_token_is_in_the_copy_of_the_guest_whose_match_it_is_and_i
 async def test_a_guest_that_comes_back_in_mid_round_is_not_made_to_play_again(home: Path) -> None:
     async with at_work(virtual(home)) as here:
         await here.seat_players(2)
-        guest = await Guest(here, 1, {"notify_round": always(OK)}).register()
+        guest = await Guest(here, 1, {"notify_round": always_reply(OK)}).register()
         assert await here.start() == OK
         await asyncio.sleep(5)
         await here.register(
@@ -430,7 +432,7 @@ async def test_a_guest_that_comes_back_in_mid_round_is_not_made_to_play_again(ho
             match_tokens=False,
         )
         await asyncio.sleep(5)
-        assert len(guest.heard("notify_round")) == 1
+        assert len(guest.received_params("notify_round")) == 1
 
 
 @in_virtual_time
@@ -438,7 +440,7 @@ async def test_who_says_that_it_knows_match_tokens_is_ours_whatever_version_it_d
     async with at_work(virtual(home)) as here:
         for number, ours in enumerate((False, True), 1):
             guest = await Guest(here, number, {}).register(protocol_version="2.1.0", match_tokens=ours)
-            assert here.manager.season.is_ours(guest.referee_id) is ours
+            assert here.manager.state.is_ours(guest.referee_id) is ours
 
 
 @in_virtual_time
@@ -460,24 +462,24 @@ async def test_a_guest_that_understands_nothing_is_suspended_and_holds_up_nobody
 async def test_a_guest_without_a_match_is_told_of_the_round_too(home: Path) -> None:
     async with at_work(virtual(home)) as here:
         await here.seat_players(2)
-        takes: dict[str, Script] = {"start_match": always(OK), "notify_round": always(OK)}
+        takes: dict[str, Script] = {"start_match": always_reply(OK), "notify_round": always_reply(OK)}
         busy: list[Guest] = []
         busy.append(await Guest(here, 1, {**takes, "start_match": reporting(busy)}).register(match_tokens=True))
         idle = await Guest(here, 2, takes).register()
         assert await here.start() == OK
         await completed(here)
-        assert [len(guest.heard("notify_round")) for guest in (*busy, idle)] == [1, 1]
+        assert [len(guest.received_params("notify_round")) for guest in (*busy, idle)] == [1, 1]
 
 
 @in_virtual_time
 async def test_notes_do_not_grow_with_every_registration(home: Path) -> None:
     async with at_work(virtual(home)) as here:
-        for number in range(2 * MOST_NOTES):
+        for number in range(2 * MAX_DEVIATIONS):
             assert (await here.register(name="X"))["status"] == "ACCEPTED"
-            here.manager.season.tolerate("P01", [f"note {number}"])
-        member = here.manager.season.roster.get("P01")
+            here.manager.state.note_deviations("P01", [f"note {number}"])
+        member = here.manager.state.roster.get("P01")
         assert member is not None
-        assert len(member.how.noted) == MOST_NOTES
+        assert len(member.protocol_profile.deviations) == MAX_DEVIATIONS
 
 
 @in_virtual_time
@@ -506,15 +508,15 @@ async def test_a_guest_that_asks_for_its_matches_gets_them_by_its_token_alone(ho
         (match,) = answer["matches"]
         assert answer["referee_id"] == guest.referee_id
         assert (match["message_type"], match["player1_id"]) == ("START_MATCH", match["player_A_id"])
-        assert here.manager.season.assigned[match["match_id"]] == guest.referee_id
+        assert here.manager.state.assigned_referees[match["match_id"]] == guest.referee_id
         assert (await poll())["error_code"] == "E011"
         assert (await poll(auth_token=""))["error_code"] == "E011"
         assert (await poll(auth_token="tok-ref01-guess"))["error_code"] == "E012"
         player = await here.register("Agent 1", "http://localhost:8101/mcp", sender="player:P01")
         assert (await poll(auth_token=player["auth_token"]))["error_code"] == "E013"
-        here.manager.season.set_paused(is_paused=True)
+        here.manager.state.set_paused(is_paused=True)
         assert (await poll(auth_token=guest.token))["matches"] == [], "no match begins in a pause"
-        here.manager.season.set_paused(is_paused=False)
+        here.manager.state.set_paused(is_paused=False)
         assert await guest.report(match["match_id"], match["player_A_id"]) == OK
         assert match["match_id"] not in [
             waiting["match_id"] for waiting in (await poll(auth_token=guest.token))["matches"]

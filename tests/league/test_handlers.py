@@ -23,13 +23,13 @@ async def running(office: Office) -> tuple[ScriptedReferee, ScriptedReferee]:
     first = await office.seat_referee(auto_report=False)
     second = await office.seat_referee(auto_report=False)
     assert await office.start() == OK
-    assert [order["match_id"] for order in await within(first.hears("start_match"))] == ["R1M1"]
-    assert [order["match_id"] for order in await within(second.hears("start_match"))] == ["R1M2"]
+    assert [order["match_id"] for order in await within(first.wait_for_calls("start_match"))] == ["R1M1"]
+    assert [order["match_id"] for order in await within(second.wait_for_calls("start_match"))] == ["R1M2"]
     return first, second
 
 
 def points(office: Office) -> dict[str, int]:
-    return {row.player_id: row.points for row in office.manager.season.standings() if row.played}
+    return {row.player_id: row.points for row in office.manager.state.standings() if row.played}
 
 
 def finished(office: Office) -> list[str]:
@@ -55,10 +55,10 @@ async def test_a_report_is_booked_by_its_details_where_its_result_is_missing_or_
     for _ in range(2):
         assert await referee.report("R1M1", told) == OK
     assert points(here) == {"P01": 3, "P02": 0}
-    member = here.manager.season.roster.get("REF01")
+    member = here.manager.state.roster.get("REF01")
     assert member is not None
-    assert [note for note in member.how.noted if "booked by" in note]
-    log = DataPaths(here.home).logs / "league" / LEAGUE_ID / "league.log.jsonl"
+    assert [note for note in member.protocol_profile.deviations if "booked by" in note]
+    log = DataPaths(here.home).logs_folder / "league" / LEAGUE_ID / "league.log.jsonl"
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     assert "R1M1" in [line["match_id"] for line in lines if line["event_type"] == "result_by_details"]
 
@@ -93,7 +93,7 @@ async def test_a_different_result_for_a_finished_match_is_refused_with_e002_and_
     assert answer["error_code"] == "E002"
     assert answer["context"]["match_id"] == "R1M1"
     assert points(here) == {"P01": 3, "P02": 0}
-    log = DataPaths(here.home).logs / "league" / LEAGUE_ID / "league.log.jsonl"
+    log = DataPaths(here.home).logs_folder / "league" / LEAGUE_ID / "league.log.jsonl"
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     assert [line["match_id"] for line in lines if line["event_type"] == "report_refused"] == ["R1M1"]
 
@@ -196,7 +196,7 @@ async def test_terminations_are_kept_for_the_two_players_and_known_endings_only(
     referee, _ = await running(here)
     endings = {"P01": "normal", "P02": "move_timeout", "P03": "declined"}
     await referee.report("R1M1", {**P01_WINS, "status": "TECHNICAL_LOSS", "terminations": endings})
-    kept = here.manager.season.results["R1M1"].terminations
+    kept = here.manager.state.results["R1M1"].terminations
     assert {player: str(how) for player, how in kept.items()} == {"P01": "normal", "P02": "move_timeout"}
 
 
@@ -204,7 +204,7 @@ async def test_a_referees_count_of_failures_is_taken_for_the_two_players_only(of
     here = office()
     referee, _ = await running(here)
     await referee.report("R1M1", {**P01_WINS, "failures_in_a_row": {"P02": 4, "P03": 4, "P01": -7}})
-    failures = {member.agent_id: member.breaker.failures for member in here.manager.season.roster}
+    failures = {member.agent_id: member.breaker.failures for member in here.manager.state.roster}
     assert (failures["P01"], failures["P02"], failures["P03"]) == (0, 4, 0)
 
 

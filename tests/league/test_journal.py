@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from agent_league.errors import ErrorCode, LeagueFailed, Refusal
-from agent_league.league.journal import GROUP_SECONDS, Journal, Offload, in_line
-from agent_league.league.state import Phase
+from agent_league.league.journal import COMMIT_INTERVAL_SECONDS, Journal, Offload, run_inline
+from agent_league.league.state import LeaguePhase
 from agent_league.log import JsonLogger
-from agent_league.storage.base import Deposed, MatchRow, Row, StoreFailed
+from agent_league.storage.base import ManagerReplaced, MatchRow, StoredRow, StoreFailed
 from agent_league.storage.memory import MemoryStore
 from agent_league.testing.virtual_time import in_virtual_time
 from tests.league.conftest import OfficeMaker
@@ -22,7 +22,7 @@ from tests.league.office import LEAGUE_ID, Office, at_work, open_office, within
 from tests.league.strongroom import Door, Ledger, a_while
 
 FULL = StoreFailed("the disk is full")
-GONE = Deposed("season 1 is no longer this manager's")
+GONE = ManagerReplaced("season 1 is no longer this manager's")
 DRAW: dict[str, Any] = {"winner": None, "score": {}}
 
 
@@ -33,8 +33,8 @@ def log(tmp_path: Path) -> Iterator[JsonLogger]:
     made.close()
 
 
-def journal(store: Ledger, log: JsonLogger, offload: Offload = in_line) -> Journal:
-    season = store.create("L1", "2025-01-15T10:00:00Z", "key", {})
+def journal(store: Ledger, log: JsonLogger, offload: Offload = run_inline) -> Journal:
+    season = store.create_season("L1", "2025-01-15T10:00:00Z", "key", {})
     return Journal(store, season.season_id, log, Random(7), offload)
 
 
@@ -49,9 +49,9 @@ def logged(log: JsonLogger) -> list[str]:
 async def test_what_was_noted_is_committed_once_the_store_has_it(log: JsonLogger) -> None:
     store, door = Ledger(), Door(is_open=False)
     kept = journal(store, log, door.offload)
-    await within(kept.committed())  # nothing was noted
-    kept.note(row(1))
-    waiting = asyncio.create_task(kept.committed())
+    await within(kept.wait_for_commit())  # nothing was noted
+    kept.queue_row(row(1))
+    waiting = asyncio.create_task(kept.wait_for_commit())
     await a_while()
     assert not waiting.done()
     door.open()
@@ -62,12 +62,12 @@ async def test_what_was_noted_is_committed_once_the_store_has_it(log: JsonLogger
 async def test_rows_that_come_during_a_commit_go_together_in_the_next(log: JsonLogger) -> None:
     store, door = Ledger(), Door(is_open=False)
     kept = journal(store, log, door.offload)
-    kept.note(row(1))
+    kept.queue_row(row(1))
     await a_while()
     waiting = []
     for number in range(2, 50):
-        kept.note(row(number))
-        waiting.append(asyncio.create_task(kept.committed()))
+        kept.queue_row(row(number))
+        waiting.append(asyncio.create_task(kept.wait_for_commit()))
     await a_while()
     assert not any(one.done() for one in waiting)
     door.open()
@@ -80,25 +80,25 @@ async def test_rows_that_come_soon_after_a_commit_go_together_and_one_after_a_pa
     store, loop = Ledger(), asyncio.get_running_loop()
     kept = journal(store, log)
     for number in range(1, 4):
-        kept.note(row(number))
-        await asyncio.sleep(GROUP_SECONDS / 4)
-    await kept.committed()
+        kept.queue_row(row(number))
+        await asyncio.sleep(COMMIT_INTERVAL_SECONDS / 4)
+    await kept.wait_for_commit()
     assert store.groups == [[row(1)], [row(2), row(3)]]
     await asyncio.sleep(1)
     noted = loop.time()
-    kept.note(row(4))
-    await kept.committed()
+    kept.queue_row(row(4))
+    await kept.wait_for_commit()
     assert loop.time() == noted
 
 
 async def test_whoever_waits_for_a_commit_is_not_held_up_by_the_next(log: JsonLogger) -> None:
     store, door = Ledger(), Door(is_open=False)
     kept = journal(store, log, door.offload)
-    kept.note(row(1))
-    first = asyncio.create_task(kept.committed())
+    kept.queue_row(row(1))
+    first = asyncio.create_task(kept.wait_for_commit())
     await a_while()
-    kept.note(row(2))
-    second = asyncio.create_task(kept.committed())
+    kept.queue_row(row(2))
+    second = asyncio.create_task(kept.wait_for_commit())
     await a_while()
     door.open()
     door.shut()
@@ -112,8 +112,8 @@ async def test_of_rows_with_the_same_key_the_last_is_written_in_the_place_of_the
     store = Ledger()
     kept = journal(store, log)
     for one in (row(1), row(2), row(3), row(1, "REF01"), row(2, "REF01"), row(1, "REF02")):
-        kept.note(one)
-    await kept.committed()
+        kept.queue_row(one)
+    await kept.wait_for_commit()
     assert store.groups == [[row(1, "REF02"), row(2, "REF01"), row(3)]]
 
 
@@ -121,21 +121,21 @@ async def test_of_rows_with_the_same_key_the_last_is_written_in_the_place_of_the
 async def test_a_store_that_fails_is_tried_again_and_then_it_is_committed(log: JsonLogger) -> None:
     store = Ledger(None, *[FULL] * 30)
     kept = journal(store, log)
-    kept.note(row(1))
-    waiting = asyncio.create_task(kept.committed())
+    kept.queue_row(row(1))
+    waiting = asyncio.create_task(kept.wait_for_commit())
     await asyncio.sleep(10)
-    kept.note(row(2))
+    kept.queue_row(row(2))
     assert not waiting.done()
     async with asyncio.timeout(120):
         await waiting
-        await kept.committed()
+        await kept.wait_for_commit()
     assert store.groups == [[row(1)], [row(2)]]
 
 
 async def test_a_failing_store_is_logged(log: JsonLogger) -> None:
     kept = journal(Ledger(None, FULL), log)
-    kept.note(row(1))
-    await within(kept.committed())
+    kept.queue_row(row(1))
+    await within(kept.wait_for_commit())
     assert logged(log) == ["store_failed"]
     assert "the disk is full" in log.log_file.read_text()
 
@@ -149,18 +149,18 @@ async def test_a_season_that_cannot_be_kept_is_told_to_all_who_wait(
 ) -> None:
     store, door = Ledger(None, error), Door(is_open=False)
     kept = journal(store, log, door.offload)
-    kept.note(row(1))
-    waiting = [asyncio.create_task(kept.committed()) for _ in range(2)]
+    kept.queue_row(row(1))
+    waiting = [asyncio.create_task(kept.wait_for_commit()) for _ in range(2)]
     await a_while()
     door.open()
     for refusal in await within(asyncio.gather(*waiting, return_exceptions=True)):
         assert isinstance(refusal, Refusal)
         assert refusal.code is ErrorCode.SERVICE_UNAVAILABLE
     with pytest.raises(LeagueFailed, match=sentence):
-        await kept.broken
-    kept.note(row(2))
+        await kept.save_failure
+    kept.queue_row(row(2))
     with pytest.raises(Refusal, match="E016"):
-        await within(kept.committed())
+        await within(kept.wait_for_commit())
     await within(kept.close())
     assert (store.groups, store.closed) == ([], True)
 
@@ -168,7 +168,7 @@ async def test_a_season_that_cannot_be_kept_is_told_to_all_who_wait(
 async def test_closing_writes_what_is_left(log: JsonLogger) -> None:
     store = Ledger()
     kept = journal(store, log)
-    kept.note(row(1))
+    kept.queue_row(row(1))
     await within(kept.close())
     assert (store.groups, store.closed) == ([[row(1)]], True)
 
@@ -177,7 +177,7 @@ async def test_closing_writes_what_is_left(log: JsonLogger) -> None:
 async def test_closing_does_not_wait_for_ever_for_a_store_that_hangs(log: JsonLogger) -> None:
     store, door = Ledger(), Door(is_open=False)
     kept = journal(store, log, door.offload)
-    kept.note(row(1))
+    kept.queue_row(row(1))
     await kept.close()
     assert asyncio.get_running_loop().time() == 5
     assert (store.groups, store.closed) == ([], True)
@@ -188,21 +188,21 @@ async def test_a_store_that_blocks_does_not_block_the_loop(log: JsonLogger) -> N
     go = threading.Event()
 
     class Slow(Ledger):
-        def write(self, season_id: int, rows: Sequence[Row]) -> None:
+        def write_rows(self, season_id: int, rows: Sequence[StoredRow]) -> None:
             assert go.wait(30)
-            super().write(season_id, rows)
+            super().write_rows(season_id, rows)
 
     store = Slow()
     kept = journal(store, log, asyncio.to_thread)
-    kept.note(row(1))
+    kept.queue_row(row(1))
     await a_while()  # the loop turns
     go.set()
-    await within(kept.committed())
+    await within(kept.wait_for_commit())
     assert store.groups == [[row(1)]]
 
 
 def agents(store: MemoryStore) -> list[str]:
-    saved = store.read(LEAGUE_ID)
+    saved = store.read_season(LEAGUE_ID)
     return [agent.agent_id for agent in saved.agents] if saved else []
 
 
@@ -235,7 +235,7 @@ async def ready_for(office: Office, *, started: bool) -> None:
     referee = await office.seat_referee(auto_report=False)
     if started:
         await office.start()
-        await within(referee.hears("start_match"))
+        await within(referee.wait_for_calls("start_match"))
         await a_while()
 
 
@@ -263,7 +263,7 @@ async def test_nothing_is_acknowledged_before_it_is_committed(office: OfficeMake
 async def test_what_the_store_does_not_take_at_first_is_acknowledged_when_it_has_it(home: Path, deed: str) -> None:
     act, status, started = DEEDS[deed]
     store = Ledger()
-    async with at_work(open_office(home, store=store, offload=in_line)) as here:
+    async with at_work(open_office(home, store=store, offload=run_inline)) as here:
         await ready_for(here, started=started)
         store.troubles = [FULL] * 5
         assert (await act(here))["status"] == status
@@ -305,11 +305,11 @@ async def test_the_start_is_not_told_before_it_is_committed(office: OfficeMaker)
     door.shut()
     start = asyncio.create_task(here.start())
     await a_while()
-    assert players[0].received == referee.received == []
+    assert players[0].received_calls == referee.received_calls == []
     door.open()
     assert await within(start) == {"status": "ok"}
-    await within(players[0].hears("notify_round"))
-    await within(referee.hears("start_match"))
+    await within(players[0].wait_for_calls("notify_round"))
+    await within(referee.wait_for_calls("start_match"))
 
 
 async def test_the_end_of_a_round_is_not_told_before_it_is_committed(office: OfficeMaker) -> None:
@@ -321,20 +321,20 @@ async def test_the_end_of_a_round_is_not_told_before_it_is_committed(office: Off
     referee = await here.seat_referee(auto_report=False)
     await here.start()
     for round_id in (1, 2, 3):
-        orders = await within(referee.hears("start_match", 2 * round_id))
+        orders = await within(referee.wait_for_calls("start_match", 2 * round_id))
         await a_while()
         *first, last = orders[2 * round_id - 2 :]
         for order in first:
             await referee.report(order["match_id"], DRAW)
-        before = [name for name, _ in players[0].received if name in notices]
+        before = [name for name, _ in players[0].received_calls if name in notices]
         door.shut()
         told = asyncio.create_task(referee.report(last["match_id"], DRAW))
         await a_while()
-        assert [name for name, _ in players[0].received if name in notices] == before
+        assert [name for name, _ in players[0].received_calls if name in notices] == before
         door.open()
         await within(told)
     await here.completed()
-    assert [name for name, _ in players[0].received if name in notices] == [
+    assert [name for name, _ in players[0].received_calls if name in notices] == [
         *["update_standings", "notify_round_completed"] * 3,
         "notify_league_completed",
     ]
@@ -345,12 +345,12 @@ async def test_the_end_of_the_league_is_not_told_before_it_is_committed(office: 
     seen: list[tuple[str, str, int]] = []
 
     async def look(params: Any) -> Any:
-        saved = store.read(LEAGUE_ID)
+        saved = store.read_season(LEAGUE_ID)
         assert saved is not None
         seen.append((params["message_type"], saved.season.phase, saved.season.rounds_completed))
         return {"status": "ok"}
 
-    here = office(store=store, offload=in_line)
+    here = office(store=store, offload=run_inline)
     (player, _) = await here.seat_players(2)
     for notice in ("update_standings", "notify_round_completed", "notify_league_completed"):
         player._scripts[notice] = look
@@ -359,18 +359,18 @@ async def test_the_end_of_the_league_is_not_told_before_it_is_committed(office: 
     await here.completed()
     assert [kind for kind, _, _ in seen] == ["LEAGUE_STANDINGS_UPDATE", "ROUND_COMPLETED", "LEAGUE_COMPLETED"]
     assert {rounds for _, _, rounds in seen} == {1}
-    assert seen[-1][1] == Phase.COMPLETED
-    saved = store.read(LEAGUE_ID)
+    assert seen[-1][1] == LeaguePhase.COMPLETED
+    saved = store.read_season(LEAGUE_ID)
     assert saved is not None
     assert saved.season.announced
 
 
 async def test_a_manager_that_was_deposed_answers_e016_and_ends_with_a_sentence(home: Path) -> None:
     store = MemoryStore()
-    here = open_office(home, store=store, offload=in_line)
+    here = open_office(home, store=store, offload=run_inline)
     run = asyncio.create_task(here.manager.run())
     await here.seat_players(1)
-    assert MemoryStore(store.memory).open(LEAGUE_ID) is not None
+    assert MemoryStore(store.database).open_season(LEAGUE_ID) is not None
     answer = await here.register("Late", "http://localhost:8150/mcp")
     assert (answer["message_type"], answer["error_code"]) == ("LEAGUE_ERROR", "E016")
     assert "auth_token" not in answer

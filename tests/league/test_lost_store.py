@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from agent_league.errors import UserError
-from agent_league.launch.league_start import begin_anew, lost_league
+from agent_league.launch.league_start import describe_lost_league, start_new_league
 from agent_league.league.resume import open_store
 from agent_league.model.events import StoreChanged
-from agent_league.storage.base import Row, StoreFailed
+from agent_league.storage.base import StoredRow, StoreFailed
 from agent_league.storage.memory import MemoryStore
 from tests.league.conftest import OfficeMaker
 from tests.league.office import LEAGUE_ID, Office, open_office, within
@@ -23,10 +23,10 @@ class StubbornStore(MemoryStore):
 
     refuses = False
 
-    def write(self, season_id: int, rows: Sequence[Row]) -> None:
+    def write_rows(self, season_id: int, rows: Sequence[StoredRow]) -> None:
         if self.refuses:
             raise StoreFailed("The store x can't be used now: database or disk is full")
-        super().write(season_id, rows)
+        super().write_rows(season_id, rows)
 
 
 def database(home: Path) -> Path:
@@ -97,7 +97,7 @@ async def test_a_database_that_is_put_back_is_written_to_again_and_nothing_is_lo
     assert (await within(asking))["status"] == "ACCEPTED"
     await told_of_store(here, is_there=True)
     assert here.manager.health()["status"] == "ok"
-    saved = open_store(here.home, None).read(LEAGUE_ID)
+    saved = open_store(here.home, None).read_season(LEAGUE_ID)
     assert saved is not None
     assert [agent.display_name for agent in saved.agents] == ["Agent 1", "Late"]
 
@@ -106,12 +106,12 @@ async def test_health_says_that_an_idle_store_can_not_be_written_and_that_it_can
     store = StubbornStore()
     here = office(store=store)
     await here.seat_players(1)  # so that what a manager writes at its start is written
-    here.manager._records.drop()  # and no more is to come
-    await here.manager._journal.committed()
+    here.manager._projections.discard_changes()  # and no more is to come
+    await here.manager._journal.wait_for_commit()
     assert here.manager.health()["store"] == "ok"
-    await here.manager._journal.committed()
+    await here.manager._journal.wait_for_commit()
     store.refuses = True
-    here.manager._journal._tried = -1000  # as if nobody had asked for a while
+    here.manager._journal._last_trial_at = -1000  # as if nobody had asked for a while
     here.manager.health()
     await told_of_store(here, is_there=False)
     found = here.manager.health()
@@ -128,12 +128,12 @@ async def test_a_league_whose_database_is_lost_at_the_start_is_named(home: Path,
     await here.seat_players(2)
     await here.seat_referee(auto_report=False)
     assert await here.start() == {"status": "ok"}
-    here.manager._records.save()
-    assert lost_league(home, LEAGUE_ID, None) is None
+    here.manager._projections.save_files()
+    assert describe_lost_league(home, LEAGUE_ID, None) is None
     remove_all(database(home))
     if how == "emptied":
         database(home).write_bytes(b"")
-    told = lost_league(home, LEAGUE_ID, None)
+    told = describe_lost_league(home, LEAGUE_ID, None)
     assert told is not None
     assert "rounds.json tells of an earlier league_2025_even_odd (0 of 1 matches played)" in told
     assert ("knows nothing of it" if how == "emptied" else "isn't there") in told
@@ -158,7 +158,7 @@ async def test_a_damaged_league_in_the_store_gets_a_sentence(home: Path, what: s
     await here.seat_players(2)
     await here.seat_referee(auto_report=False)
     assert await here.start() == {"status": "ok"}
-    await here.manager._journal.committed()
+    await here.manager._journal.wait_for_commit()
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
@@ -168,9 +168,9 @@ async def test_a_damaged_league_in_the_store_gets_a_sentence(home: Path, what: s
     with pytest.raises(UserError, match=r"holds league_2025_even_odd .* damaged\. Bring back a copy .*--new") as raised:
         open_office(home)
     assert "c2VjcmV0" not in str(raised.value)
-    begin_anew(home, LEAGUE_ID, None)
+    start_new_league(home, LEAGUE_ID, None)
     again = open_office(home)
-    assert again.manager.season.roster.players() == {}
+    assert again.manager.state.roster.players() == {}
     await again.manager._journal.close()
 
 
@@ -178,7 +178,7 @@ async def test_health_says_that_the_disk_of_the_database_is_full(
     office: OfficeMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = office()
-    await here.manager._journal.committed()
+    await here.manager._journal.wait_for_commit()
     usage = shutil.disk_usage(here.home)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=4096))
     assert here.manager.health()["status"] == "store_unavailable"

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from agent_league.http.memory import MemoryNetwork
-from agent_league.launch.agent_plan import Watchers
-from agent_league.launch.in_process import seated
+from agent_league.launch.agent_plan import AgentListeners
+from agent_league.launch.in_process import run_agents
 from agent_league.league.app import LeagueManager
-from agent_league.league.journal import in_line
-from agent_league.league.state import Phase
+from agent_league.league.journal import run_inline
+from agent_league.league.state import LeaguePhase
 from agent_league.model.agents import AgentState
 from agent_league.model.events import (
     AgentStateChanged,
@@ -30,7 +30,7 @@ from agent_league.model.events import (
 )
 from agent_league.model.results import Outcome, Termination
 from agent_league.storage.memory import MemoryStore
-from agent_league.testing.peers import ScriptedPlayer, always, hang, now
+from agent_league.testing.peers import ScriptedPlayer, always_reply, never_reply, utc_timestamp
 from agent_league.testing.virtual_time import in_virtual_time
 from tests.conftest import PlanMaker
 from tests.league.conftest import OfficeMaker
@@ -57,7 +57,7 @@ def told(office: Office, *kinds: type[Event]) -> list[Event]:
 
 
 def state(office: Office, player_id: str = "P01") -> AgentState:
-    member = office.manager.season.roster.get(player_id)
+    member = office.manager.state.roster.get(player_id)
     assert member is not None
     return member.state
 
@@ -77,7 +77,7 @@ async def running(office: Office, players: int = 4, **referee: Any) -> tuple[lis
     seated_players = await office.seat_players(players)
     judge = await office.seat_referee(**{"auto_report": False, "capacity": 1, **referee})
     assert await office.start() == OK
-    await within(judge.hears("start_match"))
+    await within(judge.wait_for_calls("start_match"))
     return seated_players, judge
 
 
@@ -90,7 +90,7 @@ async def test_a_closed_registration_takes_nobody_new_and_says_why(office: Offic
     assert answer["detail"] == "registration is closed by the organiser"
     why = "Registration closed (registration is closed by the organiser)"
     assert told(here, RegistrationRefused) == [RegistrationRefused("Newcomer", why)]
-    assert not here.manager.season.is_open
+    assert not here.manager.state.is_registration_open
 
 
 async def test_who_is_in_may_come_back_while_registration_is_closed(office: OfficeMaker) -> None:
@@ -119,7 +119,7 @@ async def test_a_league_that_was_complete_while_closed_starts_only_when_it_is_op
         await first.manage("CLOSE_REGISTRATION")
     async with at_work(succession.next(players=2, referees=1)) as second:
         await turns()
-        assert second.manager.season.phase is Phase.REGISTRATION
+        assert second.manager.state.phase is LeaguePhase.REGISTRATION
         assert (await second.register(*NEWCOMER))["reason"] == "Registration closed"
         assert await (second.start() if action == "START" else second.manage(action)) == OK
         await second.completed()
@@ -131,28 +131,33 @@ async def test_a_pause_lets_the_match_in_play_end_and_no_other_begin(office: Off
     assert await here.manage("PAUSE") == OK
     assert await referee.report("R1M1", DRAW) == OK
     await turns()
-    assert list(here.manager.season.results) == ["R1M1"]
+    assert list(here.manager.state.results) == ["R1M1"]
     assert [order["match_id"] for order in referee.orders] == ["R1M1"]
     assert told(here, MatchAssigned) == [MatchAssigned("R1M1", "REF01")]
     assert await here.manage("RESUME") == OK
-    await within(referee.hears("start_match", 2))
-    assert [len(player.heard("notify_round")) for player in players] == [1, 1, 1, 1]  # nothing has changed for them
+    await within(referee.wait_for_calls("start_match", 2))
+    assert [len(player.received_params("notify_round")) for player in players] == [
+        1,
+        1,
+        1,
+        1,
+    ]  # nothing has changed for them
     assert told(here, PauseChanged) == [PauseChanged(is_paused=True), PauseChanged(is_paused=False)]
 
 
 async def test_no_round_begins_in_a_pause_and_the_one_before_is_complete(office: OfficeMaker) -> None:
     here = office()
     _, referee = await running(here, capacity=2)
-    await within(referee.hears("start_match", 2))
+    await within(referee.wait_for_calls("start_match", 2))
     await here.manage("PAUSE")
     for match_id in ("R1M1", "R1M2"):
         await referee.report(match_id, DRAW)
     await here.event(lambda event: isinstance(event, RoundCompleted))
     await turns()
     assert len(told(here, RoundStarted)) == 1
-    assert [notice["round_id"] for notice in referee.heard("notify_round")] == [1]
+    assert [notice["round_id"] for notice in referee.received_params("notify_round")] == [1]
     await here.manage("RESUME")
-    await within(referee.hears("start_match", 4))
+    await within(referee.wait_for_calls("start_match", 4))
     assert len(told(here, RoundStarted)) == 2
 
 
@@ -191,9 +196,11 @@ async def test_a_match_given_away_at_the_moment_of_the_pause_is_not_begun(home: 
         assert await within(pause) == OK
         await turns()
         assert referee.orders == []
-        season = here.manager.season
-        assert (season.assigned, season.matches_in_hand()) == ({}, {}), "nobody plays it during the pause"
-        assert store.read(season.league_id).matches[0].referee_id is None  # type: ignore[union-attr]
+        season = here.manager.state
+        assert (season.assigned_referees, season.count_running_matches()) == ({}, {}), (
+            "nobody plays it during the pause"
+        )
+        assert store.read_season(season.league_id).matches[0].referee_id is None  # type: ignore[union-attr]
         await here.manage("RESUME")
         await here.completed()
         assert len(referee.orders) == 1
@@ -203,9 +210,9 @@ async def test_a_match_given_away_at_the_moment_of_the_pause_is_not_begun(home: 
 
 @in_virtual_time
 async def test_a_day_of_pause_costs_nobody_anything(home: Path) -> None:
-    async with at_work(open_office(home, store=MemoryStore(), offload=in_line)) as here:
+    async with at_work(open_office(home, store=MemoryStore(), offload=run_inline)) as here:
         _, referee = await running(here)
-        referee._scripts["get_match_state"] = always({"matches": {"R1M1": "COLLECTING_CHOICES"}})
+        referee._scripts["get_match_state"] = always_reply({"matches": {"R1M1": "COLLECTING_CHOICES"}})
         await here.manage("PAUSE")
         await asyncio.sleep(1)
         await referee.report("R1M1", DRAW)
@@ -215,7 +222,7 @@ async def test_a_day_of_pause_costs_nobody_anything(home: Path) -> None:
         await here.manage("RESUME")
         async with asyncio.timeout(DAY):
             for count, match_id in enumerate(("R1M2", "R2M1", "R2M2", "R3M1", "R3M2"), 2):
-                await referee.hears("start_match", count)
+                await referee.wait_for_calls("start_match", count)
                 assert await referee.report(match_id, DRAW) == OK
             await here.completed()
         assert [order["match_id"] for order in referee.orders][:2] == ["R1M1", "R1M2"]
@@ -225,22 +232,22 @@ async def test_a_day_of_pause_costs_nobody_anything(home: Path) -> None:
 
 @in_virtual_time
 async def test_a_match_that_is_lost_in_a_pause_is_played_again_after_it(home: Path) -> None:
-    async with at_work(open_office(home, store=MemoryStore(), offload=in_line)) as here:
+    async with at_work(open_office(home, store=MemoryStore(), offload=run_inline)) as here:
         _, referee = await running(here, players=2)
-        referee._scripts["get_match_state"] = always({"matches": {}})
+        referee._scripts["get_match_state"] = always_reply({"matches": {}})
         await here.manage("PAUSE")
         await asyncio.sleep(DAY)
         assert len(referee.orders) == 1
         await here.manage("RESUME")
         async with asyncio.timeout(DAY):
-            await referee.hears("start_match", 2)
+            await referee.wait_for_calls("start_match", 2)
 
 
 @in_virtual_time
 async def test_a_referee_that_is_not_ours_is_told_of_no_match_in_a_pause(home: Path) -> None:
-    async with at_work(open_office(home, store=MemoryStore(), offload=in_line)) as here:
+    async with at_work(open_office(home, store=MemoryStore(), offload=run_inline)) as here:
         await here.seat_players(4)
-        knows = dict.fromkeys(("start_match", "notify_round", "get_match_state"), always(OK))
+        knows = dict.fromkeys(("start_match", "notify_round", "get_match_state"), always_reply(OK))
         guest = await Guest(here, 1, knows).register(max_concurrent_matches=1)
         await here.start()
         await asyncio.sleep(60)
@@ -248,49 +255,49 @@ async def test_a_referee_that_is_not_ours_is_told_of_no_match_in_a_pause(home: P
         for match_id in ("R1M1", "R1M2"):
             assert await guest.report(match_id, None) == OK
         await asyncio.sleep(DAY)
-        assert len(guest.heard("start_match")) == 1
-        assert [notice["round_id"] for notice in guest.heard("notify_round")] == [1]
+        assert len(guest.received_params("start_match")) == 1
+        assert [notice["round_id"] for notice in guest.received_params("notify_round")] == [1]
         await here.manage("RESUME")
         await asyncio.sleep(60)
-        assert len(guest.heard("start_match")) == 2
-        assert [notice["round_id"] for notice in guest.heard("notify_round")] == [1, 2]
+        assert len(guest.received_params("start_match")) == 2
+        assert [notice["round_id"] for notice in guest.received_params("notify_round")] == [1, 2]
         assert told(here, AgentStateChanged) == []
 
 
 @in_virtual_time
 async def test_a_referee_that_begins_with_the_announcement_of_a_round_hears_it_after_the_pause(home: Path) -> None:
-    async with at_work(open_office(home, store=MemoryStore(), offload=in_line)) as here:
+    async with at_work(open_office(home, store=MemoryStore(), offload=run_inline)) as here:
         players = await here.seat_players(2)
-        players[0]._scripts["notify_round"] = hang  # for which its guest waits a second
-        guest = await Guest(here, 1, {"notify_round": always(OK)}).register()
+        players[0]._scripts["notify_round"] = never_reply  # for which its guest waits a second
+        guest = await Guest(here, 1, {"notify_round": always_reply(OK)}).register()
         await here.start()
         await asyncio.sleep(0.5)
         await here.manage("PAUSE")
         await asyncio.sleep(DAY)
         assert guest.calls == []
-        assert here.manager.season.assigned == {}
+        assert here.manager.state.assigned_referees == {}
         await here.manage("RESUME")
         await asyncio.sleep(1)
-        assert len(guest.heard("notify_round")) == 1
+        assert len(guest.received_params("notify_round")) == 1
 
 
 async def test_a_match_that_a_guest_already_plays_stays_its_own_in_a_pause(succession: Succession) -> None:
-    knows = dict.fromkeys(("start_match", "notify_round", "get_match_state"), always(OK))
+    knows = dict.fromkeys(("start_match", "notify_round", "get_match_state"), always_reply(OK))
     async with at_work(succession.next()) as first:
         players = await first.seat_players(2)
         guest = await Guest(first, 1, knows).register()
         await first.start()
         await first.event(given)
-    players[0]._scripts["notify_round"] = hang
+    players[0]._scripts["notify_round"] = never_reply
     async with at_work(succession.next()) as second:
         guest.office = second
         await second.event(lambda event: isinstance(event, RoundStarted))
         await second.manage("PAUSE")
-        await within(second.manager._announcer.settled())
+        await within(second.manager._announcer.wait_until_delivered())
         await turns()
-        assert second.manager.season.assigned == {"R1M1": "REF01"}
+        assert second.manager.state.assigned_referees == {"R1M1": "REF01"}
         assert await guest.report("R1M1", "P01") == OK
-        assert second.manager.season.results["R1M1"].winner == "P01"
+        assert second.manager.state.results["R1M1"].winner == "P01"
 
 
 async def test_a_pause_outlasts_its_manager(succession: Succession) -> None:
@@ -304,25 +311,28 @@ async def test_a_pause_outlasts_its_manager(succession: Succession) -> None:
         await turns()
         assert len(referee.orders) == 1
         await second.manage("RESUME")
-        assert (await within(referee.hears("start_match", 2)))[1]["match_id"] == "R1M2"
+        assert (await within(referee.wait_for_calls("start_match", 2)))[1]["match_id"] == "R1M2"
     async with at_work(succession.next()) as third:
-        await within(referee.hears("start_match", 3))
+        await within(referee.wait_for_calls("start_match", 3))
         assert told(third, PauseChanged) == []
 
 
 async def test_a_suspended_player_loses_its_matches_technically_until_it_is_reinstated(plan: PlanMaker) -> None:
-    seats = plan(players=4, referees=1, seed="7").seats
+    seats = plan(players=4, referees=1, seed="7").agent_plans
 
     def organise(event: Event) -> None:
         if isinstance(event, LeagueStarted):
-            season.bar("P01")
+            season.bar_player("P01")
         elif isinstance(event, RoundCompleted) and event.round_id == 1:
-            season.unbar("P01")
+            season.reinstate_player("P01")
 
-    async with asyncio.timeout(60), seated(MemoryNetwork(), seats, Watchers(league=organise)) as agents:
+    async with (
+        asyncio.timeout(60),
+        run_agents(MemoryNetwork(), seats, AgentListeners(on_league_event=organise)) as agents,
+    ):
         manager = agents[0]
         assert isinstance(manager, LeagueManager)
-        season = manager.season
+        season = manager.state
         await manager.completed.wait()
     own = [result for result in season.results.values() if "P01" in result.players]
     assert [(result.outcome is Outcome.TECHNICAL_LOSS, dict(result.terminations)) for result in own] == [
@@ -359,7 +369,7 @@ async def test_a_suspended_player_loses_whatever_its_referee_reports(
     """Also where the match was in play by then; the referee is told that its report was taken."""
     here = office()
     await here.seat_players(2)
-    knows = dict.fromkeys(("start_match", "notify_round", "get_match_state"), always(OK))
+    knows = dict.fromkeys(("start_match", "notify_round", "get_match_state"), always_reply(OK))
     referee: Any = (
         await Guest(here, 1, knows).register() if is_guest else await here.seat_referee(auto_report=False, capacity=1)
     )
@@ -370,11 +380,11 @@ async def test_a_suspended_player_loses_whatever_its_referee_reports(
     report = {"winner": None, "result": reported} if is_guest else {"result": reported}
     assert await referee.report("R1M1", **report) == OK
     await here.completed()
-    result = here.manager.season.results["R1M1"]
+    result = here.manager.state.results["R1M1"]
     assert (result.outcome, result.winner) == (Outcome.TECHNICAL_LOSS, winner)
     assert [result.terminations[player_id] for player_id in suspended] == [Termination.SUSPENDED] * len(suspended)
-    assert result.reported == (overruled or ("TECHNICAL_LOSS", winner))
-    assert {row.player_id: row.points for row in here.manager.season.standings()} == {
+    assert result.reported_outcome == (overruled or ("TECHNICAL_LOSS", winner))
+    assert {row.player_id: row.points for row in here.manager.state.standings()} == {
         player_id: 3 if player_id == winner else 0 for player_id in ("P01", "P02")
     }
 
@@ -383,13 +393,13 @@ async def test_a_suspended_player_loses_also_where_the_result_stands_in_the_answ
     async def lowest_wins(order: Mapping[str, Any]) -> dict[str, Any]:
         return {"status": "ok", "result": {"winner": min(order["player_A_id"], order["player_B_id"]), "score": {}}}
 
-    async with at_work(open_office(home, store=MemoryStore(), offload=in_line)) as here:
+    async with at_work(open_office(home, store=MemoryStore(), offload=run_inline)) as here:
         await here.seat_players(3)
-        await Guest(here, 1, {"start_match": lowest_wins, "notify_round": always(OK)}).register()
+        await Guest(here, 1, {"start_match": lowest_wins, "notify_round": always_reply(OK)}).register()
         await here.manage("SUSPEND_PLAYER", "P01")
         await here.start()
         await here.completed()
-        results = here.manager.season.results.values()
+        results = here.manager.state.results.values()
         assert sorted(str(result.winner) for result in results) == ["P02", "P02", "P03"]
 
 
@@ -409,7 +419,7 @@ async def test_an_overruled_report_that_comes_again_is_taken_also_after_a_restar
         await second.manage("REINSTATE_PLAYER", winner)
         assert await referee.report("R1M1", {**wins, "winner": winner}) == OK
         assert (await referee.report("R1M1", DRAW))["error_code"] == "E002"
-        assert second.manager.season.results["R1M1"].winner != winner
+        assert second.manager.state.results["R1M1"].winner != winner
 
 
 async def test_whether_a_report_was_overruled_is_not_for_its_referee_to_say(office: OfficeMaker) -> None:
@@ -417,8 +427,8 @@ async def test_whether_a_report_was_overruled_is_not_for_its_referee_to_say(offi
     _, referee = await running(here, players=2)
     details = {"overruled": {"status": "WIN", "winner_player_id": "P02"}, "drawn_number": 8}
     assert await referee.report("R1M1", {**DRAW, "details": details}) == OK
-    result = here.manager.season.results["R1M1"]
-    assert (dict(result.details), result.reported) == ({"drawn_number": 8}, ("DRAW", None))
+    result = here.manager.state.results["R1M1"]
+    assert (dict(result.details), result.reported_outcome) == ({"drawn_number": 8}, ("DRAW", None))
 
 
 @pytest.mark.parametrize("who", ["p01", " P01 ", "Agent 1", "aGENT  1"])
@@ -426,9 +436,9 @@ async def test_an_organiser_may_name_a_player_as_people_do(office: OfficeMaker, 
     here = office()
     await running(here, players=2)
     assert await here.manage("SUSPEND_PLAYER", who) == OK
-    assert here.manager.season.is_barred("P01")
+    assert here.manager.state.is_barred("P01")
     assert await here.manage("REINSTATE_PLAYER", who) == OK
-    assert not here.manager.season.is_barred("P01")
+    assert not here.manager.state.is_barred("P01")
 
 
 async def test_an_id_counts_before_a_name_that_looks_like_it(office: OfficeMaker) -> None:
@@ -436,7 +446,7 @@ async def test_an_id_counts_before_a_name_that_looks_like_it(office: OfficeMaker
     await here.seat_players(2)
     await here.register("P02", "http://localhost:8177/mcp")
     await here.manage("SUSPEND_PLAYER", "P02")
-    assert [here.manager.season.is_barred(player_id) for player_id in ("P02", "P03")] == [True, False]
+    assert [here.manager.state.is_barred(player_id) for player_id in ("P02", "P03")] == [True, False]
 
 
 @pytest.mark.parametrize("place", ["http://localhost:8101/mcp", "http://127.0.0.1:8101/other"])
@@ -487,10 +497,10 @@ async def test_no_sign_of_life_ends_a_suspension_by_the_organiser(office: Office
         again = await here.register(player.name, player.endpoint, token=player.token)
         assert again["status"] == "ACCEPTED"
     else:
-        here.manager.season.note_failures("P02", 5)
-        await within(players[1].hears("get_player_state"))  # who failed as well is asked, and comes back
+        here.manager.state.adopt_failure_count("P02", 5)
+        await within(players[1].wait_for_calls("get_player_state"))  # who failed as well is asked, and comes back
         await here.event(lambda event: isinstance(event, AgentStateChanged) and event.state is AgentState.ACTIVE)
-        assert player.heard("get_player_state") == []
+        assert player.received_params("get_player_state") == []
     assert state(here) is AgentState.SUSPENDED
     assert await here.manage("REINSTATE_PLAYER", "P01") == OK
     assert state(here) is AgentState.ACTIVE
@@ -501,17 +511,17 @@ async def test_no_sign_of_life_ends_a_suspension_by_the_organiser(office: Office
 
 @in_virtual_time
 async def test_a_player_that_had_failed_is_no_longer_asked_for_once_the_organiser_has_suspended_it(home: Path) -> None:
-    async with at_work(open_office(home, SOON, store=MemoryStore(), offload=in_line)) as here:
+    async with at_work(open_office(home, SOON, store=MemoryStore(), offload=run_inline)) as here:
         players, _ = await running(here, players=2)
-        here.manager.season.note_failures("P01", 5)
+        here.manager.state.adopt_failure_count("P01", 5)
         await here.manage("SUSPEND_PLAYER", "P01")
         (probe,) = probes()
         await within(asyncio.wait([probe]))
-        assert players[0].heard("get_player_state") == []
+        assert players[0].received_params("get_player_state") == []
         assert state(here) is AgentState.SUSPENDED
         await here.manage("REINSTATE_PLAYER", "P01")
         assert state(here) is AgentState.ACTIVE
-        here.manager.season.note_call("P01", ok=False)
+        here.manager.state.record_call_outcome("P01", ok=False)
         assert state(here) is AgentState.SUSPENDED  # its failures are not forgotten
 
 
@@ -533,10 +543,10 @@ async def test_a_player_suspended_before_the_start_stays_so_and_does_not_count(o
     refused = await here.start()
     assert "1 players are registered and not suspended, at least 2 are needed" in refused["message"]
     await here.seat_players(1, first=3)
-    assert here.manager.season.phase is Phase.REGISTRATION  # of the three that it waits for, one may not play
+    assert here.manager.state.phase is LeaguePhase.REGISTRATION  # of the three that it waits for, one may not play
     assert await here.start() == OK
     assert [state(here, player_id) for player_id in ("P01", "P02")] == [AgentState.SUSPENDED, AgentState.ACTIVE]
-    order = next(order for order in await within(here.referees[0].hears("start_match")))
+    order = next(order for order in await within(here.referees[0].wait_for_calls("start_match")))
     states = {order[side]["player_id"]: order[side]["state"] for side in ("player_A", "player_B")}
     assert states.get("P01", "SUSPENDED") == "SUSPENDED"
 
@@ -547,7 +557,7 @@ async def test_a_league_starts_by_itself_when_the_player_that_it_lacked_is_reins
     await here.manage("SUSPEND_PLAYER", "P01")
     await here.seat_players(1, first=2)
     await here.seat_referee()
-    assert here.manager.season.phase is Phase.REGISTRATION
+    assert here.manager.state.phase is LeaguePhase.REGISTRATION
     await here.manage("REINSTATE_PLAYER", "P01")
     await here.completed()
 
@@ -559,7 +569,7 @@ async def test_a_suspension_by_the_organiser_outlasts_its_manager(succession: Su
     async with at_work(succession.next()) as second:
         assert (await second.query(players[0], "GET_STANDINGS"))["success"] is True
         assert state(second) is AgentState.SUSPENDED
-        order = (await within(referee.hears("start_match", 2)))[1]
+        order = (await within(referee.wait_for_calls("start_match", 2)))[1]
         assert {order["player_A"]["state"], order["player_B"]["state"]} == {"SUSPENDED", "ACTIVE"}
         assert probes() == []
         await second.manage("REINSTATE_PLAYER", "P01")
@@ -593,7 +603,7 @@ async def test_what_can_not_be_done_is_refused_with_a_reason(
     if phase == "COMPLETED":
         await here.completed()
     refused = await here.manage(action, player_id)
-    assert (refused["error_code"], here.manager.season.phase) == (code, phase)
+    assert (refused["error_code"], here.manager.state.phase) == (code, phase)
     assert sentence in refused["message"]
 
 
@@ -606,7 +616,7 @@ async def test_the_organiser_s_token_may_stand_beside_the_message_and_nobody_els
         "protocol": "league.v2",
         "message_type": "MANAGE_LEAGUE",
         "sender": "league_manager",
-        "timestamp": now(),
+        "timestamp": utc_timestamp(),
         "conversation_id": "conv-page",
         "action": "CLOSE_REGISTRATION",
     }
@@ -615,5 +625,5 @@ async def test_the_organiser_s_token_may_stand_beside_the_message_and_nobody_els
     for bearer in (None, "tok-admin-made-up", player.token, here.admin_token):
         _, body = await here.network.exchange(MANAGER, frame, 10, bearer)
         answers.append(json.loads(body)["result"])
-        assert here.manager.season.is_open is (bearer != here.admin_token)
+        assert here.manager.state.is_registration_open is (bearer != here.admin_token)
     assert [answer.get("error_code") for answer in answers] == ["E011", "E012", "E012", None]

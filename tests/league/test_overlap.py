@@ -11,12 +11,12 @@ import pytest
 
 from agent_league.http.memory import MemoryNetwork
 from agent_league.league import conductor
-from agent_league.league.journal import in_line
-from agent_league.league.queries import Queries
-from agent_league.league.state import Season
+from agent_league.league.journal import run_inline
+from agent_league.league.queries import LeagueQueries
+from agent_league.league.state import LeagueState
 from agent_league.model.events import MatchFinished, RoundCompleted, RoundStarted
 from agent_league.model.results import StandingsRow
-from agent_league.storage.memory import Memory, MemoryStore
+from agent_league.storage.memory import MemoryDatabase, MemoryStore
 from agent_league.testing.peers import Params, ScriptedPlayer
 from agent_league.testing.virtual_time import in_virtual_time
 from tests.league.conftest import OfficeMaker
@@ -44,11 +44,11 @@ async def held_up(here: Office, players: int = 8) -> tuple[list[ScriptedPlayer],
     return seated, referee, release
 
 
-def playable(season: Season) -> set[str]:
+def playable(season: LeagueState) -> set[str]:
     """The matches that can be played while one is held up: whoever waits for a stuck player is stuck as well."""
     found: set[str] = set()
     stuck = set(STUCK)
-    for round_ in season.schedule.rounds[: conductor.MOST_OPEN_ROUNDS]:
+    for round_ in season.schedule.rounds[: conductor.MAX_OPEN_ROUNDS]:
         waiting = [pairing for pairing in round_.pairings if stuck & set(pairing.players)]
         stuck.update(player for pairing in waiting for player in pairing.players)
         found.update(pairing.match_id for pairing in round_.pairings if pairing not in waiting)
@@ -57,7 +57,7 @@ def playable(season: Season) -> set[str]:
 
 async def stands_still(here: Office) -> None:
     """Waits until all has been played that can be."""
-    season = here.manager.season
+    season = here.manager.state
     expected = playable(season)
     await here.event(lambda _: set(season.results) >= expected)
 
@@ -66,7 +66,7 @@ def points(rows: Sequence[StandingsRow]) -> dict[str, int]:
     return {row.player_id: row.points for row in rows}
 
 
-def points_after(season: Season, round_id: int) -> dict[str, int]:
+def points_after(season: LeagueState, round_id: int) -> dict[str, int]:
     """Recomputed: player A wins every match."""
     won = Counter(p.player_a for round_ in season.schedule.rounds[:round_id] for p in round_.pairings)
     return {player_id: 3 * won[player_id] for player_id in season.roster.players()}
@@ -76,7 +76,7 @@ async def test_free_players_go_on_while_a_slow_match_ends(office: OfficeMaker) -
     here = office(OVERLAP)
     _, referee, release = await held_up(here)
     await within(stands_still(here))
-    season = here.manager.season
+    season = here.manager.state
     assert set(season.results) == playable(season)
     assert {result.round_id for result in season.results.values()} == {1, 2, 3}, "then everybody waits for somebody"
     assert (season.rounds_completed, season.current_round) == (0, 3)
@@ -88,7 +88,7 @@ async def test_free_players_go_on_while_a_slow_match_ends(office: OfficeMaker) -
 async def test_rounds_that_do_not_overlap_wait(office: OfficeMaker) -> None:
     here = office({**OVERLAP, "scheduling.overlap_rounds": False})
     _, _, release = await held_up(here)
-    season = here.manager.season
+    season = here.manager.state
     await here.event(lambda _: len(season.results) == 3)
     assert season.current_round == 1
     release.set()
@@ -104,23 +104,23 @@ async def test_rounds_end_in_order_each_with_the_table_as_of_its_end(
     here = office({**OVERLAP, "scheduling.matches_per_round": per_round})
     players, _, release = await held_up(here)
     await within(stands_still(here))
-    assert not players[4].heard("update_standings")
+    assert not players[4].received_params("update_standings")
     release.set()
     await here.completed()
-    season = here.manager.season
+    season = here.manager.state
     ends = [event for event in here.events if isinstance(event, RoundCompleted)]
     in_order = list(range(1, rounds + 1))
     assert [event.round_id for event in ends] == in_order
     for event in ends:
         assert points(event.standings) == points_after(season, event.round_id)
     for player in players:
-        told = player.heard("update_standings")
+        told = player.received_params("update_standings")
         assert [update["round_id"] for update in told] == in_order
         for update in told:
             shown = {row["player_id"]: row["points"] for row in update["standings"]}
             assert shown == points_after(season, update["round_id"])
-        assert [end["round_id"] for end in player.heard("notify_round_completed")] == in_order
-        assert [round_["round_id"] for round_ in player.heard("notify_round")] == in_order
+        assert [end["round_id"] for end in player.received_params("notify_round_completed")] == in_order
+        assert [round_["round_id"] for round_ in player.received_params("notify_round")] == in_order
 
 
 @pytest.mark.parametrize("per_round", [1, 2, 50])
@@ -136,8 +136,8 @@ async def test_everybody_plays_one_match_at_a_time_and_in_order(home: Path, per_
         await asyncio.sleep(Random(order["match_id"]).uniform(0, 5))
         return await referee.take(order)
 
-    async with at_work(open_office(home, rules, store=MemoryStore(), offload=in_line)) as here:
-        season = here.manager.season
+    async with at_work(open_office(home, rules, store=MemoryStore(), offload=run_inline)) as here:
+        season = here.manager.state
         await here.seat_players(7)
         referee = await here.seat_referee(capacity=50, scripts={"start_match": take})
         await here.start()
@@ -149,10 +149,10 @@ async def test_everybody_plays_one_match_at_a_time_and_in_order(home: Path, per_
 
 
 async def test_only_so_many_rounds_are_open_at_once(office: OfficeMaker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conductor, "MOST_OPEN_ROUNDS", 3)
+    monkeypatch.setattr(conductor, "MAX_OPEN_ROUNDS", 3)
     here = office({**OVERLAP, "scheduling.matches_per_round": 1})
     _, _, release = await held_up(here)
-    season = here.manager.season
+    season = here.manager.state
     await here.event(lambda _: len(season.results) == 2)
     assert (season.rounds_completed, season.current_round) == (0, 3)
     release.set()
@@ -167,51 +167,51 @@ async def test_queries_and_whoever_comes_back_are_told_of_all_open_rounds(office
     here = office(OVERLAP)
     players, _, release = await held_up(here)
     await within(stands_still(here))
-    queries = Queries(here.manager.season)
-    assert [queries.round_status(number) for number in (1, 2, 3, 4)] == ["RUNNING", "RUNNING", "RUNNING", "PENDING"]
-    assert queries.next_match("P01")["next_match"]["match_id"] == HELD
+    queries = LeagueQueries(here.manager.state)
+    assert [queries.get_round_status(number) for number in (1, 2, 3, 4)] == ["RUNNING", "RUNNING", "RUNNING", "PENDING"]
+    assert queries.get_next_match("P01")["next_match"]["match_id"] == HELD
     assert (await here.query(players[0], "GET_STANDINGS"))["data"]["rounds_completed"] == 0
-    before = len(players[3].heard("notify_round"))
+    before = len(players[3].received_params("notify_round"))
     await players[3].register(here.network, MANAGER)
-    told = await within(players[3].hears("notify_round", before + 3))
+    told = await within(players[3].wait_for_calls("notify_round", before + 3))
     assert [round_["round_id"] for round_ in told[before:]] == [1, 2, 3]
     release.set()
     await here.completed()
 
 
 async def test_a_manager_that_takes_over_between_open_rounds_goes_on_with_all_of_them(home: Path) -> None:
-    memory, network = Memory(), MemoryNetwork()
+    memory, network = MemoryDatabase(), MemoryNetwork()
 
     def manager() -> Office:
-        return open_office(home, OVERLAP, network=network, store=MemoryStore(memory), offload=in_line)
+        return open_office(home, OVERLAP, network=network, store=MemoryStore(memory), offload=run_inline)
 
     async with at_work(manager()) as first:
         players, referee, release = await held_up(first)
         await within(stands_still(first))
-        done = set(first.manager.season.results)
+        done = set(first.manager.state.results)
     release.set()
     second = manager()
-    assert second.manager.season.standings() != second.manager.season.standings_after_round()
+    assert second.manager.state.standings() != second.manager.state.standings_after_round()
     async with at_work(second) as here:
         here.referees.append(referee)
         await here.completed()
-        season = here.manager.season
+        season = here.manager.state
         ends = [event for event in here.events if isinstance(event, RoundCompleted)]
         assert [event.round_id for event in ends] == [1, 2, 3, 4, 5, 6, 7]
         assert all(points(event.standings) == points_after(season, event.round_id) for event in ends)
         again = [event.result.match_id for event in here.events if isinstance(event, MatchFinished)]
         assert not done & set(again), "what was played stays"
         assert len(season.results) == 28
-    assert [update["round_id"] for update in players[0].heard("update_standings")] == [1, 2, 3, 4, 5, 6, 7]
+    assert [update["round_id"] for update in players[0].received_params("update_standings")] == [1, 2, 3, 4, 5, 6, 7]
 
 
 async def test_a_table_that_is_told_again_holds_nothing_of_the_round_that_is_played(home: Path) -> None:
     """Also without overlapping: the next manager tells the end of the last round once more."""
-    memory, network = Memory(), MemoryNetwork()
+    memory, network = MemoryDatabase(), MemoryNetwork()
     plain = {"scheduling.matches_per_round": 50}
 
     def manager() -> Office:
-        return open_office(home, plain, network=network, store=MemoryStore(memory), offload=in_line)
+        return open_office(home, plain, network=network, store=MemoryStore(memory), offload=run_inline)
 
     async def take(order: Params) -> Any:
         if order["match_id"] == "R2M1":
@@ -222,9 +222,9 @@ async def test_a_table_that_is_told_again_holds_nothing_of_the_round_that_is_pla
         players = await first.seat_players(4)
         referee = await first.seat_referee(scripts={"start_match": take}, verdict=first_wins)
         await first.start()
-        season = first.manager.season
+        season = first.manager.state
         await first.event(lambda _: len(season.results) == 3)
     async with at_work(manager()):
-        told = await within(players[0].hears("update_standings", 2))
+        told = await within(players[0].wait_for_calls("update_standings", 2))
     assert [update["round_id"] for update in told] == [1, 1]
     assert told[0]["standings"] == told[1]["standings"]

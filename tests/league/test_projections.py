@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from agent_league.league.queries import Queries
+from agent_league.league.queries import LeagueQueries
 from agent_league.league.resume import open_store
 from agent_league.log import MESSAGE_EVENTS
 from agent_league.model.events import AgentRegistered, Event
-from agent_league.storage.files import json_bytes
+from agent_league.storage.files import encode_json
 from agent_league.storage.paths import DataPaths
 from agent_league.storage.repositories import StandingsRepository
 from agent_league.testing.peers import Params, ScriptedPlayer
@@ -48,7 +48,7 @@ async def test_standings_json_holds_the_final_table_at_the_end(office: OfficeMak
     here = office()
     players = await here.play(4, referees=({"verdict": won_by_lowest},))
     written = read(here, "standings.json")
-    assert written["standings"] == players[0].heard("update_standings")[-1]["standings"]
+    assert written["standings"] == players[0].received_params("update_standings")[-1]["standings"]
     assert written["rounds_completed"] == 3
     assert written["last_updated"].endswith("Z")
 
@@ -72,12 +72,12 @@ async def test_a_manager_that_was_replaced_leaves_the_files_to_the_other(office:
     await here.seat_players(2)
     await here.event(lambda event: isinstance(event, AgentRegistered))
     other = open_store(here.home, None)
-    other.open(LEAGUE_ID)
+    other.open_season(LEAGUE_ID)
     other.close()
     league_file(here, "standings.json").write_text("of the other")
-    here.manager._records.refresh()
-    await within(asyncio.wait([here.manager._journal.broken]))
-    here.manager._records.close()
+    here.manager._projections.refresh_files()
+    await within(asyncio.wait([here.manager._journal.save_failure]))
+    here.manager._projections.close()
     assert league_file(here, "standings.json").read_text() == "of the other"
 
 
@@ -103,15 +103,15 @@ async def test_whenever_rounds_json_is_written_it_holds_the_season_as_it_stands(
     def compare(event: Event) -> None:
         if isinstance(event, AgentRegistered):
             return
-        here.manager._records.save()
-        afresh = Queries(here.manager.season)
-        expected = [afresh.round_in_file(round_) for round_ in here.manager.season.schedule.rounds]
+        here.manager._projections.save_files()
+        afresh = LeagueQueries(here.manager.state)
+        expected = [afresh.describe_round(round_) for round_ in here.manager.state.schedule.rounds]
         text = league_file(here, "rounds.json").read_bytes()
         written = json.loads(text)
-        assert text == json_bytes({**written, "rounds": expected})
+        assert text == encode_json({**written, "rounds": expected})
         seen.append(type(event).__name__)
 
-    here.manager.season.listen(compare)
+    here.manager.state.add_listener(compare)
     await here.play(4, referees=({"verdict": won_by_lowest}, {}))
     assert {"MatchAssigned", "MatchFinished", "RoundStarted", "RoundCompleted", "LeagueCompleted"} <= set(seen)
 
@@ -121,8 +121,8 @@ async def test_rounds_json_tells_which_round_is_running(office: OfficeMaker) -> 
     await here.seat_players(4)
     referee = await here.seat_referee(auto_report=False)
     await here.start()
-    await within(referee.hears("start_match", 2))
-    here.manager._records.close()
+    await within(referee.wait_for_calls("start_match", 2))
+    here.manager._projections.close()
     statuses = [round_["status"] for round_ in read(here, "rounds.json")["rounds"]]
     assert statuses == ["RUNNING", "PENDING", "PENDING"]
 
@@ -148,8 +148,8 @@ async def test_a_disk_that_cannot_be_written_does_not_end_the_league(office: Off
     here = office()
     league_file(here, "standings.json").mkdir()
     await here.play(2)
-    assert len(here.manager.season.results) == 1
-    log = DataPaths(here.home).logs / "league" / LEAGUE_ID / "league.log.jsonl"
+    assert len(here.manager.state.results) == 1
+    log = DataPaths(here.home).logs_folder / "league" / LEAGUE_ID / "league.log.jsonl"
     events = [json.loads(line)["event_type"] for line in log.read_text().splitlines()]
     assert "write_failed" in events
 
@@ -157,7 +157,7 @@ async def test_a_disk_that_cannot_be_written_does_not_end_the_league(office: Off
 async def test_who_was_given_which_match_is_told_to_those_who_want_to_know_everything(office: OfficeMaker) -> None:
     here = office({"logging.level": "DEBUG"})
     await here.play(2)
-    log = DataPaths(here.home).logs / "league" / LEAGUE_ID / "league.log.jsonl"
+    log = DataPaths(here.home).logs_folder / "league" / LEAGUE_ID / "league.log.jsonl"
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     (given,) = [line for line in lines if line["event_type"] == "MatchAssigned"]
     assert (given["level"], given["match_id"], given["referee_id"]) == ("DEBUG", "R1M1", "REF01")
@@ -166,7 +166,7 @@ async def test_who_was_given_which_match_is_told_to_those_who_want_to_know_every
 async def test_the_log_tells_the_story_of_the_league_in_order(office: OfficeMaker) -> None:
     here = office()
     await here.play(2)
-    log = DataPaths(here.home).logs / "league" / LEAGUE_ID / "league.log.jsonl"
+    log = DataPaths(here.home).logs_folder / "league" / LEAGUE_ID / "league.log.jsonl"
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     lines = [line for line in lines if line["event_type"] not in ("manager_started", *MESSAGE_EVENTS)]
     assert [line["event_type"] for line in lines] == [

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent_league.launch.in_process import play_in_process
-from agent_league.league.match_files import LARGEST_FILE, LARGEST_TRANSCRIPT
+from agent_league.league.match_files import MAX_FILE_BYTES, MAX_TRANSCRIPT_BYTES
 from agent_league.storage.paths import DataPaths
 from agent_league.storage.repositories import MatchRepository
 from agent_league.testing.peers import ScriptedPlayer
@@ -24,7 +24,7 @@ async def half_way(office: Office) -> tuple[list[ScriptedPlayer], ScriptedRefere
     players = await office.seat_players(4)
     referee = await office.seat_referee(auto_report=False)
     await office.start()
-    orders = await within(referee.hears("start_match", 2))
+    orders = await within(referee.wait_for_calls("start_match", 2))
     await referee.report("R1M1", won_by_lowest(orders[0]))
     return players, referee
 
@@ -53,7 +53,7 @@ async def test_standings_stand_at_the_top_just_as_in_the_update(office: OfficeMa
     here = office()
     players = await here.play(4)
     answer = await here.query(players[1], "GET_STANDINGS")
-    update = players[1].heard("update_standings")[-1]
+    update = players[1].received_params("update_standings")[-1]
     assert answer["standings"] == answer["data"]["standings"] == update["standings"]
     assert len(answer["standings"]) == 4
 
@@ -202,7 +202,7 @@ async def test_create_schedule_gives_the_schedule_at_any_time(office: OfficeMake
     answer = await here.ask("create_schedule")
     assert answer["total_matches"] == players * (players - 1) // 2
     assert sum(len(round_["matches"]) for round_ in answer["rounds"]) == answer["total_matches"]
-    assert here.manager.season.schedule.rounds == ()
+    assert here.manager.state.schedule.rounds == ()
 
 
 async def test_create_schedule_after_the_start_is_the_schedule_that_is_played(office: OfficeMaker) -> None:
@@ -309,9 +309,9 @@ async def test_a_transcript_that_waits_for_its_report_to_be_acknowledged_is_told
     await half_way(here)
     match_file(home)
     paths = DataPaths(home)
-    paths.match(LEAGUE_ID, "R1M1").rename(paths.match_proposal(LEAGUE_ID, "R1M1", "REF01"))
+    paths.match_file(LEAGUE_ID, "R1M1").rename(paths.match_proposal_file(LEAGUE_ID, "R1M1", "REF01"))
     assert (await here.ask("get_match", {"match_id": "R1M1"}))["transcript"]
-    paths.match_proposal(LEAGUE_ID, "R1M1", "REF01").rename(paths.match_proposal(LEAGUE_ID, "R1M1", "REF02"))
+    paths.match_proposal_file(LEAGUE_ID, "R1M1", "REF01").rename(paths.match_proposal_file(LEAGUE_ID, "R1M1", "REF02"))
     assert (await here.ask("get_match", {"match_id": "R1M1"}))["transcript"] is None
 
 
@@ -366,7 +366,7 @@ async def test_a_long_transcript_is_cut_and_says_so(office: OfficeMaker, home: P
     entry = {"at": "2025-01-15T10:15:00.000Z", "direction": "received", "message": "x" * 10_000}
     match_file(home, transcript=[entry] * 300)
     match = await here.ask("get_match", {"match_id": "R1M1"})
-    assert len(match["transcript"]) == LARGEST_TRANSCRIPT // len(json.dumps(entry))
+    assert len(match["transcript"]) == MAX_TRANSCRIPT_BYTES // len(json.dumps(entry))
     assert f"the first {len(match['transcript'])} of 300 entries" in match["transcript_note"]
     assert 2 * len(json.dumps(match)) < 1024 * 1024
 
@@ -375,9 +375,9 @@ async def test_a_file_beyond_all_measure_is_not_read(office: OfficeMaker, home: 
     here = office()
     await half_way(here)
     match_file(home)
-    path = DataPaths(home).match(LEAGUE_ID, "R1M1")
+    path = DataPaths(home).match_file(LEAGUE_ID, "R1M1")
     with path.open("ab") as file:
-        file.write(b" " * LARGEST_FILE)
+        file.write(b" " * MAX_FILE_BYTES)
     assert (await here.ask("get_match", {"match_id": "R1M1"}))["transcript"] is None
 
 
@@ -397,7 +397,7 @@ async def test_the_transcripts_of_a_whole_league_are_there_where_the_folder_is_s
     manager, _ = await within(play_in_process(plan(players=3, referees=1, seed="7")))
     for match_id in ("R1M1", "R2M1", "R3M1"):
         frame = {"jsonrpc": "2.0", "method": "get_match", "params": {"match_id": match_id}, "id": 1}
-        answer = await within(manager.dispatcher.answer(json.dumps(frame).encode()))
+        answer = await within(manager.dispatcher.answer_request(json.dumps(frame).encode()))
         assert answer is not None
         match = json.loads(answer)["result"]
         assert {entry["direction"] for entry in match["transcript"]} == {"sent", "received", "drawn"}

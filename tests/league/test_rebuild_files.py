@@ -8,9 +8,9 @@ import pytest
 
 from agent_league.clock import SystemClock
 from agent_league.launch.in_process import play_in_process
-from agent_league.league.rebuild_files import rebuild
+from agent_league.league.rebuild_files import rebuild_league_files
 from agent_league.league.resume import open_store
-from agent_league.storage.base import Saved
+from agent_league.storage.base import SavedSeason
 from agent_league.storage.paths import DataPaths
 from tests.conftest import PlanMaker
 from tests.league.office import LEAGUE_ID, within
@@ -18,7 +18,7 @@ from tests.league.office import LEAGUE_ID, within
 
 def files(home: Path) -> dict[str, Any]:
     """What the league and match files say, without when and how often they were written."""
-    data = DataPaths(home).data
+    data = DataPaths(home).data_folder
     paths = [*data.glob("leagues/*/*.json"), *data.glob("matches/*/*.json")]
     found = {path.name: json.loads(path.read_text()) for path in paths}
     passing = ("version", "last_updated")
@@ -27,9 +27,9 @@ def files(home: Path) -> dict[str, Any]:
     }
 
 
-def saved_in(home: Path) -> Saved:
+def saved_in(home: Path) -> SavedSeason:
     store = open_store(home, None)
-    saved = store.read(LEAGUE_ID)
+    saved = store.read_season(LEAGUE_ID)
     store.close()
     assert saved is not None
     return saved
@@ -41,10 +41,10 @@ async def test_what_was_lost_is_written_anew_and_what_is_there_stays(home: Path,
     await within(play_in_process(made))
     before = files(home)
     assert len(before) == 8
-    for path in DataPaths(home).data.glob("*/*/*.json"):
+    for path in DataPaths(home).data_folder.glob("*/*/*.json"):
         if path.name in before and lost in (path.stem, "everything"):
             path.unlink()
-    written = rebuild(saved_in(home), made.league, made.system, home, SystemClock())
+    written = rebuild_league_files(saved_in(home), made.league, made.system, home, SystemClock())
     matches = {"everything": 6, "R2M1": 1}.get(lost, 0)
     assert len(written) == 2 + matches
     assert all(path.is_file() for path in written)

@@ -6,17 +6,17 @@ from typing import Any
 import pytest
 
 from agent_league.errors import ErrorCode, Refusal
-from agent_league.launch.rulebook import decider_of
+from agent_league.launch.rulebook import make_result_decider
 from agent_league.league.reports import (
-    CONTRADICTED,
-    LONGEST_DETAILS,
-    LONGEST_NOTE,
-    MOST_NOTES,
-    UNTOLD,
-    read_report,
-    read_result,
-    report_in,
-    settle_by_details,
+    CONTRADICTED_RESULT,
+    MAX_DETAILS_BYTES,
+    MAX_DEVIATION_LENGTH,
+    MAX_DEVIATIONS,
+    MISSING_RESULT,
+    build_match_result,
+    correct_by_details,
+    find_report,
+    parse_reported_result,
 )
 from agent_league.model.results import Outcome, Scoring, Termination
 from agent_league.model.schedule import Pairing
@@ -27,7 +27,7 @@ WON = {"winner": "P01", "score": {"P01": 3, "P02": 0}}
 
 
 def read(scoring: Scoring | None = None, **told: Any) -> Any:
-    return read_result(PAIRING, ReportedResult.model_validate({"winner": None, **told}), scoring or Scoring())
+    return build_match_result(PAIRING, ReportedResult.model_validate({"winner": None, **told}), scoring or Scoring())
 
 
 def result(message: Any) -> dict[str, Any]:
@@ -49,9 +49,9 @@ def result(message: Any) -> dict[str, Any]:
     ],
 )
 def test_a_result_is_found_wherever_the_reply_to_the_start_holds_it(reply: Any) -> None:
-    report = report_in(reply)
+    report = find_report(reply)
     assert report is not None
-    reported = read_report(report)
+    reported = parse_reported_result(report)
     assert reported is not None
     assert (reported.winner, reported.score) == ("P01", {"P01": 3, "P02": 0})
 
@@ -61,7 +61,7 @@ def test_a_result_is_found_wherever_the_reply_to_the_start_holds_it(reply: Any) 
     [None, 5, "P01", [WON], {}, result(None), result({"status": "ok"}), result({"result": "P01"}), result([WON])],
 )
 def test_a_reply_that_only_acknowledges_holds_none(reply: Any) -> None:
-    assert report_in(reply) is None
+    assert find_report(reply) is None
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_reply_that_only_acknowledges_holds_none(reply: Any) -> None:
 )
 def test_a_result_in_a_reply_that_can_not_be_read_is_refused_with_its_field(told: Any) -> None:
     with pytest.raises(Refusal) as caught:
-        read_report(report_in(result(told)) or {})
+        parse_reported_result(find_report(result(told)) or {})
     assert caught.value.code is ErrorCode.INVALID_MESSAGE_FORMAT
 
 
@@ -118,14 +118,14 @@ def test_how_it_ended_is_kept_for_the_players_and_in_words_that_we_know() -> Non
 def test_what_a_referee_put_up_with_is_kept_for_the_players_within_bounds() -> None:
     told = {"P01": ["'choice' for 'parity_choice'"], "P02": ["x" * 10_000] * 1000, "P09": ["of nobody"]}
     kept = read(tolerated=told).tolerated
-    assert kept == {"P01": ("'choice' for 'parity_choice'",), "P02": ("x" * LONGEST_NOTE,) * MOST_NOTES}
+    assert kept == {"P01": ("'choice' for 'parity_choice'",), "P02": ("x" * MAX_DEVIATION_LENGTH,) * MAX_DEVIATIONS}
     assert read(tolerated={"P01": []}).tolerated == {}
 
 
 def test_details_are_kept_unless_they_are_far_too_long() -> None:
     assert read(details={"drawn_number": 8}).details == {"drawn_number": 8}
-    (size,) = read(details={"x": "y" * LONGEST_DETAILS}).details.values()
-    assert size > LONGEST_DETAILS
+    (size,) = read(details={"x": "y" * MAX_DETAILS_BYTES}).details.values()
+    assert size > MAX_DETAILS_BYTES
 
 
 def test_no_token_that_a_referee_repeats_is_kept() -> None:
@@ -141,22 +141,22 @@ RANGE = {"min_number": 1, "max_number": 10}
 
 
 def settled(report: dict[str, Any], game_type: str = "even_odd") -> tuple[Any, tuple[str, ...]]:
-    return settle_by_details(report, PAIRING.players, RANGE, decider_of(game_type))
+    return correct_by_details(report, PAIRING.players, RANGE, make_result_decider(game_type))
 
 
 @pytest.mark.parametrize(
     ("report", "winner", "noted"),
     [
-        ({"result": {"details": DETAILS}}, "P01", UNTOLD),
-        ({"details": DETAILS}, "P01", UNTOLD),
-        ({"result": "P01 won", "details": DETAILS}, "P01", UNTOLD),
-        ({"result": {"winner": "P02", "score": {"P02": 3, "P01": 0}, "details": DETAILS}}, "P01", CONTRADICTED),
-        ({"result": {"winner": None, "details": DETAILS}}, "P01", CONTRADICTED),
-        ({"result": {"winner": "PLAYER_A", "details": DETAILS}}, "P01", CONTRADICTED),
-        ({"result": {"winner": "P01", "status": "DRAW", "details": DETAILS}}, "P01", CONTRADICTED),
-        ({"result": {"winner": "P01", "details": DRAWN}}, None, CONTRADICTED),
-        ({"result": {"winner": "DRAW", "details": DRAWN}}, None, CONTRADICTED),
-        ({"result": {"winner": None, "score": {"P01": 0, "P02": 0}, "details": DRAWN}}, None, CONTRADICTED),
+        ({"result": {"details": DETAILS}}, "P01", MISSING_RESULT),
+        ({"details": DETAILS}, "P01", MISSING_RESULT),
+        ({"result": "P01 won", "details": DETAILS}, "P01", MISSING_RESULT),
+        ({"result": {"winner": "P02", "score": {"P02": 3, "P01": 0}, "details": DETAILS}}, "P01", CONTRADICTED_RESULT),
+        ({"result": {"winner": None, "details": DETAILS}}, "P01", CONTRADICTED_RESULT),
+        ({"result": {"winner": "PLAYER_A", "details": DETAILS}}, "P01", CONTRADICTED_RESULT),
+        ({"result": {"winner": "P01", "status": "DRAW", "details": DETAILS}}, "P01", CONTRADICTED_RESULT),
+        ({"result": {"winner": "P01", "details": DRAWN}}, None, CONTRADICTED_RESULT),
+        ({"result": {"winner": "DRAW", "details": DRAWN}}, None, CONTRADICTED_RESULT),
+        ({"result": {"winner": None, "score": {"P01": 0, "P02": 0}, "details": DRAWN}}, None, CONTRADICTED_RESULT),
     ],
 )
 def test_a_missing_or_contradicting_result_is_booked_by_the_details_and_noted(
@@ -164,7 +164,7 @@ def test_a_missing_or_contradicting_result_is_booked_by_the_details_and_noted(
 ) -> None:
     booked, notes = settled(report)
     assert notes == (noted,)
-    result = read_result(PAIRING, ReportedResult.model_validate(booked["result"]), Scoring())
+    result = build_match_result(PAIRING, ReportedResult.model_validate(booked["result"]), Scoring())
     assert (result.winner, result.outcome) == (winner, Outcome.WIN if winner else Outcome.DRAW)
     assert result.details == report.get("details", DETAILS if winner else DRAWN)
 
@@ -205,12 +205,12 @@ def test_otherwise_a_report_stays_as_it_came(told: dict[str, Any]) -> None:
 
 def test_the_details_of_another_game_decide_nothing() -> None:
     report = {"result": {"winner": "P02", "details": DETAILS}}
-    assert settled(report)[1] == (CONTRADICTED,)
+    assert settled(report)[1] == (CONTRADICTED_RESULT,)
     assert settled(report, "odds_and_evens") == (report, ())
 
 
 def test_a_reply_whose_details_alone_tell_the_result_holds_a_report() -> None:
-    assert report_in(result({"status": "completed", "result": {"details": DETAILS}})) == {
+    assert find_report(result({"status": "completed", "result": {"details": DETAILS}})) == {
         "result": {"details": DETAILS}
     }
-    assert read_report({"result": {"details": DETAILS}}) is None
+    assert parse_reported_result({"result": {"details": DETAILS}}) is None

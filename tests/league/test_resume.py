@@ -17,20 +17,20 @@ from agent_league.clock import SystemClock
 from agent_league.config import ConfigLoader
 from agent_league.errors import LeagueFailed
 from agent_league.http.memory import MemoryNetwork
-from agent_league.launch.plan import LeaguePlan, LeagueRequest, make_plan
+from agent_league.launch.plan import LeaguePlan, LeagueRequest, make_league_plan
 from agent_league.league.app import LeagueManager
-from agent_league.league.journal import in_line
-from agent_league.league.resume import league_of, taken_up
+from agent_league.league.journal import run_inline
+from agent_league.league.resume import get_effective_config, load_or_create_season
 from agent_league.league.settings import ManagerSettings
-from agent_league.league.state import Phase
+from agent_league.league.state import LeaguePhase
 from agent_league.model.agents import AgentState
 from agent_league.model.events import AgentStateChanged, LeagueCompleted, LeagueResumed, RoundCompleted
 from agent_league.players.app import Player, PlayerSettings
 from agent_league.players.strategies import load_strategy
 from agent_league.referee.app import Referee
 from agent_league.referee.settings import RefereeSettings
-from agent_league.storage.base import Row, Saved, StoreFailed
-from agent_league.storage.memory import Memory, MemoryStore
+from agent_league.storage.base import SavedSeason, StoredRow, StoreFailed
+from agent_league.storage.memory import MemoryDatabase, MemoryStore
 from agent_league.testing.peers import ScriptedPlayer
 from agent_league.testing.virtual_time import VirtualClock, run_in_virtual_time
 from tests.league.conftest import OfficeMaker
@@ -51,23 +51,23 @@ P01_WINS = {"winner": "P01", "score": {"P01": 3, "P02": 0}}
 class Mortal(MemoryStore):
     """Takes so many writes; then its manager is dead, and nothing it wants to keep is kept."""
 
-    def __init__(self, memory: Memory, writes: int) -> None:
+    def __init__(self, memory: MemoryDatabase, writes: int) -> None:
         super().__init__(memory)
         self.left = writes
         self.died = asyncio.Event()
 
-    def write(self, season_id: int, rows: Sequence[Row]) -> None:
+    def write_rows(self, season_id: int, rows: Sequence[StoredRow]) -> None:
         if not self.left:
             self.died.set()
             raise StoreFailed("the manager is dead")
         self.left -= 1
-        super().write(season_id, rows)
+        super().write_rows(season_id, rows)
 
 
 class Watched(MemoryNetwork):
     """Looks at all that the manager acknowledges or tells: is it in the store at that moment?"""
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: MemoryDatabase) -> None:
         super().__init__()
         self._store = MemoryStore(memory)
         self._ways = Random(7)
@@ -119,8 +119,8 @@ class Watched(MemoryNetwork):
             if token_sha256 not in {agent.token_sha256 for agent in self._saved().agents}:
                 self.complaints.append("a token was given out and is not committed")
 
-    def _saved(self) -> Saved:
-        saved = self._store.read(LEAGUE_ID)
+    def _saved(self) -> SavedSeason:
+        saved = self._store.read_season(LEAGUE_ID)
         assert saved is not None
         return saved
 
@@ -133,7 +133,7 @@ class Stage:
         assert isinstance(plan.manager.settings, ManagerSettings)
         self._settings = plan.manager.settings
         self._disk = Random(7)
-        self.memory = Memory()
+        self.memory = MemoryDatabase()
         self.network = Watched(self.memory)
         self.agents: list[Referee | Player] = []
         self._runs: list[asyncio.Task[Any]] = []
@@ -148,7 +148,7 @@ class Stage:
 
     def _seat(self, agent: Referee | Player, settings: RefereeSettings | PlayerSettings) -> None:
         self.agents.append(agent)
-        self.network.attach(settings.endpoint, agent.dispatcher.answer)
+        self.network.attach(settings.endpoint, agent.dispatcher.answer_request)
         self._runs.append(asyncio.create_task(agent.run()))
 
     async def _slowly(self, function: Callable[..., Any], *args: Any) -> Any:
@@ -162,7 +162,7 @@ class Stage:
         manager = LeagueManager(
             self._settings, self.network, VirtualClock(), store=store, offload=self._slowly, rng=Random(7)
         )
-        self.network.attach(MANAGER, manager.dispatcher.answer)
+        self.network.attach(MANAGER, manager.dispatcher.answer_request)
         run = asyncio.create_task(manager.run())
         ends = [asyncio.create_task(event.wait()) for event in (store.died, manager.completed)]
         async with asyncio.timeout(3600):
@@ -182,20 +182,20 @@ class Stage:
 
 def small_plan(folder: Path, overrides: Mapping[str, Any] | None = None) -> LeaguePlan:
     request = LeagueRequest(home=folder, players=4, referees=2, seed="7", strategies=("always_even", "always_odd"))
-    return make_plan(ConfigLoader(folder, {"logging.level": "ERROR", **(overrides or {})}), request)
+    return make_league_plan(ConfigLoader(folder, {"logging.level": "ERROR", **(overrides or {})}), request)
 
 
 def table(manager: LeagueManager) -> list[tuple[str, int, int]]:
-    return [(row.player_id, row.points, row.played) for row in manager.season.standings()]
+    return [(row.player_id, row.points, row.played) for row in manager.state.standings()]
 
 
 def check(stage: Stage, manager: LeagueManager, expected: list[tuple[str, int, int]], what: str) -> None:
     """Everything that must hold at the end, whoever died on the way."""
     assert stage.network.complaints == [], what
-    assert manager.season.phase is Phase.COMPLETED, what
+    assert manager.state.phase is LeaguePhase.COMPLETED, what
     assert table(manager) == expected, what
-    assert stage.network.acknowledged == set(manager.season.results), what
-    saved = MemoryStore(stage.memory).read(LEAGUE_ID)
+    assert stage.network.acknowledged == set(manager.state.results), what
+    saved = MemoryStore(stage.memory).read_season(LEAGUE_ID)
     assert saved is not None
     assert saved.season.announced, what
     assert len({agent.display_name for agent in saved.agents}) == len(saved.agents) == 6, what
@@ -214,13 +214,13 @@ def test_a_manager_killed_at_any_write_of_its_life_is_followed_by_one_that_ends_
         stage = Stage(plan, sync_seconds)
         for writes in lives:
             await stage.manage(writes)
-        committed = MemoryStore(stage.memory).read(LEAGUE_ID)
+        committed = MemoryStore(stage.memory).read_season(LEAGUE_ID)
         manager, left = await stage.manage()
         if expected:
             check(stage, manager, expected, f"killed after the writes {lives}")
             assert committed is not None
             kept = {match.match_id: match.result for match in committed.matches if match.result}
-            saved = MemoryStore(stage.memory).read(LEAGUE_ID)
+            saved = MemoryStore(stage.memory).read_season(LEAGUE_ID)
             assert saved is not None
             assert {match.match_id: match.result for match in saved.matches if match.match_id in kept} == kept
         await stage.close()
@@ -239,7 +239,7 @@ class Succession:
     """One manager after another, over one store and on one network; the scripted agents stay."""
 
     def __init__(self, home: Path, overrides: dict[str, Any] | None = None) -> None:
-        self.memory, self.network = Memory(), MemoryNetwork()
+        self.memory, self.network = MemoryDatabase(), MemoryNetwork()
         self._home, self._overrides = home, overrides
 
     def next(self, overrides: dict[str, Any] | None = None, **counts: int) -> Office:
@@ -248,13 +248,13 @@ class Succession:
             {**(self._overrides or {}), **(overrides or {})},
             network=self.network,
             store=MemoryStore(self.memory),
-            offload=in_line,
+            offload=run_inline,
             **counts,
         )
 
     @property
-    def saved(self) -> Saved:
-        found = MemoryStore(self.memory).read(LEAGUE_ID)
+    def saved(self) -> SavedSeason:
+        found = MemoryStore(self.memory).read_season(LEAGUE_ID)
         assert found is not None
         return found
 
@@ -268,7 +268,7 @@ async def test_agents_keep_their_ids_and_tokens_and_need_not_register_again(succ
     async with at_work(succession.next()) as first:
         players = await first.seat_players(3)
         referee = await first.seat_referee()
-        before = first.manager.season.roster
+        before = first.manager.state.roster
     async with at_work(succession.next()) as second:
         for player in players:
             assert (await second.query(player, "GET_STANDINGS"))["success"] is True
@@ -276,7 +276,7 @@ async def test_agents_keep_their_ids_and_tokens_and_need_not_register_again(succ
         assert newcomer["player_id"] == "P04"
         assert [(one.agent, one.token_sha256, one.token_expires) for one in before] == [
             (one.agent, one.token_sha256, one.token_expires)
-            for one in second.manager.season.roster
+            for one in second.manager.state.roster
             if one.agent_id != "P04"
         ]
         assert await second.start() == {"status": "ok"}
@@ -299,7 +299,7 @@ async def half_played(first: Office) -> tuple[list[ScriptedPlayer], ScriptedRefe
     players = await first.seat_players(4)
     referee = await first.seat_referee(auto_report=False)
     await first.start()
-    await within(referee.hears("start_match", 2))
+    await within(referee.wait_for_calls("start_match", 2))
     assert await referee.report("R1M1", P01_WINS) == {"status": "ok"}
     return players, referee
 
@@ -308,7 +308,7 @@ async def test_finished_matches_stay_and_unfinished_ones_are_played_again(succes
     async with at_work(succession.next()) as first:
         _, referee = await half_played(first)
     async with at_work(succession.next()) as second:
-        orders = await within(referee.hears("start_match", 3))
+        orders = await within(referee.wait_for_calls("start_match", 3))
         assert orders[-1]["match_id"] == "R1M2"
         assert orders[-1]["match_token"] != next(one for one in orders if one["match_id"] == "R1M2")["match_token"]
         resumed = next(event for event in second.events if isinstance(event, LeagueResumed))
@@ -318,11 +318,11 @@ async def test_finished_matches_stay_and_unfinished_ones_are_played_again(succes
         assert await referee.report("R1M1", P01_WINS) == {"status": "ok"}
         assert await referee.report("R1M2", DRAW) == {"status": "ok"}
         for count, match_id in enumerate(("R2M1", "R2M2", "R3M1", "R3M2"), 4):
-            await within(referee.hears("start_match", count))
+            await within(referee.wait_for_calls("start_match", count))
             await referee.report(match_id, DRAW)
         await second.completed()
-        assert sorted(second.manager.season.results) == ["R1M1", "R1M2", "R2M1", "R2M2", "R3M1", "R3M2"]
-        points = {row.player_id: row.points for row in second.manager.season.standings()}
+        assert sorted(second.manager.state.results) == ["R1M1", "R1M2", "R2M1", "R2M2", "R3M1", "R3M2"]
+        points = {row.player_id: row.points for row in second.manager.state.standings()}
         assert points == {"P01": 5, "P02": 2, "P03": 3, "P04": 3}
     assert [order["match_id"] for order in referee.orders].count("R1M1") == 1
 
@@ -332,11 +332,11 @@ async def test_a_league_in_a_database_is_taken_up_as_well(home: Path) -> None:
     network = MemoryNetwork()
     async with at_work(open_office(home, QUICK, network=network)) as first:
         players, referee = await half_played(first)
-        before = first.manager.season.standings()
+        before = first.manager.state.standings()
     async with at_work(open_office(home, QUICK, network=network)) as second:
-        assert second.manager.season.standings() == before
+        assert second.manager.state.standings() == before
         assert (await second.query(players[0], "GET_STANDINGS"))["success"] is True
-        await within(referee.hears("start_match", 3))
+        await within(referee.wait_for_calls("start_match", 3))
         assert await referee.report("R1M2", DRAW) == {"status": "ok"}
         await second.event(lambda event: isinstance(event, RoundCompleted))
 
@@ -346,15 +346,15 @@ async def test_the_result_of_a_match_given_out_by_the_manager_before_is_taken(su
         _, referee = await half_played(first)
     async with at_work(succession.next()) as second:
         assert await referee.report("R1M2", DRAW) == {"status": "ok"}
-        await within(referee.hears("start_match", 4))
-        assert set(second.manager.season.results) == {"R1M1", "R1M2"}
+        await within(referee.wait_for_calls("start_match", 4))
+        assert set(second.manager.state.results) == {"R1M1", "R1M2"}
 
 
 async def test_the_round_is_announced_again_with_the_referees_that_have_its_matches(succession: Succession) -> None:
     async with at_work(succession.next()) as first:
         players, referee = await half_played(first)
     async with at_work(succession.next()):
-        again = await within(players[0].hears("notify_round", 2))
+        again = await within(players[0].wait_for_calls("notify_round", 2))
     assert {match["referee_endpoint"] for match in again[-1]["matches"]} == {referee.endpoint}
     assert [match["match_id"] for match in again[-1]["matches"]] == ["R1M1", "R1M2"]
 
@@ -365,22 +365,22 @@ async def test_a_match_whose_referee_is_suspended_goes_to_another(succession: Su
         lost = await first.seat_referee(auto_report=False)
         other = await first.seat_referee(auto_report=False)
         await first.start()
-        await within(lost.hears("start_match"))
-        first.manager.season.suspend("REF01", "for the test")
+        await within(lost.wait_for_calls("start_match"))
+        first.manager.state.suspend_agent("REF01", "for the test")
         await a_while()
     async with at_work(succession.next({"circuit_breaker.probe_after_sec": 600})):
-        await within(other.hears("start_match"))
+        await within(other.wait_for_calls("start_match"))
     assert len(lost.orders) == 1
 
 
 async def test_states_and_counts_of_failures_survive_and_the_suspended_are_probed(succession: Succession) -> None:
     async with at_work(succession.next({"circuit_breaker.probe_after_sec": 600})) as first:
         players, _ = await half_played(first)
-        first.manager.season.note_failures("P01", 5)
-        first.manager.season.note_failures("P02", 3)
+        first.manager.state.adopt_failure_count("P01", 5)
+        first.manager.state.adopt_failure_count("P02", 3)
     async with at_work(succession.next()) as second:
         states = {
-            member.agent_id: (str(member.state), member.breaker.failures) for member in second.manager.season.roster
+            member.agent_id: (str(member.state), member.breaker.failures) for member in second.manager.state.roster
         }
         assert states == {
             "P01": ("SUSPENDED", 5),
@@ -391,7 +391,7 @@ async def test_states_and_counts_of_failures_survive_and_the_suspended_are_probe
         }
         back = await second.event(lambda event: isinstance(event, AgentStateChanged))
         assert back == AgentStateChanged("P01", AgentState.ACTIVE, "answers again")
-        await within(players[0].hears("get_player_state"))
+        await within(players[0].wait_for_calls("get_player_state"))
 
 
 @pytest.mark.parametrize("announced", [False, True])
@@ -400,17 +400,17 @@ async def test_the_end_is_told_again_unless_all_were_told(succession: Succession
         players = await first.play(2)
     if not announced:  # as it was when the manager died on its way
         store = MemoryStore(succession.memory)
-        season = store.open(LEAGUE_ID)
+        season = store.open_season(LEAGUE_ID)
         assert season is not None
-        store.write(season.season.season_id, [replace(season.season, announced=False)])
-    heard = len(players[0].received)
+        store.write_rows(season.season.season_id, [replace(season.season, announced=False)])
+    heard = len(players[0].received_calls)
     async with at_work(succession.next()) as second:
         await second.completed()
-        assert second.manager.season.phase is Phase.COMPLETED
+        assert second.manager.state.phase is LeaguePhase.COMPLETED
         assert [type(event) for event in second.events] == [LeagueResumed, LeagueCompleted]
         assert (await second.query(players[0], "GET_STANDINGS"))["league_status"] == "COMPLETED"
         assert (await second.start())["error_code"] == "E016"
-    assert [name for name, _ in players[0].received[heard:]] == ([] if announced else ["notify_league_completed"])
+    assert [name for name, _ in players[0].received_calls[heard:]] == ([] if announced else ["notify_league_completed"])
     assert succession.saved.season.announced
     assert len(first.referees[0].orders) == 1
 
@@ -421,7 +421,7 @@ async def test_whoever_returns_after_the_end_is_told_of_it_by_the_next_manager_t
     async with at_work(succession.next()) as second:
         await second.completed()
         assert (await player.register(succession.network, MANAGER))["player_id"] == "P01"
-        await within(player.hears("notify_league_completed", 2))
+        await within(player.wait_for_calls("notify_league_completed", 2))
 
 
 async def test_a_key_of_an_applicant_is_known_to_the_next_manager(home: Path) -> None:
@@ -448,11 +448,11 @@ async def test_the_rules_that_a_league_started_with_are_kept_whatever_they_were_
 ) -> None:
     store = MemoryStore()
     office({"scoring.win_points": 3}, store=store)  # made under one rule,
-    here = office({"scoring.win_points": 5}, store=MemoryStore(store.memory))  # started under another
+    here = office({"scoring.win_points": 5}, store=MemoryStore(store.database))  # started under another
     await here.seat_players(2)
     await here.seat_referee(auto_report=False)
     await here.start()
-    saved = store.read(LEAGUE_ID)
+    saved = store.read_season(LEAGUE_ID)
     assert saved is not None
     assert saved.season.settings["scoring"]["win_points"] == 5
 
@@ -460,16 +460,16 @@ async def test_the_rules_that_a_league_started_with_are_kept_whatever_they_were_
 def test_a_league_is_taken_up_with_the_key_it_began_with_and_a_new_one_gets_its_own(home: Path) -> None:
     league = ConfigLoader(home, {}).load_league()
     store = MemoryStore()
-    first = taken_up(store, league, SystemClock())
+    first = load_or_create_season(store, league, SystemClock())
     assert first.season.phase == "REGISTRATION"
-    assert taken_up(MemoryStore(store.memory), league, SystemClock()).season == first.season
-    store.put_aside(league.league_id)
-    assert taken_up(store, league, SystemClock()).season.signing_key != first.season.signing_key
+    assert load_or_create_season(MemoryStore(store.database), league, SystemClock()).season == first.season
+    store.put_season_aside(league.league_id)
+    assert load_or_create_season(store, league, SystemClock()).season.signing_key != first.season.signing_key
 
 
 @pytest.mark.parametrize(("phase", "points"), [("REGISTRATION", 3), ("RUNNING", 5), ("COMPLETED", 5)])
 def test_the_rules_stand_once_the_league_has_started(home: Path, phase: str, points: int) -> None:
     began = ConfigLoader(home, {"scoring.win_points": 5}).load_league()
-    saved = taken_up(MemoryStore(), began, SystemClock())
+    saved = load_or_create_season(MemoryStore(), began, SystemClock())
     now = ConfigLoader(home, {}).load_league()
-    assert league_of(Saved(replace(saved.season, phase=phase)), now).scoring.win_points == points
+    assert get_effective_config(SavedSeason(replace(saved.season, phase=phase)), now).scoring.win_points == points

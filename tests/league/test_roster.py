@@ -97,8 +97,8 @@ async def test_p100_comes_after_p99(office: OfficeMaker) -> None:
     here = office({"participants.max_players": 200})
     given = [(await admitted(here, number))["player_id"] for number in range(1, 102)]
     assert given[98:] == ["P99", "P100", "P101"]
-    assert list(here.manager.season.roster.players()) == given
-    assert [row.player_id for row in here.manager.season.standings()] == given
+    assert list(here.manager.state.roster.players()) == given
+    assert [row.player_id for row in here.manager.state.standings()] == given
 
 
 async def test_a_player_and_a_referee_may_share_a_name(office: OfficeMaker) -> None:
@@ -128,7 +128,7 @@ async def test_a_token_is_kept_only_as_a_hash(office: OfficeMaker) -> None:
     await here.start()
     await here.completed()
     secrets = [str(player.token) for player in players] + [str(here.referees[0].token)]
-    roster = here.manager.season.roster
+    roster = here.manager.state.roster
     kept = repr([(member, vars(roster)) for member in roster])
     for path in here.home.rglob("*"):
         if path.is_file():
@@ -224,7 +224,7 @@ async def test_an_invalid_endpoint_is_rejected(office: OfficeMaker, role: str, e
     here = office()
     answer = await here.register("Agent", endpoint, role=role)
     assert_rejected(answer, "Invalid MCP endpoint", role)
-    assert not list(here.manager.season.roster)
+    assert not list(here.manager.state.roster)
 
 
 @pytest.mark.parametrize("endpoint", BAD_ENDPOINTS)
@@ -313,7 +313,7 @@ async def test_a_new_player_is_rejected_after_the_start_and_a_referee_is_not(off
     assert_rejected(await here.register("Latecomer", address(40)), "Registration closed")
     answer = await here.register("Latecomer", address(41), role="referee")
     assert (answer["status"], answer["referee_id"]) == ("ACCEPTED", "REF02")
-    assert {member.state for member in here.manager.season.roster.of(Role.REFEREE)} == {AgentState.ACTIVE}
+    assert {member.state for member in here.manager.state.roster.list_members(Role.REFEREE)} == {AgentState.ACTIVE}
 
 
 async def test_a_new_player_is_rejected_after_the_end_and_a_referee_is_told_of_it(office: OfficeMaker) -> None:
@@ -321,8 +321,8 @@ async def test_a_new_player_is_rejected_after_the_end_and_a_referee_is_told_of_i
     await here.play(2)
     assert_rejected(await here.register("Latecomer", address(40)), "Registration closed")
     late = await here.seat_referee()
-    assert await within(late.hears("notify_league_completed"))
-    member = here.manager.season.roster.get(late.referee_id)
+    assert await within(late.wait_for_calls("notify_league_completed"))
+    member = here.manager.state.roster.get(late.referee_id)
     assert member is not None
     assert member.state is AgentState.SHUTDOWN
 
@@ -423,9 +423,9 @@ async def test_a_player_with_its_token_may_bring_a_new_endpoint_and_a_new_name(o
     first = await admitted(here, 1)
     again = await here.register("Agent One", address(77), token=first["auth_token"], sender="player:P01")
     assert again["player_id"] == "P01"
-    player = here.manager.season.roster.players()["P01"]
+    player = here.manager.state.roster.players()["P01"]
     assert (player.endpoint, player.display_name) == (address(77), "Agent One")
-    assert [row.display_name for row in here.manager.season.standings()] == ["Agent One"]
+    assert [row.display_name for row in here.manager.state.standings()] == ["Agent One"]
 
 
 async def test_a_name_that_was_given_up_is_free_and_the_new_one_is_taken(office: OfficeMaker) -> None:
@@ -440,8 +440,13 @@ async def test_players_stand_in_the_order_of_their_ids_whenever_they_came(office
     here = office()
     for number in (12, 3, 100, 7):
         await admitted(here, number, sender=f"player:P{number:02}")
-    assert list(here.manager.season.roster.players()) == ["P03", "P07", "P12", "P100"]
-    assert [member.agent_id for member in here.manager.season.roster.of(Role.PLAYER)] == ["P03", "P07", "P12", "P100"]
+    assert list(here.manager.state.roster.players()) == ["P03", "P07", "P12", "P100"]
+    assert [member.agent_id for member in here.manager.state.roster.list_members(Role.PLAYER)] == [
+        "P03",
+        "P07",
+        "P12",
+        "P100",
+    ]
 
 
 async def test_the_old_token_ends_when_a_new_one_is_given(office: OfficeMaker) -> None:
@@ -460,8 +465,8 @@ async def test_a_player_with_its_token_comes_back_after_the_start_with_a_new_end
     player = await started(here)
     again = await here.register("Agent One", address(77), token=player.token)
     assert (again["status"], again["player_id"]) == ("ACCEPTED", "P01")
-    assert here.manager.season.roster.players()["P01"].endpoint == address(77)
-    names = {row.player_id: row.display_name for row in here.manager.season.standings()}
+    assert here.manager.state.roster.players()["P01"].endpoint == address(77)
+    names = {row.player_id: row.display_name for row in here.manager.state.standings()}
     assert names["P01"] == "Agent One"
 
 
@@ -493,17 +498,17 @@ async def test_coming_back_does_not_reset_what_was_won(office: OfficeMaker) -> N
     await here.seat_referee()
     await here.start()
     await here.completed()
-    before = here.manager.season.standings()
+    before = here.manager.state.standings()
     await here.register(players[0].name, players[0].endpoint, token=players[0].token)
-    assert here.manager.season.standings() == before
+    assert here.manager.state.standings() == before
     assert sum(row.points for row in before) == 3
 
 
 async def test_a_suspended_player_that_comes_back_is_active_again(office: OfficeMaker) -> None:
     here = office()
     player = await started(here)
-    here.manager.season.note_failures("P01", 5)
-    member = here.manager.season.roster.get("P01")
+    here.manager.state.adopt_failure_count("P01", 5)
+    member = here.manager.state.roster.get("P01")
     assert member is not None
     assert member.state is AgentState.SUSPENDED
     await here.register(player.name, player.endpoint, token=player.token)
@@ -518,7 +523,7 @@ async def test_a_token_of_somebody_else_is_refused_with_e012(office: OfficeMaker
     answer = await here.register("Agent 2", address(2), token=token, sender="player:P02")
     assert_error(answer, "E012")
     assert token not in str(answer)
-    assert here.manager.season.roster.players()["P02"].endpoint == address(2)
+    assert here.manager.state.roster.players()["P02"].endpoint == address(2)
 
 
 async def test_somebody_elses_name_cannot_be_taken_with_ones_own_token(office: OfficeMaker) -> None:
@@ -533,9 +538,9 @@ async def test_an_empty_token_is_none_and_noted(office: OfficeMaker, role: str) 
     here = office()
     answer = await here.register("Agent 1", address(1), role=role, token="")
     assert answer["status"] == "ACCEPTED"
-    member = here.manager.season.roster.get(answer[f"{role}_id"])
+    member = here.manager.state.roster.get(answer[f"{role}_id"])
     assert member is not None
-    assert member.how.noted == ("an empty 'auth_token'",)
+    assert member.protocol_profile.deviations == ("an empty 'auth_token'",)
     again = await here.register("Agent 1", address(1), role=role, token="")
     assert (again["status"], again[f"{role}_id"]) == ("ACCEPTED", answer[f"{role}_id"])
 
@@ -553,9 +558,9 @@ async def test_a_version_that_is_missing_or_says_the_protocol_is_taken_and_noted
 ) -> None:
     here = office()
     assert (await here.register("Agent 1", address(1), **meta))["status"] == "ACCEPTED"
-    member = here.manager.season.roster.get("P01")
+    member = here.manager.state.roster.get("P01")
     assert member is not None
-    assert member.how.noted == (noted,)
+    assert member.protocol_profile.deviations == (noted,)
     assert member.agent.version == ("unknown" if "version" in meta else "1.0.0")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent_league.config import ConfigLoader
-from agent_league.league.rules_v1 import with_v1_rules
+from agent_league.league.rules_v1 import apply_v1_rules
 from tests.league.conftest import OfficeMaker
 from tests.league.office import MANAGER, Office
 from tests.protocol.examples_v1 import example as v1
@@ -33,15 +33,15 @@ async def enter_v2(here: Office, number: int, name: str | None = None) -> Any:
 
 async def test_what_is_played_is_fixed_at_the_start(office: OfficeMaker) -> None:
     here = office()
-    season = here.manager.season
+    season = here.manager.state
     assert season.protocol == "league.v2"
     for number in range(1, 5):
         assert (await enter(here, number))["status"] == "ACCEPTED"
     assert season.protocol == "league.v1"
-    assert len(season.preview().rounds) == 6
+    assert len(season.preview_schedule().rounds) == 6
     await enter_v2(here, 5)
-    assert (season.protocol, len(season.preview().rounds)) == ("league.v2", 5)
-    assert season.league.protocol is None, "nothing is settled before the start"
+    assert (season.protocol, len(season.preview_schedule().rounds)) == ("league.v2", 5)
+    assert season.config.protocol is None, "nothing is settled before the start"
 
 
 async def test_who_comes_back_in_another_protocol_changes_no_rules(office: OfficeMaker) -> None:
@@ -49,13 +49,13 @@ async def test_who_comes_back_in_another_protocol_changes_no_rules(office: Offic
     for number in range(1, 5):
         await enter(here, number)
     await here.register("Referee", "http://localhost:8001/mcp", role="referee")
-    season = here.manager.season
-    season.start()
+    season = here.manager.state
+    season.start_league()
     rules = {"min_number": 0, "max_number": 99}
-    assert (season.league.protocol, season.league.game_parameters) == ("league.v1", rules)
+    assert (season.config.protocol, season.config.game_parameters) == ("league.v1", rules)
     assert (len(season.schedule.rounds), len(season.schedule.pairings)) == (6, 12)
     assert (await enter_v2(here, 1, "Old 1"))["status"] == "ACCEPTED"
-    assert season.protocol == season.league.protocol == "league.v1"
+    assert season.protocol == season.config.protocol == "league.v1"
     assert len(season.schedule.rounds) == 6
 
 
@@ -63,16 +63,16 @@ async def test_a_league_that_is_taken_up_keeps_its_id_and_its_rules(office: Offi
     first = office()
     for number in range(1, 3):
         await enter(first, number)
-    before = first.manager.season
+    before = first.manager.state
     second = office()
-    assert second.manager.season.league_uuid == before.league_uuid
+    assert second.manager.state.league_uuid == before.league_uuid
     await second.register("Referee", "http://localhost:8001/mcp", role="referee")
     assert await second.start() == {"status": "ok"}
     third = office()
-    season = third.manager.season
+    season = third.manager.state
     assert (season.league_uuid, season.protocol) == (before.league_uuid, "league.v1")
     assert len(season.schedule.rounds) == 2
-    assert season.league.game_parameters["max_number"] == 99
+    assert season.config.game_parameters["max_number"] == 99
     answer = await enter(third, 1)
     assert answer["league_id"] == before.league_uuid
 
@@ -81,10 +81,10 @@ def test_what_the_organiser_said_by_name_stands(home: Path) -> None:
     league = (
         ConfigLoader(home).load_league().model_copy(update={"game_parameters": {"min_number": 1, "max_number": 50}})
     )
-    own = with_v1_rules(league, said={"max_number"}, keep_format=True)
+    own = apply_v1_rules(league, explicit_parameters={"max_number"}, keep_format=True)
     assert own.game_parameters == {"min_number": 0, "max_number": 50}
     assert own.scheduling.format == "round_robin"
-    other = with_v1_rules(league.model_copy(update={"game_type": "nim"}), said=())
+    other = apply_v1_rules(league.model_copy(update={"game_type": "nim"}), explicit_parameters=())
     assert other.game_parameters == league.game_parameters, "the numbers are those of Even/Odd"
     assert other.scheduling.format == "double_round_robin"
 
@@ -95,7 +95,7 @@ async def test_a_version_that_is_not_semantic_is_noted_and_refused_where_all_mus
 ) -> None:
     here = office()
     assert (await enter(here, 1, version))["status"] == "ACCEPTED"
-    assert here.manager.season.tolerated() == {"P01": (f"version {version!r} isn't MAJOR.MINOR.PATCH",)}
+    assert here.manager.state.collect_deviations() == {"P01": (f"version {version!r} isn't MAJOR.MINOR.PATCH",)}
 
 
 async def test_a_strict_league_refuses_a_version_that_is_not_semantic(office: OfficeMaker) -> None:
@@ -106,10 +106,10 @@ async def test_a_strict_league_refuses_a_version_that_is_not_semantic(office: Of
     assert "1.0.0" in answer["message"]
     for number, version in enumerate(("1.0.0", "2.10.3-beta.1", "0.0.1+build.5"), 2):
         assert (await enter(here, number, version))["status"] == "ACCEPTED"
-    assert here.manager.season.tolerated() == {}
+    assert here.manager.state.collect_deviations() == {}
 
 
 async def test_a_version_of_league_v2_may_be_anything(office: OfficeMaker) -> None:
     here = office()
     assert (await here.register(version="latest"))["status"] == "ACCEPTED"
-    assert here.manager.season.tolerated() == {}
+    assert here.manager.state.collect_deviations() == {}

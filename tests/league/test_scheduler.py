@@ -113,7 +113,7 @@ def test_a_league_of_few_rounds_plays_the_first_of_the_schedule(
     players: int, limit: int | None, most: int, double: bool
 ) -> None:
     whole = make_schedule(ids(players), limit, double=double)
-    assert make_schedule(ids(players), limit, double=double, most=most).rounds == whole.rounds[:most]
+    assert make_schedule(ids(players), limit, double=double, max_rounds=most).rounds == whole.rounds[:most]
 
 
 def test_rounds_that_are_not_played_are_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,7 +124,7 @@ def test_rounds_that_are_not_played_are_not_made(monkeypatch: pytest.MonkeyPatch
         return Pairing(match_id, *more)
 
     monkeypatch.setattr(scheduler, "Pairing", make)
-    assert len(make_schedule(ids(1000), most=3).pairings) == len(made) == 1500
+    assert len(make_schedule(ids(1000), max_rounds=3).pairings) == len(made) == 1500
 
 
 @given(players=st.integers(2, 24), limit=st.none() | st.integers(1, 15))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_league.league.standings import Table
+from agent_league.league.standings import StandingsTable
 from agent_league.model.results import MatchResult, Outcome, Scoring
 
 SEED_SCORING = Scoring()
@@ -24,20 +24,20 @@ def result(a: str, b: str, winner: str | None = None, outcome: Outcome | None = 
 
 def table(
     players: str, *results: MatchResult, scoring: Scoring = SEED_SCORING, by: tuple[str, ...] = TIEBREAKERS
-) -> Table:
+) -> StandingsTable:
     names = {player: f"Agent {player}" for player in players.split()}
-    made = Table(names, scoring, by)
+    made = StandingsTable(names, scoring, by)
     for one in results:
-        made.record(one)
+        made.add_result(one)
     return made
 
 
-def order(made: Table) -> list[str]:
-    return [row.player_id for row in made.rows()]
+def order(made: StandingsTable) -> list[str]:
+    return [row.player_id for row in made.ranked_rows()]
 
 
-def counts(made: Table, player_id: str) -> tuple[int, ...]:
-    row = next(row for row in made.rows() if row.player_id == player_id)
+def counts(made: StandingsTable, player_id: str) -> tuple[int, ...]:
+    row = next(row for row in made.ranked_rows() if row.player_id == player_id)
     return tuple(getattr(row, name) for name in COUNTS)
 
 
@@ -56,8 +56,8 @@ def test_a_technical_loss_is_no_points_and_the_other_wins() -> None:
     made = table("P01 P02", result("P01", "P02", "P01", Outcome.TECHNICAL_LOSS))
     assert counts(made, "P01") == (1, 1, 0, 0, 3)
     assert counts(made, "P02") == (1, 0, 0, 1, 0)
-    assert made.tally("P02").technical_losses == 1
-    assert made.tally("P01").technical_losses == 0
+    assert made.get_tally("P02").technical_losses == 1
+    assert made.get_tally("P01").technical_losses == 0
 
 
 def test_where_both_fail_both_lose_without_points() -> None:
@@ -74,7 +74,7 @@ def test_points_are_those_of_the_league_file() -> None:
         result("P01", "P03", "P01", Outcome.TECHNICAL_LOSS),
         scoring=scoring,
     )
-    assert {row.player_id: row.points for row in made.rows()} == {"P01": 20, "P02": 6, "P03": 3}
+    assert {row.player_id: row.points for row in made.ranked_rows()} == {"P01": 20, "P02": 6, "P03": 3}
 
 
 def test_points_come_before_every_tiebreaker() -> None:
@@ -140,11 +140,11 @@ def test_fewer_technical_losses_are_better() -> None:
 
 def test_ranks_count_through_also_where_all_is_level() -> None:
     made = table("P01 P02 P03 P04")
-    assert [(row.rank, row.player_id) for row in made.rows()] == [(1, "P01"), (2, "P02"), (3, "P03"), (4, "P04")]
+    assert [(row.rank, row.player_id) for row in made.ranked_rows()] == [(1, "P01"), (2, "P02"), (3, "P03"), (4, "P04")]
 
 
-def shared(made: Table) -> list[tuple[int, str]]:
-    return [(row.rank, row.player_id) for row in made.shared_rows()]
+def shared(made: StandingsTable) -> list[tuple[int, str]]:
+    return [(row.rank, row.player_id) for row in made.shared_rank_rows()]
 
 
 def test_those_who_are_level_may_share_a_rank() -> None:
@@ -161,7 +161,7 @@ def test_nobody_shares_a_rank_who_is_told_apart_by_a_tiebreaker() -> None:
 
 def test_before_the_first_match_everybody_is_first() -> None:
     assert shared(table("P01 P02 P03")) == [(1, "P01"), (1, "P02"), (1, "P03")]
-    assert table("").shared_rows() == table("").rows() == ()
+    assert table("").shared_rank_rows() == table("").ranked_rows() == ()
 
 
 def test_the_last_word_has_the_player_id_by_number() -> None:
@@ -194,7 +194,7 @@ def test_the_order_in_which_results_arrive_doesnt_matter(
 ) -> None:
     shuffled = list(results)
     rng.shuffle(shuffled)
-    assert table(EIGHT, *results, by=tiebreakers).rows() == table(EIGHT, *shuffled, by=tiebreakers).rows()
+    assert table(EIGHT, *results, by=tiebreakers).ranked_rows() == table(EIGHT, *shuffled, by=tiebreakers).ranked_rows()
 
 
 @given(seasons(), st.integers(1, 12))
@@ -202,13 +202,13 @@ def test_head_to_head_is_the_sum_over_all_matches_among_those_who_are_level(
     season: list[MatchResult], played: int
 ) -> None:
     results = season[:played]
-    rows = table(EIGHT, *results, by=()).rows()
+    rows = table(EIGHT, *results, by=()).ranked_rows()
     level = {row.player_id: [other.player_id for other in rows if other.points == row.points] for row in rows}
 
     def head_to_head(player_id: str) -> int:
         rivals = level[player_id]
         among = (one for one in results if player_id in one.players and set(one.players) <= set(rivals))
-        return sum(SEED_SCORING.points(one, player_id) for one in among)
+        return sum(SEED_SCORING.points_for(one, player_id) for one in among)
 
     expected = sorted(rows, key=lambda row: (-row.points, -head_to_head(row.player_id), row.player_id))
     assert order(table(EIGHT, *results, by=("head_to_head",))) == [row.player_id for row in expected]
@@ -218,8 +218,8 @@ def test_head_to_head_is_the_sum_over_all_matches_among_those_who_are_level(
 def test_the_running_table_equals_the_recomputed_one(results: list[MatchResult]) -> None:
     running = table(EIGHT)
     for number, one in enumerate(results, start=1):
-        running.record(one)
-        assert running.rows() == table(EIGHT, *results[:number]).rows()
+        running.add_result(one)
+        assert running.ranked_rows() == table(EIGHT, *results[:number]).ranked_rows()
 
 
 @given(seasons(), ANY_TIEBREAKERS)
@@ -227,7 +227,7 @@ def test_a_shared_rank_counts_those_who_are_better_and_changes_nothing_else(
     results: list[MatchResult], tiebreakers: tuple[str, ...]
 ) -> None:
     made = table(EIGHT, *results, by=tiebreakers)
-    alone, shared_rows = made.rows(), made.shared_rows()
+    alone, shared_rows = made.ranked_rows(), made.shared_rank_rows()
     assert [replace(row, rank=0) for row in shared_rows] == [replace(row, rank=0) for row in alone]
     for own, row in zip(alone, shared_rows, strict=True):
         assert row.rank in (own.rank, shared_rows[own.rank - 2].rank)
@@ -236,7 +236,7 @@ def test_a_shared_rank_counts_those_who_are_better_and_changes_nothing_else(
 
 @given(seasons())
 def test_the_sums_of_a_table_hold(results: list[MatchResult]) -> None:
-    rows = table(EIGHT, *results).rows()
+    rows = table(EIGHT, *results).ranked_rows()
     assert [row.rank for row in rows] == list(range(1, 9))
     assert all(row.played == row.wins + row.draws + row.losses for row in rows)
     assert all(row.points == 3 * row.wins + row.draws for row in rows)

@@ -12,12 +12,18 @@ from agent_league.agent.breaker import Breaker
 from agent_league.config import ConfigLoader
 from agent_league.league.roster import Member
 from agent_league.league.scheduler import make_schedule
-from agent_league.league.state import Season
-from agent_league.league.stored_rows import agent_row, match_row, member_of, result_of, schedule_of
-from agent_league.model.agents import AgentState, How, Player, Referee, Role
+from agent_league.league.state import LeagueState
+from agent_league.league.stored_rows import (
+    agent_to_row,
+    match_to_row,
+    member_from_row,
+    result_from_row,
+    schedule_from_rows,
+)
+from agent_league.model.agents import AgentState, ProtocolProfile, RegisteredPlayer, RegisteredReferee, Role
 from agent_league.model.results import MatchResult, Outcome, Termination
 from agent_league.model.schedule import Pairing
-from agent_league.storage.base import AgentRow, MatchRow, Row, Saved, SeasonRow, key_of
+from agent_league.storage.base import AgentRow, MatchRow, SavedSeason, SeasonRow, StoredRow, row_key
 
 SHARED: dict[str, Any] = {
     "display_name": "Zoë",
@@ -38,20 +44,22 @@ def stored(row: AgentRow | MatchRow) -> AgentRow | MatchRow:
 @pytest.mark.parametrize(
     ("role", "agent"),
     [
-        (Role.PLAYER, Player("P07", **SHARED)),
-        (Role.REFEREE, Referee("REF01", **SHARED, max_concurrent_matches=7, protocol="league.v2")),
+        (Role.PLAYER, RegisteredPlayer("P07", **SHARED)),
+        (Role.REFEREE, RegisteredReferee("REF01", **SHARED, max_concurrent_matches=7, protocol="league.v2")),
     ],
 )
-def test_a_member_comes_back_as_it_was(role: Role, agent: Player | Referee, state: AgentState) -> None:
-    how = How(agent.protocol, "bare", ("no 'sender'",))
+def test_a_member_comes_back_as_it_was(
+    role: Role, agent: RegisteredPlayer | RegisteredReferee, state: AgentState
+) -> None:
+    how = ProtocolProfile(agent.protocol, "bare", ("no 'sender'",))
     member = Member(agent, role, "hash", EXPIRES, Breaker(5, 3), state, "key hash", "alpha", how, True)
-    row = stored(agent_row(member))
+    row = stored(agent_to_row(member))
     assert isinstance(row, AgentRow)
-    back = member_of(row, 5)
-    same = ("agent", "role", "token_sha256", "token_expires", "state", "key_sha256", "alias", "how")
+    back = member_from_row(row, 5)
+    same = ("agent", "role", "token_sha256", "token_expires", "state", "key_sha256", "alias", "protocol_profile")
     assert {name: getattr(back, name) for name in same} == {name: getattr(member, name) for name in same}
     assert (back.breaker.failures, back.breaker.is_open) == (3, False)
-    assert agent_row(back) == replace(row, game_types=("a", "b"))
+    assert agent_to_row(back) == replace(row, game_types=("a", "b"))
 
 
 RESULTS = [
@@ -70,56 +78,64 @@ RESULTS = [
 
 @pytest.mark.parametrize("result", RESULTS, ids=lambda result: str(result.outcome))
 def test_a_result_comes_back_as_it_was(result: MatchResult) -> None:
-    row = stored(match_row(PAIRING, "REF01", result))
+    row = stored(match_to_row(PAIRING, "REF01", result))
     assert isinstance(row, MatchRow)
-    assert result_of(row) == result
+    assert result_from_row(row) == result
 
 
 def test_a_match_without_a_result_has_none() -> None:
-    assert result_of(match_row(PAIRING, "REF01", None)) is None
+    assert result_from_row(match_to_row(PAIRING, "REF01", None)) is None
 
 
 @pytest.mark.parametrize(("players", "per_round"), [(2, None), (5, None), (12, 2), (101, None)])
 def test_the_schedule_comes_back_in_its_order(players: int, per_round: int | None) -> None:
     schedule = make_schedule([f"P{number:02}" for number in range(1, players + 1)], per_round)
-    assert schedule_of([match_row(pairing, None, None) for pairing in schedule.pairings]) == schedule
+    assert schedule_from_rows([match_to_row(pairing, None, None) for pairing in schedule.pairings]) == schedule
 
 
 def test_a_season_restored_from_its_rows_is_the_season_that_wrote_them(home: Path) -> None:
     loader = ConfigLoader(home, {})
-    kept: dict[object, Row] = {}
+    kept: dict[object, StoredRow] = {}
     begun = SeasonRow(1, "league_2025_even_odd", "2025-01-15T10:00:00Z", "key")
 
-    def keep(row: Row) -> None:
-        kept[key_of(row)] = row
+    def keep(row: StoredRow) -> None:
+        kept[row_key(row)] = row
 
     players = [
         Member(
-            Player(f"P{number:02}", f"Agent {number}", "http://x/mcp"), Role.PLAYER, f"h{number}", EXPIRES, Breaker(5)
+            RegisteredPlayer(f"P{number:02}", f"Agent {number}", "http://x/mcp"),
+            Role.PLAYER,
+            f"h{number}",
+            EXPIRES,
+            Breaker(5),
         )
         for number in (2, 1, 3)  # ids by wish: rows need not be in the order of ids
     ]
-    referee = Member(Referee("REF01", "R", "http://y/mcp"), Role.REFEREE, "r", EXPIRES, Breaker(5))
-    first = Season(loader.load_league(), loader.load_system(), begun, keep)
-    first.restore(Saved(begun, [agent_row(member) for member in (*players, referee)]))
-    first.start()
-    first.assign("R1M1", "REF01")
-    pairing = first.pairing("R1M1")
-    first.record(MatchResult("R1M1", 1, pairing.players, Outcome.WIN, pairing.player_a), "REF01")
+    referee = Member(RegisteredReferee("REF01", "R", "http://y/mcp"), Role.REFEREE, "r", EXPIRES, Breaker(5))
+    first = LeagueState(loader.load_league(), loader.load_system(), begun, keep)
+    first.restore_rows(SavedSeason(begun, [agent_to_row(member) for member in (*players, referee)]))
+    first.start_league()
+    first.assign_match("R1M1", "REF01")
+    pairing = first.get_pairing("R1M1")
+    first.record_result(MatchResult("R1M1", 1, pairing.players, Outcome.WIN, pairing.player_a), "REF01")
     first.complete_round(1)
-    first.note_failures("P01", 4)
-    first.suspend("P02", "why")
+    first.adopt_failure_count("P01", 4)
+    first.suspend_agent("P02", "why")
     rows = list(kept.values())
     season_row = next(row for row in rows if isinstance(row, SeasonRow))
-    saved = Saved(
+    saved = SavedSeason(
         season_row,
         [row for row in rows if isinstance(row, AgentRow)],
         [row for row in rows if isinstance(row, MatchRow)],
     )
-    again = Season(loader.load_league(), loader.load_system(), season_row, keep)
-    again.restore(saved)
-    assert (again.phase, again.rounds_completed, again.is_closed) == (first.phase, 1, False)
-    assert (again.schedule, again.results, again.assigned) == (first.schedule, first.results, first.assigned)
+    again = LeagueState(loader.load_league(), loader.load_system(), season_row, keep)
+    again.restore_rows(saved)
+    assert (again.phase, again.rounds_completed, again.is_end_announced) == (first.phase, 1, False)
+    assert (again.schedule, again.results, again.assigned_referees) == (
+        first.schedule,
+        first.results,
+        first.assigned_referees,
+    )
     assert again.standings() == first.standings()
     assert {member.agent_id: (member.state, member.breaker.failures) for member in again.roster} == {
         member.agent_id: (member.state, member.breaker.failures) for member in first.roster

@@ -10,10 +10,10 @@ import pytest
 pytest.importorskip("pydantic_ai", reason="needs the extra agent-league[llm]")
 pytest.importorskip("openai", reason="needs the extra agent-league[llm]")
 
-from agent_league.llm.failures import LONGEST_SENTENCE, sentence
-from agent_league.llm.model import KEY
+from agent_league.llm.failures import MAX_MESSAGE_LENGTH, extract_server_message
+from agent_league.llm.model import API_KEY_VARIABLE
 from agent_league.log import JsonLogger
-from agent_league.players.decision import Decision
+from agent_league.players.decision import StrategyRunner
 from tests.llm.openai_server import Answer, ModelServer, chooses, model_server, says, sends
 from tests.llm.test_thinking import thinker, usage_of
 from tests.players.test_decision import observe
@@ -40,8 +40,8 @@ async def test_the_servers_own_sentence_is_told_once_and_goes_to_the_log_and_nev
     missing = sends(404, '{"error": {"message": "model \\"x\\" not found,\\u001b try\\npulling it first"}}')
     remarks: list[str] = []
     async with model_server(missing) as server, thinker(server.base_url, remarks) as strategy:
-        decision = Decision(strategy, log)
-        found = [await decision.decide(observe(f"R{number}M1")) for number in range(2)]
+        decision = StrategyRunner(strategy, log)
+        found = [await decision.choose_move(observe(f"R{number}M1")) for number in range(2)]
     said = (
         'It says: "model "x" not found,\\x1b try pulling it first". Look at the name of the model, and at the address.'
     )
@@ -62,8 +62,8 @@ async def test_the_servers_own_sentence_is_told_once_and_goes_to_the_log_and_nev
 @pytest.mark.parametrize(
     ("answer", "hint"),
     [
-        (sends(401), f"Set {KEY} to the key that it wants."),
-        (sends(403), f"Set {KEY} to the key that it wants."),
+        (sends(401), f"Set {API_KEY_VARIABLE} to the key that it wants."),
+        (sends(403), f"Set {API_KEY_VARIABLE} to the key that it wants."),
         (says("odd"), 'A model that can\'t call tools may do better with llm.output "prompted".'),
     ],
 )
@@ -88,7 +88,7 @@ async def test_nothing_is_advised_that_was_done_already() -> None:
         ("no such model", "no such model"),
         ({"error": {"message": "Incorrect key: sk-proj-****1234."}}, "Incorrect key: ..."),
         ({"error": {"message": "not with my-own-secret here"}}, "not with [redacted] here"),
-        ({"error": {"message": "x" * 9999}}, "x" * LONGEST_SENTENCE),
+        ({"error": {"message": "x" * 9999}}, "x" * MAX_MESSAGE_LENGTH),
         ({"error": {"message": None}}, ""),
         ({"error": [1]}, ""),
         (None, ""),
@@ -97,8 +97,8 @@ async def test_nothing_is_advised_that_was_done_already() -> None:
 def test_a_servers_sentence_is_found_cut_and_without_keys(
     monkeypatch: pytest.MonkeyPatch, body: object, said: str
 ) -> None:
-    monkeypatch.setenv(KEY, "my-own-secret")
-    assert sentence(body) == said
+    monkeypatch.setenv(API_KEY_VARIABLE, "my-own-secret")
+    assert extract_server_message(body) == said
 
 
 @pytest.mark.parametrize("answer", [sends(401), sends(404), sends(429, **{"Retry-After": "59"}), None])
@@ -120,7 +120,7 @@ LISTINGS: dict[str, tuple[Answer | None, str | None]] = {
     "it is there under a tag": (lists("small-model:latest"), None),
     "another": (lists("\x1bbig", "huge"), "lists no model 'small-model'; it lists: \\x1bbig, huge."),
     "many": (lists(*map(str, range(99))), "it lists: 0, 1, 2, 3, 4, 5, 6, 7, 8, 9."),
-    "a key is wanted": (sends(401), f"refuses us (status 401): set {KEY} to the key that it wants."),
+    "a key is wanted": (sends(401), f"refuses us (status 401): set {API_KEY_VARIABLE} to the key that it wants."),
     "no list": (None, None),
     "an empty list": (lists(), None),
     "nonsense": (sends(200, '{"data": [1, {"id": 2}, null]}'), None),
@@ -134,7 +134,7 @@ async def test_a_server_of_ones_own_is_looked_at_before_the_first_move(
     log: JsonLogger, monkeypatch: pytest.MonkeyPatch, case: str
 ) -> None:
     models, problem = LISTINGS[case]
-    monkeypatch.setenv(KEY, "own-key-of-mine")
+    monkeypatch.setenv(API_KEY_VARIABLE, "own-key-of-mine")
     seen: list[str | None] = []
 
     async def listing(server: ModelServer, body: Any, request: Any) -> Any:
@@ -145,8 +145,8 @@ async def test_a_server_of_ones_own_is_looked_at_before_the_first_move(
     async with model_server() as server, thinker(server.base_url, remarks) as strategy:
         server.models = listing
         strategy.prepare(log)
-        assert strategy._probing
-        await strategy._probing
+        assert strategy._probe_task
+        await strategy._probe_task
     told = [remark.removeprefix(f"The server at {server.base_url} ") for remark in remarks[1:]]
     assert told == [] if problem is None else told[0].endswith(problem)
     assert (seen, server.asked) == (["Bearer own-key-of-mine"], [])
@@ -156,6 +156,6 @@ async def test_a_server_that_nobody_has_started_is_named_before_the_first_move(l
     remarks: list[str] = []
     async with thinker("http://127.0.0.1:9/v1", remarks) as strategy:
         strategy.prepare(log)
-        assert strategy._probing
-        await strategy._probing
+        assert strategy._probe_task
+        await strategy._probe_task
     assert remarks[1:] == ["Nobody answers at http://127.0.0.1:9/v1 yet; until somebody does, always_even plays."]

@@ -12,7 +12,7 @@ pytest.importorskip("openai", reason="needs the extra agent-league[llm]")
 
 from agent_league.clock import SystemClock
 from agent_league.config import ConfigLoader
-from agent_league.launch.config_checks import with_model
+from agent_league.launch.config_checks import apply_model_options
 from agent_league.launch.plan import LeaguePlan
 from agent_league.referee.verify import verify_match
 from tests.cli.command import LEAGUE_ID, free_ports, league, ports
@@ -154,7 +154,9 @@ def test_the_options_of_a_player_are_checked(home: Path) -> None:
 
 def test_the_options_of_a_player_win_over_the_file(home: Path) -> None:
     configure(home, model="other", move_sec=7)
-    defaults = with_model(ConfigLoader(home).load_player_defaults(), "small-model", "http://localhost:11434/v1")
+    defaults = apply_model_options(
+        ConfigLoader(home).load_player_defaults(), "small-model", "http://localhost:11434/v1"
+    )
     assert (defaults.llm.model, defaults.llm.base_url) == ("small-model", "http://localhost:11434/v1")
     assert defaults.llm.move_sec == 7
-    assert with_model(defaults, None, None).llm == defaults.llm
+    assert apply_model_options(defaults, None, None).llm == defaults.llm

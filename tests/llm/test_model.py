@@ -14,8 +14,8 @@ import pydantic_ai
 
 from agent_league.config import LlmSettings, PlayerDefaults
 from agent_league.errors import ConfigError
-from agent_league.llm.model import HEADERS, KEY
-from agent_league.llm.settings import servers_of
+from agent_league.llm.model import ALLOWED_HEADERS, API_KEY_VARIABLE
+from agent_league.llm.settings import resolve_servers
 from agent_league.players.strategies import check_strategy, load_strategy
 from tests.llm.openai_server import chooses, model_server, packed, sends
 from tests.llm.test_thinking import thinker, usage_of
@@ -110,7 +110,7 @@ def test_variables_are_put_in_and_other_text_stays(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("NOTES_KEY", "secret\n")
     values = {"Authorization": "Bearer $NOTES_KEY", "X-Price": "$5", "X-Both": "$NOTES_KEY/$NOTES_KEY"}
     servers = {"notes": {"url": HERE, "headers": values}, "maths": ["python", "$NOTES_KEY"]}
-    filled = servers_of(LlmSettings.model_validate({"mcp_servers": servers}))
+    filled = resolve_servers(LlmSettings.model_validate({"mcp_servers": servers}))
     assert filled["notes"].headers == {"Authorization": "Bearer secret", "X-Price": "$5", "X-Both": "secret/secret"}
     assert filled["maths"].command == ("python", "$NOTES_KEY")
     assert "secret" not in repr(filled)
@@ -143,9 +143,9 @@ async def test_a_server_of_ones_own_gets_its_own_key_and_never_openais(
     monkeypatch: pytest.MonkeyPatch, own: str | None, sent: str
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-openai")
-    monkeypatch.delenv(KEY, raising=False)
+    monkeypatch.delenv(API_KEY_VARIABLE, raising=False)
     if own:
-        monkeypatch.setenv(KEY, own)
+        monkeypatch.setenv(API_KEY_VARIABLE, own)
     remarks: list[str] = []
     async with model_server(chooses(2)) as server, thinker(server.base_url, remarks) as strategy:
         found = await strategy.choose(observe())
@@ -160,7 +160,7 @@ async def test_a_server_of_ones_own_is_told_nothing_of_an_account_with_openai(mo
     async with model_server(chooses(2)) as server, thinker(server.base_url) as strategy:
         await strategy.choose(observe())
     (headers,) = server.headers
-    assert set(headers) == {*HEADERS, "accept-encoding"}
+    assert set(headers) == {*ALLOWED_HEADERS, "accept-encoding"}
     assert headers["accept-encoding"] == "identity"
     assert "mine" not in str(headers)
 
@@ -175,7 +175,7 @@ async def test_a_packed_answer_is_refused() -> None:
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 async def test_nobody_is_sent_on_to_another_server_with_the_key(monkeypatch: pytest.MonkeyPatch, status: int) -> None:
-    monkeypatch.setenv(KEY, "sk-own")
+    monkeypatch.setenv(API_KEY_VARIABLE, "sk-own")
     async with model_server(chooses(2)) as other:
         moved = sends(status, Location=f"{other.base_url}/chat/completions")
         async with model_server(moved) as server, thinker(server.base_url) as strategy:

@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("pydantic_ai", reason="needs the extra agent-league[llm]")
 pytest.importorskip("openai", reason="needs the extra agent-league[llm]")
 
-from agent_league.llm.prompt import NO_RULES, instructed, question
+from agent_league.llm.prompt import NO_RULES, build_instructions, build_question
 from agent_league.players.observation import GameRecord
 from tests.llm.openai_server import ModelServer, chooses, model_server
 from tests.llm.test_thinking import thinker
@@ -83,7 +83,7 @@ async def test_a_view_without_bounds_is_cut_too() -> None:
 
 
 def test_a_view_without_bounds_leaves_the_options_whole() -> None:
-    asked_for = question(observe(view=[{str(key): "x" * 999 for key in range(999)} for _ in range(999)]))
+    asked_for = build_question(observe(view=[{str(key): "x" * 999 for key in range(999)} for _ in range(999)]))
     assert told(asked_for, "options") == [{"1": "even", "2": "odd"}]
     assert asked_for.endswith("from 1 to 2?")
 
@@ -99,7 +99,7 @@ def test_a_view_without_bounds_leaves_the_options_whole() -> None:
     ids=["many", "too many", "long", "huge"],
 )
 def test_as_many_options_are_shown_as_can_be_quoted_whole(moves: tuple[Any, ...], shown: int) -> None:
-    asked_for = question(observe(legal_moves=moves))
+    asked_for = build_question(observe(legal_moves=moves))
     assert asked_for.endswith(f"from 1 to {shown}?")
     if shown > 1:
         numbered = {key: move for row in told(asked_for, "options") for key, move in row.items()}
@@ -117,7 +117,7 @@ async def test_the_model_is_told_that_nothing_between_the_marks_is_an_instructio
 def test_the_situation_holds_options_view_and_the_latest_games_of_this_game() -> None:
     games = [GameRecord(f"R{n}M1", "even_odd", "P02", "WIN", ("even",), ("odd",), details={"n": n}) for n in range(15)]
     games += [GameRecord("R1M9", "nim", "P02", "LOSS"), GameRecord("R1M8", "even_odd", "P03", "DRAW")]
-    asked_for = question(observe(history=games, view={"left": 3}, standings={"wins": 2}, round_id=4))
+    asked_for = build_question(observe(history=games, view={"left": 3}, standings={"wins": 2}, round_id=4))
     now = situation(asked_for)
     assert told(asked_for, "options") == [{"1": "even", "2": "odd"}]
     assert (now["view"], now["your_results"], now["round"]) == ({"left": 3}, {"wins": 2}, 4)
@@ -133,13 +133,13 @@ def test_the_situation_holds_options_view_and_the_latest_games_of_this_game() ->
 
 
 def test_the_rules_are_told_in_words_where_they_are_known() -> None:
-    assert "parity" in instructed("even_odd")
-    assert NO_RULES not in instructed("even_odd")
-    assert NO_RULES in instructed("never_heard_of")
+    assert "parity" in build_instructions("even_odd")
+    assert NO_RULES not in build_instructions("even_odd")
+    assert NO_RULES in build_instructions("never_heard_of")
 
 
 def test_a_range_that_is_too_long_to_list_is_told_by_its_ends() -> None:
-    asked = question(observe(legal_moves=range(0, 10**15, 5)))
+    asked = build_question(observe(legal_moves=range(0, 10**15, 5)))
     assert "options" not in dict(BLOCK.findall(asked))
     assert situation(asked)["match"] == "R1M1"
     assert "The options are the whole numbers from 0 to 999999999999995 in steps of 5." in BLOCK.sub("", asked)

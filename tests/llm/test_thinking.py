@@ -13,8 +13,8 @@ pytest.importorskip("openai", reason="needs the extra agent-league[llm]")
 
 from agent_league.clock import Clock
 from agent_league.config import LlmSettings
-from agent_league.llm.model import LONGEST_ANSWER
-from agent_league.llm.thinking import MOST_AT_ONCE, Thinker
+from agent_league.llm.model import MAX_ANSWER_BYTES
+from agent_league.llm.thinking import MAX_CONCURRENT_MOVES, LlmStrategy
 from agent_league.players.deadline import MARGIN_SECONDS
 from agent_league.players.observation import Observation, Thought, Usage
 from tests.games.toys import Toys, toys
@@ -47,11 +47,11 @@ class Standing:
 @asynccontextmanager
 async def thinker(
     base_url: str | None, remarks: list[str] | None = None, clock: Clock | None = None, **settings: Any
-) -> AsyncIterator[Thinker]:
+) -> AsyncIterator[LlmStrategy]:
     """A strategy, closed at the end; whatever it does has a bound."""
     own: dict[str, Any] = {"model": "small-model", "fallback": "always_even", **settings}
     said = remarks if remarks is not None else []
-    strategy = Thinker(LlmSettings(base_url=base_url, **own), said.append, clock or Standing())
+    strategy = LlmStrategy(LlmSettings(base_url=base_url, **own), said.append, clock or Standing())
     try:
         async with asyncio.timeout(BOUND):
             yield strategy
@@ -135,7 +135,9 @@ async def test_an_answer_without_end_is_read_no_further_than_its_bound() -> None
     async with model_server(endless) as server, thinker(server.base_url) as strategy:
         await strategy.choose(observe())
         await server.gone.wait()
-        assert server.sent < 2 * LONGEST_ANSWER + 16 * 2**20  # what lies in the buffers of two connections is not read
+        assert (
+            server.sent < 2 * MAX_ANSWER_BYTES + 16 * 2**20
+        )  # what lies in the buffers of two connections is not read
 
 
 async def test_a_server_that_is_not_there_costs_nothing_but_the_choice() -> None:
@@ -299,7 +301,7 @@ async def test_few_moves_are_thought_about_at_once_whoever_asks_for_many() -> No
 
     async def waits(server: ModelServer, body: Any, request: Any) -> Any:
         asked.append(len(asked))
-        if len(asked) == MOST_AT_ONCE:
+        if len(asked) == MAX_CONCURRENT_MOVES:
             full.set()
         await full.wait()
         return await chooses(2, usage={"prompt_tokens": 10**6, "completion_tokens": 1, "total_tokens": 1})(
@@ -308,8 +310,8 @@ async def test_few_moves_are_thought_about_at_once_whoever_asks_for_many() -> No
 
     async with model_server(waits) as server, thinker(server.base_url) as strategy:
         found = await asyncio.gather(*(strategy.choose(observe(f"R1M{number}")) for number in range(30)))
-    assert len(asked) == MOST_AT_ONCE
-    assert [one.move for one in found].count("odd") == MOST_AT_ONCE
+    assert len(asked) == MAX_CONCURRENT_MOVES
+    assert [one.move for one in found].count("odd") == MAX_CONCURRENT_MOVES
 
 
 @pytest.mark.parametrize(("limit", "told"), [(0.5, 1), (None, 0)])
@@ -365,7 +367,7 @@ async def test_a_fallback_that_hangs_or_fails_is_not_waited_for(monkeypatch: pyt
             await asyncio.Event().wait()
 
     monkeypatch.setattr("agent_league.llm.thinking.FALLBACK_SECONDS", 0.05)
-    monkeypatch.setattr("agent_league.llm.thinking.fallback_of", lambda _: Endless())
+    monkeypatch.setattr("agent_league.llm.thinking.load_fallback", lambda _: Endless())
     async with model_server(sends(401)) as server, thinker(server.base_url) as strategy:
         with pytest.raises(TimeoutError):  # the player then plays any legal move
             await strategy.choose(observe())

@@ -13,9 +13,9 @@ pytest.importorskip("pydantic_ai", reason="needs the extra agent-league[llm]")
 pytest.importorskip("openai", reason="needs the extra agent-league[llm]")
 
 from agent_league.llm import tools
-from agent_league.llm.turn import MOST_CALLS
+from agent_league.llm.turn import MAX_TOOL_CALLS
 from agent_league.log import JsonLogger
-from agent_league.players.decision import Decision
+from agent_league.players.decision import StrategyRunner
 from tests.llm.openai_server import ModelServer, calls, chooses, model_server
 from tests.llm.test_thinking import thinker, usage_of
 from tests.mcp.client.house import House
@@ -85,7 +85,7 @@ async def test_the_model_is_lent_the_tools_and_gets_their_answers_as_data(server
 
 async def test_a_long_answer_is_cut(servers: dict[str, Any]) -> None:
     server, _ = await after_calling("chatter", {}, servers)
-    assert len(server.texts(1, "tool")[0]) < tools.LONGEST_ANSWER + 100
+    assert len(server.texts(1, "tool")[0]) < tools.MAX_ANSWER_LENGTH + 100
 
 
 async def test_a_tool_that_takes_too_long_is_cut(servers: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,9 +101,9 @@ async def test_a_tool_that_fails_is_told_as_data(servers: dict[str, Any]) -> Non
 
 
 async def test_so_many_calls_a_move_and_no_more(servers: dict[str, Any]) -> None:
-    server, _ = await after_calling("advise", {"game": "x"}, servers, times=MOST_CALLS + 1)
+    server, _ = await after_calling("advise", {"game": "x"}, servers, times=MAX_TOOL_CALLS + 1)
     answers = server.texts(len(server.asked) - 1, "tool")
-    assert [answer == tools.NO_MORE for answer in answers] == [False] * MOST_CALLS + [True]
+    assert [answer == tools.NO_MORE_CALLS for answer in answers] == [False] * MAX_TOOL_CALLS + [True]
 
 
 async def test_a_model_that_never_stops_calling_tools_is_replaced(servers: dict[str, Any]) -> None:
@@ -112,15 +112,15 @@ async def test_a_model_that_never_stops_calling_tools_is_replaced(servers: dict[
         found = await strategy.choose(observe())
     assert found.move == "even"
     assert usage_of(found).fallback == "it asked for too many tools"
-    assert len(server.asked) == MOST_CALLS + 2
+    assert len(server.asked) == MAX_TOOL_CALLS + 2
 
 
 async def test_a_server_that_is_away_costs_nothing_but_its_tools_and_is_named_once(log: JsonLogger) -> None:
     away: dict[str, Any] = {"mcp_servers": {"away": "http://127.0.0.1:9/mcp", "gone": ("no-such-command-here",)}}
     remarks: list[str] = []
     async with model_server(chooses(2)) as server, thinker(server.base_url, remarks, **away) as strategy:
-        decision = Decision(strategy, log)
-        found = [await decision.decide(observe(f"R{number}M1")) for number in range(2)]
+        decision = StrategyRunner(strategy, log)
+        found = [await decision.choose_move(observe(f"R{number}M1")) for number in range(2)]
     assert [thought.move for thought in found] == ["odd", "odd"]
     assert [tool["function"]["name"] for tool in server.asked[0]["tools"]] == ["final_result"]
     told = sorted(remark for remark in remarks if "MCP server" in remark)
@@ -182,7 +182,7 @@ async def test_a_protected_server_is_shown_the_key_of_the_environment(
 
 
 async def test_the_description_of_a_tool_is_cut(servers: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tools, "LONGEST_DESCRIPTION", 4)
+    monkeypatch.setattr(tools, "MAX_DESCRIPTION_LENGTH", 4)
     server, _ = await after_calling("advise", {"game": "even_odd"}, servers)
     offered = {tool["function"]["name"]: tool["function"] for tool in server.asked[0]["tools"]}
     assert offered["advise"]["description"] == "Says"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from agent_league.agent.app import AgentApp
 from agent_league.http.server import HttpServer
-from agent_league.mcp.server.gate import Door
+from agent_league.mcp.server.gate import LazyMcpServer
 from tests.agent.answering_agent import Desk
 from tests.cli.command import free_ports
 from tests.mcp.fixture_server import make_fixture_server
@@ -16,7 +16,7 @@ from tests.mcp.fixture_server import make_fixture_server
 async def fixture_agent(folder: Path) -> AsyncIterator[str]:
     """Its address; `get_standings` is a bare method of it."""
     desk = Desk(folder)
-    app = AgentApp(desk.dispatcher.answer, dict, door=Door(make_fixture_server, desk.log))
+    app = AgentApp(desk.dispatcher.answer_request, dict, mcp=LazyMcpServer(make_fixture_server, desk.log))
     server = HttpServer(app, "127.0.0.1", free_ports(1), "the fixture agent")
     await server.start()
     try:

@@ -11,9 +11,9 @@ from pathlib import Path
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
 from agent_league.http.client import HttpCarrier
-from agent_league.launch.agent_plan import Watchers
-from agent_league.launch.plan import LeagueRequest, make_plan
-from agent_league.launch.serving import run_async, serve
+from agent_league.launch.agent_plan import AgentListeners
+from agent_league.launch.plan import LeagueRequest, make_league_plan
+from agent_league.launch.serving import run_async, serve_agents
 from agent_league.model.events import Event, LeagueCompleted
 
 HEAVY = ("mcp", "mcp_types", "pydantic_ai", "openai")
@@ -30,14 +30,14 @@ async def play(home: Path, first: int, *, asks: bool) -> None:
     request = LeagueRequest(
         home=home, players=2, referees=1, manager_port=first, referee_port=first + 1, player_port=first + 2
     )
-    plan = make_plan(ConfigLoader(home), request)
+    plan = make_league_plan(ConfigLoader(home), request)
     over, stop = asyncio.Event(), asyncio.Event()
 
     def see(event: Event) -> None:
         if isinstance(event, LeagueCompleted):
             over.set()
 
-    serving = asyncio.create_task(serve(plan.seats, stop, Watchers(league=see)))
+    serving = asyncio.create_task(serve_agents(plan.agent_plans, stop, AgentListeners(on_league_event=see)))
     await over.wait()
     if asks:
         carrier = HttpCarrier()

@@ -11,12 +11,12 @@ import pytest
 from mcp import Client
 
 from agent_league.agent.app import AgentApp
-from agent_league.agent.changes import Changes
-from agent_league.agent.message_log import REFUSED_IN_FULL, CountedCalls
+from agent_league.agent.changes import ResourceChanges
+from agent_league.agent.message_log import MAX_REFUSED_LINES, CallLogLimit
 from agent_league.http.carrier import MAX_BODY
 from agent_league.http.rate_limit import RateLimit
 from agent_league.http.server import HttpServer
-from agent_league.mcp.server.gate import agent_door
+from agent_league.mcp.server.gate import make_lazy_mcp_server
 from agent_league.protocol.methods import Caller
 from tests.agent.answering_agent import call, refuse
 from tests.agent.test_message_log import LoggedDesk, query
@@ -30,17 +30,17 @@ class McpDesk(LoggedDesk):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self.changes = Changes()
+        self.changes = ResourceChanges()
         self.server.socket.close()
         self.serve()
 
     def serve(self, rate_limit: RateLimit | None = None) -> None:
         app = AgentApp(
-            self.dispatcher.answer,
+            self.dispatcher.answer_request,
             dict,
             rate_limit=rate_limit,
-            door=agent_door(self, lambda token: token == TOKEN),
-            refused=self.messages.refuse_request,
+            mcp=make_lazy_mcp_server(self, lambda token: token == TOKEN),
+            refused=self.messages.log_refused_request,
         )
         self.server = HttpServer(app, "127.0.0.1", 0, "a test")
 
@@ -89,11 +89,11 @@ async def test_each_frame_of_a_session_is_one_line_and_so_is_its_answer(desk: Mc
 async def test_refused_tool_calls_of_mcp_are_counted_beside_the_lines_of_their_frames(desk: McpDesk) -> None:
     desk.refusal = refuse()
     async with Client(desk.endpoint) as client:
-        for _ in range(REFUSED_IN_FULL + 1):
+        for _ in range(MAX_REFUSED_LINES + 1):
             await client.call_tool("get_standings", {})
     desk.log.close()
     told = desk.lines(desk.log)[-1]
-    assert (told["event_type"], told["calls"]) == ("calls_refused", REFUSED_IN_FULL + 1)
+    assert (told["event_type"], told["calls"]) == ("calls_refused", MAX_REFUSED_LINES + 1)
 
 
 async def test_a_frame_without_a_session_is_one_line_too_and_so_is_its_answer(desk: McpDesk) -> None:
@@ -106,7 +106,7 @@ async def test_a_frame_without_a_session_is_one_line_too_and_so_is_its_answer(de
 
 
 async def test_frames_of_a_caller_without_a_good_token_have_a_bound(desk: McpDesk) -> None:
-    desk.messages.open = CountedCalls(desk.log, "open_calls", 3)
+    desk.messages.open_calls = CallLogLimit(desk.log, "open_calls", 3)
     frame = json.dumps(call("ping")).encode()
     for _ in range(5):
         await desk.post_raw(frame)
@@ -141,7 +141,7 @@ async def test_a_request_that_is_refused_before_it_is_read_is_a_line(desk: McpDe
 async def test_refused_requests_are_counted_beyond_the_first_ten(desk: McpDesk) -> None:
     for _ in range(25):
         await desk.post_raw(query(), "origin: http://evil.example")
-    assert [line["event_type"] for line in desk.lines(desk.log)] == ["request_refused"] * REFUSED_IN_FULL
+    assert [line["event_type"] for line in desk.lines(desk.log)] == ["request_refused"] * MAX_REFUSED_LINES
     desk.log.close()
     told = desk.lines(desk.log)[-1]
     assert (told["event_type"], told["address"], told["calls"]) == ("requests_refused", "127.0.0.1", 25)
@@ -151,7 +151,7 @@ async def test_refused_requests_are_counted_beyond_the_first_ten(desk: McpDesk) 
 async def test_messages_that_come_too_fast_are_lines_and_are_counted(tmp_path: Path) -> None:
     desk = McpDesk(tmp_path)
     desk.server.socket.close()
-    desk.serve(RateLimit(0.001, 1, desk.dispatcher.turn_away))
+    desk.serve(RateLimit(0.001, 1, desk.dispatcher.refuse_requests))
     await desk.server.start()
     for _ in range(21):
         await desk.post_raw(query())

@@ -17,11 +17,11 @@ from mcp.server import Server
 
 from agent_league.agent import jsonrpc
 from agent_league.agent.app import AgentApp
-from agent_league.errors import FrameCode, FrameError
-from agent_league.http.limits import Limits
+from agent_league.errors import JsonRpcError, JsonRpcErrorCode
+from agent_league.http.limits import ConnectionLimits
 from agent_league.http.server import HttpServer
 from agent_league.log import JsonLogger
-from agent_league.mcp.server.gate import SHARE, Door, is_mcp
+from agent_league.mcp.server.gate import MCP_SHARE, LazyMcpServer, is_mcp_request
 from tests.http.wire import fetch, request
 
 INITIALIZE = {
@@ -61,8 +61,8 @@ async def answer(body: bytes, _: str | None) -> bytes | None:
     frame = json.loads(body)
     if frame["method"] in ("get_standings", "tools/call"):
         return b'{"bare": true}'
-    error = FrameError(FrameCode.METHOD_NOT_FOUND, "no such method")
-    return orjson.dumps(jsonrpc.error_frame(error, frame["id"])) if "id" in frame else None
+    error = JsonRpcError(JsonRpcErrorCode.METHOD_NOT_FOUND, "no such method")
+    return orjson.dumps(jsonrpc.build_error_frame(error, frame["id"])) if "id" in frame else None
 
 
 class Place:
@@ -71,8 +71,8 @@ class Place:
     def __init__(self, home: Path) -> None:
         self.made = Made()
         self.log = JsonLogger("tester", log_root=home)
-        limits = Limits(connections=CONNECTIONS)
-        app = AgentApp(answer, dict, door=Door(self.made, self.log, limits))
+        limits = ConnectionLimits(max_connections=CONNECTIONS)
+        app = AgentApp(answer, dict, mcp=LazyMcpServer(self.made, self.log, limits))
         self.server = HttpServer(app, "127.0.0.1", 0, "a test", limits=limits)
 
     @property
@@ -123,13 +123,15 @@ def frame(method: Any, **params: Any) -> bytes:
     ],
 )
 def test_a_body_without_headers_is_mcp_by_its_method(body: bytes, expected: bool) -> None:
-    assert is_mcp(body) is expected
+    assert is_mcp_request(body) is expected
 
 
 async def test_who_takes_no_bare_calls_may_have_tool_calls_go_to_the_sdk(tmp_path: Path) -> None:
-    assert is_mcp(frame("tools/call", name="knock"), tool_calls=True)
-    assert Door(Made(), JsonLogger("tester", log_root=tmp_path), tool_calls=True).wants(frame("tools/call"))
-    assert not Door(Made(), JsonLogger("tester", log_root=tmp_path)).wants(frame("tools/call"))
+    assert is_mcp_request(frame("tools/call", name="knock"), tool_calls=True)
+    assert LazyMcpServer(Made(), JsonLogger("tester", log_root=tmp_path), tool_calls=True).is_mcp_body(
+        frame("tools/call")
+    )
+    assert not LazyMcpServer(Made(), JsonLogger("tester", log_root=tmp_path)).is_mcp_body(frame("tools/call"))
 
 
 async def test_a_notification_is_heard_once_also_where_tool_calls_go_to_the_sdk(tmp_path: Path) -> None:
@@ -140,7 +142,7 @@ async def test_a_notification_is_heard_once_also_where_tool_calls_go_to_the_sdk(
         return b"{}" if b'"id"' in body else None
 
     log = JsonLogger("tester", log_root=tmp_path)
-    server = HttpServer(AgentApp(hear, dict, door=Door(Made(), log, tool_calls=True)), "127.0.0.1", 0, "a test")
+    server = HttpServer(AgentApp(hear, dict, mcp=LazyMcpServer(Made(), log, tool_calls=True)), "127.0.0.1", 0, "a test")
     await server.start()
     try:
         assert (await fetch(server.port, request(frame("get_standings")))).status == 200
@@ -201,7 +203,7 @@ async def opened(place: Place, session: aiohttp.ClientSession) -> aiohttp.Client
 
 async def test_streams_take_only_their_share_of_the_connections_and_one_address_half_of_it(place: Place) -> None:
     async with aiohttp.ClientSession() as session, asyncio.timeout(20):
-        streams = [await opened(place, session) for _ in range(CONNECTIONS // SHARE // 2)]
+        streams = [await opened(place, session) for _ in range(CONNECTIONS // MCP_SHARE // 2)]
         status, text = await place.post(frame("tools/list"))
         assert (status, "come again" in text) == (503, True)
         assert (await place.post(frame("get_standings")))[0] == 200

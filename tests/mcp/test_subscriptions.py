@@ -15,11 +15,11 @@ from mcp.server import Server
 from mcp.shared.exceptions import MCPError
 
 from agent_league.agent.app import AgentApp
-from agent_league.agent.changes import Changes
+from agent_league.agent.changes import ResourceChanges
 from agent_league.http.server import HttpServer
 from agent_league.log import JsonLogger
-from agent_league.mcp.server.gate import Door
-from agent_league.mcp.server.subscriptions import Updates
+from agent_league.mcp.server.gate import LazyMcpServer
+from agent_league.mcp.server.subscriptions import ResourceSubscriptions
 from tests.mcp.test_gate import answer, frame
 
 BOUND = 30
@@ -35,10 +35,12 @@ class Newsroom:
     """A server with something to tell."""
 
     def __init__(self, home: Path) -> None:
-        self.changes = Changes()
-        self.updates = Updates(self.changes, lambda uri: uri.startswith("league://"))
+        self.changes = ResourceChanges()
+        self.updates = ResourceSubscriptions(self.changes, lambda uri: uri.startswith("league://"))
         self.log = JsonLogger("tester", log_root=home)
-        self.server = HttpServer(AgentApp(answer, dict, door=Door(self.make, self.log)), "127.0.0.1", 0, "a test")
+        self.server = HttpServer(
+            AgentApp(answer, dict, mcp=LazyMcpServer(self.make, self.log)), "127.0.0.1", 0, "a test"
+        )
 
     def make(self) -> "Server[Any]":
         return Server(
@@ -80,11 +82,11 @@ async def newsroom(tmp_path: Path) -> AsyncIterator[Newsroom]:
 async def test_a_session_is_told_of_what_it_subscribed_to_and_of_nothing_else(newsroom: Newsroom) -> None:
     async with newsroom.reader() as (client, news):
         await client.subscribe_resource(TABLE)
-        newsroom.changes.tell(MATCH, TABLE)
+        newsroom.changes.notify_changed(MATCH, TABLE)
         assert await news.get() == TABLE
         await client.unsubscribe_resource(TABLE)
         await client.subscribe_resource(MATCH)
-        newsroom.changes.tell(TABLE, MATCH)
+        newsroom.changes.notify_changed(TABLE, MATCH)
         assert await news.get() == MATCH
         assert news.empty()
 
@@ -94,8 +96,8 @@ async def test_changes_that_come_together_are_told_once(newsroom: Newsroom) -> N
         await client.subscribe_resource(TABLE)
         await client.subscribe_resource(MATCH)
         for _ in range(1000):
-            newsroom.changes.tell(TABLE)
-        newsroom.changes.tell(MATCH)
+            newsroom.changes.notify_changed(TABLE)
+        newsroom.changes.notify_changed(MATCH)
         assert [await news.get(), await news.get()] == sorted([TABLE, MATCH])
 
 
@@ -107,7 +109,7 @@ async def test_a_session_that_ended_is_forgotten_and_costs_nobody_its_news(newsr
                 await other.subscribe_resource(TABLE)
         while len(newsroom.updates._sessions) > 1:
             await client.list_resources()  # until it is known
-        newsroom.changes.tell(TABLE)
+        newsroom.changes.notify_changed(TABLE)
         assert await news.get() == TABLE
 
 

@@ -12,7 +12,7 @@ from agent_league.config import ConfigLoader
 from agent_league.http.memory import MemoryNetwork
 from agent_league.launch.rulebook import Rulebook
 from agent_league.players.app import Player, PlayerSettings
-from agent_league.players.events import Happening
+from agent_league.players.events import PlayerEvent
 from agent_league.players.observation import Move, Observation, Strategy
 from agent_league.players.strategies.random_choice import RandomChoice
 from agent_league.testing.peers import Script, ScriptedManager
@@ -170,7 +170,7 @@ async def chair(
     remarks: list[str] = []
     in_place = asyncio.Event()
 
-    def watch(player_id: str, happening: Happening) -> None:
+    def watch(player_id: str, happening: PlayerEvent) -> None:
         told.append((player_id, happening))
         in_place.set()
 
@@ -179,11 +179,11 @@ async def chair(
         own,
         strategy or RandomChoice(),
         network,
-        watch=watch,
+        on_event=watch,
         remark=remarks.append,
-        tools=Rulebook(own).table(),
+        tools=Rulebook(own).handlers(),
     )
-    network.attach(PLAYER, player.dispatcher.answer)
+    network.attach(PLAYER, player.dispatcher.answer_request)
     run = asyncio.create_task(player.run())
     await asyncio.sleep(0)  # it has begun, and so will put away what it opens
     try:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agent_league.players.choices import asks_for_help, choices, chosen, in_lines, prompt
+from agent_league.players.choices import build_choice_prompt, is_help_request, list_choices, parse_choice, wrap_items
 
 WORDS = ("even", "odd")
 HEAPS = ([0, 1], [1, 1], [1, 2])
@@ -51,21 +51,21 @@ DISCS = ("x0", "x1", "x3")
     ],
 )
 def test_a_move_is_chosen_by_name_json_place_numbers_or_beginning(typed: str, legal: Sequence[Any], meant: Any) -> None:
-    assert chosen(typed, legal) == meant
+    assert parse_choice(typed, legal) == meant
 
 
 def test_what_is_offered_is_short_whatever_the_referee_calls_a_move_and_every_move_has_a_place() -> None:
     legal = ["x" * 400_000, *(f"move {number}" for number in range(1000))]
-    offered = choices(legal)
+    offered = list_choices(legal)
     assert offered[:3] == [f"#1 {'x' * 60}...", "#2 move 0", "#3 move 1"]
     assert offered[-2:] == ["#30 move 28", "... (1001 in all)"]
-    assert (chosen("#1", legal), chosen("#1001", legal)) == (legal[0], legal[1000])
+    assert (parse_choice("#1", legal), parse_choice("#1001", legal)) == (legal[0], legal[1000])
 
 
 def test_a_long_range_is_offered_by_its_ends_and_a_number_is_typed_as_it_is() -> None:
     many = range(5, 10**15, 5)
-    assert choices(many) == ["the whole numbers from 5 to 999999999999995 in steps of 5"]
-    assert [chosen(typed, many) for typed in (" 10 ", "3", "x", "", "#1")] == [10, None, None, None, None]
+    assert list_choices(many) == ["the whole numbers from 5 to 999999999999995 in steps of 5"]
+    assert [parse_choice(typed, many) for typed in (" 10 ", "3", "x", "", "#1")] == [10, None, None, None, None]
 
 
 @pytest.mark.parametrize(
@@ -78,13 +78,13 @@ def test_a_long_range_is_offered_by_its_ends_and_a_number_is_typed_as_it_is() ->
     ],
 )
 def test_the_question_says_what_a_number_means(legal: Sequence[Any], offered: list[str], what: str) -> None:
-    assert choices(legal) == offered
-    assert prompt(legal) == f"{what} (? shows the rules) > "
+    assert list_choices(legal) == offered
+    assert build_choice_prompt(legal) == f"{what} (? shows the rules) > "
 
 
 def test_help_is_asked_for_where_no_move_is_called_so() -> None:
-    assert [asks_for_help(typed, WORDS) for typed in ("?", " HELP\n", "even", "")] == [True, True, False, False]
-    assert [asks_for_help(typed, ("help", "hinder")) for typed in ("?", "help")] == [True, False]
+    assert [is_help_request(typed, WORDS) for typed in ("?", " HELP\n", "even", "")] == [True, True, False, False]
+    assert [is_help_request(typed, ("help", "hinder")) for typed in ("?", "help")] == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -96,4 +96,4 @@ def test_help_is_asked_for_where_no_move_is_called_so() -> None:
     ],
 )
 def test_no_choice_is_broken_between_lines(width: int, lines: list[str]) -> None:
-    assert in_lines(["Moves: #1 [0, 1]", "#2 [0, 2]", "#3 [0, 3]"], width).split("\n") == lines
+    assert wrap_items(["Moves: #1 [0, 1]", "#2 [0, 2]", "#3 [0, 3]"], width).split("\n") == lines

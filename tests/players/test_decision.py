@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from agent_league.log import JsonLogger
-from agent_league.players.decision import KEPT_DECISIONS, Decision
+from agent_league.players.decision import MAX_DECISIONS, StrategyRunner
 from agent_league.players.observation import Move, Observation, Thought
 from agent_league.testing.virtual_time import in_virtual_time
 from tests.players.chair import Chair, Fixed, chair, game_over, parity_call
@@ -38,11 +38,11 @@ async def test_the_same_question_asked_again_gets_the_same_answer(home: Path) ->
 
 
 async def test_an_instant_strategy_is_asked_and_answers_without_a_task(log: JsonLogger) -> None:
-    decision = Decision(Fixed("odd"), log)
+    decision = StrategyRunner(Fixed("odd"), log)
     with pytest.raises(StopIteration) as done:
-        decision.decide(observe()).send(None)
+        decision.choose_move(observe()).send(None)
     assert done.value.value == Thought("odd")
-    assert decision.under_way == 0
+    assert decision.pending_count == 0
 
 
 async def test_every_decision_is_in_the_log_with_its_reason_where_the_strategy_has_one(log: JsonLogger) -> None:
@@ -52,9 +52,9 @@ async def test_every_decision_is_in_the_log_with_its_reason_where_the_strategy_h
         def choose(self, observation: Observation) -> Thought:
             return Thought("odd", reason="the opponent played odd twice")
 
-    await Decision(Explaining(), log).decide(observe("R1M1", 2))
-    await Decision(Fixed("even"), log).decide(observe("R2M1"))
-    await Decision(Fixed("neither"), log).decide(observe("R3M1"))
+    await StrategyRunner(Explaining(), log).choose_move(observe("R1M1", 2))
+    await StrategyRunner(Fixed("even"), log).choose_move(observe("R2M1"))
+    await StrategyRunner(Fixed("neither"), log).choose_move(observe("R3M1"))
     log.close()
     lines = [json.loads(line) for line in log.log_file.read_text().splitlines()]
     explained, plain, forced = [line for line in lines if line["event_type"] == "decided"]
@@ -117,9 +117,9 @@ async def test_another_view_or_other_moves_make_another_question_whatever_they_a
     log: JsonLogger, other: dict[str, Any]
 ) -> None:
     strategy = Fixed("odd")
-    decision = Decision(strategy, log)
+    decision = StrategyRunner(strategy, log)
     for fields in ({}, other, {}, other):
-        await decision.decide(observe(**fields))
+        await decision.choose_move(observe(**fields))
     assert len(strategy.seen) == 2
 
 
@@ -128,9 +128,9 @@ async def test_a_long_view_is_neither_kept_nor_written_out(log: JsonLogger) -> N
         def __repr__(self) -> str:
             raise AssertionError("written out")
 
-    decision = Decision(Fixed("odd"), log)
-    await decision.decide(observe(view=View(rounds=[[1, 2]] * 1000)))
-    ((_, _, asked),) = decision._decided
+    decision = StrategyRunner(Fixed("odd"), log)
+    await decision.choose_move(observe(view=View(rounds=[[1, 2]] * 1000)))
+    ((_, _, asked),) = decision._decisions
     assert len(asked) <= 64
 
 
@@ -163,10 +163,10 @@ async def test_a_thought_that_outlasts_the_callers_patience_answers_the_next_att
 
 
 async def test_many_decisions_are_kept_but_not_without_end(log: JsonLogger) -> None:
-    decision = Decision(Fixed(), log)
-    for number in range(KEPT_DECISIONS + 50):
-        await decision.decide(observe(f"M{number}"))
-    assert len(decision._decided) == KEPT_DECISIONS
+    decision = StrategyRunner(Fixed(), log)
+    for number in range(MAX_DECISIONS + 50):
+        await decision.choose_move(observe(f"M{number}"))
+    assert len(decision._decisions) == MAX_DECISIONS
 
 
 class Blocking:
@@ -227,7 +227,7 @@ class Returning:
 
 @pytest.mark.parametrize("instant", [True, False])
 async def test_a_function_that_returns_a_coroutine_is_waited_for(log: JsonLogger, instant: bool) -> None:
-    assert await Decision(Returning(instant=instant), log).decide(observe()) == Thought("odd")
+    assert await StrategyRunner(Returning(instant=instant), log).choose_move(observe()) == Thought("odd")
 
 
 class Raising:
@@ -328,14 +328,14 @@ async def test_two_players_under_one_seed_have_different_dice(home: Path) -> Non
 
 @pytest.mark.parametrize(("move", "chosen"), [(7, 7), (True, 1), (7.0, 7)])
 async def test_a_move_is_found_among_more_than_can_be_gone_through(log: JsonLogger, move: Any, chosen: int) -> None:
-    thought = await Decision(Fixed(move), log).decide(observe(legal_moves=range(10**15)))
+    thought = await StrategyRunner(Fixed(move), log).choose_move(observe(legal_moves=range(10**15)))
     assert (thought.move, type(thought.move)) == (chosen, int)
 
 
 async def test_an_illegal_one_among_many_costs_nothing_but_the_choice(
     log: JsonLogger, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    thought = await Decision(Fixed("x"), log).decide(observe(legal_moves=range(10**15)))
+    thought = await StrategyRunner(Fixed("x"), log).choose_move(observe(legal_moves=range(10**15)))
     assert thought.move in range(10**15)
     assert "where the whole numbers from 0 to 999999999999999 are legal" in capsys.readouterr().err
 
@@ -345,9 +345,9 @@ async def test_an_illegal_one_among_many_costs_nothing_but_the_choice(
 )
 async def test_each_move_is_told_once_with_how_it_came_about(log: JsonLogger, strategy: Any, how: str) -> None:
     told: list[tuple[float, str]] = []
-    decision = Decision(strategy, log, lambda seconds, how: told.append((seconds, how)))
-    await decision.decide(observe())
-    await decision.decide(observe())
+    decision = StrategyRunner(strategy, log, lambda seconds, how: told.append((seconds, how)))
+    await decision.choose_move(observe())
+    await decision.choose_move(observe())
     ((seconds, said),) = told
     assert said == how
     assert seconds >= 0

@@ -9,12 +9,12 @@ from agent_league.config import ConfigLoader
 from agent_league.model.results import StandingsRow
 from agent_league.players import app
 from agent_league.players.events import (
-    Happening,
+    GameErrorReported,
+    LeagueJoined,
     LeagueOver,
-    Registered,
+    PlayerEvent,
     RoundAnnounced,
     StandingsChanged,
-    Trouble,
 )
 from tests.players.chair import LEAGUE, chair, from_referee
 
@@ -45,7 +45,7 @@ async def test_rounds_tables_errors_and_the_end_are_told_as_they_come(home: Path
     async with chair(home) as seat:
 
         async def notice(method: str, message_type: str, **fields: Any) -> None:
-            assert await seat.call(method, seat.manager.message(message_type, **fields)) == {"status": "ok"}
+            assert await seat.call(method, seat.manager.build_message(message_type, **fields)) == {"status": "ok"}
 
         matches = [match("R1M1", "P03", "P04"), match("R1M2", "P02", "P01")]
         await notice("notify_round", "ROUND_ANNOUNCEMENT", round_id=1, matches=matches)
@@ -55,13 +55,13 @@ async def test_rounds_tables_errors_and_the_end_are_told_as_they_come(home: Path
         await seat.call("notify_game_error", error)
         await notice("notify_league_completed", "LEAGUE_COMPLETED", **COMPLETED)
         await notice("notify_league_completed", "LEAGUE_COMPLETED", **COMPLETED)
-    told: list[Happening] = [happening for _, happening in seat.told]
+    told: list[PlayerEvent] = [happening for _, happening in seat.told]
     assert told == [
-        Registered(LEAGUE),
+        LeagueJoined(LEAGUE),
         RoundAnnounced(1, "R1M2", "P02"),
         RoundAnnounced(2),
         StandingsChanged(1, (StandingsRow(1, "P02", "Beta", 1, 1, 0, 0, 3),)),
-        Trouble("R1M1", "E001", "no answer", "asked again"),
+        GameErrorReported("R1M1", "E001", "no answer", "asked again"),
         LeagueOver("P02", rank=2, points=1),
     ]
 
@@ -70,14 +70,14 @@ async def test_of_what_nobody_watches_nothing_is_made(home: Path, monkeypatch: p
     def made(*_: Any) -> None:
         raise AssertionError("nobody looks at this")
 
-    for name in ("row_of", "_announced", "Invited", "resource_uri"):
+    for name in ("to_standings_row", "_round_event", "InvitationAnswered", "resource_uri"):
         monkeypatch.setattr(app, name, made)
     async with chair(home) as seat:
-        seat.player._watch = None
+        seat.player._on_event = None
         await seat.plays("R1M1")
-        announced = seat.manager.message("ROUND_ANNOUNCEMENT", round_id=1, matches=[match("R1M1", "P01", "P02")])
+        announced = seat.manager.build_message("ROUND_ANNOUNCEMENT", round_id=1, matches=[match("R1M1", "P01", "P02")])
         assert await seat.call("notify_round", announced) == {"status": "ok"}
-        table = seat.manager.message("LEAGUE_STANDINGS_UPDATE", round_id=1, standings=[ROW])
+        table = seat.manager.build_message("LEAGUE_STANDINGS_UPDATE", round_id=1, standings=[ROW])
         assert await seat.call("update_standings", table) == {"status": "ok"}
 
 
@@ -85,8 +85,8 @@ async def test_of_what_nobody_watches_nothing_is_made(home: Path, monkeypatch: p
 async def test_a_table_with_a_wrong_row_is_refused_whether_or_not_anybody_looks(home: Path, wrong: Any) -> None:
     strict = ConfigLoader(home, {"tolerance.strict": True}).load_system()
     async with chair(home, system=strict) as seat:
-        seat.player._watch = None
-        notice = seat.manager.message("LEAGUE_STANDINGS_UPDATE", round_id=1, standings=[ROW, {**ROW, **wrong}])
+        seat.player._on_event = None
+        notice = seat.manager.build_message("LEAGUE_STANDINGS_UPDATE", round_id=1, standings=[ROW, {**ROW, **wrong}])
         answer = await seat.call("update_standings", notice)
     (name,) = wrong
     assert (answer["message_type"], answer["error_code"]) == ("LEAGUE_ERROR", "E002")

@@ -9,9 +9,9 @@ import pytest
 
 from agent_league.log import JsonLogger
 from agent_league.players.events import MatchOver
-from agent_league.players.history import SAVE_INTERVAL_SECONDS, SECONDS_PER_GAME, History
+from agent_league.players.history import SAVE_DELAY_PER_GAME, SAVE_INTERVAL_SECONDS, PlayerHistory
 from agent_league.players.observation import GameRecord
-from agent_league.players.sensors import LONGEST_MOVES
+from agent_league.players.sensors import MAX_MOVES_LENGTH
 from agent_league.testing.virtual_time import in_virtual_time
 from tests.players.chair import LEAGUE, Fixed, chair, game_over, invitation, parity_call
 
@@ -68,7 +68,7 @@ async def test_a_finished_match_is_in_the_history_with_statistics_and_opponent_m
 
 async def test_moves_that_would_fill_a_history_are_left_out(home: Path) -> None:
     async with chair(home, Fixed("even")) as seat:
-        await seat.call("notify_match_result", game_over(choices={"P01": ["even"], "P02": ["x" * LONGEST_MOVES]}))
+        await seat.call("notify_match_result", game_over(choices={"P01": ["even"], "P02": ["x" * MAX_MOVES_LENGTH]}))
         (match,) = (await seat.state())["matches"]
     assert (match["my_moves"], match["opponent_moves"]) == (["even"], [])
 
@@ -109,16 +109,16 @@ def record(season: str | None, match_id: str, outcome: str) -> GameRecord:
     return GameRecord(match_id, "even_odd", "P02", outcome, ("even",), ("odd",), LEAGUE, season=season)
 
 
-def remembered(home: Path) -> History:
-    return History("P01", "Agent", home, JsonLogger("P01", log_root=home / "logs"))
+def remembered(home: Path) -> PlayerHistory:
+    return PlayerHistory("P01", "Agent", home, JsonLogger("P01", log_root=home / "logs"))
 
 
 async def test_a_match_that_is_played_again_is_remembered_once_as_it_ended_last(home: Path) -> None:
     memory = remembered(home)
     for match_id, outcome in (("R1M1", "WIN"), ("R2M1", "WIN"), ("R1M1", "LOSS"), ("R1M1", "DRAW")):
         if outcome != "DRAW":  # a result that nobody invited to
-            memory.expect("key", LEAGUE, match_id)
-        assert memory.remember(record("key", match_id, outcome)) == (outcome != "DRAW")
+            memory.expect_match("key", LEAGUE, match_id)
+        assert memory.record_game(record("key", match_id, outcome)) == (outcome != "DRAW")
     for memory_ in (memory, remembered(home)):  # as after a kill: only the journal is there
         assert [(game.match_id, game.outcome) for game in memory_.games] == [("R1M1", "LOSS"), ("R2M1", "WIN")]
         assert memory_.opponents["P02"].games == 2
@@ -130,9 +130,9 @@ async def test_a_match_that_is_played_again_is_remembered_once_as_it_ended_last(
 
 async def test_a_match_that_is_played_again_to_the_same_end_is_no_news(home: Path) -> None:
     memory = remembered(home)
-    assert memory.remember(record("key", "R1M1", "WIN"))
-    memory.expect("key", LEAGUE, "R1M1")
-    assert not memory.remember(record("key", "R1M1", "WIN"))
+    assert memory.record_game(record("key", "R1M1", "WIN"))
+    memory.expect_match("key", LEAGUE, "R1M1")
+    assert not memory.record_game(record("key", "R1M1", "WIN"))
     assert len(memory.games) == memory.opponents["P02"].games == 1
     memory.close()
 
@@ -140,8 +140,8 @@ async def test_a_match_that_is_played_again_to_the_same_end_is_no_news(home: Pat
 async def test_the_same_match_in_another_season_of_the_league_is_another_match(home: Path) -> None:
     for season in ("one key", "another key"):
         memory = remembered(home)
-        memory.expect(season, LEAGUE, "R1M1")
-        assert memory.remember(record(season, "R1M1", "WIN"))
+        memory.expect_match(season, LEAGUE, "R1M1")
+        assert memory.record_game(record(season, "R1M1", "WIN"))
         memory.close()
     assert [match["season"] for match in saved(home)["matches"]] == ["one key", "another key"]
 
@@ -152,7 +152,7 @@ async def test_what_was_told_before_a_kill_is_there_after(home: Path) -> None:
         for number in range(1, 4):
             await seat.plays(f"R{number}M1")
             assert not (home / "data/players/P01/history.json").exists()
-            after = History("P01", "Agent Alpha", home, seat.player.log)
+            after = PlayerHistory("P01", "Agent Alpha", home, seat.player.log)
             assert [game.match_id for game in after.games] == [f"R{one}M1" for one in range(1, number + 1)]
             assert after.opponents["P02"].games == number
 
@@ -164,17 +164,17 @@ def journal_of(home: Path) -> Path:
 async def test_a_line_of_the_journal_that_a_kill_cut_off_costs_that_game_alone(home: Path) -> None:
     first = remembered(home)
     for number in range(1, 4):
-        first.remember(record("key", f"R{number}M1", "WIN"))
+        first.record_game(record("key", f"R{number}M1", "WIN"))
     path = journal_of(home)
     path.write_bytes(path.read_bytes()[:-20])
     first._journal.close()
     second = remembered(home)
     assert [game.match_id for game in second.games] == ["R1M1", "R2M1"]
-    assert second.remember(record("key", "R4M1", "LOSS"))
+    assert second.record_game(record("key", "R4M1", "LOSS"))
     second._journal.close()
     third = remembered(home)
     assert [game.match_id for game in third.games] == ["R1M1", "R2M1", "R4M1"]
-    assert third.remember(record("key", "R5M1", "LOSS"))
+    assert third.record_game(record("key", "R5M1", "LOSS"))
     third.close()
     assert [match["match_id"] for match in saved(home)["matches"]] == ["R1M1", "R2M1", "R4M1", "R5M1"]
 
@@ -184,7 +184,7 @@ async def test_under_a_seed_a_strategy_remembers_this_league_alone(
     home: Path, seed: str | None, known: list[str]
 ) -> None:
     memory = remembered(home)
-    memory.remember(record("an earlier one", "R0M1", "WIN"))
+    memory.record_game(record("an earlier one", "R0M1", "WIN"))
     memory.close()
     strategy = Fixed()
     async with chair(home, strategy, display_name="Agent", seed=seed, game_types=("*",)) as seat:
@@ -201,22 +201,22 @@ async def test_under_a_seed_no_move_copies_the_games(home: Path) -> None:
         await seat.plays("R1M1")
         await seat.plays("R2M1")
         assert strategy.seen[0].history is strategy.seen[1].history
-        assert strategy.seen[0].history == seat.player.games == seat.player.games_of_season
+        assert strategy.seen[0].history == seat.player.games == seat.player.league_games
 
 
 async def test_the_games_of_a_league_are_those_of_its_season_whatever_is_played_again_or_forgotten(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent_league.players.history.KEPT_GAMES", 6)
-    monkeypatch.setattr("agent_league.players.history.FORGOTTEN_AT_ONCE", 2)
+    monkeypatch.setattr("agent_league.players.history.MAX_GAMES", 6)
+    monkeypatch.setattr("agent_league.players.history.FORGET_BATCH_SIZE", 2)
     memory = remembered(home)
     for number in range(20):
         season, match_id = f"key {number % 2}", f"R{number // 3}M1"
-        memory.expect(season, LEAGUE, match_id)
-        memory.remember(record(season, match_id, "WIN" if number % 4 else "LOSS"))
+        memory.expect_match(season, LEAGUE, match_id)
+        memory.record_game(record(season, match_id, "WIN" if number % 4 else "LOSS"))
         for asked in (season, "key 0"):
-            assert memory.of_league(asked, LEAGUE) == [game for game in memory.games if game.season == asked]
-    assert memory.of_league("key 0", "another league") == []
+            assert memory.league_games(asked, LEAGUE) == [game for game in memory.games if game.season == asked]
+    assert memory.league_games("key 0", "another league") == []
     memory.close()
 
 
@@ -224,13 +224,13 @@ async def test_the_games_of_a_league_are_those_of_its_season_whatever_is_played_
 async def test_the_longer_a_memory_the_more_rarely_its_file_is_written(home: Path) -> None:
     memory = remembered(home)
     for number in range(100):
-        memory.remember(record("key", f"R{number}M1", "WIN"))
+        memory.record_game(record("key", f"R{number}M1", "WIN"))
     await asyncio.sleep(SAVE_INTERVAL_SECONDS + 1)
     assert len(saved(home)["matches"]) == 100
-    memory.remember(record("key", "R100M1", "WIN"))
+    memory.record_game(record("key", "R100M1", "WIN"))
     await asyncio.sleep(SAVE_INTERVAL_SECONDS + 1)
     assert len(saved(home)["matches"]) == 100
-    await asyncio.sleep(100 * SECONDS_PER_GAME)
+    await asyncio.sleep(100 * SAVE_DELAY_PER_GAME)
     assert len(saved(home)["matches"]) == 101
     memory.close()
 
@@ -239,7 +239,7 @@ async def test_at_the_end_of_a_league_the_file_is_up_to_date(home: Path) -> None
     async with chair(home) as seat:
         await seat.plays("R1M1")
         champion = {"player_id": "P02", "display_name": "Beta", "points": 3}
-        notice = seat.manager.message(
+        notice = seat.manager.build_message(
             "LEAGUE_COMPLETED", total_rounds=1, total_matches=1, champion=champion, final_standings=[]
         )
         assert await seat.call("notify_league_completed", notice) == {"status": "ok"}
@@ -252,7 +252,7 @@ async def test_a_kill_between_the_file_and_the_end_of_the_journal_counts_nothing
 ) -> None:
     memory = remembered(home)
     for number in range(1, 4):
-        memory.remember(record(season, f"R{number}M1", "WIN"))
+        memory.record_game(record(season, f"R{number}M1", "WIN"))
     journal = journal_of(home).read_bytes()
     memory.close()
     assert not journal_of(home).exists()
@@ -260,7 +260,7 @@ async def test_a_kill_between_the_file_and_the_end_of_the_journal_counts_nothing
     again = remembered(home)
     assert [game.match_id for game in again.games] == ["R1M1", "R2M1", "R3M1"]
     assert again.opponents["P02"].games == 3
-    again.remember(record(season, "R4M1", "DRAW"))
+    again.record_game(record(season, "R4M1", "DRAW"))
     assert [game.match_id for game in remembered(home).games] == ["R1M1", "R2M1", "R3M1", "R4M1"]
     again.close()
 
@@ -277,7 +277,7 @@ async def test_a_kill_between_the_file_and_the_end_of_the_journal_counts_nothing
 )
 async def test_a_spoilt_journal_does_not_stop_a_player(home: Path, line: bytes) -> None:
     memory = remembered(home)
-    memory.remember(record("key", "R1M1", "WIN"))
+    memory.record_game(record("key", "R1M1", "WIN"))
     with journal_of(home).open("ab") as file:
         file.write(line + b"\n")
     assert [game.match_id for game in remembered(home).games] == ["R1M1"]
@@ -285,13 +285,13 @@ async def test_a_spoilt_journal_does_not_stop_a_player(home: Path, line: bytes) 
 
 
 async def test_a_memory_does_not_grow_without_end(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent_league.players.history.KEPT_GAMES", 20)
-    monkeypatch.setattr("agent_league.players.history.FORGOTTEN_AT_ONCE", 5)
+    monkeypatch.setattr("agent_league.players.history.MAX_GAMES", 20)
+    monkeypatch.setattr("agent_league.players.history.FORGET_BATCH_SIZE", 5)
     memory = remembered(home)
     for number in range(1, 101):
-        memory.remember(record("key", f"R{number}M1", "WIN"))
+        memory.record_game(record("key", f"R{number}M1", "WIN"))
         assert len(memory.games) < 25
-        assert len(memory._known) == len(memory.games)
+        assert len(memory._games_by_key) == len(memory.games)
     assert memory.games[-1].match_id == "R100M1"
     assert [game.match_id for game in remembered(home).games] == [game.match_id for game in memory.games]
     memory.close()
@@ -301,23 +301,23 @@ async def test_a_memory_does_not_grow_without_end(home: Path, monkeypatch: pytes
 
 async def test_a_namesakes_journal_is_not_ours(home: Path) -> None:
     memory = remembered(home)
-    memory.remember(record("key", "R1M1", "WIN"))
+    memory.record_game(record("key", "R1M1", "WIN"))
     memory.close()
-    memory.remember(record("key", "R2M1", "WIN"))
-    other = History("P01", "Somebody else", home, JsonLogger("P01", log_root=home / "logs"))
+    memory.record_game(record("key", "R2M1", "WIN"))
+    other = PlayerHistory("P01", "Somebody else", home, JsonLogger("P01", log_root=home / "logs"))
     assert not other.games
     memory.close()
 
 
 async def test_a_namesakes_journal_alone_is_not_ours_and_stays_beside(home: Path) -> None:
     memory = remembered(home)
-    memory.remember(record("key", "R1M1", "WIN"))  # and then a kill: there is no file yet
-    other = History("P01", "Somebody else", home, JsonLogger("P01", log_root=home / "logs"))
+    memory.record_game(record("key", "R1M1", "WIN"))  # and then a kill: there is no file yet
+    other = PlayerHistory("P01", "Somebody else", home, JsonLogger("P01", log_root=home / "logs"))
     assert not other.games
     aside = journal_of(home).with_name("history-1.journal.jsonl")
     assert "R1M1" in aside.read_text()
     memory._journal.close()
-    memory._projection.drop()
+    memory._projection.cancel_write()
 
 
 DAMAGED: dict[str, bytes] = {

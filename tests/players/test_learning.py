@@ -16,9 +16,9 @@ from agent_league.players import learning
 from agent_league.players.observation import GameRecord, Move, Observation
 from agent_league.players.strategies import load_strategy, table
 from agent_league.players.strategies.bandit import Bandit
-from agent_league.players.strategies.experience import Experience, Lesson
+from agent_league.players.strategies.experience import Lesson, MatchExperience
 from agent_league.players.strategies.q_learning import QLearning
-from agent_league.players.strategies.table import Table, name_of
+from agent_league.players.strategies.table import MoveValueTable, short_key
 from tests.players.chair import chair, game_over, invitation
 
 PENNIES = [[1, 1, -1, 1], [1, 2, 1, -1], [2, 1, 1, -1], [2, 2, -1, 1]]
@@ -37,101 +37,101 @@ def over(mine: tuple[Move, ...], theirs: tuple[Move, ...], match_id: str = "R1M1
 
 
 def test_each_round_is_learned_once_with_what_it_paid_from_0_to_1() -> None:
-    experience = Experience()
-    assert experience.news(observe()) == []
-    first = Lesson(PLACE, None, (1, 1), 0.0, last=False)
-    assert experience.news(observe([1, 1])) == [first]
-    assert experience.news(observe([1, 1])) == []
-    assert experience.news(observe([1, 1], [1, 2], [2, 1])) == [
-        Lesson(PLACE, (1, 1), (1, 2), 1.0, last=False),
-        Lesson(PLACE, (1, 2), (2, 1), 1.0, last=False),
+    experience = MatchExperience()
+    assert experience.learn_new_rounds(observe()) == []
+    first = Lesson(PLACE, None, (1, 1), 0.0, is_last=False)
+    assert experience.learn_new_rounds(observe([1, 1])) == [first]
+    assert experience.learn_new_rounds(observe([1, 1])) == []
+    assert experience.learn_new_rounds(observe([1, 1], [1, 2], [2, 1])) == [
+        Lesson(PLACE, (1, 1), (1, 2), 1.0, is_last=False),
+        Lesson(PLACE, (1, 2), (2, 1), 1.0, is_last=False),
     ]
     end = over((1, 1, 2, 2, 2), (1, 2, 1, 2, 1))
-    assert experience.end(end) == [
-        Lesson(PLACE, (2, 1), (2, 2), 0.0, last=False),
-        Lesson(PLACE, (2, 2), (2, 1), 1.0, last=True),
+    assert experience.finish_match(end) == [
+        Lesson(PLACE, (2, 1), (2, 2), 0.0, is_last=False),
+        Lesson(PLACE, (2, 2), (2, 1), 1.0, is_last=True),
     ]
-    assert experience.end(end) == []
+    assert experience.finish_match(end) == []
 
 
 def test_rounds_are_seen_from_the_own_seat() -> None:
-    (lesson,) = Experience().news(observe([1, 2], seat=1))
-    assert lesson == Lesson("odds_and_evens/1", None, (2, 1), 0.0, last=False)
+    (lesson,) = MatchExperience().learn_new_rounds(observe([1, 2], seat=1))
+    assert lesson == Lesson("odds_and_evens/1", None, (2, 1), 0.0, is_last=False)
 
 
 def test_a_match_that_is_played_again_is_learned_anew() -> None:
-    experience = Experience()
-    experience.news(observe([1, 1], [1, 2]))
-    assert [lesson.round for lesson in experience.news(observe([2, 1]))] == [(2, 1)]
+    experience = MatchExperience()
+    experience.learn_new_rounds(observe([1, 1], [1, 2]))
+    assert [lesson.round for lesson in experience.learn_new_rounds(observe([2, 1]))] == [(2, 1)]
 
 
 def test_matches_go_on_beside_each_other() -> None:
-    experience = Experience()
-    assert len(experience.news(observe([1, 1]))) == 1
-    assert len(experience.news(observe([1, 2], match_id="R1M2"))) == 1
-    assert experience.news(observe([1, 1])) == []
+    experience = MatchExperience()
+    assert len(experience.learn_new_rounds(observe([1, 1]))) == 1
+    assert len(experience.learn_new_rounds(observe([1, 2], match_id="R1M2"))) == 1
+    assert experience.learn_new_rounds(observe([1, 1])) == []
 
 
 @pytest.mark.parametrize(("outcome", "reward"), [("WIN", 1.0), ("DRAW", 0.5), ("LOSS", 0.0), ("TECHNICAL_LOSS", 0.0)])
 def test_where_nobody_says_what_a_round_pays_the_outcome_counts_for_every_move(outcome: str, reward: float) -> None:
-    experience = Experience()
-    experience.news(observe(view={"board": "..."}))
-    lessons = experience.end(over((4, 0), (1, 2), outcome=outcome))
-    assert lessons == [Lesson(PLACE, None, (move, None), reward, last=True) for move in (4, 0)]
+    experience = MatchExperience()
+    experience.learn_new_rounds(observe(view={"board": "..."}))
+    lessons = experience.finish_match(over((4, 0), (1, 2), outcome=outcome))
+    assert lessons == [Lesson(PLACE, None, (move, None), reward, is_last=True) for move in (4, 0)]
 
 
 def test_a_round_that_the_table_doesnt_know_teaches_nothing() -> None:
-    assert Experience().news(observe([1, "x"], [1, 2], [["a"], []])) == [
-        Lesson(PLACE, (1, "x"), (1, 2), 1.0, last=False)
+    assert MatchExperience().learn_new_rounds(observe([1, "x"], [1, 2], [["a"], []])) == [
+        Lesson(PLACE, (1, "x"), (1, 2), 1.0, is_last=False)
     ]
 
 
 def test_matches_that_never_end_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent_league.players.strategies.experience.OPEN_MATCHES", 3)
-    experience = Experience()
+    monkeypatch.setattr("agent_league.players.strategies.experience.MAX_OPEN_MATCHES", 3)
+    experience = MatchExperience()
     for number in range(9):
-        experience.news(observe(match_id=f"R{number}M1"))
-    assert len(experience._open) == 3
-    assert experience.end(over((1,), (2,), "R0M1")) == []
-    assert len(experience.end(over((1,), (2,), "R8M1"))) == 1
+        experience.learn_new_rounds(observe(match_id=f"R{number}M1"))
+    assert len(experience._open_matches) == 3
+    assert experience.finish_match(over((1,), (2,), "R0M1")) == []
+    assert len(experience.finish_match(over((1,), (2,), "R8M1"))) == 1
 
 
 def test_payoffs_beyond_all_measure_teach_nothing_and_leave_a_table_that_can_be_saved() -> None:
     most = 1.7e308
     view = {"game": {"payoffs": [[1, 1, most, 0], [1, 2, -most, 0], [2, 1, 0, 0], [2, 2, 0, 0]]}, "rounds": [[1, 1]]}
-    assert Experience().news(observe(view=view)) == []
-    known = Table(recalled=2)
+    assert MatchExperience().learn_new_rounds(observe(view=view)) == []
+    known = MoveValueTable(max_count=2)
     for value in (math.inf, math.nan, 1.0):
-        known.add("here", "rock", value)
-    assert known.saved() == {"here": {"rock": [1, 1.0]}}
+        known.add_value("here", "rock", value)
+    assert known.to_json() == {"here": {"rock": [1, 1.0]}}
 
 
 def test_a_table_knows_the_mean_of_the_latest_tries() -> None:
-    known = Table(recalled=2)
+    known = MoveValueTable(max_count=2)
     for value in (1.0, 0.0, 0.0):
-        known.add("here", "rock", value)
-    tried = known.tried("here")["rock"]
+        known.add_value("here", "rock", value)
+    tried = known.find_moves("here")["rock"]
     assert (tried.count, tried.value) == (2, 0.25)  # 1, then 1/2, then halfway from there to 0
-    assert known.tried("elsewhere") == {}
+    assert known.find_moves("elsewhere") == {}
 
 
 def test_a_table_doesnt_grow_without_end_and_forgets_what_was_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table, "MOST_TRIED", 10)
-    known = Table(recalled=5)
+    monkeypatch.setattr(table, "MAX_ENTRIES", 10)
+    known = MoveValueTable(max_count=5)
     for number in range(100):
-        known.add("again and again", "a", 1.0)
-        known.add(f"situation {number}", "a" * number, 1.0)
-    saved = known.saved()
+        known.add_value("again and again", "a", 1.0)
+        known.add_value(f"situation {number}", "a" * number, 1.0)
+    saved = known.to_json()
     assert sum(map(len, saved.values())) == 10
     assert "again and again" in saved
     assert "situation 99" in saved
-    assert all(len(name) <= table.LONGEST_NAME for moves in saved.values() for name in moves)
+    assert all(len(name) <= table.MAX_KEY_LENGTH for moves in saved.values() for name in moves)
 
 
 def test_long_names_stay_apart() -> None:
-    assert name_of("x" * 1000) != name_of("x" * 1001)
-    assert name_of([1, 2]) != name_of("(1, 2)")
-    assert name_of("short") == "short"
+    assert short_key("x" * 1000) != short_key("x" * 1001)
+    assert short_key([1, 2]) != short_key("(1, 2)")
+    assert short_key("short") == "short"
 
 
 SPOILT: list[Any] = [
@@ -147,17 +147,17 @@ SPOILT: list[Any] = [
 
 @pytest.mark.parametrize("saved", SPOILT)
 def test_a_spoilt_table_is_refused_and_what_was_known_stays(saved: Any) -> None:
-    known = Table(recalled=5)
-    known.add("here", "rock", 1.0)
+    known = MoveValueTable(max_count=5)
+    known.add_value("here", "rock", 1.0)
     with pytest.raises(ValueError, match="found"):
-        known.restore(saved)
-    assert set(known.saved()) == {"here"}
+        known.load_json(saved)
+    assert set(known.to_json()) == {"here"}
 
 
 def test_a_table_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table, "MOST_TRIED", 2)
+    monkeypatch.setattr(table, "MAX_ENTRIES", 2)
     with pytest.raises(ValueError, match="2 moves at most, found 3"):
-        Table(recalled=5).restore({"a": {name: [1, 0.5] for name in "bcd"}})
+        MoveValueTable(max_count=5).load_json({"a": {name: [1, 0.5] for name in "bcd"}})
 
 
 @pytest.mark.parametrize("strategy", [Bandit(), QLearning()])
@@ -280,7 +280,7 @@ async def test_a_doubtful_result_teaches_nothing(home: Path) -> None:
 async def test_it_is_saved_while_the_league_goes_on(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written = asyncio.Event()
     monkeypatch.setattr(learning, "SAVE_INTERVAL_SECONDS", 0.0)
-    monkeypatch.setattr(learning, "write_whole", lambda path, content: written.set())
+    monkeypatch.setattr(learning, "write_atomically", lambda path, content: written.set())
     async with chair(home, Taught()) as seat:
         await seat.plays()
         await written.wait()  # within the chair's bound
@@ -293,7 +293,7 @@ SPOILT_FILES: dict[str, Callable[[bytes], bytes]] = {
     "of another player": lambda good: good.replace(b"Alpha", b"Beta"),
     "of another strategy": lambda good: good.replace(b"Taught", b"Learned"),
     "nothing learned": lambda good: json.dumps({**json.loads(good), "learned": None}).encode(),
-    "too large": lambda good: good + b" " * learning.LARGEST_BYTES,
+    "too large": lambda good: good + b" " * learning.MAX_FILE_BYTES,
 }
 
 
@@ -347,7 +347,7 @@ async def test_a_hook_that_raises_costs_nothing_but_a_line(home: Path, hook: str
     assert all("no idea" in line["error"] for line in lines)
 
 
-@pytest.mark.parametrize("saved", [{1, 2}, float, "x" * learning.LARGEST_BYTES])
+@pytest.mark.parametrize("saved", [{1, 2}, float, "x" * learning.MAX_FILE_BYTES])
 async def test_what_cant_be_saved_isnt_and_what_was_saved_before_stays(home: Path, saved: Any) -> None:
     async with chair(home, Taught()) as seat:
         await seat.plays()

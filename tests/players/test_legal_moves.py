@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from agent_league.players.legal_moves import listed, meant, spelled
-from agent_league.players.observation import MOST_PAYOFFS, Observation
+from agent_league.players.legal_moves import describe_legal_moves, find_equal_moves, find_meant_moves
+from agent_league.players.observation import MAX_PAYOFF_ROWS, Observation
 
 MANY = range(0, 10**15, 5)
 
@@ -39,8 +39,8 @@ class Five:
     ],
 )
 def test_an_equal_move_is_found_in_the_referees_own_spelling(move: Any, legal: Sequence[Any], found: list[Any]) -> None:
-    assert spelled(move, legal) == found
-    assert [type(one) for one in spelled(move, legal)] == [type(one) for one in found]
+    assert find_equal_moves(move, legal) == found
+    assert [type(one) for one in find_equal_moves(move, legal)] == [type(one) for one in found]
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_an_equal_move_is_found_in_the_referees_own_spelling(move: Any, legal: S
     ],
 )
 def test_the_text_of_a_number_stands_for_it(said: str, legal: Sequence[Any], found: list[Any]) -> None:
-    assert meant(said, legal) == found
+    assert find_meant_moves(said, legal) == found
 
 
 def seen(legal: Sequence[Any], **more: Any) -> Observation:
@@ -96,7 +96,7 @@ def test_the_best_reply_among_many_moves_is_looked_up_and_not_searched_for_again
 
 
 def test_of_a_table_of_payoffs_so_much_is_read() -> None:
-    assert len(seen([1], view={"payoffs": [[1, 1, 0, 0]] * 10_000}).payoffs) == MOST_PAYOFFS
+    assert len(seen([1], view={"payoffs": [[1, 1, 0, 0]] * 10_000}).payoffs) == MAX_PAYOFF_ROWS
 
 
 def test_the_best_reply_is_found_without_going_through_all() -> None:
@@ -105,6 +105,6 @@ def test_the_best_reply_is_found_without_going_through_all() -> None:
 
 
 def test_moves_are_told_to_people_within_bounds() -> None:
-    assert listed(("even", "odd")) == "'even', 'odd'"
-    assert listed(list(range(30))).endswith("18, 19, ... (30 in all)")
-    assert listed(MANY) == "the whole numbers from 0 to 999999999999995 in steps of 5"
+    assert describe_legal_moves(("even", "odd")) == "'even', 'odd'"
+    assert describe_legal_moves(list(range(30))).endswith("18, 19, ... (30 in all)")
+    assert describe_legal_moves(MANY) == "the whole numbers from 0 to 999999999999995 in steps of 5"

@@ -17,7 +17,7 @@ from agent_league.games.tic_tac_toe import TIC_TAC_TOE
 from agent_league.lab.game_series import Series
 from agent_league.players.observation import Observation
 from agent_league.players.strategies import minimax
-from agent_league.players.strategies.minimax import Minimax, Search
+from agent_league.players.strategies.minimax import Minimax, MinimaxSearch
 from agent_league.players.strategies.random_choice import RandomChoice
 
 QUICK = 300
@@ -53,7 +53,11 @@ def test_it_never_loses_tic_tac_toe_whatever_the_opponent_does() -> None:
                 seen[key] = int(rules.returns(state)[seat])
             else:
                 ours = state["turn"] == seat
-                moves = Search(rules, minimax.POSITIONS).best(state) if ours else rules.legal(state, 1 - seat)
+                moves = (
+                    MinimaxSearch(rules, minimax.MAX_POSITIONS).find_best_moves(state)
+                    if ours
+                    else rules.legal(state, 1 - seat)
+                )
                 seen[key] = min(worst(rules.apply(state, {state["turn"]: move}), seat) for move in moves)
         return seen[key]
 
@@ -133,7 +137,7 @@ def test_in_nim_it_leaves_heaps_that_cancel_out() -> None:
         state = {"heaps": list(heaps), "misere": False, "turn": 0}
         a, b, c = heaps
         if xor(xor(a, b), c):
-            moves = Search(NIM.rules, minimax.POSITIONS).best(state)
+            moves = MinimaxSearch(NIM.rules, minimax.MAX_POSITIONS).find_best_moves(state)
             left = [NIM.rules.apply(state, {0: move})["heaps"] for move in moves]
             assert all(not xor(xor(x, y), z) for x, y, z in left)
 
@@ -188,7 +192,7 @@ def test_it_finds_the_same_as_plain_minimax_where_a_seat_may_move_twice(left: in
     rules = Again()
     for turn in (0, 1):
         state = {"left": left, "turn": turn, "points": [0, 0]}
-        best = Search(rules, minimax.POSITIONS).best(state)
+        best = MinimaxSearch(rules, minimax.MAX_POSITIONS).find_best_moves(state)
         assert {worth(rules, rules.apply(state, {turn: move})) for move in best} == {worth(rules, state)}
 
 
@@ -253,11 +257,11 @@ def test_it_never_plays_what_the_referee_doesnt_offer() -> None:
 def test_each_position_is_thought_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
     searched: list[State] = []
 
-    def best(self: Search, state: State) -> list[Move]:
+    def best(self: MinimaxSearch, state: State) -> list[Move]:
         searched.append(state)
         return [8]
 
-    monkeypatch.setattr(Search, "best", best)
+    monkeypatch.setattr(MinimaxSearch, "find_best_moves", best)
     strategy = Minimax()
     asked = observe(TIC_TAC_TOE, board("X........"), 1)
     assert [strategy.choose(asked).move for _ in range(3)] == [8, 8, 8]
@@ -269,7 +273,7 @@ def test_each_position_is_thought_through_once(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_answers_are_kept_but_not_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(minimax, "KEPT_ANSWERS", 3)
+    monkeypatch.setattr(minimax, "MAX_ANSWERS", 3)
     strategy = Minimax(QUICK)
     for cells in ("X........", ".X.......", "..X......", "...X.....", "....X...."):
         strategy.choose(observe(TIC_TAC_TOE, board(cells), 1))
@@ -277,16 +281,16 @@ def test_answers_are_kept_but_not_without_end(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_deadline_cuts_it_short_and_the_answer_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(minimax, "_until", lambda _deadline: time.monotonic())
+    monkeypatch.setattr(minimax, "_compute_stop_time", lambda _deadline: time.monotonic())
     strategy = Minimax()
     assert strategy.choose(observe(CONNECT_FOUR, CONNECT_FOUR.rules.new(CONNECT_FOUR.parameters))).move in range(7)
     assert not strategy._answers
-    search = Search(CONNECT_FOUR.rules, minimax.POSITIONS, time.monotonic())
+    search = MinimaxSearch(CONNECT_FOUR.rules, minimax.MAX_POSITIONS, time.monotonic())
     state = {**CONNECT_FOUR.rules.new(CONNECT_FOUR.parameters), "board": ["XXX", "OOO", "", "", "", "", ""]}
-    assert search.best(state) == [0]
-    hurried = Search(CONNECT_FOUR.rules, minimax.POSITIONS, time.monotonic())
-    hurried.best(CONNECT_FOUR.rules.new(CONNECT_FOUR.parameters))
-    assert hurried.hurried
+    assert search.find_best_moves(state) == [0]
+    hurried = MinimaxSearch(CONNECT_FOUR.rules, minimax.MAX_POSITIONS, time.monotonic())
+    hurried.find_best_moves(CONNECT_FOUR.rules.new(CONNECT_FOUR.parameters))
+    assert hurried.is_out_of_time
 
 
 def test_what_it_answers_doesnt_depend_on_what_it_was_asked_before() -> None:

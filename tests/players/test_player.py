@@ -18,12 +18,12 @@ from agent_league.games.registry import game_types
 from agent_league.http.memory import MemoryNetwork
 from agent_league.model.names import CHECK_LEAGUE
 from agent_league.players.app import Player
-from agent_league.players.events import Invited, Registered
+from agent_league.players.events import InvitationAnswered, LeagueJoined
 from agent_league.players.strategies.random_choice import RandomChoice
 from agent_league.protocol.tokens import SigningKey
-from agent_league.protocol.v1.ids import league_uuid
+from agent_league.protocol.v1.ids import derive_league_uuid
 from agent_league.protocol.version import PROTOCOL_V1
-from agent_league.testing.peers import ScriptedManager, always, hang, now
+from agent_league.testing.peers import ScriptedManager, always_reply, never_reply, utc_timestamp
 from agent_league.testing.virtual_time import in_virtual_time
 from tests.players.chair import (
     LEAGUE,
@@ -77,8 +77,8 @@ def test_sensors_decision_and_actuators_know_nothing_of_each_other() -> None:
 
 async def test_a_player_says_who_it_is_and_takes_the_id_it_is_given(home: Path) -> None:
     given = {"status": "ACCEPTED", "player_id": "P07", "auth_token": "tok-p07-secret", "league_id": LEAGUE}
-    async with chair(home, manager={"register_player": always(given)}, version="2.0.1") as seat:
-        (request,) = seat.manager.heard("register_player")
+    async with chair(home, manager={"register_player": always_reply(given)}, version="2.0.1") as seat:
+        (request,) = seat.manager.received_params("register_player")
         state = await seat.state()
         health = seat.player.health()
     assert request["message_type"] == "LEAGUE_REGISTER_REQUEST"
@@ -94,12 +94,12 @@ async def test_a_player_says_who_it_is_and_takes_the_id_it_is_given(home: Path) 
     }
     assert (state["player_id"], state["league_id"], state["state"]) == ("P07", LEAGUE, "REGISTERED")
     assert (health["role"], health["id"], health["state"]) == ("player", "P07", "REGISTERED")
-    assert seat.told == [("P07", Registered(LEAGUE))]
+    assert seat.told == [("P07", LeagueJoined(LEAGUE))]
 
 
 async def run_against(home: Path, answer: dict[str, Any]) -> None:
     network = MemoryNetwork()
-    manager = ScriptedManager(scripts={"register_player": always(answer)})
+    manager = ScriptedManager(scripts={"register_player": always_reply(answer)})
     network.attach(manager.endpoint, manager.answer)
     async with asyncio.timeout(60):
         await Player(player_settings(home), RandomChoice(), network).run()
@@ -217,7 +217,7 @@ async def test_a_question_without_moves_that_can_be_found_is_refused(
 
 async def test_a_player_of_any_game_names_all_that_are_installed_and_the_star(home: Path) -> None:
     async with chair(home, game_types=("mine", "*")) as seat:
-        (request,) = seat.manager.heard("register_player")
+        (request,) = seat.manager.received_params("register_player")
     others = [name for name in game_types() if name != "mine"]
     assert request["player_meta"]["game_types"] == ["mine", *others, "*"]
 
@@ -297,7 +297,7 @@ async def test_only_a_referee_may_ask_or_tell_of_a_match(home: Path, method: str
 @pytest.mark.parametrize("sender", ["player:P02", "referee:REF01"])
 async def test_only_the_manager_may_tell_of_the_league(home: Path, method: str, sender: str) -> None:
     async with chair(home) as seat:
-        message = seat.manager.message(**NOTICES[method])
+        message = seat.manager.build_message(**NOTICES[method])
         refused = await seat.call(method, {**message, "sender": sender})
         assert refused["error_code"] == "E012"
         assert seat.player.health()["state"] == "REGISTERED"
@@ -337,7 +337,7 @@ async def test_an_invitation_or_a_question_needs_its_whole_envelope(home: Path, 
 @pytest.mark.parametrize("method", ["handle_game_invitation", "choose_parity", "make_move", "notify_match_result"])
 @in_virtual_time
 async def test_a_player_that_is_not_registered_says_so_rather_than_hang(home: Path, method: str) -> None:
-    async with chair(home, manager={"register_player": hang}, registered=False) as seat:
+    async with chair(home, manager={"register_player": never_reply}, registered=False) as seat:
         answer = await seat.call(method, QUESTIONS[method], limit=5)
         assert (answer["error_code"], answer["retryable"]) == ("E016", False)
         assert (await seat.state())["state"] == "INIT"
@@ -354,7 +354,7 @@ async def test_a_call_that_overtakes_the_registrations_answer_is_answered_after_
     assert (answer["player_id"], answer["accept"]) == ("P05", True)
 
 
-KEY, STRANGER = SigningKey.new(), SigningKey.new()
+KEY, STRANGER = SigningKey.generate(), SigningKey.generate()
 
 
 def match_token(key: SigningKey = KEY, **changes: Any) -> str:
@@ -368,12 +368,12 @@ def match_token(key: SigningKey = KEY, **changes: Any) -> str:
         "now": datetime.now(UTC),
         "lifetime": 60,
     }
-    return key.match_token(**{**claims, **changes})
+    return key.sign_match_token(**{**claims, **changes})
 
 
 def manager_token(key: SigningKey = KEY, **changes: Any) -> str:
     claims: dict[str, Any] = {"league_id": LEAGUE, "audience": "P01", "now": datetime.now(UTC), "lifetime": 60}
-    return key.manager_token(**{**claims, **changes})
+    return key.sign_manager_token(**{**claims, **changes})
 
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
@@ -403,7 +403,7 @@ FORGED_MANAGER: dict[str, str | None] = {
 async def signing(params: Any) -> Any:
     """A manager whose calls and referees can be told from others'."""
     accepted = {"status": "ACCEPTED", "player_id": "P01", "auth_token": TOKEN, "league_id": LEAGUE}
-    return {**accepted, "timestamp": now(), "public_key": KEY.public}
+    return {**accepted, "timestamp": utc_timestamp(), "public_key": KEY.public_jwk}
 
 
 SIGNED = {"register_player": signing}
@@ -446,7 +446,7 @@ async def test_a_notice_that_the_manager_did_not_sign_changes_nothing(home: Path
     async with chair(home, manager=SIGNED) as seat:
         for method, notice in NOTICES.items():
             for more in ({}, {"auth_token": manager_token()}):  # only what comes beside the message counts
-                message = {**seat.manager.message(**notice), **more}
+                message = {**seat.manager.build_message(**notice), **more}
                 answer = await seat.call(method, message, bearer=token)
                 assert answer["error_code"] == ("E011" if token is None else "E012")
         assert seat.player.health()["state"] == "REGISTERED"
@@ -455,7 +455,7 @@ async def test_a_notice_that_the_manager_did_not_sign_changes_nothing(home: Path
 async def test_a_notice_that_the_manager_signed_is_taken(home: Path) -> None:
     async with chair(home, manager=SIGNED) as seat:
         for method, notice in NOTICES.items():
-            answer = await seat.call(method, seat.manager.message(**notice), bearer=manager_token())
+            answer = await seat.call(method, seat.manager.build_message(**notice), bearer=manager_token())
             assert answer == {"status": "ok"}
         assert seat.player.health()["state"] == "SHUTDOWN"
 
@@ -463,8 +463,8 @@ async def test_a_notice_that_the_manager_signed_is_taken(home: Path) -> None:
 @pytest.mark.parametrize("registered", [True, False])
 @in_virtual_time
 async def test_a_practice_player_answers_anybody_also_before_its_registration(home: Path, registered: bool) -> None:
-    system = ConfigLoader(home, {}).load_system().for_practice()
-    manager = SIGNED if registered else {"register_player": hang}
+    system = ConfigLoader(home, {}).load_system().without_caller_checks()
+    manager = SIGNED if registered else {"register_player": never_reply}
     async with chair(home, manager=manager, registered=registered, system=system) as seat:
         for method, question in QUESTIONS.items():
             assert "error_code" not in await seat.call(method, {**question, "auth_token": None}, limit=1)
@@ -478,13 +478,13 @@ async def test_a_player_that_was_killed_comes_back_as_itself(home: Path) -> None
         token = match_token()
         await seat.call("handle_game_invitation", invitation(auth_token=token))
         await seat.call("notify_match_result", {**game_over(), "auth_token": token})
-    async with chair(home, manager={"register_player": hang}, registered=False) as seat:
+    async with chair(home, manager={"register_player": never_reply}, registered=False) as seat:
         answer = await seat.call("choose_parity", parity_call(auth_token=match_token()))
         assert answer["auth_token"] == TOKEN
         assert (await seat.state())["stats"]["played"] == 1
         refused = await seat.call("choose_parity", parity_call(auth_token=match_token(STRANGER)))
         assert refused["error_code"] == "E012"
-        (request,) = await seat.manager.hears("register_player")
+        (request,) = await seat.manager.wait_for_calls("register_player")
     assert (request["sender"], request["auth_token"]) == ("player:P01", TOKEN)
 
 
@@ -493,7 +493,7 @@ async def test_the_state_of_the_player_follows_its_life(home: Path) -> None:
         lives = [(await seat.state())["state"]]
         await seat.call("handle_game_invitation", invitation())
         lives.append((await seat.state())["state"])
-        await seat.call("notify_league_completed", seat.manager.message(**NOTICES["notify_league_completed"]))
+        await seat.call("notify_league_completed", seat.manager.build_message(**NOTICES["notify_league_completed"]))
         lives.append((await seat.state())["state"])
         assert await seat.choice() in ("even", "odd")
     assert lives == ["REGISTERED", "ACTIVE", "SHUTDOWN"]
@@ -504,7 +504,7 @@ async def test_a_player_that_is_to_end_with_the_league_ends(home: Path) -> None:
     manager = ScriptedManager()
     network.attach(manager.endpoint, manager.answer)
     player = Player(player_settings(home, exit_when_done=True), RandomChoice(), network)
-    network.attach("http://localhost:8101/mcp", player.dispatcher.answer)
+    network.attach("http://localhost:8101/mcp", player.dispatcher.answer_request)
     async with asyncio.timeout(30), asyncio.TaskGroup() as group:
         run = group.create_task(player.run())
         await player._session.registered.wait()
@@ -512,7 +512,7 @@ async def test_a_player_that_is_to_end_with_the_league_ends(home: Path) -> None:
         frame = {
             "jsonrpc": "2.0",
             "method": "notify_league_completed",
-            "params": manager.message(**NOTICES["notify_league_completed"]),
+            "params": manager.build_message(**NOTICES["notify_league_completed"]),
             "id": 1,
         }
         await network.exchange("http://localhost:8101/mcp", json.dumps(frame).encode(), 5)
@@ -535,8 +535,8 @@ async def test_whoever_watches_a_player_is_told_of_each_game(home: Path) -> None
         await seat.plays("R1M1")
     assert {player_id for player_id, _ in seat.told} == {"P01"}
     registered, invited, over = (happening for _, happening in seat.told)
-    assert registered == Registered(LEAGUE)
-    assert invited == Invited("R1M1", "even_odd", "P02", accepted=True)
+    assert registered == LeagueJoined(LEAGUE)
+    assert invited == InvitationAnswered("R1M1", "even_odd", "P02", accepted=True)
     assert (over.game.match_id, over.game.outcome) == ("R1M1", "WIN")
 
 
@@ -563,7 +563,7 @@ def round_of(seat: Chair, vouched: str | None, match_id: str = "R1M1") -> dict[s
         "referee_endpoint": "http://localhost:8001/mcp",
         "referee_token_sha256": vouched and hashlib.sha256(vouched.encode()).hexdigest(),
     }
-    return seat.manager.message("ROUND_ANNOUNCEMENT", round_id=1, matches=[match])
+    return seat.manager.build_message("ROUND_ANNOUNCEMENT", round_id=1, matches=[match])
 
 
 @pytest.mark.parametrize("beside", [False, True], ids=["in the message", "as bearer"])
@@ -601,7 +601,7 @@ async def test_a_referee_s_own_token_is_refused_otherwise(home: Path, vouched: s
 
 
 V1_LEAGUE = v1("LEAGUE_REGISTER_RESPONSE")["league_id"]
-V1_MANAGER = {"handle_message": always(v1("LEAGUE_REGISTER_RESPONSE", player_id="player_001"))}
+V1_MANAGER = {"handle_message": always_reply(v1("LEAGUE_REGISTER_RESPONSE", player_id="player_001"))}
 
 
 async def bare(seat: Chair, message: dict[str, Any], bearer: str | None = None) -> dict[str, Any]:
@@ -698,7 +698,7 @@ async def test_a_message_of_v1_is_no_way_around_the_signature(home: Path, token:
     strategy = Fixed()
     async with chair(home, strategy, manager=SIGNED) as seat:
         for kind in ("GAME_INVITATION", "PLAY_REQUEST", "GAME_RESULT", "ROUND_COMPLETE", "LEAGUE_COMPLETE"):
-            for league_id in (V1_LEAGUE, league_uuid(LEAGUE)):
+            for league_id in (V1_LEAGUE, derive_league_uuid(LEAGUE)):
                 message = {**v1(kind, league_id=league_id), "auth_token": token}
                 answer = await bare(seat, message, token)
                 framed = await seat.call("handle_message", {"message": message}, bearer=token)
@@ -755,7 +755,7 @@ async def test_a_strict_player_answers_in_the_seeds_form_alone(home: Path) -> No
 
 async def test_what_is_played_in_a_check_is_remembered_by_nobody(home: Path) -> None:
     given = {"status": "ACCEPTED", "player_id": "P07", "auth_token": "tok-p07-secret", "league_id": CHECK_LEAGUE}
-    async with chair(home, manager={"register_player": always(given)}) as seat:
+    async with chair(home, manager={"register_player": always_reply(given)}) as seat:
         await seat.call("handle_game_invitation", invitation(league_id=CHECK_LEAGUE))
         assert await seat.call("notify_match_result", game_over(league_id=CHECK_LEAGUE)) == {"status": "ok"}
         assert (await seat.state())["matches"] == []
@@ -792,7 +792,9 @@ async def test_an_opponent_that_is_suspended_has_its_id_in_the_history(
         others = {"player_A_id": "P03", "player_B_id": "P04"}
         if is_announced:
             matches = [{**match, **players}, {**match, **others, "match_id": "R1M2"}]
-            await seat.call("notify_round", seat.manager.message("ROUND_ANNOUNCEMENT", round_id=1, matches=matches))
+            await seat.call(
+                "notify_round", seat.manager.build_message("ROUND_ANNOUNCEMENT", round_id=1, matches=matches)
+            )
         over = from_referee("GAME_OVER", game_result=ALONE)
         assert await seat.call("notify_match_result", over) == {"status": "ok"}
         (game,) = seat.player.games

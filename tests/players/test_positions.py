@@ -6,7 +6,7 @@ import pytest
 
 from agent_league.games.registry import load_game
 from agent_league.players.observation import GameRecord, Observation
-from agent_league.players.positions import Positions, view_after
+from agent_league.players.positions import MatchPositions, compute_view_after
 
 ALMOST = {"board": "XX.OO....", "turn": 0, "winner": None}
 WON = " X | X | X\n---+---+---\n O | O | 5\n---+---+---\n 6 | 7 | 8\nYou are X."
@@ -35,9 +35,9 @@ def over(outcome: str, mine: tuple[Any, ...], theirs: tuple[Any, ...], **details
 def test_the_last_position_is_shown_where_it_is_known(
     outcome: str, mine: tuple[Any, ...], theirs: tuple[Any, ...], shown: str
 ) -> None:
-    positions = Positions()
-    positions.note(turn(view=ALMOST))
-    assert positions.at_end(over(outcome, mine, theirs)) == shown
+    positions = MatchPositions()
+    positions.record_observation(turn(view=ALMOST))
+    assert positions.describe_end(over(outcome, mine, theirs)) == shown
 
 
 @pytest.mark.parametrize(
@@ -52,20 +52,20 @@ def test_the_last_position_is_shown_where_it_is_known(
     ],
 )
 def test_a_view_that_is_no_position_ends_with_the_moves(view: Any) -> None:
-    positions = Positions()
-    positions.note(turn(view=view))
-    assert positions.at_end(over("WIN", (0, 1, 2), ())) == "You:       0, 1, 2"
+    positions = MatchPositions()
+    positions.record_observation(turn(view=view))
+    assert positions.describe_end(over("WIN", (0, 1, 2), ())) == "You:       0, 1, 2"
 
 
 def test_of_a_game_that_hides_something_the_moves_and_what_was_paid_are_shown() -> None:
-    positions = Positions()
-    positions.note(turn("kuhn_poker", {"card": "K", "other_card": None, "betting": [], "pot": 2}))
+    positions = MatchPositions()
+    positions.record_observation(turn("kuhn_poker", {"card": "K", "other_card": None, "betting": [], "pot": 2}))
     ended = over("WIN", ("bet",), ("pass",), payoffs={"P01": 1.0, "P02": -1.0})
-    assert positions.at_end(ended) == "You:       bet\nThe other: pass\nYou get 1, the other -1."
+    assert positions.describe_end(ended) == "You:       bet\nThe other: pass\nYou get 1, the other -1."
 
 
 def test_of_many_moves_the_last_are_shown() -> None:
-    shown = Positions().at_end(over("DRAW", tuple(range(50)), ("\x1b[2J" * 50,)))
+    shown = MatchPositions().describe_end(over("DRAW", tuple(range(50)), ("\x1b[2J" * 50,)))
     assert shown.splitlines()[0] == "You:       50 moves, at last 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49"
     assert len(shown) < 200
     assert "\x1b" not in shown
@@ -76,7 +76,7 @@ def test_the_end_of_a_round_is_told_once() -> None:
     state = rules.new({"repeat": 3})
     for moves in ({-1: ["K", "J"]}, {0: "pass"}, {1: "pass"}, {-1: ["Q", "K"]}):
         state = rules.apply(state, moves)
-    seen, positions = turn("kuhn_poker", rules.view(state, 0), repeat=3), Positions()
+    seen, positions = turn("kuhn_poker", rules.view(state, 0), repeat=3), MatchPositions()
     now = (
         "Round 2 (of 3): you 1, the other -1.\n"
         "Your card: Q. The other's card: not shown.\nBetting: nothing yet. In the pot: 2 chips."
@@ -84,14 +84,14 @@ def test_the_end_of_a_round_is_told_once() -> None:
     then = (
         "Round 1 ended so:\nYour card: K. The other's card: J.\nBetting: you pass, the other pass. In the pot: 2 chips."
     )
-    assert positions.at_turn(seen) == f"{then}\n{now}"
-    assert positions.at_turn(seen) == now
+    assert positions.describe_turn(seen) == f"{then}\n{now}"
+    assert positions.describe_turn(seen) == now
 
 
 def test_after_one_s_own_move_a_seat_sees_what_it_led_to_where_nothing_is_hidden() -> None:
-    assert view_after(turn(view=ALMOST), 2) == {"board": "XXXOO....", "turn": 1, "winner": 0}
+    assert compute_view_after(turn(view=ALMOST), 2) == {"board": "XXXOO....", "turn": 1, "winner": 0}
     for move in (0, "2", None):
-        assert view_after(turn(view=ALMOST), move) == ALMOST, "no move there"
+        assert compute_view_after(turn(view=ALMOST), move) == ALMOST, "no move there"
     hand: dict[str, Any] = {"card": "K", "other_card": None, "betting": [], "pot": 2}
-    assert view_after(turn("kuhn_poker", hand), "bet") == hand
-    assert view_after(turn(view=7), 2) == 7
+    assert compute_view_after(turn("kuhn_poker", hand), "bet") == hand
+    assert compute_view_after(turn(view=7), 2) == 7

@@ -10,19 +10,19 @@ from typing import Any
 
 import pytest
 
-from agent_league.agent.client import Line
+from agent_league.agent.client import JsonRpcClient
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
 from agent_league.http.memory import MemoryNetwork
-from agent_league.launch.agent_plan import Seat, Watchers
-from agent_league.launch.in_process import seated
-from agent_league.launch.plan import LeagueRequest, make_plan
+from agent_league.launch.agent_plan import AgentListeners, AgentPlan
+from agent_league.launch.in_process import run_agents
+from agent_league.launch.plan import LeagueRequest, make_league_plan
 from agent_league.league.app import LeagueManager
 from agent_league.log import JsonLogger
 from agent_league.players.app import Player, PlayerSettings
-from agent_league.players.events import Happening, LeagueOver, MatchOver
-from agent_league.players.rejoin import LEAST_STAY, Stay
-from agent_league.testing.peers import Params, always
+from agent_league.players.events import LeagueOver, MatchOver, PlayerEvent
+from agent_league.players.rejoin import MIN_SECONDS_BETWEEN_REGISTRATIONS, LeagueRejoiner
+from agent_league.testing.peers import Params, always_reply
 from agent_league.testing.virtual_time import in_virtual_time
 from tests.agent.test_registration import ACCEPTED, MANAGER, Agent, refused
 from tests.players.chair import Chair, chair
@@ -39,8 +39,8 @@ def log(tmp_path: Path) -> Iterator[JsonLogger]:
     log.close()
 
 
-def staying(agent: Agent) -> Stay:
-    return Stay(agent.session, Line(agent.network), agent.remarks.append, Random(7))
+def staying(agent: Agent) -> LeagueRejoiner:
+    return LeagueRejoiner(agent.session, JsonRpcClient(agent.network), agent.remarks.append, Random(7))
 
 
 def in_turn(*answers: Any) -> Any:
@@ -59,9 +59,9 @@ async def test_a_manager_whose_league_is_running_or_over_is_asked_how_it_stands_
 ) -> None:
     agent = Agent(log)
     phases = [{"phase": phase} for phase in ["COMPLETED"] * 20 + ["RUNNING"] * 20 + ["REGISTRATION"]]
-    manager = agent.meets(always(ACCEPTED), standings=in_turn(*phases))
-    await staying(agent).join_next(have_played=True)
-    assert [method for method, _ in manager.received] == ["get_standings"] * 41 + ["register_player"]
+    manager = agent.meets(always_reply(ACCEPTED), standings=in_turn(*phases))
+    await staying(agent).join_next_league(have_played=True)
+    assert [method for method, _ in manager.received_calls] == ["get_standings"] * 41 + ["register_player"]
     assert_polite(agent)
     assert agent.remarks == []
 
@@ -77,11 +77,11 @@ def assert_polite(agent: Agent) -> None:
 @in_virtual_time
 async def test_a_manager_that_is_not_there_is_waited_for_in_silence(log: JsonLogger) -> None:
     agent = Agent(log)
-    waiting = asyncio.create_task(staying(agent).join_next(have_played=True))
+    waiting = asyncio.create_task(staying(agent).join_next_league(have_played=True))
     await asyncio.sleep(100)
     assert not waiting.done()
     assert_polite(agent)
-    agent.meets(always(ACCEPTED), standings=always({"phase": "REGISTRATION"}))
+    agent.meets(always_reply(ACCEPTED), standings=always_reply({"phase": "REGISTRATION"}))
     await waiting
     assert agent.remarks == []
 
@@ -90,12 +90,12 @@ async def test_a_manager_that_is_not_there_is_waited_for_in_silence(log: JsonLog
 async def test_why_a_league_does_not_take_us_is_said_once(log: JsonLogger) -> None:
     agent = Agent(log)
     manager = agent.meets(in_turn(*[REJECTED] * 20, FULL, REJECTED, ACCEPTED))
-    await staying(agent).join_next(have_played=True)
+    await staying(agent).join_next_league(have_played=True)
     assert agent.remarks == [
         f"{MANAGER} rejected the registration: {reason}; waiting for the next league there."
         for reason in ("Registration closed", "League full")
     ]
-    assert len(manager.heard("register_player")) == 23
+    assert len(manager.received_params("register_player")) == 23
     assert_polite(agent)
 
 
@@ -103,7 +103,7 @@ async def test_why_a_league_does_not_take_us_is_said_once(log: JsonLogger) -> No
 async def test_a_league_that_takes_nobody_now_is_waited_for_from_the_start(log: JsonLogger) -> None:
     agent = Agent(log)
     agent.meets(in_turn(REJECTED, REJECTED, ACCEPTED))
-    await staying(agent).return_or_join()
+    await staying(agent).return_or_join_next()
     assert len(agent.remarks) == 1
     assert agent.session.agent_id == "P01"
 
@@ -115,22 +115,22 @@ async def test_a_manager_that_does_not_tell_how_it_stands_is_asked_for_a_place(
 ) -> None:
     """One that is in trouble (E015) is left alone until it is better."""
     agent = Agent(log)
-    manager = agent.meets(always(ACCEPTED), standings=in_turn(standings, {"phase": "REGISTRATION"}))
-    await staying(agent).join_next(have_played=True)
+    manager = agent.meets(always_reply(ACCEPTED), standings=in_turn(standings, {"phase": "REGISTRATION"}))
+    await staying(agent).join_next_league(have_played=True)
     asked = 2 if standings.get("error_code") == "E015" else 1
-    assert [method for method, _ in manager.received] == ["get_standings"] * asked + ["register_player"]
+    assert [method for method, _ in manager.received_calls] == ["get_standings"] * asked + ["register_player"]
 
 
 @in_virtual_time
 async def test_the_next_league_gets_no_token_of_the_last_one_but_is_asked_for_the_same_id(log: JsonLogger) -> None:
     agent = Agent(log)
-    agent.meets(always(ACCEPTED))
+    agent.meets(always_reply(ACCEPTED))
     await agent.session.register()
     key = agent.pocket.content["application_key"]
     new = {**ACCEPTED, "player_id": "P05", "auth_token": "tok-p05-new", "league_id": "L2"}
-    manager = agent.meets(always(new), standings=always({"phase": "REGISTRATION"}))
-    await staying(agent).join_next(have_played=True)
-    (request,) = manager.heard("register_player")
+    manager = agent.meets(always_reply(new), standings=always_reply({"phase": "REGISTRATION"}))
+    await staying(agent).join_next_league(have_played=True)
+    (request,) = manager.received_params("register_player")
     assert (request["sender"], request.get("auth_token")) == ("player:P01", None)
     assert (agent.session.agent_id, agent.session.token, agent.session.league_id) == ("P05", "tok-p05-new", "L2")
     assert agent.pocket.content["agent_id"] == "P05"
@@ -140,30 +140,30 @@ async def test_the_next_league_gets_no_token_of_the_last_one_but_is_asked_for_th
 @in_virtual_time
 async def test_a_manager_that_takes_us_in_for_no_match_at_all_is_not_hurried(log: JsonLogger) -> None:
     agent = Agent(log)
-    agent.meets(always(ACCEPTED))
+    agent.meets(always_reply(ACCEPTED))
     stay = staying(agent)
     for _ in range(20):
-        await stay.join_next(have_played=False)
+        await stay.join_next_league(have_played=False)
     assert sum(later - earlier for earlier, later in pairwise(agent.network.knocks)) > 40
 
 
 @in_virtual_time
 async def test_leagues_that_are_over_at_once_dont_wear_a_player_out(log: JsonLogger) -> None:
     agent = Agent(log)
-    manager = agent.meets(always(ACCEPTED))
+    manager = agent.meets(always_reply(ACCEPTED))
     stay, begun = staying(agent), asyncio.get_running_loop().time()
     for _ in range(10):
-        await stay.join_next(have_played=True)
-    assert len(manager.heard("register_player")) == 10
-    assert asyncio.get_running_loop().time() - begun >= 9 * LEAST_STAY
+        await stay.join_next_league(have_played=True)
+    assert len(manager.received_params("register_player")) == 10
+    assert asyncio.get_running_loop().time() - begun >= 9 * MIN_SECONDS_BETWEEN_REGISTRATIONS
 
 
 async def over(seat: Chair) -> None:
-    await seat.call("notify_league_completed", seat.manager.message(**NOTICES["notify_league_completed"]))
+    await seat.call("notify_league_completed", seat.manager.build_message(**NOTICES["notify_league_completed"]))
 
 
 async def registered_again(seat: Chair) -> None:
-    await seat.manager.hears("register_player", 2)
+    await seat.manager.wait_for_calls("register_player", 2)
     await seat.player._session.registered.wait()
 
 
@@ -191,22 +191,22 @@ async def test_without_stay_a_player_registers_once(home: Path) -> None:
         await over(seat)
         assert seat.player.health()["state"] == "SHUTDOWN"
         assert "start it again for another league" in seat.remarks[0]
-        assert len(seat.manager.heard("register_player")) == 1
+        assert len(seat.manager.received_params("register_player")) == 1
 
 
 @pytest.mark.parametrize("protocol", ["v1", "v2"])
 async def test_a_player_goes_from_league_to_league_in_either_protocol(tmp_path: Path, protocol: str) -> None:
     """Two real leagues of different games, one after the other, at the same address."""
-    network, told, ends = MemoryNetwork(), list[Happening](), asyncio.Semaphore(0)
+    network, told, ends = MemoryNetwork(), list[PlayerEvent](), asyncio.Semaphore(0)
 
-    def watch(_: str, happening: Happening) -> None:
+    def watch(_: str, happening: PlayerEvent) -> None:
         told.append(happening)
         if isinstance(happening, LeagueOver):
             ends.release()
 
     make_home(tmp_path)
     guest = staying_seat(tmp_path, protocol)
-    async with asyncio.timeout(60), seated(network, [guest], Watchers(player=watch)) as (player,):
+    async with asyncio.timeout(60), run_agents(network, [guest], AgentListeners(on_player_event=watch)) as (player,):
         assert isinstance(player, Player)
         for game in ("even_odd", "tic_tac_toe"):
             await play(network, tmp_path, game, protocol)
@@ -217,8 +217,8 @@ async def test_a_player_goes_from_league_to_league_in_either_protocol(tmp_path: 
         assert sum(isinstance(happening, MatchOver) for happening in told) == len(player.games)
 
 
-def staying_seat(home: Path, protocol: str) -> Seat:
-    plan = make_plan(ConfigLoader(home), LeagueRequest(home=home, players=2, referees=1, protocol=protocol))
+def staying_seat(home: Path, protocol: str) -> AgentPlan:
+    plan = make_league_plan(ConfigLoader(home), LeagueRequest(home=home, players=2, referees=1, protocol=protocol))
     guest = plan.players[1]
     assert isinstance(guest.settings, PlayerSettings)
     return replace(guest, settings=replace(guest.settings, stay=True, game_types=("*",)))
@@ -226,8 +226,8 @@ def staying_seat(home: Path, protocol: str) -> Seat:
 
 async def play(network: MemoryNetwork, home: Path, game: str, protocol: str) -> None:
     request = LeagueRequest(home=home, players=2, referees=1, game=game, protocol=protocol)
-    plan = make_plan(ConfigLoader(home), request)
-    async with seated(network, plan.seats[:-1]) as agents:
+    plan = make_league_plan(ConfigLoader(home), request)
+    async with run_agents(network, plan.agent_plans[:-1]) as agents:
         manager = agents[0]
         assert isinstance(manager, LeagueManager)
         await manager.completed.wait()

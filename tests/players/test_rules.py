@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from agent_league.games.draw import commitment
+from agent_league.games.draw import compute_commitment
 from agent_league.games.even_odd import EVEN_ODD
 from agent_league.games.registry import load_game
-from agent_league.games.text_view import drawn
+from agent_league.games.text_view import render_view
 from agent_league.players import sensors
 from agent_league.players.observation import Move, Observation
-from agent_league.players.result_check import Scrutiny
+from agent_league.players.result_check import ResultChecker
 from agent_league.protocol import v2
 from tests.games.toys import Toys, toys
 from tests.players.chair import Fixed, chair, game_over, invitation, move_call
@@ -23,7 +23,7 @@ SEED = "5eed" * 16
 
 @pytest.fixture(autouse=True)
 def nothing_looked_up() -> None:
-    sensors._rules.cache_clear()
+    sensors._load_rules.cache_clear()
 
 
 class Curious:
@@ -38,7 +38,7 @@ class Curious:
 
 
 def toy_invitation() -> dict[str, Any]:
-    return {**invitation(draw_commitment=commitment(SEED)), "game_type": "toys:even_odd"}
+    return {**invitation(draw_commitment=compute_commitment(SEED)), "game_type": "toys:even_odd"}
 
 
 def toy_call(step: int = 0) -> dict[str, Any]:
@@ -84,10 +84,10 @@ async def test_rules_that_nobody_has_are_none(home: Path) -> None:
 def test_an_observation_may_be_given_its_rules_or_have_them_taken_away_and_finds_its_dice_once() -> None:
     known = Observation("nim", "R1M1", "P01", "P02", [1], rules=load_game("nim").rules)
     assert known.rules is load_game("nim").rules
-    seen = sensors.Seen("nim", "R1M1", "P01", "P02", [1])
+    seen = sensors.LazyObservation("nim", "R1M1", "P01", "P02", [1])
     found = iter([EVEN_ODD.rules])
     dice = iter([Random(1)])
-    seen.find_later(lambda: next(dice), lambda: next(found))
+    seen.set_lazy_lookups(lambda: next(dice), lambda: next(found))
     assert seen.random is seen.random
     assert seen.random.random() == Random(1).random()
     assert seen.rules is seen.rules is EVEN_ODD.rules
@@ -108,13 +108,13 @@ def test_an_observation_may_be_given_its_rules_or_have_them_taken_away_and_finds
 def test_of_a_game_of_a_source_a_player_checks_the_seed_alone(
     toys: Toys, fields: dict[str, Any], found: str | None
 ) -> None:
-    scrutiny = Scrutiny()
-    scrutiny.invited(v2.GameInvitation.model_validate(toy_invitation()))
-    problem = scrutiny.problem(v2.GameOver.model_validate(toy_result(**fields)), "P01")
+    scrutiny = ResultChecker()
+    scrutiny.record_invitation(v2.GameInvitation.model_validate(toy_invitation()))
+    problem = scrutiny.find_problem(v2.GameOver.model_validate(toy_result(**fields)), "P01")
     assert problem is None if found is None else problem and found in problem
     assert toys.in_main_thread == []
 
 
 def test_a_picture_of_a_sources_game_is_not_worth_loading_it(toys: Toys) -> None:
-    assert drawn("toys:even_odd", {"left": 3}, 0) == "left: 3"
+    assert render_view("toys:even_odd", {"left": 3}, 0) == "left: 3"
     assert toys.in_main_thread == []

@@ -9,7 +9,7 @@ import pytest
 from agent_league.http.caller import CALLER_ADDRESS
 from agent_league.players.events import LeagueOver, StandingsChanged
 from agent_league.protocol.tokens import SigningKey
-from agent_league.testing.peers import Params, now
+from agent_league.testing.peers import Params, utc_timestamp
 from tests.players.chair import LEAGUE, Fixed, chair, game_over, invitation, parity_call
 
 OK = {"status": "ok"}
@@ -19,7 +19,7 @@ ELSEWHERE = "203.0.113.9"
 async def accept_with_key(params: Params) -> Any:
     """The registration at a manager of ours."""
     given = {"status": "ACCEPTED", "player_id": "P01", "auth_token": "tok-p01-x", "league_id": LEAGUE}
-    return {**given, "timestamp": now(), "public_key": SigningKey.new().public}
+    return {**given, "timestamp": utc_timestamp(), "public_key": SigningKey.generate().public_jwk}
 
 
 WON = {"status": "WIN", "winner_player_id": "P01"}
@@ -125,7 +125,7 @@ async def test_a_result_is_taken_from_where_we_were_asked(home: Path) -> None:
 async def test_under_a_manager_of_ours_no_notice_is_completed(home: Path, method: str) -> None:
     async with chair(home, manager={"register_player": accept_with_key}) as seat:
         assert (await seat.call(method, NOTICES[method]))["error_code"] == "E003"
-        whole = seat.manager.message("ROUND_COMPLETED", round_id=1)
+        whole = seat.manager.build_message("ROUND_COMPLETED", round_id=1)
         assert (await seat.call("notify_round_completed", whole))["error_code"] == "E011"
 
 

@@ -17,9 +17,9 @@ from agent_league.errors import ConfigError
 from agent_league.games.registry import game_types, load_game
 from agent_league.lab.game_series import Series
 from agent_league.log import JsonLogger
-from agent_league.players.decision import Decision
-from agent_league.players.observation import RECALLED, GameRecord, Move, Observation, Strategy, Thought
-from agent_league.players.strategies import load_strategy, strategy_games, strategy_names, strategy_sentence
+from agent_league.players.decision import StrategyRunner
+from agent_league.players.observation import MAX_RECALLED_MOVES, GameRecord, Move, Observation, Strategy, Thought
+from agent_league.players.strategies import load_strategy, strategy_games, strategy_names, strategy_summary
 from agent_league.players.strategies.pattern import Pattern
 
 LISTED = (
@@ -85,12 +85,12 @@ def test_each_loading_makes_a_strategy_of_its_own(name: str) -> None:
 
 
 def decided(strategy: Strategy, observation: Observation, log: JsonLogger) -> Move:
-    return asyncio.run(Decision(strategy, log).decide(observation)).move
+    return asyncio.run(StrategyRunner(strategy, log).choose_move(observation)).move
 
 
 @pytest.mark.parametrize("name", strategy_names())
 def test_each_strategy_says_in_a_sentence_what_it_does_and_names_only_games_that_there_are(name: str) -> None:
-    sentence = strategy_sentence(name)
+    sentence = strategy_summary(name)
     assert re.fullmatch(r"[A-Z].{10,110}\.", sentence)
     assert set(strategy_games(name)) <= set(game_types())
 
@@ -221,7 +221,7 @@ def test_markov_plays_against_what_most_often_followed_the_last_move(played: lis
 def test_pattern_expects_what_followed_the_longest_run_that_came_before(
     played: list[str], expected: str | None
 ) -> None:
-    assert Pattern.expected(played) == expected
+    assert Pattern.predict_next_move(played) == expected
     if expected:
         assert set(choices("pattern", played)) == {"odd" if expected == "even" else "even"}
 
@@ -235,7 +235,10 @@ def test_alternating_goes_through_the_moves_in_turn() -> None:
 
 def test_alternating_doesnt_stop_after_as_many_games_as_a_habit_is_told_by() -> None:
     strategy = load_strategy("alternating")
-    assert [chosen(strategy, observe(["odd"] * games)) for games in (RECALLED, RECALLED + 1)] == ["even", "odd"]
+    assert [chosen(strategy, observe(["odd"] * games)) for games in (MAX_RECALLED_MOVES, MAX_RECALLED_MOVES + 1)] == [
+        "even",
+        "odd",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from agent_league.http.memory import MemoryNetwork
-from agent_league.launch.in_process import seated
+from agent_league.launch.in_process import run_agents
 from agent_league.league.app import LeagueManager
 from agent_league.model.agents import Role
 from agent_league.players.observation import Observation, Thought, Usage
 from agent_league.protocol import v2
-from agent_league.protocol.v1.translation import reply_to_v1, to_v2
-from agent_league.referee.answers import Reader
+from agent_league.protocol.v1.translation import translate_reply_to_v1, translate_to_v2
+from agent_league.referee.answers import AnswerParser
 from agent_league.referee.verify import verify_match
 from agent_league.testing.peers import ScriptedPlayer
 from tests.conftest import PlanMaker
@@ -122,8 +122,8 @@ STRANGE: list[Any] = [None, 5, "x" * 100_000, [], {}, {"model": 7, "cost_usd": "
 @pytest.mark.parametrize("strict", [True, False])
 @pytest.mark.parametrize("usage", STRANGE, ids=lambda usage: repr(usage)[:20])
 def test_what_others_say_of_their_cost_is_never_held_against_them(usage: Any, strict: bool) -> None:
-    reader = Reader("league.v2", strict=strict)
-    read, noted = reader._v2(v2.ChooseParityResponse, {**response(), "usage": usage})
+    reader = AnswerParser("league.v2", strict=strict)
+    read, noted = reader._parse_v2(v2.ChooseParityResponse, {**response(), "usage": usage})
     assert (read.parity_choice, noted) == ("odd", ())
 
 
@@ -132,8 +132,8 @@ class Boasting(ScriptedPlayer):
 
     usage: Any = None
 
-    async def _choose(self, params: Any) -> Any:
-        return {**await super()._choose(params), "usage": self.usage}
+    async def _answer_choice(self, params: Any) -> Any:
+        return {**await super()._answer_choice(params), "usage": self.usage}
 
 
 @pytest.mark.parametrize("usage", [{"model": "x" * 500_000}, ["tok-p02-" + "a" * 43, -1]], ids=["long", "odd"])
@@ -144,7 +144,7 @@ async def test_a_strange_usage_is_evidence_in_the_match_file_and_nothing_more(
     network, stranger = MemoryNetwork(), Boasting("Stranger", "http://localhost:8150/mcp")
     stranger.usage = usage
     network.attach(stranger.endpoint, stranger.answer)
-    async with asyncio.timeout(60), seated(network, league.seats[:-1]) as (manager, *_):
+    async with asyncio.timeout(60), run_agents(network, league.agent_plans[:-1]) as (manager, *_):
         await stranger.register(network, "http://localhost:8000/mcp")
         assert isinstance(manager, LeagueManager)
         await manager.completed.wait()
@@ -157,7 +157,9 @@ async def test_a_strange_usage_is_evidence_in_the_match_file_and_nothing_more(
 
 
 def test_league_v1_has_no_word_for_the_cost_and_goes_without() -> None:
-    told = reply_to_v1(response(usage=v2.MoveUsage(**asdict(USAGE))), example("PLAY_REQUEST"), datetime.now(UTC))
+    told = translate_reply_to_v1(
+        response(usage=v2.MoveUsage(**asdict(USAGE))), example("PLAY_REQUEST"), datetime.now(UTC)
+    )
     assert told["play"]["value"] == "odd"
     assert "usage" not in json.dumps(told)
 
@@ -200,7 +202,7 @@ async def test_a_deadline_is_as_far_from_now_as_the_referee_gives_us(
 )
 def test_the_limit_of_league_v1_is_a_deadline_too(timestamp: str, seconds: float | None, deadline: str | None) -> None:
     state = {**example("PLAY_REQUEST")["game_state"], "timeout_seconds": seconds}
-    call = to_v2(example("PLAY_REQUEST", game_state=state, timestamp=timestamp), Role.PLAYER)
+    call = translate_to_v2(example("PLAY_REQUEST", game_state=state, timestamp=timestamp), Role.PLAYER)
     assert call.params.get("deadline") == deadline
 
 

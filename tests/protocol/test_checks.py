@@ -7,8 +7,8 @@ import pytest
 
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.protocol import v2
-from agent_league.protocol.checks import check_envelope, read_fields, shown
-from agent_league.protocol.envelope import Part
+from agent_league.protocol.checks import check_envelope, describe_value, parse_fields
+from agent_league.protocol.envelope import MessagePart
 from tests.protocol.examples import requests_by_method
 
 QUERY: dict[str, Any] = requests_by_method()["league_query"]["params"]
@@ -38,7 +38,7 @@ def test_an_unknown_protocol_is_refused_with_e018(protocol: object) -> None:
     refusal = refused({**QUERY, "protocol": protocol})
     assert refusal.code is ErrorCode.PROTOCOL_VERSION_MISMATCH
     assert refusal.context["expected"] == "league.v2"
-    assert refusal.context["received"] == shown(protocol)
+    assert refusal.context["received"] == describe_value(protocol)
 
 
 @pytest.mark.parametrize("name", REQUIRED)
@@ -110,9 +110,9 @@ def test_a_message_with_several_faults_is_refused_for_the_first(first: int) -> N
     assert refused(faulty).code == ErrorCode(code)
 
 
-def read(model: type[Part], message: dict[str, Any]) -> Refusal:
+def read(model: type[MessagePart], message: dict[str, Any]) -> Refusal:
     with pytest.raises(Refusal) as caught:
-        read_fields(model, message)
+        parse_fields(model, message)
     return caught.value
 
 
@@ -151,7 +151,7 @@ def test_a_name_without_or_with_too_many_letters_is_refused(name: str) -> None:
 def test_a_choice_that_is_none_is_refused_with_e004(choice: object) -> None:
     refusal = read(v2.ChooseParityResponse, {**CHOICE, "parity_choice": choice})
     assert (refusal.code, refusal.context["field"]) == (ErrorCode.INVALID_PARITY_CHOICE, "parity_choice")
-    assert refusal.context["received"] == shown(choice)
+    assert refusal.context["received"] == describe_value(choice)
 
 
 def test_a_missing_choice_is_a_missing_field() -> None:
@@ -168,11 +168,11 @@ def test_a_wrong_field_says_what_was_expected_and_what_came() -> None:
 
 
 def test_what_came_is_shown_short_and_large_things_only_by_their_kind() -> None:
-    assert shown("x" * 1000) == "x" * 80 + "..."
-    assert shown("short") == "short"
-    assert [shown(value) for value in (None, True, 7, 1.5)] == [None, True, 7, 1.5]
-    assert shown({"a": 1}) == "(dict)"
-    assert shown([1, 2]) == "(list)"
+    assert describe_value("x" * 1000) == "x" * 80 + "..."
+    assert describe_value("short") == "short"
+    assert [describe_value(value) for value in (None, True, 7, 1.5)] == [None, True, 7, 1.5]
+    assert describe_value({"a": 1}) == "(dict)"
+    assert describe_value([1, 2]) == "(list)"
 
 
 @pytest.mark.parametrize("token", [123456789, 1.5, ["tok-p01-secret"], {"value": "tok-p01-secret"}])
@@ -196,7 +196,7 @@ def test_a_long_list_of_wrong_items_gets_a_short_answer() -> None:
 
 
 def test_many_missing_fields_are_counted_rather_than_listed() -> None:
-    class Wide(Part):
+    class Wide(MessagePart):
         __annotations__ = {f"field_{number}": int for number in range(50)}
 
     refusal = read(Wide, {})

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from agent_league import errors
-from agent_league.errors import AgentLeagueError, CallFailed, ErrorCode, FrameCode, Refusal
+from agent_league.errors import AgentLeagueError, CallFailed, ErrorCode, JsonRpcErrorCode, Refusal
 from agent_league.protocol.v2.errors import write_league_error
 
 CODES = {
@@ -35,11 +35,11 @@ def test_the_codes_and_their_names_are_those_of_the_protocol() -> None:
 
 
 def test_only_silence_and_lost_connections_are_tried_again() -> None:
-    assert {code for code in ErrorCode if code.retryable} == {ErrorCode("E001"), ErrorCode("E009")}
+    assert {code for code in ErrorCode if code.is_retryable} == {ErrorCode("E001"), ErrorCode("E009")}
 
 
 def test_the_codes_of_frames_are_those_of_json_rpc() -> None:
-    assert {code.name: int(code) for code in FrameCode} == {
+    assert {code.name: int(code) for code in JsonRpcErrorCode} == {
         "PARSE_ERROR": -32700,
         "INVALID_REQUEST": -32600,
         "METHOD_NOT_FOUND": -32601,

@@ -3,7 +3,7 @@
 import pytest
 
 from agent_league.errors import Refusal
-from agent_league.protocol.checks import check_envelope, read_fields
+from agent_league.protocol.checks import check_envelope, parse_fields
 from agent_league.protocol.v2 import MESSAGES
 from tests.protocol.examples import ALL, EXAMPLES, FRAGMENTS, GOLDEN, REQUESTS, Example, name_of
 
@@ -57,7 +57,7 @@ def test_an_example_request_passes_all_checks(example: Example) -> None:
     envelope = check_envelope(example.message, example.message_type)
     assert str(envelope.sender) == example.message["sender"]
     assert envelope.conversation_id == example.message["conversation_id"]
-    assert read_fields(MESSAGES[example.message_type], example.message).to_wire() == example.message
+    assert parse_fields(MESSAGES[example.message_type], example.message).to_wire() == example.message
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=name_of)

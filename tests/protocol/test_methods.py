@@ -1,9 +1,9 @@
 """The table of methods: who serves what, with which messages, and within which limit."""
 
-from agent_league.config.models import Timeouts
+from agent_league.config.models import TimeoutConfig
 from agent_league.model.agents import Role
 from agent_league.protocol.envelope import Message
-from agent_league.protocol.methods import METHODS, served_by
+from agent_league.protocol.methods import METHODS, methods_served_by
 from tests.protocol.examples import REQUESTS
 
 MANAGER, REFEREE, PLAYER = "league_manager", "referee", "player"
@@ -49,13 +49,13 @@ def _type(message: type[Message] | None) -> str | None:
 
 
 def test_the_table_is_that_of_the_protocol() -> None:
-    limits = Timeouts()
+    limits = TimeoutConfig()
     table = {
         method.name: (
             {str(role) for role in method.served_by},
             _type(method.request),
             _type(method.reply),
-            getattr(limits, method.limit),
+            getattr(limits, method.timeout_setting),
         )
         for method in METHODS.values()
         if method.name not in STEPS | PUSHED
@@ -78,7 +78,7 @@ def test_the_steps_of_seed_000_answer_only_to_the_manager() -> None:
 def test_every_method_is_found_under_its_name_and_with_its_role() -> None:
     assert all(name == method.name for name, method in METHODS.items())
     for role in Role:
-        assert set(served_by(role)) == {method for method in METHODS.values() if role in method.served_by}
+        assert set(methods_served_by(role)) == {method for method in METHODS.values() if role in method.served_by}
 
 
 def test_the_methods_of_the_example_requests_take_those_messages() -> None:

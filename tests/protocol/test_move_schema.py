@@ -6,35 +6,35 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from agent_league.protocol.move_schema import LARGEST, NotMoves, moves_of, schema_of
+from agent_league.protocol.move_schema import MAX_INTEGER, UnsupportedMoveSchema, moves_to_schema, schema_to_moves
 
 WRITTEN: list[tuple[range, dict[str, Any]]] = [
     (range(1, 1_000_001), {"type": "integer", "minimum": 1, "maximum": 1_000_000}),
     (range(-500, 500), {"type": "integer", "minimum": -500, "maximum": 499}),
     (range(0, 10_000, 5), {"type": "integer", "minimum": 0, "maximum": 9995, "multipleOf": 5}),
     (range(-9, 3000, 3), {"type": "integer", "minimum": -9, "maximum": 2997, "multipleOf": 3}),
-    (range(LARGEST), {"type": "integer", "minimum": 0, "maximum": LARGEST - 1}),
+    (range(MAX_INTEGER), {"type": "integer", "minimum": 0, "maximum": MAX_INTEGER - 1}),
 ]
 
 
 @pytest.mark.parametrize(("moves", "schema"), WRITTEN)
 def test_a_range_is_told_by_its_ends_and_read_again(moves: range, schema: dict[str, Any]) -> None:
-    assert schema_of(moves) == schema
-    assert moves_of(schema) == moves
+    assert moves_to_schema(moves) == schema
+    assert schema_to_moves(schema) == moves
 
 
 def test_a_range_that_counts_down_is_told_as_one_that_counts_up() -> None:
-    assert schema_of(range(900, 0, -1)) == {"type": "integer", "minimum": 1, "maximum": 900}
-    assert schema_of(range(900, -1, -3)) == {"type": "integer", "minimum": 0, "maximum": 900, "multipleOf": 3}
+    assert moves_to_schema(range(900, 0, -1)) == {"type": "integer", "minimum": 1, "maximum": 900}
+    assert moves_to_schema(range(900, -1, -3)) == {"type": "integer", "minimum": 0, "maximum": 900, "multipleOf": 3}
 
 
 def test_steps_that_are_no_multiples_have_no_schema() -> None:
-    assert schema_of(range(1, 10_000, 2)) is None
+    assert moves_to_schema(range(1, 10_000, 2)) is None
 
 
 def test_a_schema_allows_exactly_the_moves() -> None:
     moves = range(-6, 12, 3)
-    schema = schema_of(moves)
+    schema = moves_to_schema(moves)
     assert schema is not None
     valid = Draft202012Validator(schema).is_valid
     assert [number for number in range(-20, 20) if valid(number)] == list(moves)
@@ -56,7 +56,7 @@ READ: list[tuple[dict[str, Any], Sequence[Any]]] = [
 
 @pytest.mark.parametrize(("schema", "moves"), READ)
 def test_what_others_may_write_is_turned_into_moves(schema: dict[str, Any], moves: Sequence[Any]) -> None:
-    assert moves_of(schema) == moves
+    assert schema_to_moves(schema) == moves
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
@@ -81,5 +81,5 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("schema", "problem"), REFUSED)
 def test_what_cannot_be_turned_into_moves_is_refused_with_a_sentence(schema: dict[str, Any], problem: str) -> None:
-    with pytest.raises(NotMoves, match=problem):
-        moves_of(schema)
+    with pytest.raises(UnsupportedMoveSchema, match=problem):
+        schema_to_moves(schema)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from agent_league.cli.agents import check_name
+from agent_league.cli.agents import check_display_name
 from agent_league.errors import UserError
-from agent_league.model.names import is_reserved, is_showable, likeness, printable
+from agent_league.model.names import is_displayable, is_reserved_name, normalise_confusables, to_printable
 
 FAMILY = "\U0001f469\u200d\U0001f469\u200d\U0001f467"
 HEART = "\u2764\ufe0f"
@@ -14,9 +14,9 @@ HEART = "\u2764\ufe0f"
     "name", ["Agent Beta", f"{FAMILY} Zoo", f"{HEART}\u200d\U0001f525", "1\ufe0f\u20e3", "Žofie", "愛", "נועה"]
 )
 def test_a_name_that_people_can_see_is_shown_as_it_is(name: str) -> None:
-    assert is_showable(name)
-    assert printable(name) == name
-    check_name(name)
+    assert is_displayable(name)
+    assert to_printable(name) == name
+    check_display_name(name)
 
 
 @pytest.mark.parametrize(
@@ -40,9 +40,9 @@ def test_a_name_that_people_can_see_is_shown_as_it_is(name: str) -> None:
     ],
 )
 def test_a_name_with_what_nobody_sees_is_refused_in_a_sentence(name: str) -> None:
-    assert not is_showable(name)
+    assert not is_displayable(name)
     with pytest.raises(UserError, match="expected 1 to 100 characters that people can see"):
-        check_name(name)
+        check_display_name(name)
 
 
 @pytest.mark.parametrize(
@@ -58,24 +58,32 @@ def test_a_name_with_what_nobody_sees_is_refused_in_a_sentence(name: str) -> Non
     ],
 )
 def test_names_that_look_alike_are_one(one: str, other: str) -> None:
-    assert likeness(one) == likeness(other)
+    assert normalise_confusables(one) == normalise_confusables(other)
 
 
 def test_names_that_people_tell_apart_are_two() -> None:
-    assert len({likeness(name) for name in ("Zoe", "Zo\u00eb", "Agent 1", "Agent 2", "\u0414\u0438\u043c\u0430")}) == 5
+    assert (
+        len(
+            {
+                normalise_confusables(name)
+                for name in ("Zoe", "Zo\u00eb", "Agent 1", "Agent 2", "\u0414\u0438\u043c\u0430")
+            }
+        )
+        == 5
+    )
 
 
 @pytest.mark.parametrize("name", ["P01", "p1", "\u042001", "REF12", "League Manager", "league_manager", "player_001"])
 def test_ids_and_roles_are_no_names(name: str) -> None:
-    assert is_reserved(name, "player")
+    assert is_reserved_name(name, "player")
 
 
 @pytest.mark.parametrize(
     ("name", "role"), [("Player", "player"), ("Referee", "referee"), ("Player 1", "player"), ("Pi", "player")]
 )
 def test_one_s_own_role_and_what_only_resembles_an_id_are_names(name: str, role: str) -> None:
-    assert not is_reserved(name, role)
+    assert not is_reserved_name(name, role)
 
 
 def test_a_joiner_outside_of_a_picture_is_spelled_out() -> None:
-    assert printable(f"{FAMILY}a\u200db") == f"{FAMILY}a\\u200db"
+    assert to_printable(f"{FAMILY}a\u200db") == f"{FAMILY}a\\u200db"

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from agent_league.http.memory import MemoryNetwork
-from agent_league.launch.in_process import seated
+from agent_league.launch.in_process import run_agents
 from agent_league.league.app import LeagueManager
 from agent_league.model.agents import Role
 from agent_league.protocol.methods import METHODS
-from agent_league.protocol.resources import RESOURCES, Resource, resource_for, resource_uri
-from agent_league.protocol.tools import tool_form
+from agent_league.protocol.resources import RESOURCES, Resource, build_resource_uri, find_resource
+from agent_league.protocol.tools import define_tool
 from tests.conftest import PlanMaker
 
 MANAGER, REFEREE, PLAYER = Role.LEAGUE_MANAGER, Role.REFEREE, Role.PLAYER
@@ -44,7 +44,7 @@ def test_a_resource_is_a_method_that_its_role_serves_to_anybody(role: Role, reso
     method = METHODS[resource.method]
     assert role in method.served_by
     assert method.caller.value == "anybody"
-    assert tool_form(method).reads_only
+    assert define_tool(method).reads_only
 
 
 @pytest.mark.parametrize(
@@ -63,10 +63,10 @@ def test_a_resource_is_a_method_that_its_role_serves_to_anybody(role: Role, reso
     ],
 )
 def test_an_address_stands_for_a_call(role: Role, uri: str, method: str, arguments: Mapping[str, Any]) -> None:
-    found = resource_for(role, uri)
+    found = find_resource(role, uri)
     assert found is not None
     assert (found[0].method, found[1]) == (method, arguments)
-    Draft202012Validator(tool_form(METHODS[method]).input_schema).validate(found[1])
+    Draft202012Validator(define_tool(METHODS[method]).input_schema).validate(found[1])
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_an_address_stands_for_a_call(role: Role, uri: str, method: str, argumen
     ],
 )
 def test_another_address_stands_for_nothing(uri: str) -> None:
-    found = resource_for(MANAGER, uri)
+    found = find_resource(MANAGER, uri)
     assert found is None or found[1] == {"match_id": "{match_id}"}
     if uri != "league://matches/{match_id}":
         assert found is None
@@ -97,7 +97,7 @@ def test_another_address_stands_for_nothing(uri: str) -> None:
 
 @pytest.mark.parametrize("uri", ["league://standings", "league://players/P01", "league://schedule"])
 def test_a_referee_has_no_resources_of_the_manager_s(uri: str) -> None:
-    assert resource_for(REFEREE, uri) is None
+    assert find_resource(REFEREE, uri) is None
 
 
 @given(st.text(min_size=1))
@@ -106,13 +106,13 @@ def test_a_name_survives_the_way_into_an_address_and_back(name: str) -> None:
         name.encode()
     except UnicodeEncodeError:
         return
-    found = resource_for(MANAGER, resource_uri("players", name))
+    found = find_resource(MANAGER, build_resource_uri("players", name))
     assert found is not None
     assert found[1] == {"player_id": name}
 
 
 async def read(network: MemoryNetwork, role: Role, endpoint: str, uri: str) -> dict[str, Any]:
-    found = resource_for(role, uri)
+    found = find_resource(role, uri)
     assert found is not None
     frame = {"jsonrpc": "2.0", "method": found[0].method, "params": found[1], "id": 1}
     _, body = await network.exchange(endpoint, json.dumps(frame).encode(), 10)
@@ -125,7 +125,7 @@ async def test_every_resource_can_be_read_where_it_is_served(plan: PlanMaker) ->
     examples = {"round_id": "1", "match_id": "R1M1", "player_id": "P01", "game_type": "even_odd"}
     places = {MANAGER: "http://localhost:8000/mcp", REFEREE: "http://localhost:8001/mcp"}
     places[PLAYER] = "http://localhost:8101/mcp"
-    async with asyncio.timeout(60), seated(network, league.seats) as agents:
+    async with asyncio.timeout(60), run_agents(network, league.agent_plans) as agents:
         assert isinstance(agents[0], LeagueManager)
         await agents[0].completed.wait()
         for role, resource in ALL:

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from agent_league.protocol.schemas import ALWAYS_SENT, message_schema, message_schemas
+from agent_league.protocol.schemas import ALWAYS_SENT, build_message_schema, build_message_schemas
 from agent_league.protocol.v2 import MESSAGES
 from tests.protocol.examples import ALL, Example, name_of
 
 FOLDER = Path(__file__).parents[2] / "docs" / "schemas"
-SCHEMAS = message_schemas()
+SCHEMAS = build_message_schemas()
 VALIDATORS = {message_type: Draft202012Validator(schema) for message_type, schema in SCHEMAS.items()}
 
 
@@ -38,7 +38,7 @@ def test_a_schema_is_a_valid_schema(message_type: str) -> None:
 
 @pytest.mark.parametrize("example", ALL, ids=name_of)
 def test_an_example_of_the_seeds_is_valid_by_what_we_accept(example: Example) -> None:
-    Draft202012Validator(message_schema(MESSAGES[example.message_type])).validate(example.message)
+    Draft202012Validator(build_message_schema(MESSAGES[example.message_type])).validate(example.message)
 
 
 COMMON = ("protocol", "message_type", "sender", "timestamp", "conversation_id")
@@ -101,8 +101,8 @@ def test_every_table_of_seed_004_is_about_messages_that_are_sent(sent: list[dict
 def test_what_is_always_sent_is_more_than_what_we_insist_on(message_type: str) -> None:
     """Else the entry says nothing; and what we accept stays as generous as it is."""
     model = MESSAGES[message_type]
-    assert message_schema(model) != SCHEMAS[message_type]
-    assert set(message_schema(model)["required"]) <= set(SCHEMAS[message_type]["required"])
+    assert build_message_schema(model) != SCHEMAS[message_type]
+    assert set(build_message_schema(model)["required"]) <= set(SCHEMAS[message_type]["required"])
 
 
 def test_everything_that_our_agents_send_is_valid(sent: list[dict[str, Any]]) -> None:

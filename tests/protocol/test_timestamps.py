@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from agent_league.clock import SystemClock, format_utc, later, parse_utc
+from agent_league.clock import SystemClock, format_utc, format_utc_after, parse_utc
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.protocol.checks import check_timestamp
 
@@ -75,8 +75,8 @@ def test_what_we_write_we_can_read() -> None:
 
 
 def test_a_deadline_lies_so_many_seconds_later() -> None:
-    assert later(MOMENT, 30) == "2025-01-15T10:30:30Z"
-    assert later(MOMENT, 0.5) == "2025-01-15T10:30:00Z"
+    assert format_utc_after(MOMENT, 30) == "2025-01-15T10:30:30Z"
+    assert format_utc_after(MOMENT, 0.5) == "2025-01-15T10:30:00Z"
 
 
 def test_the_clock_tells_the_time_in_utc() -> None:

@@ -13,13 +13,13 @@ from cryptography.hazmat.primitives.asymmetric.ed448 import Ed448PrivateKey
 from jwt.algorithms import OKPAlgorithm
 
 from agent_league.errors import ErrorCode, Refusal
-from agent_league.protocol.tokens import KEPT_TOKENS, LONGEST_TOKEN, SigningKey, Verifier
+from agent_league.protocol.tokens import MAX_KEPT_TOKENS, MAX_TOKEN_LENGTH, SigningKey, TokenVerifier
 
 NOW = datetime(2025, 1, 15, 10, 0, tzinfo=UTC)
 LEAGUE = "league_2025_even_odd"
-KEY = SigningKey.new()
-OTHER = SigningKey.new()
-PUBLIC = json.dumps(KEY.public)
+KEY = SigningKey.generate()
+OTHER = SigningKey.generate()
+PUBLIC = json.dumps(KEY.public_jwk)
 
 
 def match_token(key: SigningKey = KEY, **other: Any) -> str:
@@ -32,20 +32,22 @@ def match_token(key: SigningKey = KEY, **other: Any) -> str:
         "now": NOW,
         "lifetime": 600,
     }
-    return key.match_token(**{**usual, **other})
+    return key.sign_match_token(**{**usual, **other})
 
 
 def manager_token(key: SigningKey = KEY, **other: Any) -> str:
-    return key.manager_token(**{"league_id": LEAGUE, "audience": "P01", "now": NOW, "lifetime": 600, **other})
+    return key.sign_manager_token(**{"league_id": LEAGUE, "audience": "P01", "now": NOW, "lifetime": 600, **other})
 
 
-def check_match(token: str, verifier: Verifier | None = None, **other: Any) -> None:
+def check_match(token: str, verifier: TokenVerifier | None = None, **other: Any) -> None:
     usual: dict[str, Any] = {"match_id": "R1M1", "referee_id": "REF01", "player_id": "P01", "now": NOW}
-    (verifier or Verifier(KEY.public, LEAGUE)).check_match(token, **{**usual, **other})
+    (verifier or TokenVerifier(KEY.public_jwk, LEAGUE)).check_match_token(token, **{**usual, **other})
 
 
-def check_manager(token: str, verifier: Verifier | None = None, **other: Any) -> None:
-    (verifier or Verifier(KEY.public, LEAGUE)).check_manager(token, **{"agent_id": "P01", "now": NOW, **other})
+def check_manager(token: str, verifier: TokenVerifier | None = None, **other: Any) -> None:
+    (verifier or TokenVerifier(KEY.public_jwk, LEAGUE)).check_manager_token(
+        token, **{"agent_id": "P01", "now": NOW, **other}
+    )
 
 
 def refusal(check: Callable[..., None], token: str, *args: Any, **other: Any) -> str:
@@ -147,14 +149,14 @@ FORGED: dict[str, Callable[[], str]] = {
     "no algorithm": lambda: signed_as("none", None),
     "no algorithm, with a signature": lambda: signed_as("none", None) + match_token().rpartition(".")[2],
     "no algorithm in the header": lambda: ".".join([part({"typ": "JWT"}), *match_token().split(".")[1:]]),
-    "the public key as a secret": lambda: signed_as("HS256", KEY.public["x"]),
-    "the public bytes as a secret": lambda: signed_as("HS256", base64.urlsafe_b64decode(KEY.public["x"] + "=")),
+    "the public key as a secret": lambda: signed_as("HS256", KEY.public_jwk["x"]),
+    "the public bytes as a secret": lambda: signed_as("HS256", base64.urlsafe_b64decode(KEY.public_jwk["x"] + "=")),
     "another curve": lambda: signed_as("ES256", generate_private_key(SECP256R1())),
     "another Edwards curve": lambda: signed_as("EdDSA", Ed448PrivateKey.generate()),
     "another name for the algorithm": lambda: ".".join([part({"alg": "eddsa"}), *match_token().split(".")[1:]]),
     "a list of algorithms": lambda: ".".join([part({"alg": ["EdDSA"]}), *match_token().split(".")[1:]]),
     "a key of its own in the header": lambda: jwt.encode(
-        claims_of(match_token()), OTHER._key, algorithm="EdDSA", headers={"jwk": OTHER.public}
+        claims_of(match_token()), OTHER._key, algorithm="EdDSA", headers={"jwk": OTHER.public_jwk}
     ),
     "a payload beside it": lambda: match_token().split(".")[0] + "." + part({}) + "." + match_token().split(".")[2],
     "another's signature": lambda: match_token().rpartition(".")[0] + "." + match_token().rpartition(".")[2],
@@ -212,7 +214,7 @@ def test_garbage_is_refused_like_any_other(garbage: str) -> None:
 
 
 def test_a_token_that_is_too_long_is_refused_though_it_is_signed() -> None:
-    assert "not a signed token" in refusal(check_match, match_token(audience=["P01"] * LONGEST_TOKEN))
+    assert "not a signed token" in refusal(check_match, match_token(audience=["P01"] * MAX_TOKEN_LENGTH))
 
 
 @pytest.mark.parametrize(
@@ -250,7 +252,7 @@ def test_signed_text_that_holds_no_claims_is_refused() -> None:
 
 
 def test_a_token_found_good_once_is_still_checked_for_time_and_match() -> None:
-    verifier, token = Verifier(KEY.public, LEAGUE), match_token()
+    verifier, token = TokenVerifier(KEY.public_jwk, LEAGUE), match_token()
     check_match(token, verifier)
     refusal(check_match, token, verifier, match_id="R1M2")
     refusal(check_match, token, verifier, referee_id="REF02")
@@ -260,7 +262,7 @@ def test_a_token_found_good_once_is_still_checked_for_time_and_match() -> None:
 
 
 def test_the_signature_of_a_good_token_is_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    verifier, token, checked = Verifier(KEY.public, LEAGUE), match_token(), []
+    verifier, token, checked = TokenVerifier(KEY.public_jwk, LEAGUE), match_token(), []
     decode = verifier._signatures.decode
 
     def counted(*args: Any, **options: Any) -> Any:
@@ -277,31 +279,31 @@ def test_the_signature_of_a_good_token_is_checked_once(monkeypatch: pytest.Monke
 
 
 def test_what_is_remembered_is_bounded_and_only_good_tokens_are() -> None:
-    verifier = Verifier(KEY.public, LEAGUE)
-    for number in range(KEPT_TOKENS + 10):
+    verifier = TokenVerifier(KEY.public_jwk, LEAGUE)
+    for number in range(MAX_KEPT_TOKENS + 10):
         check_match(match_token(match_id=f"R1M{number}"), verifier, match_id=f"R1M{number}")
     refusal(check_match, match_token(OTHER), verifier)
-    assert len(verifier._good) == KEPT_TOKENS
+    assert len(verifier._verified_claims) == MAX_KEPT_TOKENS
     check_match(match_token(), verifier)
 
 
 def test_names_in_any_script_are_signed_as_they_are() -> None:
     token = match_token(league_id="ליגה", players=("Zoë", "P02"), audience=("Zoë",))
-    check_match(token, Verifier(KEY.public, "ליגה"), player_id="Zoë")
+    check_match(token, TokenVerifier(KEY.public_jwk, "ליגה"), player_id="Zoë")
     assert token.isascii()
 
 
 def test_a_saved_key_signs_as_before() -> None:
-    again = SigningKey.load(KEY.saved)
-    assert again.public == KEY.public
-    assert again.saved == KEY.saved
+    again = SigningKey.load(KEY.private_jwk)
+    assert again.public_jwk == KEY.public_jwk
+    assert again.private_jwk == KEY.private_jwk
     check_match(match_token(again))
 
 
 def test_the_public_key_is_a_jwk_without_the_private_part() -> None:
-    assert set(KEY.public) == {"kty", "crv", "x"}
-    assert (KEY.public["kty"], KEY.public["crv"]) == ("OKP", "Ed25519")
-    assert json.loads(KEY.saved)["d"] not in repr(KEY)
+    assert set(KEY.public_jwk) == {"kty", "crv", "x"}
+    assert (KEY.public_jwk["kty"], KEY.public_jwk["crv"]) == ("OKP", "Ed25519")
+    assert json.loads(KEY.private_jwk)["d"] not in repr(KEY)
 
 
 ED448 = Ed448PrivateKey.generate()
@@ -318,10 +320,10 @@ ED448 = Ed448PrivateKey.generate()
         "\ud800",
         "[" * 100_000,
         PUBLIC,
-        json.dumps({**json.loads(KEY.saved), "d": 7}),
-        json.dumps({**json.loads(KEY.saved), "d": "AAAA"}),
-        json.dumps({**json.loads(KEY.saved), "d": "é"}),
-        json.dumps({**json.loads(KEY.saved), "x": OTHER.public["x"]}),
+        json.dumps({**json.loads(KEY.private_jwk), "d": 7}),
+        json.dumps({**json.loads(KEY.private_jwk), "d": "AAAA"}),
+        json.dumps({**json.loads(KEY.private_jwk), "d": "é"}),
+        json.dumps({**json.loads(KEY.private_jwk), "x": OTHER.public_jwk["x"]}),
         OKPAlgorithm.to_jwk(ED448),
     ],
     ids=lambda saved: f"{len(saved)} letters",
@@ -329,7 +331,7 @@ ED448 = Ed448PrivateKey.generate()
 def test_a_saved_key_that_is_none_is_refused_without_showing_it(saved: str) -> None:
     with pytest.raises(ValueError, match="the saved signing key is not a private Ed25519 key") as refused:
         SigningKey.load(saved)
-    assert json.loads(KEY.saved)["d"] not in str(refused.value)
+    assert json.loads(KEY.private_jwk)["d"] not in str(refused.value)
 
 
 @pytest.mark.parametrize(
@@ -337,39 +339,39 @@ def test_a_saved_key_that_is_none_is_refused_without_showing_it(saved: str) -> N
     [
         {},
         {"kty": "OKP", "crv": "Ed25519"},
-        {**KEY.public, "x": None},
-        {**KEY.public, "x": ["A"]},
-        {**KEY.public, "x": "AAAA"},
-        {**KEY.public, "x": "é"},
-        {**KEY.public, "x": "\ud800"},
-        {**KEY.public, "kty": "RSA"},
-        {**KEY.public, "crv": "Ed448"},
-        {**KEY.public, "crv": []},
+        {**KEY.public_jwk, "x": None},
+        {**KEY.public_jwk, "x": ["A"]},
+        {**KEY.public_jwk, "x": "AAAA"},
+        {**KEY.public_jwk, "x": "é"},
+        {**KEY.public_jwk, "x": "\ud800"},
+        {**KEY.public_jwk, "kty": "RSA"},
+        {**KEY.public_jwk, "crv": "Ed448"},
+        {**KEY.public_jwk, "crv": []},
         {"kty": "oct", "k": "c2VjcmV0"},
         OKPAlgorithm.to_jwk(ED448.public_key(), as_dict=True),
     ],
 )
 def test_a_public_key_that_can_not_be_used_is_a_value_error(public_key: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="'public_key' must be a public Ed25519 key"):
-        Verifier(public_key, LEAGUE)
+        TokenVerifier(public_key, LEAGUE)
 
 
 def test_more_fields_in_a_public_key_change_nothing() -> None:
-    check_match(match_token(), Verifier({**KEY.public, "kid": "1", "use": "sig", "alg": "HS256"}, LEAGUE))
+    check_match(match_token(), TokenVerifier({**KEY.public_jwk, "kid": "1", "use": "sig", "alg": "HS256"}, LEAGUE))
 
 
 def keyed_token(player_id: str = "P01", key: SigningKey = KEY, **other: Any) -> str:
-    return match_token(key, audience=[player_id], match_key=key.match_key(player_id), **other)
+    return match_token(key, audience=[player_id], match_key=key.derive_match_key(player_id), **other)
 
 
-def keyed(player_id: str = "P01") -> Verifier:
-    return Verifier(KEY.public, LEAGUE, KEY.match_key(player_id))
+def keyed(player_id: str = "P01") -> TokenVerifier:
+    return TokenVerifier(KEY.public_jwk, LEAGUE, KEY.derive_match_key(player_id))
 
 
 def test_a_match_token_under_a_player_s_own_key_is_good_for_its_match_referee_and_player() -> None:
     check_match(keyed_token(), keyed())
     assert "not meant for" in refusal(
-        check_match, keyed_token("P02"), Verifier(KEY.public, LEAGUE, KEY.match_key("P02"))
+        check_match, keyed_token("P02"), TokenVerifier(KEY.public_jwk, LEAGUE, KEY.derive_match_key("P02"))
     )
     assert "it is for match" in refusal(check_match, keyed_token(), keyed(), match_id="R9M9")
     assert "it was given to" in refusal(check_match, keyed_token(), keyed(), referee_id="REF09")
@@ -383,9 +385,9 @@ def test_whoever_has_a_key_takes_signed_tokens_as_well() -> None:
 @pytest.mark.parametrize(
     "forged",
     [
-        keyed_token(key=SigningKey.new()),
-        match_token(audience=["P01"], match_key=KEY.match_key("P02")),
-        match_token(audience=["P01"], match_key=KEY.public["x"]),
+        keyed_token(key=SigningKey.generate()),
+        match_token(audience=["P01"], match_key=KEY.derive_match_key("P02")),
+        match_token(audience=["P01"], match_key=KEY.public_jwk["x"]),
         match_token(audience=["P01"], match_key=""),
         keyed_token()[:-1],
         keyed_token() + "A",
@@ -402,17 +404,20 @@ def test_who_has_no_key_of_its_own_takes_no_token_that_is_signed_with_one() -> N
 
 
 def test_a_match_key_is_the_same_whenever_it_is_asked_for_and_another_one_for_everybody() -> None:
-    again = SigningKey.load(KEY.saved)
-    assert again.match_key("P01") == KEY.match_key("P01")
-    assert len({KEY.match_key("P01"), KEY.match_key("P02"), SigningKey.new().match_key("P01")}) == 3
+    again = SigningKey.load(KEY.private_jwk)
+    assert again.derive_match_key("P01") == KEY.derive_match_key("P01")
+    assert (
+        len({KEY.derive_match_key("P01"), KEY.derive_match_key("P02"), SigningKey.generate().derive_match_key("P01")})
+        == 3
+    )
 
 
 def test_a_match_key_vouches_for_no_call_of_the_manager() -> None:
-    token = KEY._sign("manager", LEAGUE, "league_manager", ["P01"], NOW, 600, {}, KEY.match_key("P01"))
+    token = KEY._sign_claims("manager", LEAGUE, "league_manager", ["P01"], NOW, 600, {}, KEY.derive_match_key("P01"))
     assert "match tokens and no others" in refusal(check_manager, token, keyed())
-    assert keyed().shown_by(token, agent_id="P01") is None
+    assert keyed().find_token_sender(token, agent_id="P01") is None
 
 
 def test_an_empty_match_key_is_none() -> None:
     token = match_token(audience=["P01"], match_key="")
-    assert "didn't sign it" in refusal(check_match, token, Verifier(KEY.public, LEAGUE, ""))
+    assert "didn't sign it" in refusal(check_match, token, TokenVerifier(KEY.public_jwk, LEAGUE, ""))

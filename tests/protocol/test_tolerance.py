@@ -8,19 +8,19 @@ import pytest
 from agent_league.protocol.json_limits import MAX_DEPTH
 from agent_league.protocol.methods import METHODS
 from agent_league.protocol.tolerance import (
-    FIELDS,
+    ANSWER_PLACES,
+    CALL_FORMS,
+    FIELD_SPELLINGS,
+    FORM_BY_NAME,
+    FORMS_ON_EVIDENCE,
     METHOD_OF_META,
     METHOD_OF_NAME,
     METHOD_OF_TYPE,
-    ON_A_SIGN,
-    PLACES,
-    STYLE_BY_NAME,
-    STYLES,
-    candidates,
-    holds,
-    needed_in,
-    styles_for,
-    tidied,
+    find_candidates,
+    get_key_field,
+    is_message_of_type,
+    normalise,
+    order_forms,
 )
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 
@@ -48,13 +48,13 @@ def test_a_method_is_known_by_each_of_its_names(method: str, name: str) -> None:
 
 @pytest.mark.parametrize(("method", "name"), ROWS)
 def test_an_agent_that_knows_one_of_the_names_is_called_by_it_sooner_or_later(method: str, name: str) -> None:
-    calls = [json.loads(style.request(method, {"a": 1}, 7)) for style in styles_for(method, PROTOCOL_V2)]
+    calls = [json.loads(style.encode_request(method, {"a": 1}, 7)) for style in order_forms(method, PROTOCOL_V2)]
     assert {"jsonrpc": "2.0", "method": name, "params": {"a": 1}, "id": 7} in calls
 
 
 def test_no_name_stands_for_two_methods() -> None:
-    for style in STYLES:
-        for method, name in style.names.items():
+    for style in CALL_FORMS:
+        for method, name in style.method_names.items():
             assert METHOD_OF_NAME.get(name, method) == method
 
 
@@ -132,8 +132,8 @@ def test_every_name_is_put_into_every_frame() -> None:
 def test_a_match_is_started_in_the_words_of_others_too() -> None:
     message = {"message_type": "START_MATCH", "match_id": "R1M1"}
     other = {"message_type": "MATCH_ASSIGNMENT", "match_id": "R1M1"}
-    styles = [style for style in styles_for("start_match", PROTOCOL_V2) if style.message_type or style.path]
-    calls = [(style.path, json.loads(style.request("start_match", message, 7))) for style in styles]
+    styles = [style for style in order_forms("start_match", PROTOCOL_V2) if style.message_type or style.path]
+    calls = [(style.path, json.loads(style.encode_request("start_match", message, 7))) for style in styles]
     assert [(path, body.get("method"), body.get("params", body)) for path, body in calls] == [
         (None, "match_assignment", other),
         (None, "MATCH_ASSIGNMENT", other),
@@ -142,43 +142,43 @@ def test_a_match_is_started_in_the_words_of_others_too() -> None:
         (None, "handle_message", {"message": other}),
         (None, None, other),
     ]
-    assert not [style for style in styles if style.knows("register_player")]
+    assert not [style for style in styles if style.has_method("register_player")]
 
 
 def _styles() -> tuple[Any, ...]:
-    return styles_for("choose_parity", PROTOCOL_V2)
+    return order_forms("choose_parity", PROTOCOL_V2)
 
 
 def test_the_style_that_an_agent_is_known_by_comes_first_then_its_frame_and_the_others_keep_their_order() -> None:
-    names = [style.name for style in styles_for("choose_parity", PROTOCOL_V2, "tool")]
+    names = [style.name for style in order_forms("choose_parity", PROTOCOL_V2, "tool")]
     alike = ["tool-small", "tool-short", "tool-receive", "tool-type", "tool-handler"]
     assert names[:15] == ["tool", *alike, *(name for name in FRAMES if name != "tool"), "message-seeds"]
 
 
 def test_a_call_of_mcp_has_the_headers_that_the_revision_asks_for_and_no_other_call_has_any() -> None:
-    told = {style.name: style.headers("choose_parity") for style in STYLES}
+    told = {style.name: style.build_headers("choose_parity") for style in CALL_FORMS}
     assert told.pop("mcp") == {
         "Accept": "application/json, text/event-stream",
         "MCP-Protocol-Version": "2026-07-28",
         "Mcp-Method": "tools/call",
         "Mcp-Name": "choose_parity",
     }
-    of_mcp = {style.name for style in STYLES if style.is_mcp}
+    of_mcp = {style.name for style in CALL_FORMS if style.is_mcp}
     assert {name for name, headers in told.items() if headers} == of_mcp - {"mcp"}
 
 
 def test_what_only_few_agents_have_is_tried_on_a_sign_of_it_alone() -> None:
-    tried = {style.name for style in styles_for("choose_parity", PROTOCOL_V2)}
-    assert not tried & ON_A_SIGN
-    known = styles_for("choose_parity", PROTOCOL_V2, "mcp-short-argument")
+    tried = {style.name for style in order_forms("choose_parity", PROTOCOL_V2)}
+    assert not tried & FORMS_ON_EVIDENCE
+    known = order_forms("choose_parity", PROTOCOL_V2, "mcp-short-argument")
     assert known[0].name == "mcp-short-argument"
-    call = json.loads(known[0].request("choose_parity", {"a": 1}, 7))
+    call = json.loads(known[0].encode_request("choose_parity", {"a": 1}, 7))
     assert (call["params"]["name"], call["params"]["arguments"]) == ("parity_choose", {"message": {"a": 1}})
 
 
 def test_a_style_that_has_no_name_for_a_method_is_not_tried() -> None:
-    assert "short" not in {style.name for style in styles_for("handle_game_invitation", PROTOCOL_V2, "short")}
-    plain = [style for style in styles_for("league_query", PROTOCOL_V2) if not style.is_combined]
+    assert "short" not in {style.name for style in order_forms("handle_game_invitation", PROTOCOL_V2, "short")}
+    plain = [style for style in order_forms("league_query", PROTOCOL_V2) if not style.is_combined]
     assert [style.name for style in plain] == [
         "seeds",
         "type",
@@ -191,23 +191,26 @@ def test_a_style_that_has_no_name_for_a_method_is_not_tried() -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_the_same_call_is_never_made_twice(method: str) -> None:
-    calls = [(style.path, style.request(method, {}, 1)) for style in styles_for(method, PROTOCOL_V2)]
+    calls = [(style.path, style.encode_request(method, {}, 1)) for style in order_forms(method, PROTOCOL_V2)]
     assert len(set(calls)) == len(calls)
 
 
 def test_only_a_registration_is_also_posted_at_register() -> None:
-    register = STYLE_BY_NAME["register"]
-    assert (register.path, json.loads(register.request("register_player", {"a": 1}, 7))) == ("/register", {"a": 1})
-    assert [method for method in METHODS if register.knows(method)] == ["register_referee", "register_player"]
-    plain = [style.name for style in styles_for("register_player", PROTOCOL_V2) if not style.is_combined]
+    register = FORM_BY_NAME["register"]
+    assert (register.path, json.loads(register.encode_request("register_player", {"a": 1}, 7))) == (
+        "/register",
+        {"a": 1},
+    )
+    assert [method for method in METHODS if register.has_method(method)] == ["register_referee", "register_player"]
+    plain = [style.name for style in order_forms("register_player", PROTOCOL_V2) if not style.is_combined]
     assert plain[-2:] == ["register", "register-flat"]
 
 
 def test_a_flat_registration_says_who_the_agent_is_and_nothing_else() -> None:
-    flat = STYLE_BY_NAME["register-flat"]
+    flat = FORM_BY_NAME["register-flat"]
     about = {"display_name": "Alpha", "version": "1.0.0", "contact_endpoint": "http://localhost:8101/mcp"}
     message = {"protocol": "league.v2", "sender": "referee:REF01", "referee_meta": about, "auth_token": None}
-    assert (flat.path, json.loads(flat.request("register_referee", message, 7))) == (
+    assert (flat.path, json.loads(flat.encode_request("register_referee", message, 7))) == (
         "/register",
         {**about, "endpoint": "http://localhost:8101/mcp", "agent_type": "referee"},
     )
@@ -215,14 +218,14 @@ def test_a_flat_registration_says_who_the_agent_is_and_nothing_else() -> None:
 
 @pytest.mark.parametrize("method", ["choose_parity", "GAME_START", "LEAGUE_START_ANNOUNCEMENT"])
 def test_a_message_of_v1_goes_bare_or_to_the_one_handler(method: str) -> None:
-    assert [style.name for style in styles_for(method, PROTOCOL_V1)] == ["bare", "handler"]
-    assert [style.name for style in styles_for(method, PROTOCOL_V1, "handler")] == ["handler", "bare"]
-    assert [style.name for style in styles_for(method, PROTOCOL_V1, "tool")] == ["bare", "handler"]
+    assert [style.name for style in order_forms(method, PROTOCOL_V1)] == ["bare", "handler"]
+    assert [style.name for style in order_forms(method, PROTOCOL_V1, "handler")] == ["handler", "bare"]
+    assert [style.name for style in order_forms(method, PROTOCOL_V1, "tool")] == ["bare", "handler"]
 
 
 def test_a_method_that_a_game_brought_along_has_its_own_name_and_no_other() -> None:
-    (style,) = styles_for("roll_dice", PROTOCOL_V2)
-    assert json.loads(style.request("roll_dice", {}, 1))["method"] == "roll_dice"
+    (style,) = order_forms("roll_dice", PROTOCOL_V2)
+    assert json.loads(style.encode_request("roll_dice", {}, 1))["method"] == "roll_dice"
 
 
 @pytest.mark.parametrize(
@@ -239,10 +242,10 @@ def test_a_method_that_a_game_brought_along_has_its_own_name_and_no_other() -> N
     ],
 )
 def test_a_style_is_shown_as_it_was_called(name: str, shown: str) -> None:
-    assert STYLE_BY_NAME[name].shown("choose_parity") == shown
-    assert STYLE_BY_NAME["register"].shown("register_player") == "POST /register"
-    assert STYLE_BY_NAME["run"].shown("start_match") == "POST /run_match"
-    assert STYLE_BY_NAME["assignment-short"].shown("start_match") == "'assign_match', a MATCH_ASSIGNMENT"
+    assert FORM_BY_NAME[name].describe_call("choose_parity") == shown
+    assert FORM_BY_NAME["register"].describe_call("register_player") == "POST /register"
+    assert FORM_BY_NAME["run"].describe_call("start_match") == "POST /run_match"
+    assert FORM_BY_NAME["assignment-short"].describe_call("start_match") == "'assign_match', a MATCH_ASSIGNMENT"
 
 
 MESSAGE = {"message_type": ACK, "accept": True}
@@ -259,12 +262,12 @@ REPLIES: dict[str, Any] = {
 
 @pytest.mark.parametrize("place", REPLIES)
 def test_an_answer_is_found_in_each_of_its_places(place: str) -> None:
-    found = [(where, message) for where, message in candidates(REPLIES[place]) if holds(ACK, message)]
+    found = [(where, message) for where, message in find_candidates(REPLIES[place]) if is_message_of_type(ACK, message)]
     assert found == [(place, MESSAGE)]
 
 
 def test_the_places_are_searched_in_this_order() -> None:
-    assert list(PLACES) == list(REPLIES)
+    assert list(ANSWER_PLACES) == list(REPLIES)
 
 
 @pytest.mark.parametrize(
@@ -288,13 +291,17 @@ def test_the_places_are_searched_in_this_order() -> None:
     ],
 )
 def test_where_there_is_no_answer_none_is_found(body: Any) -> None:
-    assert not [message for _, message in candidates(body) if holds(ACK, message)]
+    assert not [message for _, message in find_candidates(body) if is_message_of_type(ACK, message)]
 
 
 @pytest.mark.parametrize(("depth", "count"), [(MAX_DEPTH - 1, 1), (MAX_DEPTH, 0), (900, 0), (100_000, 0)])
 def test_a_text_that_is_nested_too_deep_is_no_answer(depth: int, count: int) -> None:
     text = '{"message_type": "GAME_JOIN_ACK", "x": ' + "[" * depth + "]" * depth + "}"
-    found = [message for _, message in candidates({"result": {"content": [{"text": text}]}}) if holds(ACK, message)]
+    found = [
+        message
+        for _, message in find_candidates({"result": {"content": [{"text": text}]}})
+        if is_message_of_type(ACK, message)
+    ]
     assert len(found) == count
 
 
@@ -323,14 +330,14 @@ def test_a_text_that_is_nested_too_deep_is_no_answer(depth: int, count: int) -> 
             for status in ("REGISTERED", "rejected")
         ),
         ("A_GAME_S_OWN", {"message_type": "A_GAME_S_OWN"}),
-        *((message_type, {"message_type": message_type}) for message_type in FIELDS),
+        *((message_type, {"message_type": message_type}) for message_type in FIELD_SPELLINGS),
     ],
 )
 def test_an_answer_is_known_by_its_type_its_field_or_its_status(message_type: str, answer: dict[str, Any]) -> None:
-    assert holds(message_type, answer)
+    assert is_message_of_type(message_type, answer)
 
 
-@pytest.mark.parametrize("message_type", [*FIELDS, "A_GAME_S_OWN"])
+@pytest.mark.parametrize("message_type", [*FIELD_SPELLINGS, "A_GAME_S_OWN"])
 @pytest.mark.parametrize(
     "answer",
     [
@@ -346,7 +353,7 @@ def test_an_answer_is_known_by_its_type_its_field_or_its_status(message_type: st
     ],
 )
 def test_a_status_an_error_or_rubbish_is_no_answer(message_type: str, answer: Any) -> None:
-    assert not holds(message_type, answer)
+    assert not is_message_of_type(message_type, answer)
 
 
 @pytest.mark.parametrize(
@@ -354,7 +361,7 @@ def test_a_status_an_error_or_rubbish_is_no_answer(message_type: str, answer: An
     [(ACK, "accept"), (CHOICE, "parity_choice"), ("GAME_INVITATION_RESPONSE", "status"), ("OWN", "message_type")],
 )
 def test_what_an_answer_lacks_is_named(message_type: str, field: str) -> None:
-    assert needed_in(message_type) == field
+    assert get_key_field(message_type) == field
 
 
 SPELLED: list[tuple[str, dict[str, Any], dict[str, Any], list[str]]] = [
@@ -392,7 +399,7 @@ def test_other_names_and_values_become_ours_and_are_noted(
     message_type: str, said: dict[str, Any], meant: dict[str, Any], noted: list[str]
 ) -> None:
     before = dict(said)
-    assert tidied(message_type, said) == (meant, noted)
+    assert normalise(message_type, said) == (meant, noted)
     assert said == before
 
 
@@ -400,7 +407,9 @@ def test_other_names_and_values_become_ours_and_are_noted(
 def test_metadata_may_be_in_camel_case(role: str) -> None:
     message_type = "LEAGUE_REGISTER_REQUEST" if role == "player" else "REFEREE_REGISTER_REQUEST"
     meta = {"displayName": "A", "version": "1", "gameTypes": ["even_odd"], "endpoint": "http://x/mcp"}
-    tidy, noted = tidied(message_type, {f"{role}Meta": {**meta, "protocolVersion": "2.0.0", "maxConcurrentMatches": 3}})
+    tidy, noted = normalise(
+        message_type, {f"{role}Meta": {**meta, "protocolVersion": "2.0.0", "maxConcurrentMatches": 3}}
+    )
     assert tidy == {
         f"{role}_meta": {
             "display_name": "A",
@@ -423,16 +432,16 @@ def test_metadata_may_be_in_camel_case(role: str) -> None:
 
 def test_of_two_names_for_the_address_the_first_is_taken_and_ours_always() -> None:
     for meta in ({"contactEndpoint": "a", "contact_endpoint": "b"}, {"endpoint": "a", "contact_endpoint": "b"}):
-        tidy, noted = tidied("LEAGUE_REGISTER_REQUEST", {"player_meta": meta})
+        tidy, noted = normalise("LEAGUE_REGISTER_REQUEST", {"player_meta": meta})
         assert (tidy["player_meta"]["contact_endpoint"], noted) == ("b", [])
 
 
 def test_a_thousand_odd_keys_leave_no_thousand_notes() -> None:
     odd = {f"oddKey{number}": number for number in range(1000)}
-    tidy, noted = tidied("LEAGUE_REGISTER_REQUEST", {"player_meta": odd, **odd})
+    tidy, noted = normalise("LEAGUE_REGISTER_REQUEST", {"player_meta": odd, **odd})
     assert (tidy["player_meta"], noted) == (odd, [])
 
 
 @pytest.mark.parametrize("meta", [None, 5, "x", ["displayName"]])
 def test_metadata_that_is_none_stays_what_it_is(meta: Any) -> None:
-    assert tidied("LEAGUE_REGISTER_REQUEST", {"player_meta": meta}) == ({"player_meta": meta}, [])
+    assert normalise("LEAGUE_REGISTER_REQUEST", {"player_meta": meta}) == ({"player_meta": meta}, [])

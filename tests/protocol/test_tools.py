@@ -14,12 +14,12 @@ from jsonschema import Draft202012Validator
 
 from agent_league.errors import ErrorCode
 from agent_league.http.memory import MemoryNetwork
-from agent_league.launch.in_process import endpoint_of, seated
+from agent_league.launch.in_process import agent_endpoint, run_agents
 from agent_league.league.app import LeagueManager
 from agent_league.protocol.methods import METHODS, Caller, Method
 from agent_league.protocol.tool_descriptions import MEANINGS, WORDS
-from agent_league.protocol.tools import PLAIN, ToolForm, tool_form
-from agent_league.testing.peers import always, now
+from agent_league.protocol.tools import PLAIN_METHODS, ToolDefinition, define_tool
+from agent_league.testing.peers import always_reply, utc_timestamp
 from tests.conftest import PlanMaker
 from tests.league.conftest import OfficeMaker
 from tests.league.conftest import office as office  # noqa: PLC0414 - a fixture
@@ -31,7 +31,7 @@ from tests.referee.hall import hall
 from tests.referee.test_tools import held_until
 
 ENVELOPE = {"protocol", "message_type", "sender", "timestamp", "conversation_id"}
-FORMS = {name: tool_form(method) for name, method in METHODS.items()}
+FORMS = {name: define_tool(method) for name, method in METHODS.items()}
 STEPS = ("register_to_league", "collect_choices", "draw_number", "finalize_match")
 PUSHED: Mapping[str, Mapping[str, Any]] = {
     "game_join_ack": {"accept": True},
@@ -51,7 +51,7 @@ def is_answer(method: str, answer: Any) -> None:
     valid(FORMS[method].output_schema, answer)
 
 
-def schemas(form: ToolForm) -> Iterator[Mapping[str, Any]]:
+def schemas(form: ToolDefinition) -> Iterator[Mapping[str, Any]]:
     yield form.input_schema
     yield form.output_schema
 
@@ -67,7 +67,9 @@ def references(part: Any) -> Iterator[str]:
 
 def test_every_method_has_words_and_no_other() -> None:
     assert set(WORDS) == set(METHODS)
-    assert set(PLAIN) == {name for name, method in METHODS.items() if method.request is None and method.reply is None}
+    assert set(PLAIN_METHODS) == {
+        name for name, method in METHODS.items() if method.request is None and method.reply is None
+    }
 
 
 @by_name
@@ -84,7 +86,7 @@ def test_a_tool_says_what_it_does_who_may_and_what_errors_mean(name: str) -> Non
 
 def test_what_only_reads_is_said_to() -> None:
     assert {name for name, form in FORMS.items() if form.reads_only} == {
-        *PLAIN,
+        *PLAIN_METHODS,
         "league_query",
     }
     assert all(form.idempotent for form in FORMS.values() if form.reads_only)
@@ -171,9 +173,9 @@ async def ask(network: MemoryNetwork, endpoint: str, method: str, **params: Any)
 
 async def test_plain_answers_of_a_whole_league_are_valid_before_and_after_it(plan: PlanMaker) -> None:
     league, network = plan(players=4, referees=2, seed="7"), MemoryNetwork()
-    places = [(seat, endpoint_of(seat)) for seat in league.seats]
+    places = [(seat, agent_endpoint(seat)) for seat in league.agent_plans]
     manager = places[0][1]
-    async with asyncio.timeout(60), seated(network, league.seats) as agents:
+    async with asyncio.timeout(60), run_agents(network, league.agent_plans) as agents:
         for _, place in places:
             is_answer("get_rules", await ask(network, place, "get_rules"))
             is_answer("get_protocol", await ask(network, place, "get_protocol"))
@@ -222,7 +224,7 @@ async def half_way(office: Office) -> None:
     await office.seat_players(4)
     referee = await office.seat_referee(auto_report=False)
     is_answer("start_league", await office.start())
-    orders = await within(referee.hears("start_match", 2))
+    orders = await within(referee.wait_for_calls("start_match", 2))
     is_answer("report_match_result", await referee.report("R1M1", won_by_lowest(orders[0])))
 
 
@@ -244,27 +246,32 @@ async def test_plain_answers_of_a_referee_are_valid_while_a_match_runs(home: Pat
         match.pair(a={"choose_parity": held_until(go, {"parity_choice": "even"})})
         digest = hashlib.sha256(str(match.players["P01"].token).encode()).hexdigest()
         await match.start(P01={"token_sha256": digest})
-        await match.players["P01"].hears("choose_parity")
+        await match.players["P01"].wait_for_calls("choose_parity")
         running = await match.call("get_match_state", {"match_id": "R1M1"})
         assert (running["state"], running["result"]) == ("COLLECTING_CHOICES", None)
         is_answer("get_match_state", running)
         for step in STEPS:
             is_answer(step, await match.call(step, {"sender": "league_manager"}))
             is_answer(step, await match.call(step, {"sender": "league_manager", "match_id": "R1M1"}))
-        envelope = {"protocol": "league.v2", "sender": "player:P01", "timestamp": now(), "conversation_id": "conv-1"}
+        envelope = {
+            "protocol": "league.v2",
+            "sender": "player:P01",
+            "timestamp": utc_timestamp(),
+            "conversation_id": "conv-1",
+        }
         for method, fields in PUSHED.items():
             request = METHODS[method].request
             assert request is not None
             own = {"message_type": request.TYPE, "match_id": "R1M1", "auth_token": match.players["P01"].token}
             is_answer(method, await match.call(method, {**envelope, **own, **fields}))
         go.set()
-        await match.manager.hears("report_match_result")
+        await match.manager.wait_for_calls("report_match_result")
 
 
 async def test_the_state_of_a_technical_loss_is_valid(home: Path) -> None:
     declining = {"message_type": "GAME_JOIN_ACK", "accept": False}
     async with asyncio.timeout(60), hall(home) as match:
-        match.pair(a={"handle_game_invitation": always(declining)})
+        match.pair(a={"handle_game_invitation": always_reply(declining)})
         await match.play()
         state = await match.call("get_match_state", {"match_id": "R1M1"})
         assert state["result"]["status"] == "TECHNICAL_LOSS"
@@ -275,7 +282,7 @@ async def test_the_state_of_a_technical_loss_is_valid(home: Path) -> None:
     "method", [method for method in METHODS.values() if method.reply is None], ids=lambda m: m.name
 )
 def test_a_plain_answer_holds_nothing_that_its_schema_doesn_t_name(method: Method) -> None:
-    answer, _ = tool_form(method).output_schema["anyOf"]
+    answer, _ = define_tool(method).output_schema["anyOf"]
     assert answer["additionalProperties"] is False
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.protocol.v1 import MESSAGES
-from agent_league.protocol.v1.checks import check_envelope
+from agent_league.protocol.v1.checks import check_v1_envelope
 from tests.protocol.examples_v1 import BASE_SCHEMA, example
 
 REQUIRED: list[str] = BASE_SCHEMA["required"]
@@ -15,18 +15,18 @@ OTHER_TYPES: list[object] = [7, True, [], {}]
 
 def refused(message: dict[str, Any]) -> Refusal:
     with pytest.raises(Refusal) as caught:
-        check_envelope(message)
+        check_v1_envelope(message)
     return caught.value
 
 
 @pytest.mark.parametrize("message_type", MESSAGES)
 def test_an_example_passes(message_type: str) -> None:
-    assert check_envelope(example(message_type)) == message_type
+    assert check_v1_envelope(example(message_type)) == message_type
 
 
 @pytest.mark.parametrize("step", ["REQUEST", "RESPONSE", "VALIDATION"])
 def test_the_other_spelling_of_a_play_is_accepted(step: str) -> None:
-    assert check_envelope(example(f"PLAY_{step}", message_type=f"MOVE_{step}")) == f"PLAY_{step}"
+    assert check_v1_envelope(example(f"PLAY_{step}", message_type=f"MOVE_{step}")) == f"PLAY_{step}"
 
 
 @pytest.mark.parametrize("protocol", ["league.v2", "league.v3", "", 1, ["league.v1"]])
@@ -84,13 +84,13 @@ def test_a_timestamp_that_isnt_utc_is_refused_with_e021(timestamp: str) -> None:
     "timestamp", ["2025-12-13T21:30:00.123456+00:00", "2025-12-13T21:30:00.000Z", "2025-12-13T21:30:00Z"]
 )
 def test_every_form_of_utc_that_the_seed_shows_passes(timestamp: str) -> None:
-    assert check_envelope(example("GAME_START", timestamp=timestamp)) == "GAME_START"
+    assert check_v1_envelope(example("GAME_START", timestamp=timestamp)) == "GAME_START"
 
 
 def test_a_conversation_id_may_have_capitals() -> None:
     """The seed's own LEAGUE_COMPLETE has."""
     assert "AA0e" in example("LEAGUE_COMPLETE")["conversation_id"]
-    assert check_envelope(example("LEAGUE_COMPLETE")) == "LEAGUE_COMPLETE"
+    assert check_v1_envelope(example("LEAGUE_COMPLETE")) == "LEAGUE_COMPLETE"
 
 
 def test_faults_are_found_in_the_order_of_the_protocol() -> None:

@@ -10,8 +10,8 @@ from pydantic import ValidationError
 from agent_league.protocol import v1
 from agent_league.protocol.v1 import MESSAGES, V1Message
 from agent_league.protocol.v1.envelope import format_millis
-from agent_league.protocol.v1.game import GameSummary, write_summary
-from agent_league.protocol.v1.rounds import win_rate
+from agent_league.protocol.v1.game import GameSummary, build_game_summary
+from agent_league.protocol.v1.rounds import calculate_win_rate
 from tests.protocol import examples_v1
 from tests.protocol.examples_v1 import BASE, BASE_SCHEMA, example
 
@@ -165,11 +165,11 @@ def test_a_moment_is_written_with_milliseconds_in_utc() -> None:
 
 @pytest.mark.parametrize(("wins", "played", "rate"), [(5, 6, 0.833), (0, 6, 0.0), (6, 6, 1.0), (0, 0, 0.0)])
 def test_the_win_rate_has_three_places(wins: int, played: int, rate: float) -> None:
-    assert win_rate(wins, played) == rate
+    assert calculate_win_rate(wins, played) == rate
 
 
 def test_a_summary_is_written_in_both_forms_of_the_seed() -> None:
-    summary = write_summary(
+    summary = build_game_summary(
         [{"player_001": "even", "player_002": "odd"}],
         number=42,
         number_parity="even",
@@ -183,7 +183,7 @@ def test_a_summary_is_written_in_both_forms_of_the_seed() -> None:
 
 def test_a_summary_of_several_turns_says_number_and_winner_with_the_last() -> None:
     turns = [{"player_001": 4}, {"player_002": 0}, {"player_001": 8}]
-    summary = write_summary(turns, number=None, number_parity=None, winner="player_001", reason="three in a row")
+    summary = build_game_summary(turns, number=None, number_parity=None, winner="player_001", reason="three in a row")
     assert summary["player_001_choice"] == [4, 8]
     assert summary["player_002_choice"] == 0
     assert [move.get("winner") for move in summary["moves"]] == [None, None, "player_001"]
@@ -191,7 +191,7 @@ def test_a_summary_of_several_turns_says_number_and_winner_with_the_last() -> No
 
 
 def test_the_summary_of_a_match_that_nobody_played_is_empty() -> None:
-    summary = write_summary([], number=None, number_parity=None, winner=None, reason="both are lost")
+    summary = build_game_summary([], number=None, number_parity=None, winner=None, reason="both are lost")
     assert summary == {"random_number": None, "number_parity": None, "winner_reason": "both are lost", "moves": []}
     written = v1.GameResult.write(
         **ENVELOPE,
@@ -204,8 +204,8 @@ def test_the_summary_of_a_match_that_nobody_played_is_empty() -> None:
 @pytest.mark.parametrize("form", ["flat", "moves", "both"])
 def test_choices_and_number_are_found_in_either_form(form: str) -> None:
     turn = {"player_001": "even", "player_002": "odd"}
-    both = write_summary([turn], number=0, number_parity="even", winner="player_001", reason="")
+    both = build_game_summary([turn], number=0, number_parity="even", winner="player_001", reason="")
     left_out = {"flat": ("moves",), "moves": ("player_001_choice", "player_002_choice", "random_number"), "both": ()}
     summary = GameSummary.model_validate({name: both[name] for name in both if name not in left_out[form]})
-    assert summary.choices() == turn
-    assert summary.drawn_number() == 0
+    assert summary.collect_choices() == turn
+    assert summary.find_drawn_number() == 0

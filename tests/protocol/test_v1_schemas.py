@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from jsonschema import Draft7Validator
 
-from agent_league.protocol.schemas import message_schemas_v1
+from agent_league.protocol.schemas import build_message_schemas_v1
 from agent_league.protocol.v1 import MESSAGES
 from tests.protocol.examples_v1 import BASE, BASE_SCHEMA, FORMATS, example
 
 FOLDER = Path(__file__).parents[2] / "docs" / "schemas" / "v1"
-SCHEMAS = message_schemas_v1()
+SCHEMAS = build_message_schemas_v1()
 VALIDATORS = {message_type: Draft7Validator(schema, format_checker=FORMATS) for message_type, schema in SCHEMAS.items()}
 
 

@@ -9,16 +9,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_league.errors import ErrorCode, Refusal
-from agent_league.http.hosts import endpoint_problem
-from agent_league.league.roster import Reason
+from agent_league.http.hosts import find_endpoint_problem
+from agent_league.league.roster import RejectReason
 from agent_league.model.agents import Role
 from agent_league.protocol import v1, v2
-from agent_league.protocol.checks import check_envelope, read_fields
+from agent_league.protocol.checks import check_envelope, parse_fields
 from agent_league.protocol.envelope import Message
 from agent_league.protocol.methods import METHODS
-from agent_league.protocol.v1.game import write_summary
-from agent_league.protocol.v1.ids import league_uuid
-from agent_league.protocol.v1.translation import Call, registration_to_v1, reply_to_v1, to_v2
+from agent_league.protocol.v1.game import build_game_summary
+from agent_league.protocol.v1.ids import derive_league_uuid
+from agent_league.protocol.v1.translation import (
+    TranslatedCall,
+    translate_registration_to_v1,
+    translate_reply_to_v1,
+    translate_to_v2,
+)
 from tests.protocol.examples_v1 import BASE, MESSAGES, example
 
 LEAGUE = example("GAME_RESULT")["league_id"]
@@ -61,17 +66,17 @@ def damaged(draw: st.DrawFn) -> dict[str, Any]:
         where = inner
 
 
-def read(call: Call) -> Message:
+def read(call: TranslatedCall) -> Message:
     """The translated message, once it has passed the checks of v2."""
     assert call.method is not None
     model = METHODS[call.method].request
     assert model is not None
     check_envelope(call.params, model.TYPE)
-    return read_fields(model, call.params)
+    return parse_fields(model, call.params)
 
 
 def asked(message: dict[str, Any], role: Role = Role.PLAYER) -> Any:
-    return read(to_v2(message, role))
+    return read(translate_to_v2(message, role))
 
 
 def result(**changes: Any) -> dict[str, Any]:
@@ -79,7 +84,7 @@ def result(**changes: Any) -> dict[str, Any]:
 
 
 def replied(reply: Message, request: dict[str, Any]) -> dict[str, Any]:
-    written: dict[str, Any] = reply_to_v1(reply.to_wire(), request, NOW)
+    written: dict[str, Any] = translate_reply_to_v1(reply.to_wire(), request, NOW)
     BASE.validate(written)
     v1.MESSAGES[written["message_type"]].model_validate(written)
     return written
@@ -88,7 +93,7 @@ def replied(reply: Message, request: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize(("role", "message_type", "method"), ASKED)
 def test_a_message_asks_for_its_method_and_passes_the_checks_of_v2(role: Role, message_type: str, method: str) -> None:
     message = example(message_type)
-    call = to_v2(message, role)
+    call = translate_to_v2(message, role)
     assert call.method == method
     translated = read(call)
     assert role in METHODS[method].served_by
@@ -98,7 +103,7 @@ def test_a_message_asks_for_its_method_and_passes_the_checks_of_v2(role: Role, m
 
 @pytest.mark.parametrize("message_type", NOTICES)
 def test_a_notice_for_which_v2_has_no_word_is_only_acknowledged(message_type: str) -> None:
-    assert to_v2(example(message_type), Role.PLAYER) == Call(None, {})
+    assert translate_to_v2(example(message_type), Role.PLAYER) == TranslatedCall(None, {})
 
 
 @pytest.mark.parametrize("role", Role)
@@ -106,7 +111,7 @@ def test_what_isnt_asked_of_a_role_is_refused_with_e002(role: Role) -> None:
     served = {*ASKED_OF.get(role, {}), *(NOTICES if role is Role.PLAYER else ())}
     for message_type in set(MESSAGES) - served:
         with pytest.raises(Refusal) as caught:
-            to_v2(example(message_type), role)
+            translate_to_v2(example(message_type), role)
         assert caught.value.code is ErrorCode.INVALID_MESSAGE_FORMAT
         assert caught.value.context["field"] == "message_type"
         assert all(kind in str(caught.value.context["expected"]) for kind in served)
@@ -115,7 +120,7 @@ def test_what_isnt_asked_of_a_role_is_refused_with_e002(role: Role) -> None:
 @pytest.mark.parametrize("message_type", [*ASKED_OF[Role.PLAYER], *NOTICES])
 def test_a_wrong_envelope_is_refused_before_anything_else(message_type: str) -> None:
     with pytest.raises(Refusal) as caught:
-        to_v2(example(message_type, sender=None, timestamp=None), Role.PLAYER)
+        translate_to_v2(example(message_type, sender=None, timestamp=None), Role.PLAYER)
     assert caught.value.context["missing_fields"] == ["sender", "timestamp"]
 
 
@@ -135,19 +140,19 @@ def test_a_message_s_own_fields_are_named_as_v1_calls_them(role: Role, message_t
     message = example(message_type)
     del message[field]
     with pytest.raises(Refusal) as missing:
-        to_v2(message, role)
+        translate_to_v2(message, role)
     assert missing.value.code is ErrorCode.MISSING_REQUIRED_FIELD
     assert missing.value.context["missing_fields"] == [field]
     for wrong in ("text", 5, [1]):
         with pytest.raises(Refusal) as caught:
-            to_v2({**message, field: wrong}, role)
+            translate_to_v2({**message, field: wrong}, role)
         assert (caught.value.code, caught.value.context["field"]) == (ErrorCode.INVALID_MESSAGE_FORMAT, field)
 
 
 @given(damaged(), st.sampled_from(Role))
 def test_whatever_stands_in_a_message_it_is_translated_or_refused(message: dict[str, Any], role: Role) -> None:
     try:
-        call = to_v2(message, role)
+        call = translate_to_v2(message, role)
     except Refusal:
         return
     if call.method is not None:
@@ -180,7 +185,7 @@ def test_an_invitation_tells_game_seat_and_opponent(role: str, seat: str) -> Non
 
 
 def test_a_move_request_is_a_play_request() -> None:
-    call = to_v2(example("PLAY_REQUEST", message_type="MOVE_REQUEST"), Role.PLAYER)
+    call = translate_to_v2(example("PLAY_REQUEST", message_type="MOVE_REQUEST"), Role.PLAYER)
     assert call.method == "choose_parity"
     assert isinstance(read(call), v2.ChooseParityCall)
 
@@ -197,7 +202,7 @@ def test_a_play_request_that_lists_the_moves_asks_for_one_of_them() -> None:
             "your_role": "defender",
         },
     }
-    call = to_v2(example("PLAY_REQUEST", game_state=state), Role.PLAYER)
+    call = translate_to_v2(example("PLAY_REQUEST", game_state=state), Role.PLAYER)
     assert call.method == "make_move"
     move: Any = read(call)
     assert move.game_type == "tic_tac_toe"
@@ -213,7 +218,7 @@ def test_a_play_request_that_lists_the_moves_asks_for_one_of_them() -> None:
 def test_a_play_request_with_a_schema_of_the_moves_asks_for_one_that_it_allows() -> None:
     schema = {"type": "integer", "minimum": 1, "maximum": 10**9}
     state = {"turn_number": 1, "game_specific_state": {"game_type": "highest", "move_schema": schema, "view": [1]}}
-    call = to_v2(example("PLAY_REQUEST", game_state=state), Role.PLAYER)
+    call = translate_to_v2(example("PLAY_REQUEST", game_state=state), Role.PLAYER)
     assert call.method == "make_move"
     assert call.params["move_request"] == {
         "move_type": "highest",
@@ -261,13 +266,13 @@ def test_what_a_referee_adds_to_its_report_reaches_the_manager() -> None:
 )
 def test_a_result_that_doesnt_say_who_won_is_refused(role: Role, changes: dict[str, Any], field: str) -> None:
     with pytest.raises(Refusal) as caught:
-        to_v2(result(**changes), role)
+        translate_to_v2(result(**changes), role)
     assert caught.value.context["field"] == field
 
 
 def test_a_result_of_ours_says_the_same_in_both_forms() -> None:
     turn = {"player_001": "odd", "player_002": "odd"}
-    summary = write_summary([turn], number=7, number_parity="odd", winner=None, reason="both correct")
+    summary = build_game_summary([turn], number=7, number_parity="odd", winner=None, reason="both correct")
     told = asked(result(outcome="DRAW", winner=None, loser=None, game_summary=summary)).game_result
     assert told.choices == turn
     assert told.model_extra == {"drawn_number": 7, "number_parity": "odd"}
@@ -311,7 +316,7 @@ def test_an_applicant_is_called_at_its_address_or_refused_for_it(address: str, c
     }
     request = asked(example("LEAGUE_REGISTER_REQUEST", player_meta=meta), Role.LEAGUE_MANAGER)
     assert request.player_meta.contact_endpoint == called
-    assert (endpoint_problem(called, ["localhost"]) is None) is fine
+    assert (find_endpoint_problem(called, ["localhost"]) is None) is fine
     assert request.player_meta.display_name == "AlphaAgent"
     assert request.player_meta.game_types == ["even_odd"]
     assert request.player_meta.protocol_version is None
@@ -349,15 +354,15 @@ def test_an_admission_is_answered_with_the_id_as_v1_writes_it_and_without_secret
         public_key={"kty": "OKP"},
         reason=None,
     )
-    request, known = example("LEAGUE_REGISTER_REQUEST"), league_uuid("league_2025_even_odd")
+    request, known = example("LEAGUE_REGISTER_REQUEST"), derive_league_uuid("league_2025_even_odd")
     assert replied(response, request) == example("LEAGUE_REGISTER_RESPONSE", league_id=known, timestamp=WRITTEN)
     instance = response.model_copy(update={"league_uuid": OTHER_LEAGUE})
     assert replied(instance, request)["league_id"] == OTHER_LEAGUE
     assert "league_uuid" not in replied(instance, request)
 
 
-@pytest.mark.parametrize("reason", Reason)
-def test_a_rejection_has_one_of_the_four_reasons_of_the_seed(reason: Reason) -> None:
+@pytest.mark.parametrize("reason", RejectReason)
+def test_a_rejection_has_one_of_the_four_reasons_of_the_seed(reason: RejectReason) -> None:
     response = v2.LeagueRegisterResponse.write(
         **{**ENVELOPE, "sender": "league_manager"},
         status="REJECTED",
@@ -367,12 +372,12 @@ def test_a_rejection_has_one_of_the_four_reasons_of_the_seed(reason: Reason) -> 
     )
     written = replied(response, example("LEAGUE_REGISTER_REQUEST"))
     assert (written["status"], written["player_id"]) == ("REJECTED", None)
-    assert written["reason"] == ("Registration closed" if reason is Reason.FULL else str(reason))
+    assert written["reason"] == ("Registration closed" if reason is RejectReason.FULL else str(reason))
 
 
 @pytest.mark.parametrize("reply", [{"status": "ok"}, {"message_type": "LEAGUE_ERROR", "error_code": "E002"}, None, []])
 def test_what_v1_has_no_message_for_is_answered_as_it_is(reply: object) -> None:
-    assert reply_to_v1(reply, example("GAME_RESULT"), NOW) == reply
+    assert translate_reply_to_v1(reply, example("GAME_RESULT"), NOW) == reply
 
 
 def test_a_player_of_ours_registers_as_the_seed_shows() -> None:
@@ -392,7 +397,7 @@ def test_a_player_of_ours_registers_as_the_seed_shows() -> None:
     )
     golden = example("LEAGUE_REGISTER_REQUEST")
     uuids = (golden["league_id"], golden["conversation_id"])
-    written = registration_to_v1(ours.to_wire(), "player_alpha", NOW, *uuids).to_wire()
+    written = translate_registration_to_v1(ours.to_wire(), "player_alpha", NOW, *uuids).to_wire()
     BASE.validate(written)
     shown = {
         **example("LEAGUE_REGISTER_REQUEST")["player_meta"],
@@ -407,6 +412,6 @@ def test_the_last_part_of_an_address_asks_for_an_id() -> None:
         **{**ENVELOPE, "sender": "player:P07"},
         player_meta={"display_name": "A", "version": "1", "game_types": [], "contact_endpoint": "http://h:1/mcp"},
     )
-    written = registration_to_v1(ours.to_wire(), "player_007", NOW, LEAGUE, OTHER_LEAGUE).to_wire()
+    written = translate_registration_to_v1(ours.to_wire(), "player_007", NOW, LEAGUE, OTHER_LEAGUE).to_wire()
     BASE.validate(written)
     assert asked(written, Role.LEAGUE_MANAGER).sender == "player:P07"

@@ -2,7 +2,13 @@
 
 import pytest
 
-from agent_league.protocol.version import CURRENT_VERSION, MINIMUM_VERSION, PROTOCOL_V2, is_supported, parse_version
+from agent_league.protocol.version import (
+    CURRENT_VERSION,
+    MINIMUM_VERSION,
+    PROTOCOL_V2,
+    is_supported_version,
+    parse_version,
+)
 
 
 def test_ours_is_two_one_and_the_lowest_is_two_zero() -> None:
@@ -11,13 +17,13 @@ def test_ours_is_two_one_and_the_lowest_is_two_zero() -> None:
 
 @pytest.mark.parametrize("version", ["2.0.0", "2.1.0", "2.10.0", "3.0.0", "10.0.0"])
 def test_the_lowest_and_all_newer_ones_are_supported(version: str) -> None:
-    assert is_supported(version)
+    assert is_supported_version(version)
 
 
 @pytest.mark.parametrize("version", ["1.9.9", "1.0.0", "0.0.0", "1.99.99"])
 def test_older_ones_are_not(version: str) -> None:
     assert parse_version(version)
-    assert not is_supported(version)
+    assert not is_supported_version(version)
 
 
 @pytest.mark.parametrize(
@@ -25,4 +31,4 @@ def test_older_ones_are_not(version: str) -> None:
 )
 def test_what_can_not_be_read_is_not_supported_either(version: str) -> None:
     assert parse_version(version) is None
-    assert not is_supported(version)
+    assert not is_supported_version(version)

@@ -15,14 +15,14 @@ from typing import Any
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
 from agent_league.http.memory import MemoryNetwork
-from agent_league.launch.agent_plan import Agent
-from agent_league.launch.in_process import endpoint_of, play_in_process, seated
-from agent_league.launch.plan import LeaguePlan, LeagueRequest, make_plan
+from agent_league.launch.agent_plan import RunnableAgent
+from agent_league.launch.in_process import agent_endpoint, play_in_process, run_agents
+from agent_league.launch.plan import LeaguePlan, LeagueRequest, make_league_plan
 from agent_league.league.app import LeagueManager
 from agent_league.league.resume import open_store
 from agent_league.players.app import Player
 from agent_league.protocol.tokens import SigningKey
-from agent_league.testing.peers import ScriptedPlayer, always, hang, now, rubbish
+from agent_league.testing.peers import ScriptedPlayer, always_reply, never_reply, reply_garbage, utc_timestamp
 from tests.conftest import FAST
 from tests.protocol.examples import merged, requests_by_method
 
@@ -124,7 +124,7 @@ def sent_messages(exchanges: list[Exchange]) -> Iterator[dict[str, Any]]:
 
 def make_league(folder: Path, overrides: Mapping[str, Any] | None = None, **request: Any) -> LeaguePlan:
     make_home(folder)
-    return make_plan(ConfigLoader(folder, dict(overrides or {})), LeagueRequest(home=folder, **request))
+    return make_league_plan(ConfigLoader(folder, dict(overrides or {})), LeagueRequest(home=folder, **request))
 
 
 async def _good_league(folder: Path) -> list[Exchange]:
@@ -139,9 +139,9 @@ async def _bad_league(folder: Path) -> list[Exchange]:
     network = RecordingNetwork()
     outside = Outside(network)
     plan = make_league(folder, FAST, players=7, referees=2, seed="7")
-    manager = endpoint_of(plan.manager)
+    manager = agent_endpoint(plan.manager)
     guests = _guests()
-    async with asyncio.timeout(LIMIT), seated(network, [plan.manager, *plan.referees, *plan.players[:2]]) as agents:
+    async with asyncio.timeout(LIMIT), run_agents(network, [plan.manager, *plan.referees, *plan.players[:2]]) as agents:
         for guest in guests:
             network.foreign_endpoints.add(guest.endpoint)
             network.attach(guest.endpoint, guest.answer)
@@ -151,18 +151,24 @@ async def _bad_league(folder: Path) -> list[Exchange]:
         await league.completed.wait()
         await _come_too_late(outside, manager)
         await _ask_everything(outside, manager, guests[0])
-        await _make_a_move(outside, endpoint_of(plan.players[0]), _pass_for(agents[3], plan))
+        await _make_a_move(outside, agent_endpoint(plan.players[0]), _pass_for(agents[3], plan))
     return network.exchanges
 
 
 def _guests() -> list[ScriptedPlayer]:
     declining: dict[str, Any] = {"message_type": "GAME_JOIN_ACK", "accept": False}
     scripts: dict[str, dict[str, Any]] = {
-        "Hanging": {"choose_parity": hang},
-        "Absent": {"handle_game_invitation": hang, "notify_match_result": hang, "notify_game_error": hang},
-        "Declining": {"handle_game_invitation": always(declining)},
-        "Rubbish": {"choose_parity": rubbish},
-        "Shouting": {"choose_parity": always({"message_type": "CHOOSE_PARITY_RESPONSE", "parity_choice": "EVEN"})},
+        "Hanging": {"choose_parity": never_reply},
+        "Absent": {
+            "handle_game_invitation": never_reply,
+            "notify_match_result": never_reply,
+            "notify_game_error": never_reply,
+        },
+        "Declining": {"handle_game_invitation": always_reply(declining)},
+        "Rubbish": {"choose_parity": reply_garbage},
+        "Shouting": {
+            "choose_parity": always_reply({"message_type": "CHOOSE_PARITY_RESPONSE", "parity_choice": "EVEN"})
+        },
     }
     return [
         ScriptedPlayer(name, f"http://localhost:{8180 + number}/mcp", scripts=script)
@@ -199,14 +205,14 @@ async def _ask_everything(outside: Outside, manager: str, guest: ScriptedPlayer)
         await _post(outside, manager, "league_query", guest, **{"query_type": "GET_STANDINGS", **fields})
 
 
-def _pass_for(player: Agent, plan: LeaguePlan) -> str:
+def _pass_for(player: RunnableAgent, plan: LeaguePlan) -> str:
     """What the manager would sign for a match of another game."""
     store = open_store(plan.home, None)
-    saved = store.read(plan.league.league_id)
+    saved = store.read_season(plan.league.league_id)
     store.close()
     assert saved is not None
     assert isinstance(player, Player)
-    return SigningKey.load(saved.season.signing_key).match_token(
+    return SigningKey.load(saved.season.signing_key).sign_match_token(
         league_id=plan.league.league_id,
         match_id="R9M9",
         referee_id="REF01",
@@ -243,6 +249,6 @@ def _envelope(message_type: str, sender: str) -> dict[str, Any]:
         "protocol": "league.v2",
         "message_type": message_type,
         "sender": sender,
-        "timestamp": now(),
+        "timestamp": utc_timestamp(),
         "conversation_id": "conv-guest-001",
     }

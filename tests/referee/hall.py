@@ -16,7 +16,7 @@ from agent_league.protocol.tokens import SigningKey
 from agent_league.referee.app import Referee
 from agent_league.referee.settings import RefereeSettings
 from agent_league.storage.repositories import MatchRepository
-from agent_league.testing.peers import Params, Script, ScriptedManager, ScriptedPlayer, now
+from agent_league.testing.peers import Params, Script, ScriptedManager, ScriptedPlayer, utc_timestamp
 
 REFEREE = "http://localhost:8001/mcp"
 LEAGUE = "league_2025_even_odd"
@@ -29,7 +29,7 @@ BOUND_SECONDS = 600
 async def accept_with_key(params: Params) -> Any:
     """The registration at a manager of ours."""
     given = {"status": "ACCEPTED", "referee_id": "REF01", "auth_token": "tok-ref01-x", "league_id": LEAGUE}
-    return {**given, "timestamp": now(), "public_key": SigningKey.new().public}
+    return {**given, "timestamp": utc_timestamp(), "public_key": SigningKey.generate().public_jwk}
 
 
 @dataclass
@@ -68,7 +68,7 @@ class Hall:
         """START_MATCH; `P01={...}` adds to what it says of a player."""
         about = {name: fields.pop(name) for name in list(fields) if name in self.players}
         a, b = (self.players[player_id] for player_id in fields.pop("who", ("P01", "P02")))
-        order = self.manager.start_match(match_id, a, b, **fields)
+        order = self.manager.build_start_match(match_id, a, b, **fields)
         for player in (order["player_A"], order["player_B"]):
             player.update(about.get(player["player_id"], {}))
         return order
@@ -79,14 +79,14 @@ class Hall:
     async def play(self, match_id: str = "R1M1", **fields: Any) -> dict[str, Any]:
         """A whole match: its report, once everybody has been told."""
         assert await self.start(match_id, **fields) == {"status": "ok"}
-        reported = {report["match_id"]: report for report in self.manager.heard("report_match_result")}
+        reported = {report["match_id"]: report for report in self.manager.received_params("report_match_result")}
         while match_id not in reported:
-            count = len(self.manager.heard("report_match_result"))
-            reports = await self.manager.hears("report_match_result", count + 1)
+            count = len(self.manager.received_params("report_match_result"))
+            reports = await self.manager.wait_for_calls("report_match_result", count + 1)
             reported = {report["match_id"]: report for report in reports}
         report: dict[str, Any] = reported[match_id]
         for player_id in report["result"]["score"]:
-            await self.players[player_id].hears("notify_match_result")
+            await self.players[player_id].wait_for_calls("notify_match_result")
         return report
 
     def record(self, match_id: str = "R1M1") -> dict[str, Any]:
@@ -115,8 +115,8 @@ async def hall(
     network.attach(scripted.endpoint, scripted.answer)
     own = replace(referee_settings(home, overrides), **settings)
     remarks: list[str] = []
-    referee = Referee(own, network, clock, remarks.append, tools=Rulebook(own).table())
-    network.attach(REFEREE, referee.dispatcher.answer)
+    referee = Referee(own, network, clock, remarks.append, tools=Rulebook(own).handlers())
+    network.attach(REFEREE, referee.dispatcher.answer_request)
     run = asyncio.create_task(referee.run())
     try:
         async with asyncio.timeout(BOUND_SECONDS):

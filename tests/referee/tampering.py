@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agent_league.referee.verify import verify_match
-from agent_league.testing.peers import Params, Raw, Script
+from agent_league.testing.peers import Params, RawReply, Script
 
 Content = dict[str, Any]
 Change = Callable[[Content], None]
@@ -32,7 +32,7 @@ def in_turn(*answers: Any) -> Script:
 
     async def script(params: Params) -> Any:
         answer = rest.pop(0) if len(rest) > 1 else rest[0]
-        if isinstance(answer, Raw):
+        if isinstance(answer, RawReply):
             raise answer
         return await answer(params) if callable(answer) else answer
 

@@ -8,7 +8,7 @@ from agent_league.errors import BadAnswer, ErrorCode
 from agent_league.games.even_odd import EVEN_ODD
 from agent_league.protocol.v2 import GameJoinAck
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
-from agent_league.referee.answers import Read, Reader
+from agent_league.referee.answers import AnswerParser, ParsedAnswer
 from tests.games.sticks import STICKS
 from tests.protocol.examples_v1 import example as v1
 
@@ -30,12 +30,12 @@ V1_EXPECTED = {
 }
 
 
-def reader(*, strict: bool = False) -> Reader:
-    return Reader(PROTOCOL_V2, strict=strict, expected=EXPECTED)
+def reader(*, strict: bool = False) -> AnswerParser:
+    return AnswerParser(PROTOCOL_V2, strict=strict, expected=EXPECTED)
 
 
-def v1_reader(*, strict: bool = False) -> Reader:
-    return Reader(PROTOCOL_V1, strict=strict, expected=V1_EXPECTED)
+def v1_reader(*, strict: bool = False) -> AnswerParser:
+    return AnswerParser(PROTOCOL_V1, strict=strict, expected=V1_EXPECTED)
 
 
 def without(message: dict[str, Any], *names: str) -> dict[str, Any]:
@@ -44,16 +44,16 @@ def without(message: dict[str, Any], *names: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("strict", [False, True])
 def test_an_answer_in_the_seeds_form_is_read_without_a_note(strict: bool) -> None:
-    assert reader(strict=strict).join(ACK) == Read(True)
-    assert reader(strict=strict).join({**ACK, "accept": False}) == Read(False)
-    assert reader(strict=strict).move(EVEN_ODD.wire, CHOICE) == Read("odd")
-    assert reader(strict=strict).move(STICKS.wire, MOVE) == Read(2)
+    assert reader(strict=strict).parse_join_answer(ACK) == ParsedAnswer(True)
+    assert reader(strict=strict).parse_join_answer({**ACK, "accept": False}) == ParsedAnswer(False)
+    assert reader(strict=strict).parse_move_answer(EVEN_ODD.wire, CHOICE) == ParsedAnswer("odd")
+    assert reader(strict=strict).parse_move_answer(STICKS.wire, MOVE) == ParsedAnswer(2)
 
 
 @pytest.mark.parametrize("strict", [False, True])
 def test_unknown_extra_fields_are_no_deviation(strict: bool) -> None:
     more = {"mood": "good", "reasoning": {"deep": [1]}}
-    assert reader(strict=strict).move(EVEN_ODD.wire, {**CHOICE, **more}) == Read("odd")
+    assert reader(strict=strict).parse_move_answer(EVEN_ODD.wire, {**CHOICE, **more}) == ParsedAnswer("odd")
 
 
 BARE_ANSWERS: list[tuple[dict[str, Any], str]] = [
@@ -69,42 +69,42 @@ MISSING = ("no 'protocol'", "no 'message_type'", "no 'sender'", "no 'timestamp'"
 
 @pytest.mark.parametrize(("answer", "note"), BARE_ANSWERS)
 def test_a_join_is_read_in_each_of_its_spellings(answer: dict[str, Any], note: str) -> None:
-    assert reader().join(answer) == Read(True, (*([note] if note else []), *MISSING))
+    assert reader().parse_join_answer(answer) == ParsedAnswer(True, (*([note] if note else []), *MISSING))
     with pytest.raises(BadAnswer) as caught:
-        reader(strict=True).join(answer)
+        reader(strict=True).parse_join_answer(answer)
     assert caught.value.code is ErrorCode.MISSING_REQUIRED_FIELD
 
 
 @pytest.mark.parametrize("status", ["DECLINED", "REJECTED", "nack"])
 def test_a_refusal_to_join_is_one_in_any_spelling(status: str) -> None:
-    assert reader().join({"status": status}).value is False
+    assert reader().parse_join_answer({"status": status}).value is False
 
 
 def test_a_choice_may_be_called_choice_and_is_noted() -> None:
     answer = {**without(CHOICE, "parity_choice"), "choice": "even"}
-    assert reader().move(EVEN_ODD.wire, answer) == Read("even", ("'choice' for 'parity_choice'",))
+    assert reader().parse_move_answer(EVEN_ODD.wire, answer) == ParsedAnswer("even", ("'choice' for 'parity_choice'",))
     answer_by_turn = {**without(MOVE, "move_data"), "move": 1}
-    assert reader().move(STICKS.wire, answer_by_turn) == Read(1, ("'move' for 'move_data'",))
+    assert reader().parse_move_answer(STICKS.wire, answer_by_turn) == ParsedAnswer(1, ("'move' for 'move_data'",))
     with pytest.raises(BadAnswer, match="missing: parity_choice") as caught:
-        reader(strict=True).move(EVEN_ODD.wire, answer)
+        reader(strict=True).parse_move_answer(EVEN_ODD.wire, answer)
     assert caught.value.code is ErrorCode.MISSING_REQUIRED_FIELD
 
 
 def test_an_object_that_is_a_legal_move_is_never_unwrapped() -> None:
     whole = {"move": 1, "cells": [2]}
     answer = {**MOVE, "move_data": whole}
-    assert reader().move(STICKS.wire, answer, lambda move: move in (whole, 1)) == Read(whole)
-    assert reader().move(STICKS.wire, answer, lambda move: move == 1).value == 1
-    assert reader(strict=True).move(STICKS.wire, answer, lambda move: move == 1).value == whole
+    assert reader().parse_move_answer(STICKS.wire, answer, lambda move: move in (whole, 1)) == ParsedAnswer(whole)
+    assert reader().parse_move_answer(STICKS.wire, answer, lambda move: move == 1).value == 1
+    assert reader(strict=True).parse_move_answer(STICKS.wire, answer, lambda move: move == 1).value == whole
 
 
 @pytest.mark.parametrize("name", ["protocol", "message_type", "sender", "timestamp", "conversation_id"])
 @pytest.mark.parametrize("how", ["missing", "null"])
 def test_what_an_envelope_lacks_is_noted_and_an_error_for_a_strict_reader(name: str, how: str) -> None:
     answer = {**without(CHOICE, name), **({name: None} if how == "null" else {})}
-    assert reader().move(EVEN_ODD.wire, answer) == Read("odd", (f"no '{name}'",))
+    assert reader().parse_move_answer(EVEN_ODD.wire, answer) == ParsedAnswer("odd", (f"no '{name}'",))
     with pytest.raises(BadAnswer, match=f"missing in the envelope: {name}") as caught:
-        reader(strict=True).move(EVEN_ODD.wire, answer)
+        reader(strict=True).parse_move_answer(EVEN_ODD.wire, answer)
     assert caught.value.code is ErrorCode.MISSING_REQUIRED_FIELD
 
 
@@ -121,9 +121,9 @@ def test_an_answer_belongs_to_its_call_whatever_it_claims_and_that_is_noted(name
     answer = {**CHOICE, name: value}
     of_the_match = name in ("conversation_id", "match_id")
     note = f"another '{name}'" if of_the_match else f"'{name}' {value!r} for {EXPECTED[name]!r}"
-    assert reader().move(EVEN_ODD.wire, answer) == Read("odd", (note,))
+    assert reader().parse_move_answer(EVEN_ODD.wire, answer) == ParsedAnswer("odd", (note,))
     with pytest.raises(BadAnswer, match=name) as caught:
-        reader(strict=True).move(EVEN_ODD.wire, answer)
+        reader(strict=True).parse_move_answer(EVEN_ODD.wire, answer)
     assert caught.value.code is ErrorCode.INVALID_MESSAGE_FORMAT
 
 
@@ -136,7 +136,7 @@ def test_a_choice_in_another_case_or_with_blanks_is_never_tolerated(choice: Any,
     if strict and name == "choice":
         return
     with pytest.raises(BadAnswer) as caught:
-        reader(strict=strict).move(EVEN_ODD.wire, {**without(CHOICE, "parity_choice"), name: choice})
+        reader(strict=strict).parse_move_answer(EVEN_ODD.wire, {**without(CHOICE, "parity_choice"), name: choice})
     missing = choice is None and not strict
     assert caught.value.code is (ErrorCode.MISSING_REQUIRED_FIELD if missing else ErrorCode.INVALID_PARITY_CHOICE)
 
@@ -146,15 +146,15 @@ def test_a_choice_in_another_case_or_with_blanks_is_never_tolerated(choice: Any,
 def test_a_timestamp_in_local_time_is_never_tolerated(timestamp: str, strict: bool) -> None:
     for answer in ({**CHOICE, "timestamp": timestamp},):
         with pytest.raises(BadAnswer) as caught:
-            reader(strict=strict).move(EVEN_ODD.wire, answer)
+            reader(strict=strict).parse_move_answer(EVEN_ODD.wire, answer)
         assert caught.value.code is ErrorCode.INVALID_TIMESTAMP
 
 
 def test_neither_is_the_time_of_arrival_in_local_time() -> None:
     with pytest.raises(BadAnswer) as caught:
-        reader().join({**ACK, "arrival_timestamp": "2025-01-15T10:15:00"})
+        reader().parse_join_answer({**ACK, "arrival_timestamp": "2025-01-15T10:15:00"})
     assert caught.value.code is ErrorCode.INVALID_TIMESTAMP
-    assert reader().join({**ACK, "arrival_timestamp": "2025-01-15T10:15:00.5+00:00"}).value is True
+    assert reader().parse_join_answer({**ACK, "arrival_timestamp": "2025-01-15T10:15:00.5+00:00"}).value is True
 
 
 WRONG: list[tuple[dict[str, Any], ErrorCode]] = [
@@ -175,7 +175,7 @@ def test_a_field_that_says_something_else_is_an_error_for_every_reader(
     fields: dict[str, Any], code: ErrorCode, strict: bool
 ) -> None:
     with pytest.raises(BadAnswer) as caught:
-        reader(strict=strict).move(EVEN_ODD.wire, {**CHOICE, **fields})
+        reader(strict=strict).parse_move_answer(EVEN_ODD.wire, {**CHOICE, **fields})
     assert caught.value.code is code
     assert caught.value.answer == {**CHOICE, **fields}
 
@@ -193,16 +193,16 @@ def test_what_is_no_object_is_no_answer(answer: Any, make: Any) -> None:
 def test_an_accept_that_is_no_boolean_is_an_error() -> None:
     for accept in ("true", 1, "yes"):
         with pytest.raises(BadAnswer, match="accept"):
-            reader().join({"accept": accept})
+            reader().parse_join_answer({"accept": accept})
 
 
 def test_a_note_is_short_and_shows_no_token() -> None:
     token = "tok-p01-" + "a" * 64
     signed = "eyJ" + "a" * 40 + "." + "b" * 40 + "." + "c" * 40
     for secret in (token, signed):
-        (note,) = reader().move(EVEN_ODD.wire, {**CHOICE, "sender": secret}).noted
+        (note,) = reader().parse_move_answer(EVEN_ODD.wire, {**CHOICE, "sender": secret}).deviations
         assert "aaaaaaaa" not in note
-    (note,) = reader().move(EVEN_ODD.wire, {**CHOICE, "sender": "x" * 10_000}).noted
+    (note,) = reader().parse_move_answer(EVEN_ODD.wire, {**CHOICE, "sender": "x" * 10_000}).deviations
     assert len(note) < 100
 
 
@@ -212,9 +212,9 @@ READY = v1("GAME_INVITATION_RESPONSE")
 
 @pytest.mark.parametrize("strict", [False, True])
 def test_the_answers_of_001_are_read_without_a_note(strict: bool) -> None:
-    assert v1_reader(strict=strict).join(READY) == Read(True)
-    assert v1_reader(strict=strict).join({**READY, "status": "DECLINED"}) == Read(False)
-    assert v1_reader(strict=strict).move(EVEN_ODD.wire, PLAY) == Read("even")
+    assert v1_reader(strict=strict).parse_join_answer(READY) == ParsedAnswer(True)
+    assert v1_reader(strict=strict).parse_join_answer({**READY, "status": "DECLINED"}) == ParsedAnswer(False)
+    assert v1_reader(strict=strict).parse_move_answer(EVEN_ODD.wire, PLAY) == ParsedAnswer("even")
 
 
 V1_SPELLINGS: list[tuple[dict[str, Any], tuple[str, ...]]] = [
@@ -230,15 +230,17 @@ V1_SPELLINGS: list[tuple[dict[str, Any], tuple[str, ...]]] = [
 
 @pytest.mark.parametrize(("answer", "noted"), V1_SPELLINGS)
 def test_other_spellings_of_a_play_are_read_and_noted(answer: dict[str, Any], noted: tuple[str, ...]) -> None:
-    assert v1_reader().move(EVEN_ODD.wire, answer) == Read("even", noted)
+    assert v1_reader().parse_move_answer(EVEN_ODD.wire, answer) == ParsedAnswer("even", noted)
     with pytest.raises(BadAnswer):
-        v1_reader(strict=True).move(EVEN_ODD.wire, answer)
+        v1_reader(strict=True).parse_move_answer(EVEN_ODD.wire, answer)
 
 
 def test_a_status_of_001_may_be_in_small_letters() -> None:
-    assert v1_reader().join({**READY, "status": "ready"}) == Read(True, ("'status' 'ready' for 'READY'",))
+    assert v1_reader().parse_join_answer({**READY, "status": "ready"}) == ParsedAnswer(
+        True, ("'status' 'ready' for 'READY'",)
+    )
     with pytest.raises(BadAnswer):
-        v1_reader(strict=True).join({**READY, "status": "ready"})
+        v1_reader(strict=True).parse_join_answer({**READY, "status": "ready"})
 
 
 V1_WRONG: list[tuple[dict[str, Any], ErrorCode]] = [
@@ -260,7 +262,7 @@ def test_a_wrong_answer_of_001_is_an_error_for_every_reader(
     fields: dict[str, Any], code: ErrorCode, strict: bool
 ) -> None:
     with pytest.raises(BadAnswer) as caught:
-        v1_reader(strict=strict).move(EVEN_ODD.wire, {**PLAY, **fields})
+        v1_reader(strict=strict).parse_move_answer(EVEN_ODD.wire, {**PLAY, **fields})
     assert caught.value.code is code
 
 
@@ -272,19 +274,19 @@ def test_only_a_strict_reader_looks_at_the_envelope_before_the_token(make: Any) 
     assert caught.value.code is ErrorCode.MISSING_REQUIRED_FIELD
 
 
-class CarefulReader(Reader):
+class CarefulReader(AnswerParser):
     """Takes no answer for one in our own form to the letter."""
 
-    def _is_plain(self, *_: Any) -> bool:
+    def _is_canonical(self, *_: Any) -> bool:
         return False
 
 
-def outcome(one: Reader, answer: dict[str, Any]) -> Any:
+def outcome(one: AnswerParser, answer: dict[str, Any]) -> Any:
     """What a reader makes of an answer: what it says, or what is wrong with it."""
     try:
         if answer.get("message_type") == "GAME_JOIN_ACK":
-            return one.join(answer)
-        return one.move(STICKS.wire if "move_data" in answer else EVEN_ODD.wire, answer)
+            return one.parse_join_answer(answer)
+        return one.parse_move_answer(STICKS.wire if "move_data" in answer else EVEN_ODD.wire, answer)
     except BadAnswer as error:
         return (error.code, error.message)
 
@@ -310,7 +312,7 @@ ODDITIES: list[dict[str, Any]] = [
 def test_an_answer_to_the_letter_is_read_no_differently_from_one_that_needs_care(
     plain: dict[str, Any], oddity: dict[str, Any], expected: Any
 ) -> None:
-    quick, careful = Reader(PROTOCOL_V2, expected=expected), CarefulReader(PROTOCOL_V2, expected=expected)
-    assert quick._is_plain(GameJoinAck, ACK)
+    quick, careful = AnswerParser(PROTOCOL_V2, expected=expected), CarefulReader(PROTOCOL_V2, expected=expected)
+    assert quick._is_canonical(GameJoinAck, ACK)
     for answer in ({**plain, **oddity}, without({**plain, **oddity}, *oddity)):
         assert outcome(quick, answer) == outcome(careful, answer)

@@ -11,7 +11,7 @@ from agent_league.config import ConfigLoader
 from agent_league.games.base import Move
 from agent_league.games.registry import Game, game_types, load_game
 from agent_league.referee.verify import verify_match
-from agent_league.testing.peers import Params, always
+from agent_league.testing.peers import Params, always_reply
 from agent_league.testing.virtual_time import VirtualClock, in_virtual_time
 from tests.games.highest import HIGHEST, MOST
 from tests.games.sticks import STICKS
@@ -36,14 +36,14 @@ EVEN_OR_ODD = {
 @in_virtual_time
 async def test_a_referee_of_any_game_names_all_that_are_installed_and_the_star(home: Path) -> None:
     async with hall(home, game_types=("*",)) as match:
-        (request,) = match.manager.heard("register_referee")
+        (request,) = match.manager.received_params("register_referee")
     assert request["referee_meta"]["game_types"] == [*game_types(), "*"]
 
 
 @in_virtual_time
 async def test_a_game_is_loaded_when_it_is_ordered(home: Path) -> None:
     async with hall(home, game_types=("*",)) as match:
-        assert match.referee._games == {}
+        assert match.referee._loaded_games == {}
         match.pair()
         report = await match.play(game_type="even_odd")
     assert report["result"]["status"] in ("WIN", "DRAW")
@@ -95,7 +95,7 @@ async def test_a_match_is_played_by_the_parameters_of_its_order(home: Path) -> N
     async with hall(home, game_types=("*",), clock=VirtualClock()) as match:
         match.pair()
         await match.play(game_type="even_odd", game_parameters={"repeat": 3})
-        (invited,) = match.players["P01"].heard("handle_game_invitation")
+        (invited,) = match.players["P01"].received_params("handle_game_invitation")
         await match.play("R1M2", game_type="even_odd")
     record = match.record()
     assert invited["game_parameters"] == record["game_parameters"] == {"min_number": 1, "max_number": 10, "repeat": 3}
@@ -103,7 +103,7 @@ async def test_a_match_is_played_by_the_parameters_of_its_order(home: Path) -> N
     assert record["move_methods"] == {"P01": "make_move", "P02": "make_move"}
     assert wrong(record) == {}
     assert match.record("R1M2")["game_parameters"] == {"min_number": 1, "max_number": 10}
-    assert len(match.players["P01"].heard("choose_parity")) == 1
+    assert len(match.players["P01"].received_params("choose_parity")) == 1
 
 
 @in_virtual_time
@@ -142,11 +142,11 @@ async def mixed(home: Path, a: Any = None, b: Any = None, **settings: Any) -> tu
 
 @in_virtual_time
 async def test_one_match_may_ask_each_player_in_its_own_way(home: Path) -> None:
-    match, report = await mixed(home, b={"make_move": always({"move_data": "odd"})})
+    match, report = await mixed(home, b={"make_move": always_reply({"move_data": "odd"})})
     first, second = match.players["P01"], match.players["P02"]
-    assert (len(first.heard("choose_parity")), first.heard("make_move")) == (1, [])
-    (asked,) = second.heard("make_move")
-    assert second.heard("choose_parity") == []
+    assert (len(first.received_params("choose_parity")), first.received_params("make_move")) == (1, [])
+    (asked,) = second.received_params("make_move")
+    assert second.received_params("choose_parity") == []
     assert asked["message_type"] == "GAME_MOVE_CALL"
     assert asked["game_type"] == "even_odd"
     assert asked["move_request"] == EVEN_OR_ODD
@@ -157,7 +157,7 @@ async def test_one_match_may_ask_each_player_in_its_own_way(home: Path) -> None:
     assert wrong(record) == {}
     assert report["result"]["details"].keys() == {"drawn_number", "choices"}
     for player in (first, second):
-        (over,) = player.heard("notify_match_result")
+        (over,) = player.received_params("notify_match_result")
         told = over["game_result"]
         assert told["choices"] == {"P01": "even", "P02": "odd"}
         assert told.keys() == {"status", "winner_player_id", "drawn_number", "number_parity", "choices", "reason"}
@@ -168,11 +168,11 @@ async def test_one_match_may_ask_each_player_in_its_own_way(home: Path) -> None:
 async def test_an_illegal_move_is_e010_or_e004_by_the_way_it_was_asked_for(home: Path, move: Any) -> None:
     match, report = await mixed(
         home,
-        a={"choose_parity": always({"parity_choice": move})},
-        b={"make_move": always({"move_data": move})},
+        a={"choose_parity": always_reply({"parity_choice": move})},
+        b={"make_move": always_reply({"move_data": move})},
     )
     codes = {
-        player_id: {error["error_code"] for error in player.heard("notify_game_error")}
+        player_id: {error["error_code"] for error in player.received_params("notify_game_error")}
         for player_id, player in match.players.items()
     }
     missing = "E003" if move is None else None
@@ -185,10 +185,13 @@ async def test_an_illegal_move_is_e010_or_e004_by_the_way_it_was_asked_for(home:
 async def test_an_answer_to_another_question_says_what_is_missing(home: Path) -> None:
     match, report = await mixed(
         home,
-        a={"choose_parity": always({"message_type": "GAME_MOVE_RESPONSE", "move_data": "even"})},
-        b={"make_move": always({"message_type": "CHOOSE_PARITY_RESPONSE", "parity_choice": "odd"})},
+        a={"choose_parity": always_reply({"message_type": "GAME_MOVE_RESPONSE", "move_data": "even"})},
+        b={"make_move": always_reply({"message_type": "CHOOSE_PARITY_RESPONSE", "parity_choice": "odd"})},
     )
-    told = {player_id: player.heard("notify_game_error")[0]["message"] for player_id, player in match.players.items()}
+    told = {
+        player_id: player.received_params("notify_game_error")[0]["message"]
+        for player_id, player in match.players.items()
+    }
     assert told == {
         "P01": "CHOOSE_PARITY_RESPONSE: missing: parity_choice",
         "P02": "GAME_MOVE_RESPONSE: missing: move_data",
@@ -199,7 +202,7 @@ async def test_an_answer_to_another_question_says_what_is_missing(home: Path) ->
 
 @in_virtual_time
 async def test_a_move_under_the_name_of_a_choice_is_taken_and_noted(home: Path) -> None:
-    match, report = await mixed(home, b={"make_move": always({"choice": "odd"})})
+    match, report = await mixed(home, b={"make_move": always_reply({"choice": "odd"})})
     assert report["result"]["details"]["choices"]["P02"] == "odd"
     assert "'choice' for 'move_data'" in report["result"]["tolerated"]["P02"]
     assert wrong(match.record()) == {}
@@ -209,7 +212,7 @@ async def test_a_move_under_the_name_of_a_choice_is_taken_and_noted(home: Path) 
 @in_virtual_time
 async def test_an_object_that_names_the_move_is_read_as_that_move_and_noted(home: Path, name: str) -> None:
     said = {"move_data": {"move_type": "even_odd", name: "odd"}}
-    match, report = await mixed(home, b={"make_move": always(said)})
+    match, report = await mixed(home, b={"make_move": always_reply(said)})
     assert report["result"]["details"]["choices"]["P02"] == "odd"
     assert f"'move_data' with '{name}' for the move itself" in report["result"]["tolerated"]["P02"]
     assert match.record()["moves"] == [{"P01": "even", "P02": "odd"}]
@@ -227,8 +230,8 @@ async def test_an_object_that_names_the_move_is_read_as_that_move_and_noted(home
 )
 @in_virtual_time
 async def test_an_object_that_names_no_legal_move_or_several_is_an_illegal_one(home: Path, data: Any) -> None:
-    match, report = await mixed(home, b={"make_move": always({"move_data": data})})
-    assert {error["error_code"] for error in match.players["P02"].heard("notify_game_error")} == {"E010"}
+    match, report = await mixed(home, b={"make_move": always_reply({"move_data": data})})
+    assert {error["error_code"] for error in match.players["P02"].received_params("notify_game_error")} == {"E010"}
     assert report["result"]["terminations"] == {"P02": "illegal_move"}
     assert wrong(match.record()) == {}
 
@@ -239,10 +242,10 @@ async def test_a_player_of_001_that_takes_any_game_is_told_the_moves(home: Path)
         match.pair()
         knows, takes_any = seat_v1(match, "P01", "even"), seat_v1(match, "P02", "odd")
         await match.start(P01=V1, P02={**V1, **PLAINLY})
-        await takes_any.hears("GAME_RESULT")
-    (plain,) = knows.heard("PLAY_REQUEST")
+        await takes_any.wait_for_calls("GAME_RESULT")
+    (plain,) = knows.received_params("PLAY_REQUEST")
     assert plain["game_state"]["game_specific_state"] == {"previous_plays": []}
-    (asked,) = takes_any.heard("PLAY_REQUEST")
+    (asked,) = takes_any.received_params("PLAY_REQUEST")
     assert asked["game_state"]["game_specific_state"] == {
         "previous_plays": [],
         "game_type": "even_odd",
@@ -292,7 +295,7 @@ TAMPERED: dict[str, tuple[Callable[[Content], None], str]] = {
 @pytest.mark.parametrize("name", TAMPERED)
 @in_virtual_time
 async def test_what_is_changed_in_the_file_of_such_a_match_is_found(home: Path, name: str) -> None:
-    match, _ = await mixed(home, b={"make_move": always({"move_data": "odd"})})
+    match, _ = await mixed(home, b={"make_move": always_reply({"move_data": "odd"})})
     content = match.record()
     change, check = TAMPERED[name]
     change(content)
@@ -314,16 +317,16 @@ def highest(most: int = MOST, **parameters: Any) -> Any:
 
 
 def names(number: Any) -> Any:
-    return {"make_move": always({"move_data": number})}
+    return {"make_move": always_reply({"move_data": number})}
 
 
 @in_virtual_time
 async def test_moves_that_nobody_can_list_are_told_as_a_schema(home: Path) -> None:
     async with hall(home, clock=VirtualClock()) as match:
-        match.referee._games["highest"] = highest(step=10)
+        match.referee._loaded_games["highest"] = highest(step=10)
         match.pair(names(MOST), names(70))
         report = await match.play(game_type="highest")
-    (asked,) = match.players["P01"].heard("make_move")
+    (asked,) = match.players["P01"].received_params("make_move")
     assert asked["move_request"] == {
         "move_type": "highest",
         "move_schema": {"type": "integer", "minimum": 0, "maximum": MOST, "multipleOf": 10},
@@ -344,10 +347,10 @@ async def test_moves_that_nobody_can_list_are_told_as_a_schema(home: Path) -> No
 @in_virtual_time
 async def test_a_number_that_is_not_among_them_is_told_with_e010(home: Path, move: Any) -> None:
     async with hall(home) as match:
-        match.referee._games["highest"] = highest(step=10)
+        match.referee._loaded_games["highest"] = highest(step=10)
         match.pair(names(move), names(70))
         report = await match.play(game_type="highest")
-    error = match.players["P01"].heard("notify_game_error")[0]
+    error = match.players["P01"].received_params("notify_game_error")[0]
     assert error["error_code"] == ("E003" if move is None else "E010")
     if move is not None:
         assert error["message"] == f"expected one of the whole numbers from 0 to {MOST} in steps of 10"
@@ -361,13 +364,13 @@ async def test_a_player_of_001_is_told_the_schema_beside_the_view(home: Path) ->
         return player.response("PLAY_RESPONSE", asked, play={"value": state["move_schema"]["maximum"]})
 
     async with hall(home, clock=VirtualClock()) as match:
-        match.referee._games["highest"] = highest()
+        match.referee._loaded_games["highest"] = highest()
         match.pair(names(3))
         player = seat_v1(match, "P02", "", {"PLAY_REQUEST": name})
         await match.start(game_type="highest", P02=V1)
-        await player.hears("GAME_RESULT")
-        (report,) = await match.manager.hears("report_match_result")
-    (asked,) = player.heard("PLAY_REQUEST")
+        await player.wait_for_calls("GAME_RESULT")
+        (report,) = await match.manager.wait_for_calls("report_match_result")
+    (asked,) = player.received_params("PLAY_REQUEST")
     assert asked["game_state"]["game_specific_state"] == {
         "previous_plays": [],
         "game_type": "highest",
@@ -397,12 +400,12 @@ class Wordy:
 async def test_a_question_that_no_player_takes_ends_the_match_and_is_no_players_fault(home: Path) -> None:
     wordy = Game("sticks", Wordy(), parameters=STICKS.parameters)
     async with hall(home, clock=VirtualClock()) as match:
-        match.referee._games["sticks"] = wordy
+        match.referee._loaded_games["sticks"] = wordy
         match.pair()
         report = await match.play(game_type="sticks")
     assert report["result"]["terminations"] == dict.fromkeys(("P01", "P02"), "void")
     assert report["result"]["score"] == {"P01": 0, "P02": 0}
-    assert match.players["P02"].heard("make_move") == []
+    assert match.players["P02"].received_params("make_move") == []
     (line,) = [line for line in match.log() if line["event_type"] == "match_aborted"]
     assert "a GAME_MOVE_CALL of 2000" in line["error"]
     findings = verify_match(match.record(), lambda _: wordy)
@@ -413,7 +416,7 @@ async def test_a_question_that_no_player_takes_ends_the_match_and_is_no_players_
 async def test_a_match_of_200_rounds_is_played_and_found_true(home: Path) -> None:
     game = load_game("even_odd").with_parameters({"repeat": 200})
     async with hall(home, clock=VirtualClock()) as match:
-        match.referee._games["even_odd"] = game
+        match.referee._loaded_games["even_odd"] = game
         match.pair()
         await match.play()
     record = match.record()

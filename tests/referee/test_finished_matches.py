@@ -9,15 +9,15 @@ import pytest
 
 from agent_league.games.even_odd.wire import EvenOddWire
 from agent_league.games.registry import load_game
-from agent_league.referee.finished_matches import PastMatches
-from agent_league.testing.peers import always
+from agent_league.referee.finished_matches import FinishedMatches
+from agent_league.testing.peers import always_reply
 from agent_league.testing.virtual_time import in_virtual_time
 from tests.referee.hall import SIGNED, Hall, accept_with_key, hall
 from tests.referee.test_tools import code
 
 
 async def settled(match: Hall) -> None:
-    await asyncio.gather(*match.referee._running.values())
+    await asyncio.gather(*match.referee._match_tasks.values())
 
 
 @in_virtual_time
@@ -33,7 +33,7 @@ async def test_a_match_is_told_alike_before_and_after_its_report_is_acknowledged
         await match.play()
         await settled(match)
         told.append(await match.call("get_match_state", {"match_id": "R1M1"}))
-        assert match.referee._matches == {}
+        assert match.referee._running_matches == {}
     assert told[0] == told[1]
     assert told[1]["transcript"] == match.record()["transcript"]
 
@@ -46,13 +46,13 @@ async def test_what_is_kept_of_matches_has_a_bound_in_bytes_and_the_newest_is_al
         match.pair()
         await match.play("R1M1")
         await settled(match)
-        one = len(match.referee._past["R1M1"].content)
+        one = len(match.referee._finished_matches["R1M1"].content)
         monkeypatch.setattr("agent_league.referee.finished_matches.KEPT_BYTES", 3 * one)
         for number in range(2, 6):
             await match.play(f"R{number}M1")
             await settled(match)
-        kept = match.referee._past
-        assert sum(len(past.content) for past in kept.values()) == kept._bytes <= 3 * one
+        kept = match.referee._finished_matches
+        assert sum(len(past.content) for past in kept.values()) == kept._total_bytes <= 3 * one
         assert len(kept) >= 2
         assert list(kept)[-1] == "R5M1"
         monkeypatch.setattr("agent_league.referee.finished_matches.KEPT_BYTES", 1)
@@ -76,7 +76,7 @@ class Unwritable(EvenOddWire):
 async def test_of_a_match_that_json_cannot_hold_the_headlines_are_told(home: Path) -> None:
     game = load_game("even_odd")
     async with hall(home) as match:
-        match.referee._games["even_odd"] = type(game)("even_odd", game.rules, Unwritable(), game.parameters)
+        match.referee._loaded_games["even_odd"] = type(game)("even_odd", game.rules, Unwritable(), game.parameters)
         match.pair()
         await match.play()
         await settled(match)
@@ -116,13 +116,13 @@ async def test_an_answer_to_a_match_that_is_over_must_still_be_a_players(home: P
 @in_virtual_time
 async def test_a_match_that_is_played_again_is_kept_once(home: Path) -> None:
     async with hall(home, SIGNED, manager={"register_referee": accept_with_key}) as match:
-        match.pair(b={"handle_game_invitation": always({"accept": False})})
+        match.pair(b={"handle_game_invitation": always_reply({"accept": False})})
         await match.play()
         await settled(match)
         match.seat("P02", "odd")
         await match.start(match_token="tok-r1m1-given-out-again")
-        await match.manager.hears("report_match_result", 2)
+        await match.manager.wait_for_calls("report_match_result", 2)
         await settled(match)
-        kept: PastMatches = match.referee._past
-        assert kept._bytes == len(kept["R1M1"].content)
+        kept: FinishedMatches = match.referee._finished_matches
+        assert kept._total_bytes == len(kept["R1M1"].content)
         assert (await match.call("get_match_state", {"match_id": "R1M1"}))["result"]["status"] == "WIN"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agent_league.http.caller import CALLER_ADDRESS
-from agent_league.testing.peers import UNKNOWN, Params, Raw, hang
+from agent_league.testing.peers import UNKNOWN_METHOD_REPLY, Params, RawReply, never_reply
 from agent_league.testing.virtual_time import in_virtual_time
 from tests.referee.hall import REFEREE, SIGNED, Hall, accept_with_key, hall
 
@@ -45,11 +45,11 @@ async def test_a_start_without_envelope_is_completed_with_what_we_know(home: Pat
         match.pair()
         claimed = {"sender": "league_manager:LM01", "league_id": None}
         assert await match.call(method, assignment(match, "R3M2", **claimed)) == OK
-        (report,) = await match.manager.hears("report_match_result")
-        (invited,) = match.players["P01"].heard("handle_game_invitation")
+        (report,) = await match.manager.wait_for_calls("report_match_result")
+        (invited,) = match.players["P01"].received_params("handle_game_invitation")
     assert (report["match_id"], report["round_id"], report["game_type"]) == ("R3M2", 3, "even_odd")
     assert (invited["league_id"], invited["opponent_id"]) == ("league_2025_even_odd", "P02")
-    assert "tok-" not in str(match.players["P01"].received)
+    assert "tok-" not in str(match.players["P01"].received_calls)
 
 
 @in_virtual_time
@@ -57,7 +57,7 @@ async def test_a_posted_match_is_answered_with_its_result_and_without_our_token(
     async with hall(home) as match:
         match.pair()
         answer = await run_match(match, assignment(match, message_type=None))
-        (report,) = await match.manager.hears("report_match_result")
+        (report,) = await match.manager.wait_for_calls("report_match_result")
     assert answer["status"] == "ok"
     assert (answer["message_type"], answer["match_id"]) == ("MATCH_RESULT_REPORT", "R1M1")
     assert answer["result"] == report["result"]
@@ -67,12 +67,12 @@ async def test_a_posted_match_is_answered_with_its_result_and_without_our_token(
 @in_virtual_time
 async def test_a_posted_match_whose_manager_takes_no_reports_counts_once_it_is_answered(home: Path) -> None:
     async def unknown(params: Params) -> Any:
-        raise Raw(UNKNOWN)
+        raise RawReply(UNKNOWN_METHOD_REPLY)
 
     async with hall(home, manager={"report_match_result": unknown}) as match:
         match.pair()
         await run_match(match, assignment(match, message_type=None))
-        await asyncio.gather(*match.referee._running.values())
+        await asyncio.gather(*match.referee._match_tasks.values())
     assert match.record()["result"]["score"].keys() == {"P01", "P02"}
 
 
@@ -106,7 +106,7 @@ async def test_players_outside_of_the_allowed_hosts_are_not_called(home: Path, f
         assert refused["error_code"] == "E002"
         assert "endpoint" in refused["message"]
         assert (await run_match(match, assignment(match, **fields)))["error_code"] == "E002"
-        assert match.players["P01"].received == match.players["P02"].received == []
+        assert match.players["P01"].received_calls == match.players["P02"].received_calls == []
 
 
 def stats(endpoint: str) -> Any:
@@ -126,8 +126,8 @@ async def test_an_address_is_looked_up_in_our_own_file_and_then_at_the_manager(h
     async with hall(home, manager=script, player_addresses=own) as match:
         match.pair()
         assert await match.call("assign_match", assignment(match, player1_endpoint=None, player2_endpoint=None)) == OK
-        await match.manager.hears("report_match_result")
-        asked = [query["query_params"]["player_id"] for query in match.manager.heard("league_query")]
+        await match.manager.wait_for_calls("report_match_result")
+        asked = [query["query_params"]["player_id"] for query in match.manager.received_params("league_query")]
     assert asked == ["P02"]
 
 
@@ -147,9 +147,9 @@ async def test_each_match_id_is_taken_once(home: Path) -> None:
         match.pair()
         match.seat("P03")
         assert await match.call("assign_match", assignment(match)) == OK
-        await match.manager.hears("report_match_result")
-        await asyncio.gather(*match.referee._running.values())
-        match.referee._past._kept.clear()  # however long ago it was
+        await match.manager.wait_for_calls("report_match_result")
+        await asyncio.gather(*match.referee._match_tasks.values())
+        match.referee._finished_matches._matches.clear()  # however long ago it was
         assert await match.call("assign_match", assignment(match)) == OK
         assert (await run_match(match, assignment(match))) == OK
         other = assignment(match, player2_id="P03", player2_endpoint=match.players["P03"].endpoint)
@@ -157,14 +157,14 @@ async def test_each_match_id_is_taken_once(home: Path) -> None:
         assert (refused["error_code"], refused["context"]["field"]) == ("E002", "match_id")
         assert (await match.call("assign_match", {**assignment(match), "round_id": 9}))["error_code"] == "E002"
         await asyncio.sleep(60)
-    assert len(match.players["P01"].heard("handle_game_invitation")) == 1
-    assert match.players["P03"].received == []
+    assert len(match.players["P01"].received_params("handle_game_invitation")) == 1
+    assert match.players["P03"].received_calls == []
 
 
 @in_virtual_time
 async def test_a_flood_of_starts_runs_no_more_matches_than_there_is_room_for(home: Path) -> None:
     async with hall(home, max_concurrent_matches=3) as match:
-        match.pair(a={"handle_game_invitation": hang}, b={"handle_game_invitation": hang})
+        match.pair(a={"handle_game_invitation": never_reply}, b={"handle_game_invitation": never_reply})
         answers = await asyncio.gather(
             *(match.call("assign_match", assignment(match, f"R1M{number}")) for number in range(300))
         )
@@ -191,7 +191,7 @@ async def test_a_call_from_elsewhere_starts_nothing_whatever_it_says(home: Path)
         for method in ("notify_round", "update_standings", "notify_round_completed", "notify_league_completed"):
             assert (await match.call(method, {**round_, "standings": []}))["error_code"] == "E012"
         await asyncio.sleep(60)
-        assert match.players["P01"].received == []
+        assert match.players["P01"].received_calls == []
         assert match.referee.health()["state"] == "REGISTERED"
 
 
@@ -208,31 +208,31 @@ FORMS: dict[str, dict[str, Any]] = {
 async def test_under_a_manager_of_ours_every_form_of_a_start_needs_its_proof(home: Path, method: str) -> None:
     async with hall(home, manager={"register_referee": accept_with_key}) as match:
         match.pair()
-        whole = match.manager.start_match("R1M1", match.players["P01"], match.players["P02"])
+        whole = match.manager.build_start_match("R1M1", match.players["P01"], match.players["P02"])
         half = assignment(match, **FORMS[method])
         assert (await match.call(method, half))["error_code"] in ("E003", "E011", "E002")
         assert (await match.call(method, {**whole, **half}))["error_code"] in ("E011", "E002")
         assert (await run_match(match, {**whole, **half}))["error_code"] in ("E011", "E002")
         await asyncio.sleep(60)
-        assert match.players["P01"].received == []
-        assert match.manager.heard("get_assigned_matches") == []
+        assert match.players["P01"].received_calls == []
+        assert match.manager.received_params("get_assigned_matches") == []
 
 
 @in_virtual_time
 async def test_a_manager_of_ours_is_never_polled(home: Path) -> None:
     async with hall(home, SIGNED, manager={"register_referee": accept_with_key}) as match:
         await asyncio.sleep(500)
-        assert match.manager.heard("get_assigned_matches") == []
+        assert match.manager.received_params("get_assigned_matches") == []
 
 
 @in_virtual_time
 async def test_a_manager_that_answers_no_polls_is_asked_once(home: Path) -> None:
     async def unknown(params: Params) -> Any:
-        raise Raw(UNKNOWN)
+        raise RawReply(UNKNOWN_METHOD_REPLY)
 
     async with hall(home, manager={"get_assigned_matches": unknown}) as match:
         await asyncio.sleep(500)
-        asked = [name for name, _ in match.manager.received]
+        asked = [name for name, _ in match.manager.received_calls]
     assert asked.count("get_assigned_matches") == 2, "once in each form that has this name for it"
 
 
@@ -246,10 +246,10 @@ async def test_polled_matches_are_played_once_and_the_unplayable_are_told_once(h
 
     async with hall(home, manager={"get_assigned_matches": poll}) as match:
         match.pair()
-        await match.manager.hears("report_match_result")
+        await match.manager.wait_for_calls("report_match_result")
         await asyncio.sleep(60)
-        assert [report["match_id"] for report in match.manager.heard("report_match_result")] == ["R1M1"]
-        assert len(match.manager.heard("get_assigned_matches")) > 30
+        assert [report["match_id"] for report in match.manager.received_params("report_match_result")] == ["R1M1"]
+        assert len(match.manager.received_params("get_assigned_matches")) > 30
     assert sorted(remark[:21] for remark in match.remarks if "can't be played" in remark) == [
         "R1M6 can't be played:",
         "R1M7 can't be played:",
@@ -265,13 +265,13 @@ async def test_a_poll_that_is_refused_for_now_is_asked_again(home: Path) -> None
 
     async with hall(home, manager={"get_assigned_matches": poll}) as match:
         match.pair()
-        assert await match.manager.hears("report_match_result")
+        assert await match.manager.wait_for_calls("report_match_result")
 
 
 @in_virtual_time
 async def test_a_strict_referee_completes_nothing(home: Path) -> None:
     async with hall(home, {"tolerance.strict": True}) as match:
         match.pair()
-        whole = match.manager.start_match("R1M1", match.players["P01"], match.players["P02"])
+        whole = match.manager.build_start_match("R1M1", match.players["P01"], match.players["P02"])
         del whole["timestamp"]
         assert (await match.call("start_match", whole))["error_code"] == "E003"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agent_league.testing.peers import Params, Script, always, hang
+from agent_league.testing.peers import Params, Script, always_reply, never_reply
 from agent_league.testing.virtual_time import in_virtual_time
 from tests.referee.hall import LEAGUE, REFEREE, SIGNED, Hall, accept_with_key, hall
 
@@ -32,12 +32,12 @@ def announcement(match: Hall, *pairs: tuple[str, str, str], round_id: int = 1, *
         for match_id, a, b in pairs
     ]
     told = [{name: value for name, value in one.items() if value is not None} for one in matches]
-    return match.manager.message("ROUND_ANNOUNCEMENT", round_id=round_id, matches=told)
+    return match.manager.build_message("ROUND_ANNOUNCEMENT", round_id=round_id, matches=told)
 
 
 async def reports(match: Hall, count: int) -> list[str]:
     """The matches of so many reports."""
-    told = await match.manager.hears("report_match_result", count)
+    told = await match.manager.wait_for_calls("report_match_result", count)
     return [report["match_id"] for report in told]
 
 
@@ -52,7 +52,7 @@ async def test_a_manager_without_a_key_may_start_matches_by_announcing_them(
         round_ = announcement(match, ("R1M1", "P01", "P02"), referee_endpoint=endpoint, match_token="tok-of-the-match")
         assert await match.call(method, round_) == OK
         assert await reports(match, 1) == ["R1M1"]
-        (invited,) = match.players["P01"].heard("handle_game_invitation")
+        (invited,) = match.players["P01"].received_params("handle_game_invitation")
     assert (invited["match_id"], invited["round_id"], invited["league_id"]) == ("R1M1", 1, LEAGUE)
     assert (invited["auth_token"], invited["opponent_id"]) == ("tok-of-the-match", "P02")
     assert (invited["sender"], invited["conversation_id"]) == ("referee:REF01", "conv-r1m1-001")
@@ -68,7 +68,7 @@ async def test_the_matches_of_another_referee_are_left_to_it(home: Path, endpoin
             == OK
         )
         await asyncio.sleep(60)
-        assert match.players["P01"].received == []
+        assert match.players["P01"].received_calls == []
 
 
 @in_virtual_time
@@ -77,7 +77,7 @@ async def test_what_a_manager_with_a_key_announces_is_no_order(home: Path) -> No
         match.pair()
         assert await match.call("notify_round", announcement(match, ("R1M1", "P01", "P02"))) == OK
         await asyncio.sleep(60)
-        assert match.players["P01"].received == []
+        assert match.players["P01"].received_calls == []
 
 
 @pytest.mark.parametrize("lacking", ["player_A_endpoint", "player_B_endpoint"])
@@ -89,7 +89,7 @@ async def test_a_match_without_addresses_is_not_played_and_that_is_logged(home: 
             without: dict[str, Any] = {lacking: missing}
             await match.call("notify_round", announcement(match, ("R1M1", "P01", "P02"), **without))
         await asyncio.sleep(60)
-        assert match.players["P01"].received == []
+        assert match.players["P01"].received_calls == []
     assert [line["match_id"] for line in match.log() if line["event_type"] == "match_without_addresses"] == ["R1M1"] * 2
 
 
@@ -124,7 +124,7 @@ async def test_an_announcement_said_again_is_played_once_and_each_match_id_is_ta
             await reports(match, 1)
             await asyncio.sleep(5)
         assert await reports(match, 1) == ["M1"]
-        assert [report["round_id"] for report in match.manager.heard("report_match_result")] == [1]
+        assert [report["round_id"] for report in match.manager.received_params("report_match_result")] == [1]
     assert "M1 can't be played: REF01 has had a match 'M1' already, and takes each match id once" in match.remarks
 
 
@@ -158,9 +158,9 @@ async def test_an_order_may_name_its_players_by_id_and_address_alone(
             flat[f"player_{side}_endpoint"] = match.players[player_id].endpoint
         flat["message_type"] = message_type
         assert await match.call(method, {name: value for name, value in flat.items() if value is not None}) == OK
-        (report,) = await match.manager.hears("report_match_result")
+        (report,) = await match.manager.wait_for_calls("report_match_result")
     assert report["result"]["score"].keys() == {"P01", "P02"}
-    assert "tok-" not in str(match.players["P01"].received)  # there is none to show, least of all our own
+    assert "tok-" not in str(match.players["P01"].received_calls)  # there is none to show, least of all our own
 
 
 @in_virtual_time
@@ -175,7 +175,7 @@ async def test_our_own_token_goes_to_the_manager_alone_whoever_that_is(home: Pat
         match.pair()
         match.network.attach(match.players["P01"].endpoint, watch)
         await match.call("notify_round", announcement(match, ("R1M1", "P01", "P02")))
-        (report,) = await match.manager.hears("report_match_result")
+        (report,) = await match.manager.wait_for_calls("report_match_result")
     token = "tok-ref01-of-the-scripted-manager"
     assert report["auth_token"] == token
     assert not [text for text in seen if text and token in text]
@@ -207,7 +207,7 @@ def push(match: Hall, player_id: str, message_type: str, after: float, **fields:
         await match.call(message_type.lower(), message)
 
     async def script(params: Params) -> Any:
-        sent.append(asyncio.create_task(send(match.players[player_id].reply(message_type, params, **fields))))
+        sent.append(asyncio.create_task(send(match.players[player_id].build_reply(message_type, params, **fields))))
         return {"status": "received"}
 
     return script
@@ -246,7 +246,7 @@ SHAPES: dict[str, Callable[[str, Mapping[str, Any]], dict[str, Any]]] = {
 @in_virtual_time
 async def test_an_answer_may_be_pushed_in_any_shape_and_spelling(home: Path, shape: str) -> None:
     async def choose(params: Params) -> Any:
-        message = match.players["P01"].reply("CHOOSE_PARITY_RESPONSE", params, choice="odd")
+        message = match.players["P01"].build_reply("CHOOSE_PARITY_RESPONSE", params, choice="odd")
         body = json.dumps(SHAPES[shape]("CHOOSE_PARITY_RESPONSE", message)).encode()
         await match.network.exchange(REFEREE, body, 5)
         return OK
@@ -259,15 +259,15 @@ async def test_an_answer_may_be_pushed_in_any_shape_and_spelling(home: Path, sha
 
 async def questioned(match: Hall, **order: Any) -> dict[str, Any]:
     """A match in which P01 acknowledges its question and P02 has answered; the question."""
-    match.pair(a={"choose_parity": always(OK)})
+    match.pair(a={"choose_parity": always_reply(OK)})
     assert await match.start(**(order or known(match))) == OK
-    (question,) = await match.players["P01"].hears("choose_parity")
-    await match.players["P02"].hears("choose_parity")
+    (question,) = await match.players["P01"].wait_for_calls("choose_parity")
+    await match.players["P02"].wait_for_calls("choose_parity")
     return question
 
 
 def answer(match: Hall, question: Params, **fields: Any) -> dict[str, Any]:
-    return match.players["P01"].reply("CHOOSE_PARITY_RESPONSE", question, **{"parity_choice": "odd", **fields})
+    return match.players["P01"].build_reply("CHOOSE_PARITY_RESPONSE", question, **{"parity_choice": "odd", **fields})
 
 
 @pytest.mark.parametrize(
@@ -282,7 +282,7 @@ async def test_a_pushed_answer_without_its_player_s_own_token_is_refused(
         refused = await match.call("choose_parity_response", answer(match, question, auth_token=token))
         assert refused["error_code"] == code
         assert await match.call("choose_parity_response", answer(match, question, parity_choice="even")) == OK
-        (report,) = await match.manager.hears("report_match_result")
+        (report,) = await match.manager.wait_for_calls("report_match_result")
     assert report["result"]["details"]["choices"]["P01"] == "even"
 
 
@@ -293,7 +293,7 @@ async def test_an_opponent_can_not_answer_in_another_s_name(home: Path) -> None:
         forged = answer(match, question, auth_token=match.players["P02"].token, player_id="P01")
         assert await match.call("choose_parity_response", forged) == OK  # it counts as its own, which nobody awaits
         assert await match.call("choose_parity_response", answer(match, question, parity_choice="even")) == OK
-        (report,) = await match.manager.hears("report_match_result")
+        (report,) = await match.manager.wait_for_calls("report_match_result")
     assert report["result"]["details"]["choices"] == {"P01": "even", "P02": "odd"}
 
 
@@ -303,7 +303,7 @@ async def test_of_several_pushed_answers_the_first_counts(home: Path) -> None:
         question = await questioned(match)
         for choice in ("even", "odd", "odd"):
             assert await match.call("choose_parity_response", answer(match, question, parity_choice=choice)) == OK
-        (report,) = await match.manager.hears("report_match_result")
+        (report,) = await match.manager.wait_for_calls("report_match_result")
         assert await match.call("choose_parity_response", answer(match, question)) == OK  # too late
     assert report["result"]["details"]["choices"]["P01"] == "even"
     assert match.record()["moves"] == [{"P01": "even", "P02": "odd"}]
@@ -313,10 +313,10 @@ async def test_of_several_pushed_answers_the_first_counts(home: Path) -> None:
 async def test_an_answer_to_another_question_answers_none(home: Path) -> None:
     async with hall(home) as match:
         question = await questioned(match)
-        joined = match.players["P01"].reply("GAME_JOIN_ACK", question, accept=False)
+        joined = match.players["P01"].build_reply("GAME_JOIN_ACK", question, accept=False)
         assert await match.call("game_join_ack", joined) == OK
         assert await match.call("choose_parity_response", answer(match, question)) == OK
-        (report,) = await match.manager.hears("report_match_result")
+        (report,) = await match.manager.wait_for_calls("report_match_result")
     assert report["result"]["terminations"] == {}
 
 
@@ -341,7 +341,7 @@ async def test_a_wrong_answer_is_refused_where_it_is_pushed_and_may_be_mended(
         refused = await match.call("choose_parity_response", answer(match, question, **fields))
         assert refused["error_code"] == code
         assert await match.call("choose_parity_response", answer(match, question)) == OK
-        (report,) = await match.manager.hears("report_match_result")
+        (report,) = await match.manager.wait_for_calls("report_match_result")
     assert report["result"]["details"]["choices"]["P01"] == "odd"
 
 
@@ -380,10 +380,10 @@ async def test_a_referee_may_be_stopped_while_announced_matches_wait(home: Path)
     async with hall(home, max_concurrent_matches=1) as match:
         pairs = [(f"R1M{n}", f"P{2 * n - 1:02}", f"P{2 * n:02}") for n in range(1, 4)]
         for _, a, b in pairs:
-            match.seat(a, choose_parity=hang)
+            match.seat(a, choose_parity=never_reply)
             match.seat(b)
         assert await match.call("notify_round", announcement(match, *pairs)) == OK
-        await match.players["P01"].hears("choose_parity")
+        await match.players["P01"].wait_for_calls("choose_parity")
         assert match.referee.health()["running_matches"] == 1
     assert match.referee.health()["running_matches"] == 0
 
@@ -391,7 +391,7 @@ async def test_a_referee_may_be_stopped_while_announced_matches_wait(home: Path)
 @in_virtual_time
 async def test_one_that_acknowledges_and_never_answers_loses_within_three_deadlines(home: Path) -> None:
     async with hall(home) as match:
-        match.pair(a={"choose_parity": always(OK)})
+        match.pair(a={"choose_parity": always_reply(OK)})
         report = await match.play(**known(match))
         assert 90 <= asyncio.get_running_loop().time() <= 100
     assert report["result"]["terminations"] == {"P01": "move_timeout"}
@@ -412,7 +412,7 @@ async def test_a_strict_referee_waits_for_no_answer_in_a_call_of_its_own(home: P
         scripts = pushes(match, "P01")
         match.network.attach(match.players["P01"].endpoint, accepted)
         assert await match.start(**known(match)) == OK
-        (report,) = await match.manager.hears("report_match_result")
+        (report,) = await match.manager.wait_for_calls("report_match_result")
         assert asyncio.get_running_loop().time() < 5
     assert report["result"]["terminations"] == {"P01": "unreadable_answer"}
 
@@ -455,7 +455,7 @@ async def test_an_answer_that_is_meant_to_break_us_costs_its_player_the_match_an
         match.pair()
         match.network.attach(match.players["P01"].endpoint, answer_all)
         assert await match.start(P01={"protocol": protocol}) == OK
-        (report,) = await match.manager.hears("report_match_result")
+        (report,) = await match.manager.wait_for_calls("report_match_result")
     assert report["result"]["winner"] == "P02"
     assert report["result"]["terminations"]["P01"] in ("unreadable_answer", "illegal_move")
     assert "match_aborted" not in {line["event_type"] for line in match.log()}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agent_league.clock import parse_utc
-from agent_league.testing.peers import Script, hang
+from agent_league.testing.peers import Script, never_reply
 from agent_league.testing.virtual_time import VirtualClock, in_virtual_time
 from tests.referee.hall import REFEREE, Hall, hall
 from tests.referee.v1_player import seat_v1
@@ -42,7 +42,7 @@ async def test_a_move_has_the_time_that_the_league_gives_or_else_the_referee(
     async with hall(home, clock=VirtualClock()) as match:
         slow_player(match, "choose_parity", 4)
         await match.play(limits=limits)
-        question = match.players["P01"].heard("choose_parity")[0]
+        question = match.players["P01"].received_params("choose_parity")[0]
     asked, until = (parse_utc(question[name]) for name in ("timestamp", "deadline"))
     assert asked
     assert until
@@ -79,10 +79,10 @@ async def test_an_invitation_in_v1_says_how_long_is_waited_for_its_answer(
 ) -> None:
     async with hall(home, clock=VirtualClock()) as match:
         match.pair()
-        guest = seat_v1(match, "P02", "odd", {"GAME_INVITATION": hang})
+        guest = seat_v1(match, "P02", "odd", {"GAME_INVITATION": never_reply})
         await match.start(P02=V1, limits=limits)
-        await match.manager.hears("report_match_result")
-    assert {m["game_info"]["timeout_seconds"] for m in guest.heard("GAME_INVITATION")} == {stated}
+        await match.manager.wait_for_calls("report_match_result")
+    assert {m["game_info"]["timeout_seconds"] for m in guest.received_params("GAME_INVITATION")} == {stated}
     failed = [line["latency_ms"] for line in match.record()["transcript"] if line["direction"] == "failed"]
     assert len(failed) == 3
     assert all(1000 * stated <= latency < 1000 * (stated + 1) for latency in failed)
@@ -97,7 +97,7 @@ async def test_a_limit_that_nobody_can_keep_is_refused_by_its_name(home: Path, n
         assert (answer["message_type"], answer["error_code"]) == ("LEAGUE_ERROR", "E002")
         assert answer["context"]["field"] == f"limits.{name}"
         assert f"limits.{name}" in answer["message"]
-        assert not match.players["P01"].received
+        assert not match.players["P01"].received_calls
 
 
 @pytest.mark.parametrize("name", ["join_sec", "move_sec", "attempts"])

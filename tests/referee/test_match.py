@@ -12,13 +12,13 @@ import pytest
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
 from agent_league.games.base import Move, State
-from agent_league.games.draw import commitment
+from agent_league.games.draw import compute_commitment
 from agent_league.games.even_odd import EVEN_ODD
-from agent_league.games.even_odd.rules import EvenOddRules, parity
+from agent_league.games.even_odd.rules import EvenOddRules, parity_of
 from agent_league.launch.in_process import play_in_process
-from agent_league.launch.plan import LeagueRequest, make_plan
+from agent_league.launch.plan import LeagueRequest, make_league_plan
 from agent_league.storage.repositories import MatchRepository
-from agent_league.testing.peers import Params, Script, always, hang, rubbish
+from agent_league.testing.peers import Params, Script, always_reply, never_reply, reply_garbage
 from agent_league.testing.virtual_time import VirtualClock, in_virtual_time
 from tests.referee.golden import golden, missing
 from tests.referee.hall import LEAGUE, Hall, hall
@@ -39,14 +39,14 @@ async def test_a_match_goes_through_the_states_of_the_seeds_in_order(home: Path)
 @in_virtual_time
 async def test_every_message_to_players_and_manager_has_all_fields_of_the_seeds(home: Path) -> None:
     async with hall(home) as match:
-        match.pair(a={"choose_parity": always({"parity_choice": "EVEN"})})
+        match.pair(a={"choose_parity": always_reply({"parity_choice": "EVEN"})})
         await match.play()
         match.seat("P01", "even")
         report = await match.play("R1M2")
         sent = {
-            "GAME_INVITATION": match.players["P01"].heard("handle_game_invitation"),
-            "CHOOSE_PARITY_CALL": match.players["P01"].heard("choose_parity"),
-            "GAME_OVER": match.players["P01"].heard("notify_match_result"),
+            "GAME_INVITATION": match.players["P01"].received_params("handle_game_invitation"),
+            "CHOOSE_PARITY_CALL": match.players["P01"].received_params("choose_parity"),
+            "GAME_OVER": match.players["P01"].received_params("notify_match_result"),
             "MATCH_RESULT_REPORT": [report],
         }
     for message_type, messages in sent.items():
@@ -62,7 +62,7 @@ async def test_each_player_is_told_its_role_and_opponent(home: Path) -> None:
     async with hall(home) as match:
         match.pair()
         await match.play(round_id=3)
-    first, second = (match.players[player].heard("handle_game_invitation")[0] for player in ("P01", "P02"))
+    first, second = (match.players[player].received_params("handle_game_invitation")[0] for player in ("P01", "P02"))
     assert (first["role_in_match"], first["opponent_id"]) == ("PLAYER_A", "P02")
     assert (second["role_in_match"], second["opponent_id"]) == ("PLAYER_B", "P01")
     assert first["round_id"] == second["round_id"] == 3
@@ -74,13 +74,13 @@ async def test_a_question_carries_the_players_standings_and_its_deadline(home: P
     async with hall(home, clock=VirtualClock()) as match:
         match.pair()
         await match.play(P01={"standings": {"wins": 2, "losses": 1, "draws": 4}})
-    call = match.players["P01"].heard("choose_parity")[0]
+    call = match.players["P01"].received_params("choose_parity")[0]
     assert call["player_id"] == "P01"
     assert call["timestamp"] == "2025-01-15T10:00:00Z"
     assert call["deadline"] == "2025-01-15T10:00:30Z"
     assert call["context"]["opponent_id"] == "P02"
     assert call["context"]["your_standings"] == {"wins": 2, "losses": 1, "draws": 4}
-    assert match.players["P02"].heard("choose_parity")[0]["context"]["your_standings"]["wins"] == 0
+    assert match.players["P02"].received_params("choose_parity")[0]["context"]["your_standings"]["wins"] == 0
 
 
 @pytest.mark.parametrize("method", ["handle_game_invitation", "choose_parity"])
@@ -93,7 +93,7 @@ async def test_both_are_asked_at_the_same_time(home: Path, method: str) -> None:
 
         def after(other: str) -> Script:
             async def script(_: Params) -> Any:
-                await match.players[other].hears(method)
+                await match.players[other].wait_for_calls(method)
                 return answers[method]
 
             return script
@@ -102,7 +102,7 @@ async def test_both_are_asked_at_the_same_time(home: Path, method: str) -> None:
         match.seat("P02", "odd", **{method: after("P01")})
         report = await match.play()
     assert report["result"]["status"] in ("WIN", "DRAW")
-    assert match.players["P01"].heard("notify_game_error") == []
+    assert match.players["P01"].received_params("notify_game_error") == []
 
 
 @in_virtual_time
@@ -129,13 +129,13 @@ async def test_the_result_is_told_to_both_and_reported_alike(home: Path) -> None
     async with hall(home) as match:
         match.pair()
         report = await match.play()
-    told = [match.players[player].heard("notify_match_result")[0] for player in ("P01", "P02")]
+    told = [match.players[player].received_params("notify_match_result")[0] for player in ("P01", "P02")]
     assert told[0] == told[1]
     result = told[0]["game_result"]
     number = result["drawn_number"]
     winner = "P01" if number % 2 == 0 else "P02"
     assert 1 <= number <= 10
-    assert result["number_parity"] == parity(number)
+    assert result["number_parity"] == parity_of(number)
     assert result["choices"] == {"P01": "even", "P02": "odd"}
     assert (result["status"], result["winner_player_id"]) == ("WIN", winner)
     assert report["result"]["winner"] == winner
@@ -158,7 +158,7 @@ async def test_equal_choices_draw_with_a_point_each(home: Path) -> None:
 @in_virtual_time
 async def test_points_follow_the_leagues_own_rule(home: Path) -> None:
     async with hall(home) as match:
-        match.pair(b={"choose_parity": hang})
+        match.pair(b={"choose_parity": never_reply})
         report = await match.play(
             scoring={"win_points": 5, "draw_points": 2, "loss_points": 1, "technical_loss_points": -1}
         )
@@ -168,20 +168,20 @@ async def test_points_follow_the_leagues_own_rule(home: Path) -> None:
 @in_virtual_time
 async def test_the_referees_own_token_is_shown_to_no_player(home: Path) -> None:
     async with hall(home) as match:
-        match.pair(a={"choose_parity": always({})})
+        match.pair(a={"choose_parity": always_reply({})})
         await match.play()
     for player in match.players.values():
-        assert "of-the-scripted-manager" not in json.dumps(player.received)
-        assert player.heard("handle_game_invitation")[0]["auth_token"] == "tok-match-R1M1"
+        assert "of-the-scripted-manager" not in json.dumps(player.received_calls)
+        assert player.received_params("handle_game_invitation")[0]["auth_token"] == "tok-match-R1M1"
 
 
 TECHNICAL: dict[str, tuple[dict[str, Script], str, dict[str, str]]] = {
-    "silent invitation": ({"handle_game_invitation": hang}, "join_timeout", {}),
-    "declined invitation": ({"handle_game_invitation": always({"accept": False})}, "declined", {}),
-    "rubbish as invitation's answer": ({"handle_game_invitation": rubbish}, "unreadable_answer", {}),
-    "silent choice": ({"choose_parity": hang}, "move_timeout", {"P01": "even"}),
-    "illegal choice": ({"choose_parity": always({"parity_choice": "Odd"})}, "illegal_move", {"P01": "even"}),
-    "rubbish as choice": ({"choose_parity": rubbish}, "unreadable_answer", {"P01": "even"}),
+    "silent invitation": ({"handle_game_invitation": never_reply}, "join_timeout", {}),
+    "declined invitation": ({"handle_game_invitation": always_reply({"accept": False})}, "declined", {}),
+    "rubbish as invitation's answer": ({"handle_game_invitation": reply_garbage}, "unreadable_answer", {}),
+    "silent choice": ({"choose_parity": never_reply}, "move_timeout", {"P01": "even"}),
+    "illegal choice": ({"choose_parity": always_reply({"parity_choice": "Odd"})}, "illegal_move", {"P01": "even"}),
+    "rubbish as choice": ({"choose_parity": reply_garbage}, "unreadable_answer", {"P01": "even"}),
 }
 
 
@@ -197,7 +197,7 @@ async def test_who_fails_loses_technically_and_the_other_wins(home: Path, fault:
     assert report["result"]["score"] == {"P01": 3, "P02": 0}
     assert report["result"]["terminations"] == {"P02": termination}
     for player in match.players.values():
-        result = player.heard("notify_match_result")[0]["game_result"]
+        result = player.received_params("notify_match_result")[0]["game_result"]
         assert (result["status"], result["winner_player_id"]) == ("TECHNICAL_LOSS", "P01")
         assert (result["drawn_number"], result["number_parity"]) == (None, None)
         assert result["choices"] == choices
@@ -213,7 +213,7 @@ async def test_a_player_that_is_not_there_loses_technically(home: Path) -> None:
         match.pair()
         match.network.detach(match.players["P01"].endpoint)
         assert await match.start() == {"status": "ok"}
-        (report,) = await match.manager.hears("report_match_result")
+        (report,) = await match.manager.wait_for_calls("report_match_result")
     assert report["result"]["winner"] == "P02"
     assert report["result"]["terminations"] == {"P01": "disconnected"}
 
@@ -222,26 +222,26 @@ async def test_a_player_that_is_not_there_loses_technically(home: Path) -> None:
 @in_virtual_time
 async def test_where_both_fail_nobody_wins_and_nobody_scores(home: Path, method: str) -> None:
     async with hall(home) as match:
-        match.pair(a={method: hang}, b={method: rubbish})
+        match.pair(a={method: never_reply}, b={method: reply_garbage})
         report = await match.play()
     assert report["result"]["status"] == "TECHNICAL_LOSS"
     assert report["result"]["winner"] is None
     assert report["result"]["score"] == {"P01": 0, "P02": 0}
-    result = match.players["P02"].heard("notify_match_result")[0]["game_result"]
+    result = match.players["P02"].received_params("notify_match_result")[0]["game_result"]
     assert (result["winner_player_id"], result["choices"], result["drawn_number"]) == (None, {}, None)
 
 
 @in_virtual_time
 async def test_a_suspended_player_loses_at_once_and_nobody_is_asked(home: Path) -> None:
     async with hall(home, clock=VirtualClock()) as match:
-        match.pair(b=dict.fromkeys(("handle_game_invitation", "choose_parity", "notify_match_result"), hang))
+        match.pair(b=dict.fromkeys(("handle_game_invitation", "choose_parity", "notify_match_result"), never_reply))
         report = await match.play(P02={"state": "SUSPENDED", "failures_in_a_row": 5})
         assert asyncio.get_running_loop().time() == 0
     assert report["result"]["winner"] == "P01"
     assert report["result"]["terminations"] == {"P02": "suspended"}
     assert report["result"]["failures_in_a_row"]["P02"] == 5
-    assert [method for method, _ in match.players["P01"].received] == ["notify_match_result"]
-    assert [method for method, _ in match.players["P02"].received] == ["notify_match_result"]
+    assert [method for method, _ in match.players["P01"].received_calls] == ["notify_match_result"]
+    assert [method for method, _ in match.players["P02"].received_calls] == ["notify_match_result"]
 
 
 @in_virtual_time
@@ -255,7 +255,7 @@ async def test_two_suspended_players_both_lose(home: Path) -> None:
 @in_virtual_time
 async def test_a_hung_player_in_one_match_holds_up_no_other(home: Path) -> None:
     async with hall(home) as match:
-        match.pair(b={"choose_parity": hang})
+        match.pair(b={"choose_parity": never_reply})
         match.seat("P03", "even")
         match.seat("P04", "odd")
         await match.start("R1M1")
@@ -274,13 +274,13 @@ class Collapsing(EvenOddRules):
 @in_virtual_time
 async def test_a_match_that_breaks_down_on_our_side_ends_without_a_winner_and_all_are_told(home: Path) -> None:
     async with hall(home) as match:
-        match.referee._games["even_odd"] = replace(EVEN_ODD, rules=Collapsing())
+        match.referee._loaded_games["even_odd"] = replace(EVEN_ODD, rules=Collapsing())
         match.pair()
         report = await match.play()
     assert report["result"]["status"] == "TECHNICAL_LOSS"
     assert report["result"]["winner"] is None
     assert report["result"]["terminations"] == {"P01": "void", "P02": "void"}
-    told = match.players["P01"].heard("notify_match_result")[0]["game_result"]
+    told = match.players["P01"].received_params("notify_match_result")[0]["game_result"]
     assert (told["winner_player_id"], told["reason"]) == (None, "void: counts for nobody")
     assert states(match)[-1] == "FINISHED"
     fault = report["result"]["details"]["fault"]
@@ -302,7 +302,7 @@ class Lonely(EvenOddRules):
 @in_virtual_time
 async def test_a_game_that_fails_to_tell_its_own_result_is_reported_all_the_same(home: Path) -> None:
     async with hall(home) as match:
-        match.referee._games["even_odd"] = replace(EVEN_ODD, rules=Lonely(), payoffs=True)
+        match.referee._loaded_games["even_odd"] = replace(EVEN_ODD, rules=Lonely(), payoffs=True)
         match.pair()
         report = await match.play()
     assert report["result"]["terminations"] == {"P01": "void", "P02": "void"}
@@ -315,11 +315,11 @@ async def test_the_draw_follows_from_a_seed_that_was_committed_before_the_first_
         match.pair()
         await match.play()
     player = match.players["P01"]
-    seed = player.heard("notify_match_result")[0]["draw_seed"]
-    assert player.heard("handle_game_invitation")[0]["draw_commitment"] == commitment(seed)
-    assert player.heard("choose_parity")[0]["context"]["draw_commitment"] == commitment(seed)
-    assert match.record()["draw"] == {"commitment": commitment(seed), "seed": seed}
-    before = [entry for entry in player.received if entry[0] != "notify_match_result"]
+    seed = player.received_params("notify_match_result")[0]["draw_seed"]
+    assert player.received_params("handle_game_invitation")[0]["draw_commitment"] == compute_commitment(seed)
+    assert player.received_params("choose_parity")[0]["context"]["draw_commitment"] == compute_commitment(seed)
+    assert match.record()["draw"] == {"commitment": compute_commitment(seed), "seed": seed}
+    before = [entry for entry in player.received_calls if entry[0] != "notify_match_result"]
     assert seed not in json.dumps(before)
 
 
@@ -336,7 +336,7 @@ async def results(home: Path, referees: int) -> dict[str, Any]:
     """What was drawn and chosen in a league of six random players under one seed."""
     make_home(home)
     await play_in_process(
-        make_plan(ConfigLoader(home, {}), LeagueRequest(home=home, players=6, referees=referees, seed="7"))
+        make_league_plan(ConfigLoader(home, {}), LeagueRequest(home=home, players=6, referees=referees, seed="7"))
     )
     matches = MatchRepository(LEAGUE, home)
     return {match_id: (matches.load(match_id) or {})["result"] for match_id in matches.list()}
@@ -351,7 +351,7 @@ async def test_under_a_league_seed_draws_and_players_repeat_whatever_the_concurr
 
 
 def told_last(match: Hall, player_id: str) -> tuple[str, str | None, str]:
-    told = match.players[player_id].heard("notify_match_result")[-1]["game_result"]
+    told = match.players[player_id].received_params("notify_match_result")[-1]["game_result"]
     return told["status"], told["winner_player_id"], told["reason"]
 
 
@@ -361,11 +361,11 @@ VOID = ("TECHNICAL_LOSS", None, "void: counts for nobody")
 @in_virtual_time
 async def test_players_are_told_that_a_match_is_void_whose_report_came_too_late(home: Path) -> None:
     refusal = {"message_type": "LEAGUE_ERROR", "error_code": "E002", "message": "void", "context": {"void": True}}
-    async with hall(home, manager={"report_match_result": always(refusal)}) as match:
+    async with hall(home, manager={"report_match_result": always_reply(refusal)}) as match:
         match.pair()
         assert await match.start() == {"status": "ok"}
         for player_id in ("P01", "P02"):
-            told = await match.players[player_id].hears("notify_match_result", 2)
+            told = await match.players[player_id].wait_for_calls("notify_match_result", 2)
             assert told[0]["game_result"]["status"] == "WIN"
             assert told_last(match, player_id) == VOID
     assert MatchRepository(LEAGUE, home).load("R1M1") is None
@@ -374,16 +374,16 @@ async def test_players_are_told_that_a_match_is_void_whose_report_came_too_late(
 @in_virtual_time
 async def test_a_match_that_is_void_when_its_round_is_completed_is_given_up_while_it_is_played(home: Path) -> None:
     async with hall(home) as match:
-        match.pair(b={"choose_parity": hang})
+        match.pair(b={"choose_parity": never_reply})
         assert await match.start() == {"status": "ok"}
-        await match.players["P02"].hears("choose_parity")
+        await match.players["P02"].wait_for_calls("choose_parity")
         summary = {"total_matches": 1, "wins": 0, "draws": 0, "technical_losses": 0, "void": 1}
         over = {"round_id": 1, "matches_completed": 1, "matches_played": 1, "next_round_id": None, "summary": summary}
-        notice = match.manager.message("ROUND_COMPLETED", **over, void_match_ids=["R9M9", "R1M1"])
+        notice = match.manager.build_message("ROUND_COMPLETED", **over, void_match_ids=["R9M9", "R1M1"])
         assert await match.call("notify_round_completed", notice) == {"status": "ok"}
         for player_id in ("P01", "P02"):
-            await match.players[player_id].hears("notify_match_result")
+            await match.players[player_id].wait_for_calls("notify_match_result")
             assert told_last(match, player_id) == VOID
-        assert match.manager.heard("report_match_result") == []
+        assert match.manager.received_params("report_match_result") == []
         match.seat("P02", "odd")
         await match.play("R2M1")

@@ -9,7 +9,7 @@ import pytest
 
 from agent_league.clock import parse_utc
 from agent_league.model.names import CHECK_LEAGUE
-from agent_league.testing.peers import Params, Raw, Script, always, hang
+from agent_league.testing.peers import Params, RawReply, Script, always_reply, never_reply
 from agent_league.testing.virtual_time import VirtualClock, in_virtual_time
 from tests.referee.hall import SIGNED, Hall, accept_with_key, hall
 
@@ -49,10 +49,10 @@ async def test_the_file_lies_at_the_seeds_path_and_holds_the_result(home: Path) 
 @in_virtual_time
 async def test_the_lifecycle_has_a_time_for_each_state(home: Path) -> None:
     async def slow(_: Params) -> Any:
-        raise Raw(b"late")
+        raise RawReply(b"late")
 
     async with hall(home, clock=VirtualClock()) as match:
-        match.pair(b={"handle_game_invitation": hang, "notify_game_error": slow})
+        match.pair(b={"handle_game_invitation": never_reply, "notify_game_error": slow})
         await match.play()
     lifecycle = match.record()["lifecycle"]
     assert [entry["state"] for entry in lifecycle] == ["WAITING_FOR_PLAYERS", "FINISHED"]
@@ -70,8 +70,8 @@ async def test_the_transcript_holds_every_message_in_order_with_latency_and_atte
     assert all(parse_utc(entry["at"]) for entry in entries)
     for player_id, player in match.players.items():
         sent = said(match, direction="sent", player_id=player_id)
-        assert [entry["method"] for entry in sent] == [method for method, _ in player.received]
-        for entry, (_, params) in zip(sent, player.received, strict=True):
+        assert [entry["method"] for entry in sent] == [method for method, _ in player.received_calls]
+        for entry, (_, params) in zip(sent, player.received_calls, strict=True):
             assert {**params, "auth_token": "[redacted]"} == entry["message"]
         assert [entry["attempt"] for entry in sent] == [1, 1, 1]
         received = said(match, direction="received", player_id=player_id)
@@ -86,7 +86,7 @@ async def test_the_transcript_holds_each_failure_with_its_evidence(home: Path) -
     answers = iter([{"parity_choice": "Odd", "comment": "sure"}])
 
     async def wrong_then_silent(params: Params) -> Any:
-        return next(answers, None) or await hang(params)
+        return next(answers, None) or await never_reply(params)
 
     async with hall(home, clock=VirtualClock()) as match:
         match.pair(b={"choose_parity": wrong_then_silent})
@@ -103,18 +103,18 @@ async def test_the_transcript_holds_each_failure_with_its_evidence(home: Path) -
 
 def quoting(text: bytes) -> Script:
     async def script(_: Params) -> Any:
-        raise Raw(text)
+        raise RawReply(text)
 
     return script
 
 
 TOKEN = "tok-p02-0123456789abcdef"
 LEAKS: dict[str, Script] = {
-    "where it belongs": always({"parity_choice": "odd", "auth_token": TOKEN}),
-    "in a field of its own": always({"parity_choice": "odd", "my_secret": TOKEN}),
-    "deep inside": always({"parity_choice": "odd", "meta": {"list": [{"text": f"my token is {TOKEN}!"}]}}),
-    "as a field's name": always({"parity_choice": "odd", "meta": {TOKEN: 1}}),
-    "in an error": always({"message_type": "LEAGUE_ERROR", "message": f"{TOKEN} is mine"}),
+    "where it belongs": always_reply({"parity_choice": "odd", "auth_token": TOKEN}),
+    "in a field of its own": always_reply({"parity_choice": "odd", "my_secret": TOKEN}),
+    "deep inside": always_reply({"parity_choice": "odd", "meta": {"list": [{"text": f"my token is {TOKEN}!"}]}}),
+    "as a field's name": always_reply({"parity_choice": "odd", "meta": {TOKEN: 1}}),
+    "in an error": always_reply({"message_type": "LEAGUE_ERROR", "message": f"{TOKEN} is mine"}),
     "in a JSON-RPC error": quoting(b'{"error": {"message": "bad: tok-p02-0123456789abcdef"}}'),
     "in no JSON at all": quoting(b"<p>you said tok-p02-0123456789abcdef</p>"),
     "the match's own, quoted": quoting(b"you said tok-match-R1M1"),
@@ -141,12 +141,12 @@ async def test_no_tokens_value_is_ever_written_down(home: Path, leak: str) -> No
 @in_virtual_time
 async def test_a_match_played_again_has_one_file_with_the_last_play(home: Path) -> None:
     async with hall(home, SIGNED, manager={"register_referee": accept_with_key}) as match:
-        match.pair(b={"handle_game_invitation": always({"accept": False})})
+        match.pair(b={"handle_game_invitation": always_reply({"accept": False})})
         await match.play()
-        await asyncio.gather(*match.referee._running.values())
+        await asyncio.gather(*match.referee._match_tasks.values())
         match.seat("P02", "odd")
         await match.start(match_token="tok-r1m1-given-out-again")
-        await match.manager.hears("report_match_result", 2)
+        await match.manager.wait_for_calls("report_match_result", 2)
     assert match.record()["result"]["status"] == "WIN"
 
 

@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from agent_league.agent.peer_client import Call
+from agent_league.agent.peer_client import PeerCall
 from agent_league.errors import ErrorCode
 from agent_league.games.even_odd import EVEN_ODD
 from agent_league.games.registry import Game
 from agent_league.model.results import Outcome, Termination
 from agent_league.protocol import v2
-from agent_league.protocol.v1.ids import conversation_uuid, league_uuid
-from agent_league.referee.match import Match, Verdict
-from agent_league.referee.messages import Mishap, Setting
-from agent_league.referee.messages_v1 import WordsV1
-from agent_league.testing.peers import hang, now
-from agent_league.testing.virtual_time import START, in_virtual_time
+from agent_league.protocol.v1.ids import derive_conversation_uuid, derive_league_uuid
+from agent_league.referee.match import Match, MatchVerdict
+from agent_league.referee.messages import FailedAttempt, MatchContext
+from agent_league.referee.messages_v1 import PlayerMessagesV1
+from agent_league.testing.peers import never_reply, utc_timestamp
+from agent_league.testing.virtual_time import VIRTUAL_START, in_virtual_time
 from tests.games.sticks import SECRET, STICKS
 from tests.protocol.examples_v1 import BASE
 from tests.protocol.examples_v1 import example as v1
@@ -31,15 +31,15 @@ THOUGHT = 0.01
 
 class Fixed:
     def now(self) -> Any:
-        return START
+        return VIRTUAL_START
 
 
-def words(player_id: str = "P01", game: Game = EVEN_ODD, players: tuple[str, str] = ("P01", "P02")) -> WordsV1:
+def words(player_id: str = "P01", game: Game = EVEN_ODD, players: tuple[str, str] = ("P01", "P02")) -> PlayerMessagesV1:
     seats: dict[str, Any] = {
         f"player_{side}": {"player_id": one, "display_name": one, "endpoint": "http://x/mcp", **V1}
         for side, one in zip("AB", players, strict=True)
     }
-    envelope = {"sender": "league_manager", "timestamp": now(), "conversation_id": "conv-r1m1-001"}
+    envelope = {"sender": "league_manager", "timestamp": utc_timestamp(), "conversation_id": "conv-r1m1-001"}
     order = v2.StartMatch.write(
         **envelope,
         league_id=LEAGUE,
@@ -49,18 +49,18 @@ def words(player_id: str = "P01", game: Game = EVEN_ODD, players: tuple[str, str
         match_token="tok-m",
         **seats,
     )
-    setting = Setting(order, Match("R1M1", players, game), "REF01", Fixed(), "commitment")
-    return WordsV1(setting, order.player_A if player_id == players[0] else order.player_B)
+    setting = MatchContext(order, Match("R1M1", players, game), "REF01", Fixed(), "commitment")
+    return PlayerMessagesV1(setting, order.player_A if player_id == players[0] else order.player_B)
 
 
-def own(call: Call | None) -> Any:
+def own(call: PeerCall | None) -> Any:
     """What a message has beside its envelope, once that is the example's, field by field."""
     assert call is not None
     sent, golden = dict(call.message), v1(str(call.message["message_type"]))
     assert not list(BASE.iter_errors(sent))
     assert list(sent) == list(golden)
-    assert sent["league_id"] == league_uuid(LEAGUE)
-    assert sent["conversation_id"] == conversation_uuid(f"{LEAGUE}/conv-r1m1-001")
+    assert sent["league_id"] == derive_league_uuid(LEAGUE)
+    assert sent["conversation_id"] == derive_conversation_uuid(f"{LEAGUE}/conv-r1m1-001")
     assert sent["timestamp"] == "2025-01-15T10:00:00.000Z"
     for name in ("protocol", "round_id", "match_id", "sender"):
         assert sent[name] == golden[name]
@@ -69,10 +69,10 @@ def own(call: Call | None) -> Any:
 
 
 def test_an_invitation_is_that_of_001() -> None:
-    call = words().invitation(30)
+    call = words().write_invitation(30)
     assert own(call) == v1("GAME_INVITATION")["game_info"]
-    assert (call.method, call.answer) == ("handle_game_invitation", "GAME_INVITATION_RESPONSE")
-    assert own(words("P02").invitation(2.5)) == {
+    assert (call.method, call.answer_type) == ("handle_game_invitation", "GAME_INVITATION_RESPONSE")
+    assert own(words("P02").write_invitation(2.5)) == {
         "game_type": "even_odd",
         "opponent_id": "player_001",
         "your_role": "defender",
@@ -82,21 +82,21 @@ def test_an_invitation_is_that_of_001() -> None:
 
 @pytest.mark.parametrize("player_id", ["P01", "P02"])
 def test_the_start_names_the_challenger_to_both(player_id: str) -> None:
-    assert own(words(player_id).game_start(30)) == v1("GAME_START")["game_state"]
+    assert own(words(player_id).write_game_start(30)) == v1("GAME_START")["game_state"]
 
 
 def test_a_question_is_that_of_001_and_shows_no_choice_of_this_step() -> None:
-    call = words("P02").question(30)
+    call = words("P02").write_move_request(30)
     assert own(call) == v1("PLAY_REQUEST")["game_state"]
-    assert (call.method, call.answer) == ("choose_parity", "PLAY_RESPONSE")
+    assert (call.method, call.answer_type) == ("choose_parity", "PLAY_RESPONSE")
 
 
 def test_another_game_shows_its_moves_and_the_plays_so_far() -> None:
     said = words(game=STICKS)
-    said._match.join("P01")
-    said._match.join("P02")
-    said._match.play({"P01": 2})
-    state = own(said.question(30))
+    said._match.record_join("P01")
+    said._match.record_join("P02")
+    said._match.apply_moves({"P01": 2})
+    state = own(said.write_move_request(30))
     assert state["turn_number"] == 2
     special = state["game_specific_state"]
     assert special["previous_plays"] == [{"turn": 1, "player_id": "player_001", "value": 2}]
@@ -107,15 +107,15 @@ def test_another_game_shows_its_moves_and_the_plays_so_far() -> None:
 def test_moves_that_are_not_public_are_told_to_their_own_player_alone() -> None:
     for player_id, known in (("P01", [{"turn": 1, "player_id": "player_001", "value": 2}]), ("P02", [])):
         said = words(player_id, SECRET)
-        said._match.join("P01")
-        said._match.join("P02")
-        said._match.play({"P01": 2})
-        assert own(said.question(30))["game_specific_state"]["previous_plays"] == known
-        assert (own(said.validation("P01", 2))["play"] is None) == (player_id == "P02")
+        said._match.record_join("P01")
+        said._match.record_join("P02")
+        said._match.apply_moves({"P01": 2})
+        assert own(said.write_move_request(30))["game_specific_state"]["previous_plays"] == known
+        assert (own(said.write_validation("P01", 2))["play"] is None) == (player_id == "P02")
 
 
 def test_a_valid_play_is_told_as_in_001() -> None:
-    assert own(words("P02").validation("P01", "even")) == v1("PLAY_VALIDATION")["validation"]
+    assert own(words("P02").write_validation("P01", "even")) == v1("PLAY_VALIDATION")["validation"]
 
 
 REASONS: list[tuple[ErrorCode, Any, Any, str | None]] = [
@@ -135,7 +135,7 @@ REASONS: list[tuple[ErrorCode, Any, Any, str | None]] = [
 def test_a_mishap_is_an_invalid_play_with_one_of_the_four_reasons(
     code: ErrorCode, answer: Any, play: Any, reason: str | None
 ) -> None:
-    call = words().mishap(Mishap(code, "a sentence", "PLAY_RESPONSE", answer, 1, 3, None))
+    call = words().write_failure(FailedAttempt(code, "a sentence", "PLAY_RESPONSE", answer, 1, 3, None))
     assert own(call) == {
         "player_id": "player_001",
         "play": play,
@@ -145,18 +145,18 @@ def test_a_mishap_is_an_invalid_play_with_one_of_the_four_reasons(
     assert call.method == "notify_game_error"
 
 
-def finished(game: WordsV1, moves: dict[str, str], number: int | None = None) -> WordsV1:
+def finished(game: PlayerMessagesV1, moves: dict[str, str], number: int | None = None) -> PlayerMessagesV1:
     for player in game._match.players:
-        game._match.join(player)
-    game._match.play(moves)
+        game._match.record_join(player)
+    game._match.apply_moves(moves)
     if number is not None:
-        game._match.drawn(number)
+        game._match.apply_draw(number)
     return game
 
 
 def test_a_result_is_that_of_001_in_both_of_its_forms() -> None:
     said = finished(words(), {"P01": "even", "P02": "odd"}, 42)
-    result = own(said.game_over(Verdict(Outcome.WIN, "P01", "P01 correct, P02 wrong"), "seed"))
+    result = own(said.write_game_over(MatchVerdict(Outcome.WIN, "P01", "P01 correct, P02 wrong"), "seed"))
     golden = v1("GAME_RESULT")["result"]
     turn = {"turn": 1, "player_001": "even", "player_002": "odd", "number": 42, "winner": "player_001"}
     assert result == {**golden, "game_summary": {**golden["game_summary"], "moves": [turn]}}
@@ -164,17 +164,17 @@ def test_a_result_is_that_of_001_in_both_of_its_forms() -> None:
 
 def test_a_draw_has_neither_winner_nor_loser() -> None:
     said = finished(words(), {"P01": "even", "P02": "even"}, 7)
-    result = own(said.game_over(Verdict(Outcome.DRAW, None, "Both chose even"), "seed"))
+    result = own(said.write_game_over(MatchVerdict(Outcome.DRAW, None, "Both chose even"), "seed"))
     assert (result["winner"], result["loser"], result["outcome"]) == (None, None, "DRAW")
 
 
 def test_a_technical_loss_is_a_forfeit_and_says_what_was_received() -> None:
     said = words()
     for player in ("P01", "P02"):
-        said._match.join(player)
-    said._match.fail("P02", Termination.MOVE_TIMEOUT)
-    said._match.play({"P01": "even"})
-    result = own(said.game_over(said._match.verdict(), "seed"))
+        said._match.record_join(player)
+    said._match.record_failure("P02", Termination.MOVE_TIMEOUT)
+    said._match.apply_moves({"P01": "even"})
+    result = own(said.write_game_over(said._match.decide_verdict(), "seed"))
     assert (result["winner"], result["loser"], result["outcome"]) == ("player_001", "player_002", "FORFEIT")
     summary = result["game_summary"]
     assert summary["player_001_choice"] == "even"
@@ -185,15 +185,17 @@ def test_a_technical_loss_is_a_forfeit_and_says_what_was_received() -> None:
 
 def test_in_a_sentence_each_player_is_called_by_its_own_id() -> None:
     said = finished(words("P10", players=("P10", "P100")), {"P10": "even", "P100": "odd"}, 8)
-    result = own(said.game_over(Verdict(Outcome.WIN, "P100", "P100 beat P10, not P1000 (P10: even)"), "seed"))
+    result = own(
+        said.write_game_over(MatchVerdict(Outcome.WIN, "P100", "P100 beat P10, not P1000 (P10: even)"), "seed")
+    )
     reason = result["game_summary"]["winner_reason"]
     assert reason == "player_100 beat player_010, not P1000 (player_010: even)"
 
 
 def test_no_token_and_no_seed_is_shown_in_v1() -> None:
     said = finished(words(), {"P01": "even", "P02": "odd"}, 8)
-    over = said.game_over(Verdict(Outcome.WIN, "P01", "x"), "the-draw-seed")
-    for call in (said.invitation(5), said.game_start(5), said.question(5), over):
+    over = said.write_game_over(MatchVerdict(Outcome.WIN, "P01", "x"), "the-draw-seed")
+    for call in (said.write_invitation(5), said.write_game_start(5), said.write_move_request(5), over):
         assert call is not None
         assert "tok-m" not in str(call.message)
         assert "the-draw-seed" not in str(call.message)
@@ -288,9 +290,9 @@ async def test_a_mixed_match_is_asked_in_turn_and_reported_in_v2(home: Path) -> 
         guest = V1Player(match, "P02", "odd")
         report = await match.start(P02=V1)
         assert report == {"status": "ok"}
-        (told,) = await match.manager.hears("report_match_result")
+        (told,) = await match.manager.wait_for_calls("report_match_result")
         assert guest.types() == ORDER
-        assert [m for m, _ in match.players["P01"].received] == [
+        assert [m for m, _ in match.players["P01"].received_calls] == [
             "handle_game_invitation",
             "choose_parity",
             "notify_match_result",
@@ -330,11 +332,11 @@ async def test_an_invalid_play_is_told_to_the_opponent_too_at_once_and_without_t
 async def test_only_plays_of_a_match_are_validated(home: Path, failing: str) -> None:
     """Who stays away has made no play; an opponent of `league.v2` that plays wrongly has."""
     async with hall(home) as match:
-        scripts = {"handle_game_invitation": hang} if failing == "invitation" else {}
+        scripts = {"handle_game_invitation": never_reply} if failing == "invitation" else {}
         match.seat("P01", "EVEN", **scripts)
         guest = V1Player(match, "P02", "odd")
         assert await match.start(P02=V1) == {"status": "ok"}
-        await match.manager.hears("report_match_result")
+        await match.manager.wait_for_calls("report_match_result")
     invalid = [m["validation"] for m in guest.heard if "validation" in m and m["validation"]["status"] == "INVALID"]
     assert [one["player_id"] for one in invalid] == ([] if failing == "invitation" else ["player_001"] * 3)
 
@@ -345,7 +347,7 @@ async def test_a_wrong_choice_in_v1_is_told_with_its_reason_and_asked_again_and_
         match.seat("P01", "even")
         guest = V1Player(match, "P02", "EVEN")
         assert await match.start(P02=V1) == {"status": "ok"}
-        (told,) = await match.manager.hears("report_match_result")
+        (told,) = await match.manager.wait_for_calls("report_match_result")
         await asyncio.sleep(1)  # the loser's notices are nobody's concern
         invalid = [message["validation"] for message in guest.heard if "validation" in message]
         invalid = [validation for validation in invalid if validation["status"] == "INVALID"]

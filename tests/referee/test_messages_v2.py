@@ -9,7 +9,7 @@ import pytest
 from agent_league.games.game_messages import PlainWire
 from agent_league.games.registry import Game
 from agent_league.protocol.v2 import MESSAGES
-from agent_league.testing.peers import always
+from agent_league.testing.peers import always_reply
 from agent_league.testing.virtual_time import in_virtual_time
 from tests.games.sticks import STICKS, SticksRules
 from tests.referee.hall import Hall, hall
@@ -17,7 +17,7 @@ from tests.referee.hall import Hall, hall
 
 def said_in(match: Hall) -> dict[str, dict[str, Any]]:
     """The last message of each type that anybody heard of a match."""
-    heard = [params for agent in (*match.players.values(), match.manager) for _, params in agent.received]
+    heard = [params for agent in (*match.players.values(), match.manager) for _, params in agent.received_calls]
     return {message["message_type"]: message for message in heard if "match_id" in message}
 
 
@@ -30,11 +30,11 @@ async def test_every_message_of_a_match_is_as_its_model_writes_it(
     home: Path, game_type: str, asked: str, illegal: bool
 ) -> None:
     async with hall(home) as match:
-        match.referee._games["sticks"] = STICKS
+        match.referee._loaded_games["sticks"] = STICKS
         match.pair(
-            a={"make_move": always({"move_data": 1})},
-            b={"make_move": always({"move_data": 9 if illegal else 1})}
-            | ({"choose_parity": always({"parity_choice": "ODD"})} if illegal else {}),
+            a={"make_move": always_reply({"move_data": 1})},
+            b={"make_move": always_reply({"move_data": 9 if illegal else 1})}
+            | ({"choose_parity": always_reply({"parity_choice": "ODD"})} if illegal else {}),
         )
         report = await match.play(game_type=game_type, P01={"standings": {"wins": 2, "losses": 1, "draws": 0}})
     assert (report["result"]["status"] == "TECHNICAL_LOSS") is illegal
@@ -63,8 +63,8 @@ class WrongResult(PlainWire):
 @in_virtual_time
 async def test_what_a_game_brings_into_a_message_is_still_looked_at(home: Path, wire: PlainWire) -> None:
     async with hall(home) as match:
-        match.referee._games["sticks"] = Game("sticks", SticksRules(), wire, STICKS.parameters)
-        one = always({"move_data": 1})
+        match.referee._loaded_games["sticks"] = Game("sticks", SticksRules(), wire, STICKS.parameters)
+        one = always_reply({"move_data": 1})
         match.pair(a={"make_move": one}, b={"make_move": one})
         report = await match.play(game_type="sticks")
     assert report["result"]["terminations"] == {"P01": "void", "P02": "void"}
@@ -88,8 +88,8 @@ class ForgetfulRules(SticksRules):
 async def test_a_question_is_kept_as_it_was_asked_whatever_the_game_does_with_what_it_showed(home: Path) -> None:
     rules = ForgetfulRules()
     async with hall(home) as match:
-        match.referee._games["sticks"] = Game("sticks", rules, parameters=STICKS.parameters)
-        match.pair(a={"make_move": always({"move_data": 1})}, b={"make_move": always({"move_data": 1})})
+        match.referee._loaded_games["sticks"] = Game("sticks", rules, parameters=STICKS.parameters)
+        match.pair(a={"make_move": always_reply({"move_data": 1})}, b={"make_move": always_reply({"move_data": 1})})
         await match.play(game_type="sticks")
         told = await match.call("get_match_state", {"match_id": "R1M1"})
     assert len(rules.shown) > 2

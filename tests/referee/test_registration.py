@@ -14,7 +14,7 @@ from agent_league.http.client import HttpCarrier
 from agent_league.http.memory import MemoryNetwork
 from agent_league.http.server import HttpServer
 from agent_league.referee.app import Referee
-from agent_league.testing.peers import Params, ScriptedManager, ScriptedPlayer, always, hang
+from agent_league.testing.peers import Params, ScriptedManager, ScriptedPlayer, always_reply, never_reply
 from agent_league.testing.virtual_time import in_virtual_time
 from tests.conftest import FAST, free_ports
 from tests.referee.hall import Hall, hall, referee_settings
@@ -23,7 +23,7 @@ from tests.referee.hall import Hall, hall, referee_settings
 @in_virtual_time
 async def test_a_referee_says_what_it_can_do(home: Path) -> None:
     async with hall(home, max_concurrent_matches=4, version="3.2.1", league_id="league_2025_even_odd") as match:
-        (request,) = match.manager.heard("register_referee")
+        (request,) = match.manager.received_params("register_referee")
     assert request["message_type"] == "REFEREE_REGISTER_REQUEST"
     assert request["sender"] == "referee:REF01"
     assert request["league_id"] == "league_2025_even_odd"
@@ -40,7 +40,7 @@ async def test_a_referee_says_what_it_can_do(home: Path) -> None:
 
 async def run_against(home: Path, answer: dict[str, Any]) -> None:
     network = MemoryNetwork()
-    manager = ScriptedManager(scripts={"register_referee": always(answer)})
+    manager = ScriptedManager(scripts={"register_referee": always_reply(answer)})
     network.attach(manager.endpoint, manager.answer)
     async with asyncio.timeout(60):
         await Referee(referee_settings(home), network).run()
@@ -70,7 +70,7 @@ async def test_a_referee_started_before_the_manager_waits_for_it(home: Path) -> 
     assert referee.health()["state"] == "INIT"
     manager = ScriptedManager()
     network.attach(manager.endpoint, manager.answer)
-    await manager.hears("register_referee")
+    await manager.wait_for_calls("register_referee")
     async with asyncio.timeout(60):
         await referee._session.registered.wait()
     assert referee.health()["state"] == "REGISTERED"
@@ -90,7 +90,9 @@ async def test_a_referee_that_loses_its_place_ends_with_the_managers_sentence(ho
         return next(answers) or await welcome(params)
 
     manager._scripts["register_referee"] = register
-    manager._scripts["league_query"] = always({"message_type": "LEAGUE_ERROR", "error_code": "E013", "message": "who?"})
+    manager._scripts["league_query"] = always_reply(
+        {"message_type": "LEAGUE_ERROR", "error_code": "E013", "message": "who?"}
+    )
     network = MemoryNetwork()
     network.attach(manager.endpoint, manager.answer)
     with pytest.raises(LeagueFailed, match="rejected the registration: Registration closed"):
@@ -101,19 +103,19 @@ async def test_a_referee_that_loses_its_place_ends_with_the_managers_sentence(ho
 async def test_before_its_registration_a_referee_takes_no_match(home: Path) -> None:
     network = MemoryNetwork()
     referee = Referee(referee_settings(home), network)
-    network.attach("http://localhost:8001/mcp", referee.dispatcher.answer)
+    network.attach("http://localhost:8001/mcp", referee.dispatcher.answer_request)
     match = Hall(home, network, ScriptedManager(), referee)
     match.pair()
     answer = await match.start()
     referee.log.close()
     assert answer["error_code"] == "E016"
-    assert match.players["P01"].received == []
+    assert match.players["P01"].received_calls == []
 
 
 async def test_over_http_a_deadline_really_cuts_the_call_of_a_hung_player(home: Path) -> None:
     """Real servers, real sockets, real time: the match ends although one player never answers anything."""
     first = free_ports(4)
-    hung: dict[str, Any] = dict.fromkeys(("choose_parity", "notify_game_error", "notify_match_result"), hang)
+    hung: dict[str, Any] = dict.fromkeys(("choose_parity", "notify_game_error", "notify_match_result"), never_reply)
     manager = ScriptedManager(f"http://127.0.0.1:{first}/mcp")
     players = [
         ScriptedPlayer("P01", f"http://127.0.0.1:{first + 2}/mcp"),
@@ -124,7 +126,7 @@ async def test_over_http_a_deadline_really_cuts_the_call_of_a_hung_player(home: 
         referee_settings(home, FAST), manager=manager.endpoint, endpoint=f"http://127.0.0.1:{first + 1}/mcp"
     )
     referee = Referee(settings, carrier)
-    answers = [manager.answer, referee.dispatcher.answer, *(player.answer for player in players)]
+    answers = [manager.answer, referee.dispatcher.answer_request, *(player.answer for player in players)]
     servers = [
         HttpServer(AgentApp(answer, referee.health), "127.0.0.1", first + index, "a test")
         for index, answer in enumerate(answers)
@@ -135,11 +137,11 @@ async def test_over_http_a_deadline_really_cuts_the_call_of_a_hung_player(home: 
     try:
         async with asyncio.timeout(30):
             await referee._session.registered.wait()
-            order = manager.start_match("R1M1", *players)
+            order = manager.build_start_match("R1M1", *players)
             request = json.dumps({"jsonrpc": "2.0", "method": "start_match", "params": order, "id": 1})
             await carrier.exchange(settings.endpoint, request.encode(), 5)
-            (report,) = await manager.hears("report_match_result")
-            await players[0].hears("notify_match_result")
+            (report,) = await manager.wait_for_calls("report_match_result")
+            await players[0].wait_for_calls("notify_match_result")
     finally:
         run.cancel()
         await asyncio.gather(run, return_exceptions=True)
@@ -147,4 +149,4 @@ async def test_over_http_a_deadline_really_cuts_the_call_of_a_hung_player(home: 
         await asyncio.gather(*(server.stop() for server in servers))
     assert report["result"]["winner"] == "P01"
     assert report["result"]["terminations"] == {"P02": "move_timeout"}
-    assert len(players[1].heard("choose_parity")) == 3
+    assert len(players[1].received_params("choose_parity")) == 3

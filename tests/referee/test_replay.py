@@ -12,7 +12,7 @@ from agent_league.games.base import CHANCE, winning_seat
 from agent_league.games.registry import Game, load_game
 from agent_league.launch.in_process import play_in_process
 from agent_league.model.results import MatchResult, Outcome
-from agent_league.referee.replay import Replay, known_of, replay
+from agent_league.referee.replay import MatchReplay, replay_match, to_match_content
 from agent_league.storage.repositories import MatchRepository
 from agent_league.testing.virtual_time import in_virtual_time
 from tests.conftest import PlanMaker
@@ -42,29 +42,29 @@ TOE: Content = {
 @pytest.mark.parametrize("game_type", GAMES)
 async def test_a_match_of_any_game_is_replayed_to_its_result(plan: PlanMaker, home: Path, game_type: str) -> None:
     manager, _ = await play_in_process(plan(players=2, referees=1, game=game_type, seed="5", strategies=("random",)))
-    content = MatchRepository(manager.season.league_id, home).load("R1M1")
+    content = MatchRepository(manager.state.league_id, home).load("R1M1")
     assert content is not None
-    again = replay(content)
+    again = replay_match(content)
     assert again.shortfall == ""
     assert again.game is not None
     assert again.steps[0].moves == {}
     drawn = [step.moves[CHANCE] for step in again.steps if CHANCE in step.moves]
     assert drawn == [line["outcome"] for line in content["transcript"] if line["direction"] == "drawn"]
     assert len(again.steps) == 1 + len(content["moves"]) + len(drawn)
-    assert all(again.text(step) for step in again.steps)
+    assert all(again.render_step(step) for step in again.steps)
     pair = list(content["players"].values())
     made = [{pair[seat]: move for seat, move in step.moves.items()} for step in again.steps if CHANCE not in step.moves]
     assert made[1 if again.steps[0].moves == {} else 0 :] == content["moves"]
     assert winner(again) == content["result"]["winner_player_id"]
 
 
-def winner(again: Replay) -> str | None:
+def winner(again: MatchReplay) -> str | None:
     """Who won by the last step."""
     assert again.game is not None
     last = again.steps[-1]
     if again.is_repeated:
         assert last.totals is not None
-        wins = [sum(winning_seat(paid) == seat for paid in again.paid) for seat in (0, 1)]
+        wins = [sum(winning_seat(paid) == seat for paid in again.round_payoffs) for seat in (0, 1)]
         seat = winning_seat(wins if again.game.parameters.get("first_to") else last.totals)
     else:
         seat = winning_seat(again.game.rules.returns(last.view))
@@ -75,7 +75,7 @@ def winner(again: Replay) -> str | None:
 @in_virtual_time
 async def test_a_match_that_went_wrong_is_replayed_as_far_as_it_was_played(home: Path, name: str) -> None:
     content = await played(home, *matches()[name])
-    again = replay(content)
+    again = replay_match(content)
     assert again.shortfall == ""
     received = content["moves"]
     is_over = content["result"]["status"] != "TECHNICAL_LOSS"
@@ -86,14 +86,14 @@ async def test_a_match_that_went_wrong_is_replayed_as_far_as_it_was_played(home:
 @in_virtual_time
 async def test_a_match_of_players_of_v1_is_replayed(home: Path) -> None:
     content = await met(home, ("P01", "P02"))
-    again = replay(content)
+    again = replay_match(content)
     assert again.steps[1].moves == {seat: content["moves"][0][name] for seat, name in enumerate(("P01", "P02"))}
     assert again.steps[2].view["number"] == again.steps[2].moves[CHANCE]
 
 
 def test_a_step_that_one_player_missed_shows_what_the_other_did_and_where_it_stood() -> None:
     content = {**EVEN_ODD, "moves": [{"P02": "odd"}], "transcript": [], "result": {"status": "TECHNICAL_LOSS"}}
-    start, last = replay(content).steps
+    start, last = replay_match(content).steps
     assert (last.is_whole, last.moves, last.view) == (False, {1: "odd"}, start.view)
 
 
@@ -120,7 +120,7 @@ def changed(**fields: Any) -> Content:
     ],
 )
 def test_a_damaged_file_gives_what_it_can_and_one_sentence(content: Content, steps: int, sentence: str) -> None:
-    again = replay(content)
+    again = replay_match(content)
     assert len(again.steps) == steps
     assert sentence in again.shortfall
 
@@ -132,9 +132,9 @@ def test_whatever_stands_anywhere_in_a_file_a_replay_comes_of_it(base: Content) 
             content = copy.deepcopy(base)
             place = reduce(lambda inner, key: inner[key], path[:-1], cast("Any", content))
             place[path[-1]] = value
-            again = replay(content)
+            again = replay_match(content)
             assert bool(again.steps) is (again.game is not None)
-            assert all(again.text(step) for step in again.steps)
+            assert all(again.render_step(step) for step in again.steps)
 
 
 RESULTS: list[tuple[str, Mapping[str, Any], int]] = [
@@ -150,7 +150,7 @@ def test_what_the_league_knows_of_a_match_is_enough_for_many(
     game_type: str, details: Mapping[str, Any], steps: int
 ) -> None:
     result = MatchResult("R1M1", 1, ("P01", "P02"), Outcome.DRAW, None, details)
-    assert len(replay(known_of(result, game_type, {})).steps) == steps
+    assert len(replay_match(to_match_content(result, game_type, {})).steps) == steps
 
 
 def repeated(rounds: int, game_type: str = "prisoners_dilemma", moves: Any = None) -> Content:
@@ -159,24 +159,24 @@ def repeated(rounds: int, game_type: str = "prisoners_dilemma", moves: Any = Non
 
 
 def test_rounds_are_told_with_what_they_paid() -> None:
-    again = replay(repeated(3))
+    again = replay_match(repeated(3))
     assert again.is_repeated
     assert again.rounds == (("cooperate", "defect"),) * 3
-    assert again.paid == [(0.0, 5.0)] * 3
+    assert again.round_payoffs == [(0.0, 5.0)] * 3
     assert [(step.round, step.totals) for step in again.steps[1:]] == [(1, (0, 5)), (2, (0, 10)), (3, (0, 15))]
     assert again.steps[3].view["choices"] == ["cooperate", "defect"]
 
 
 def test_of_a_long_match_the_rounds_ends_are_the_steps_and_the_first_of_too_many() -> None:
-    again = replay(repeated(40, "kuhn_poker", [{"P01": "pass"}, {"P02": "pass"}]) | draws(40))
+    again = replay_match(repeated(40, "kuhn_poker", [{"P01": "pass"}, {"P02": "pass"}]) | draws(40))
     assert len(again.steps) == 121
-    ends, sentence = again.digest(50)
+    ends, sentence = again.select_steps(50)
     assert (len(ends), sentence) == (41, "How each round ended.")
     assert [step.round for step in ends[1:]] == list(range(1, 41))
-    assert again.digest(21) == (ends[:21], "How the first 20 of 40 rounds ended.")
-    assert again.digest(121) == (again.steps, "")
-    assert replay(TOE).digest(2) == (replay(TOE).steps[:2], "The first 1 of 2 steps.")
-    assert replay(repeated(40), most=10).shortfall == "These are the first 10 steps."
+    assert again.select_steps(21) == (ends[:21], "How the first 20 of 40 rounds ended.")
+    assert again.select_steps(121) == (again.steps, "")
+    assert replay_match(TOE).select_steps(2) == (replay_match(TOE).steps[:2], "The first 1 of 2 steps.")
+    assert replay_match(repeated(40), most=10).shortfall == "These are the first 10 steps."
 
 
 def draws(count: int) -> Content:
@@ -185,12 +185,12 @@ def draws(count: int) -> Content:
 
 def test_a_third_party_s_game_is_replayed_and_one_that_breaks_down_is_told() -> None:
     content = {**TOE, "game_type": "sticks", "moves": [{"P01": 1}]}
-    assert len(replay(content, lambda _: STICKS).steps) == 2
+    assert len(replay_match(content, lambda _: STICKS).steps) == 2
 
     def lost(name: str) -> Game:
         raise ImportError("a library is missing")
 
-    assert "a library is missing" in replay(content, lost).shortfall
+    assert "a library is missing" in replay_match(content, lost).shortfall
 
 
 def test_rules_that_break_down_end_the_replay_where_they_do(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,6 +203,6 @@ def test_rules_that_break_down_end_the_replay_where_they_do(monkeypatch: pytest.
         return type(rules).apply(rules, state, moves)
 
     monkeypatch.setattr(rules, "apply", apply, raising=False)
-    again = replay(TOE)
+    again = replay_match(TOE)
     assert len(again.steps) == 2
     assert again.shortfall == "The rules can't go on after step 1: ZeroDivisionError('no')."

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agent_league.storage.repositories import MatchRepository
-from agent_league.testing.peers import Params, Raw, Script, hang, rubbish
+from agent_league.testing.peers import Params, RawReply, Script, never_reply, reply_garbage
 from agent_league.testing.virtual_time import in_virtual_time
 from tests.referee.hall import LEAGUE, Hall, hall
 
@@ -29,7 +29,7 @@ def failing(count: int, fault: Script) -> Script:
 
 def frame(**content: Any) -> Script:
     async def script(_: Params) -> Any:
-        raise Raw(json.dumps({"jsonrpc": "2.0", "id": None, **content}).encode())
+        raise RawReply(json.dumps({"jsonrpc": "2.0", "id": None, **content}).encode())
 
     return script
 
@@ -40,12 +40,12 @@ def refusal(code: str) -> Script:
 
 async def settled(match: Hall) -> None:
     """Waits until the referee has nothing more to do."""
-    await asyncio.gather(*match.referee._running.values())
+    await asyncio.gather(*match.referee._match_tasks.values())
 
 
 PASSING = {
-    "silence": hang,
-    "rubbish": rubbish,
+    "silence": never_reply,
+    "rubbish": reply_garbage,
     "its own fault": frame(error={"code": -32603, "message": "an error of ours"}),
     "neither result nor error": frame(),
     "too many calls": refusal("E014"),
@@ -61,9 +61,9 @@ async def test_a_report_is_sent_again_until_it_is_acknowledged(home: Path, fault
     async with hall(home, manager={"report_match_result": failing(failures, PASSING[fault])}) as match:
         match.pair()
         await match.start()
-        reports = await match.manager.hears("report_match_result", failures + 1)
+        reports = await match.manager.wait_for_calls("report_match_result", failures + 1)
         await settled(match)
-    assert len(match.manager.heard("report_match_result")) == failures + 1
+    assert len(match.manager.received_params("report_match_result")) == failures + 1
     assert all(report["result"] == reports[0]["result"] for report in reports)
 
 
@@ -73,13 +73,13 @@ async def test_a_report_waits_for_a_manager_that_is_away(home: Path) -> None:
         match.pair()
         match.network.detach(match.manager.endpoint)
         await match.start()
-        await match.players["P01"].hears("notify_match_result")
+        await match.players["P01"].wait_for_calls("notify_match_result")
         await asyncio.sleep(120)
         assert match.referee.health()["running_matches"] == 1
         match.network.attach(match.manager.endpoint, match.manager.answer)
-        await match.manager.hears("report_match_result")
+        await match.manager.wait_for_calls("report_match_result")
         await settled(match)
-    assert len(match.manager.heard("report_match_result")) == 1
+    assert len(match.manager.received_params("report_match_result")) == 1
 
 
 STANDING = {
@@ -97,7 +97,9 @@ async def test_a_report_that_was_refused_for_good_is_not_sent_again_and_logged(h
         await match.start()
         await settled(match)
         await asyncio.sleep(60)
-        assert len([told for told in match.manager.heard("report_match_result") if "message" not in told]) == 1
+        assert (
+            len([told for told in match.manager.received_params("report_match_result") if "message" not in told]) == 1
+        )
         assert "report_refused" in {line["event_type"] for line in match.log()}
 
 
@@ -110,8 +112,8 @@ async def test_where_the_manager_does_not_know_it_a_referee_registers_again_and_
         match.pair()
         await match.start()
         await settled(match)
-    assert len(match.manager.heard("register_referee")) == 2
-    assert len(match.manager.heard("report_match_result")) == 2
+    assert len(match.manager.received_params("register_referee")) == 2
+    assert len(match.manager.received_params("report_match_result")) == 2
 
 
 @in_virtual_time
@@ -121,15 +123,15 @@ async def test_a_token_that_is_refused_anew_is_not_renewed_for_ever(home: Path) 
         await match.start()
         await settled(match)
         assert "report_refused" in {line["event_type"] for line in match.log()}
-    assert len(match.manager.heard("report_match_result")) == 4
+    assert len(match.manager.received_params("report_match_result")) == 4
 
 
 @in_virtual_time
 async def test_a_referee_with_an_unreported_match_takes_the_next(home: Path) -> None:
-    async with hall(home, manager={"report_match_result": hang}, max_concurrent_matches=1) as match:
+    async with hall(home, manager={"report_match_result": never_reply}, max_concurrent_matches=1) as match:
         match.pair()
         assert await match.start("R1M1") == {"status": "ok"}
-        await match.manager.hears("report_match_result")
+        await match.manager.wait_for_calls("report_match_result")
         assert await match.start("R2M1") == {"status": "ok"}
 
 
@@ -139,9 +141,9 @@ async def test_the_report_comes_after_game_over_and_what_will_be_the_match_file(
     files = MatchRepository(LEAGUE, home)
 
     async def report(_: Params) -> Any:
-        waiting = json.loads(files.paths.match_proposal(LEAGUE, "R1M1", "REF01").read_text())
+        waiting = json.loads(files.paths.match_proposal_file(LEAGUE, "R1M1", "REF01").read_text())
         seen.append(waiting["result"]["status"])
-        seen.extend(method for player in match.players.values() for method, _ in player.received[-1:])
+        seen.extend(method for player in match.players.values() for method, _ in player.received_calls[-1:])
         assert files.list() == []
         return {"status": "ok"}
 
@@ -162,7 +164,7 @@ async def test_a_match_whose_report_is_refused_leaves_the_file_of_the_one_that_c
         await match.start()
         await settled(match)
     assert match.record()["result"] == "of another referee"
-    assert [path.name for path in files.paths.matches(LEAGUE).iterdir()] == ["R1M1.json"]
+    assert [path.name for path in files.paths.matches_folder(LEAGUE).iterdir()] == ["R1M1.json"]
 
 
 @in_virtual_time

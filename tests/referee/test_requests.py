@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agent_league.errors import ErrorCode
-from agent_league.testing.peers import Params, Raw, Script, always, hang, rubbish
+from agent_league.testing.peers import Params, RawReply, Script, always_reply, never_reply, reply_garbage
 from agent_league.testing.virtual_time import VirtualClock, in_virtual_time
 from tests.games.sticks import STICKS
 from tests.referee.golden import golden, missing
@@ -21,12 +21,12 @@ LAST = "Technical loss: no attempt is left"
 
 
 def errors(match: Hall, player_id: str = "P02") -> list[dict[str, Any]]:
-    return match.players[player_id].heard("notify_game_error")
+    return match.players[player_id].received_params("notify_game_error")
 
 
 def raw(body: bytes) -> Script:
     async def script(_: Params) -> Any:
-        raise Raw(body)
+        raise RawReply(body)
 
     return script
 
@@ -46,7 +46,7 @@ def framed(**result: Any) -> bytes:
 
 
 def choice(**fields: Any) -> Script:
-    return always({"message_type": "CHOOSE_PARITY_RESPONSE", "parity_choice": "odd", **fields})
+    return always_reply({"message_type": "CHOOSE_PARITY_RESPONSE", "parity_choice": "odd", **fields})
 
 
 BAD_CHOICES: dict[str, tuple[Script, str]] = {
@@ -58,14 +58,14 @@ BAD_CHOICES: dict[str, tuple[Script, str]] = {
     "an empty word": (choice(parity_choice=""), "E004"),
     "a number": (choice(parity_choice=1), "E004"),
     "a list": (choice(parity_choice=["odd"]), "E004"),
-    "no choice": (always({"message_type": "CHOOSE_PARITY_RESPONSE"}), "E003"),
+    "no choice": (always_reply({"message_type": "CHOOSE_PARITY_RESPONSE"}), "E003"),
     "null as choice": (choice(parity_choice=None), "E003"),
-    "an empty object": (always({}), "E003"),
+    "an empty object": (always_reply({}), "E003"),
     "another message": (choice(message_type="GAME_JOIN_ACK"), "E002"),
-    "a string as result": (always("odd"), "E002"),
-    "a list as result": (always(["odd"]), "E002"),
-    "null as result": (always(None), "E002"),
-    "not JSON": (rubbish, "E002"),
+    "a string as result": (always_reply("odd"), "E002"),
+    "a list as result": (always_reply(["odd"]), "E002"),
+    "null as result": (always_reply(None), "E002"),
+    "not JSON": (reply_garbage, "E002"),
     "nothing": (raw(b""), "E002"),
     "a bare list": (raw(b"[]"), "E002"),
     "no result": (raw(framed()), "E002"),
@@ -78,8 +78,8 @@ BAD_CHOICES: dict[str, tuple[Script, str]] = {
     "a number as timestamp": (choice(timestamp=1736937000), "E002"),
     "another protocol": (choice(protocol="league.v1"), "E018"),
     "a number as protocol": (choice(protocol=2), "E018"),
-    "a LEAGUE_ERROR": (always({"message_type": "LEAGUE_ERROR", "error_code": "E012", "message": "no"}), "E012"),
-    "a LEAGUE_ERROR without a code": (always({"message_type": "LEAGUE_ERROR"}), "E002"),
+    "a LEAGUE_ERROR": (always_reply({"message_type": "LEAGUE_ERROR", "error_code": "E012", "message": "no"}), "E012"),
+    "a LEAGUE_ERROR without a code": (always_reply({"message_type": "LEAGUE_ERROR"}), "E002"),
 }
 
 
@@ -95,7 +95,7 @@ async def test_a_bad_choice_is_told_with_its_code_and_asked_again_at_once_three_
         assert asyncio.get_running_loop().time() == 0
     assert [error["error_code"] for error in errors(match)] == [code] * 3
     assert errors(match)[0]["error_name"] == errors(match)[0]["error_description"] == ErrorCode(code).name
-    asked = [params for params in match.players["P02"].heard("choose_parity") if "message" not in params]
+    asked = [params for params in match.players["P02"].received_params("choose_parity") if "message" not in params]
     assert len(asked) == 3
     assert errors(match, "P01") == []
     assert report["result"]["winner"] == "P01"
@@ -103,14 +103,14 @@ async def test_a_bad_choice_is_told_with_its_code_and_asked_again_at_once_three_
 
 
 BAD_JOINS: dict[str, tuple[Script, str]] = {
-    "no accept": (always({"message_type": "GAME_JOIN_ACK"}), "E003"),
-    "a word as accept": (always({"accept": "yes"}), "E002"),
-    "a number as accept": (always({"accept": 1}), "E002"),
-    "a local timestamp": (always({"accept": True, "timestamp": "2025-01-15 10:30"}), "E021"),
-    "a local arrival": (always({"accept": True, "arrival_timestamp": "2025-01-15T10:30:00"}), "E021"),
-    "another protocol": (always({"accept": True, "protocol": "league.v9"}), "E018"),
-    "another message": (always({"accept": True, "message_type": "CHOOSE_PARITY_RESPONSE"}), "E002"),
-    "rubbish": (rubbish, "E002"),
+    "no accept": (always_reply({"message_type": "GAME_JOIN_ACK"}), "E003"),
+    "a word as accept": (always_reply({"accept": "yes"}), "E002"),
+    "a number as accept": (always_reply({"accept": 1}), "E002"),
+    "a local timestamp": (always_reply({"accept": True, "timestamp": "2025-01-15 10:30"}), "E021"),
+    "a local arrival": (always_reply({"accept": True, "arrival_timestamp": "2025-01-15T10:30:00"}), "E021"),
+    "another protocol": (always_reply({"accept": True, "protocol": "league.v9"}), "E018"),
+    "another message": (always_reply({"accept": True, "message_type": "CHOOSE_PARITY_RESPONSE"}), "E002"),
+    "rubbish": (reply_garbage, "E002"),
 }
 
 
@@ -124,7 +124,7 @@ async def test_a_bad_answer_to_an_invitation_is_told_with_its_code(home: Path, f
     assert [error["error_code"] for error in errors(match)] == [code] * 3
     assert errors(match)[0]["action_required"] == "GAME_JOIN_ACK"
     assert errors(match)[0]["game_state"] == "WAITING_FOR_PLAYERS"
-    assert match.players["P01"].heard("choose_parity") == []
+    assert match.players["P01"].received_params("choose_parity") == []
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ async def test_a_bad_answer_to_an_invitation_is_told_with_its_code(home: Path, f
 @in_virtual_time
 async def test_an_answer_belongs_to_its_call_whatever_its_envelope_says(home: Path, answer: dict[str, Any]) -> None:
     async with hall(home) as match:
-        match.pair(b={"choose_parity": always(answer)})
+        match.pair(b={"choose_parity": always_reply(answer)})
         report = await match.play()
     assert report["result"]["details"]["choices"] == {"P01": "even", "P02": "odd"}
     assert errors(match) == []
@@ -148,7 +148,7 @@ async def test_an_answer_belongs_to_its_call_whatever_its_envelope_says(home: Pa
 @in_virtual_time
 async def test_a_game_error_has_every_field_of_the_protocol(home: Path) -> None:
     async with hall(home, clock=VirtualClock()) as match:
-        match.pair(b={"choose_parity": hang})
+        match.pair(b={"choose_parity": never_reply})
         await match.play(round_id=2)
     first, second, third = errors(match)
     for example in golden("GAME_ERROR"):
@@ -213,7 +213,7 @@ async def test_a_silent_player_is_cut_off_at_the_limit_and_given_growing_time(
 ) -> None:
     times: list[float] = []
     async with hall(home) as match:
-        match.pair(b={method: timed(hang, times)})
+        match.pair(b={method: timed(never_reply, times)})
         await match.play()
     assert [error["error_code"] for error in errors(match)] == ["E001"] * 3
     assert len(times) == 3
@@ -227,7 +227,7 @@ async def test_a_dead_player_is_tried_again_after_growing_waits_with_e009(home: 
         match.pair()
         match.network.detach(match.players["P02"].endpoint)
         await match.start()
-        (report,) = await match.manager.hears("report_match_result")
+        (report,) = await match.manager.wait_for_calls("report_match_result")
         assert 3 + 6 <= asyncio.get_running_loop().time() <= (3 + 6) * 1.1
     entries = match.record()["transcript"]
     sent = [entry["message"] for entry in entries if entry.get("method") == "notify_game_error"]
@@ -237,7 +237,7 @@ async def test_a_dead_player_is_tried_again_after_growing_waits_with_e009(home: 
 
 @pytest.mark.parametrize(
     ("method", "bad", "code"),
-    [("choose_parity", hang, "E001"), ("choose_parity", choice(parity_choice="Odd"), "E004")],
+    [("choose_parity", never_reply, "E001"), ("choose_parity", choice(parity_choice="Odd"), "E004")],
 )
 @in_virtual_time
 async def test_every_failure_of_a_player_is_in_the_referee_s_log_with_its_code(
@@ -256,7 +256,7 @@ async def test_every_failure_of_a_player_is_in_the_referee_s_log_with_its_code(
 async def test_the_waits_differ_by_a_jitter_of_up_to_a_tenth(home: Path) -> None:
     times: list[float] = []
     async with hall(home) as match:
-        match.pair(b={"handle_game_invitation": timed(hang, times)})
+        match.pair(b={"handle_game_invitation": timed(never_reply, times)})
         for number in range(8):
             await match.play(f"R1M{number}")
     waits = [times[first + 1] - times[first] - 5 for first in range(0, 24, 3)]
@@ -265,7 +265,7 @@ async def test_the_waits_differ_by_a_jitter_of_up_to_a_tenth(home: Path) -> None
 
 
 @pytest.mark.parametrize("failures", [1, 2])
-@pytest.mark.parametrize("bad", [choice(parity_choice="Odd"), rubbish, hang])
+@pytest.mark.parametrize("bad", [choice(parity_choice="Odd"), reply_garbage, never_reply])
 @in_virtual_time
 async def test_a_right_answer_at_a_later_attempt_counts(home: Path, failures: int, bad: Script) -> None:
     async with hall(home) as match:
@@ -280,15 +280,15 @@ async def test_a_right_answer_at_a_later_attempt_counts(home: Path, failures: in
 @in_virtual_time
 async def test_a_choice_that_was_right_is_not_asked_for_again_while_the_other_fails(home: Path) -> None:
     async with hall(home) as match:
-        match.pair(b={"choose_parity": hang})
+        match.pair(b={"choose_parity": never_reply})
         await match.play()
-    assert len(match.players["P01"].heard("choose_parity")) == 1
+    assert len(match.players["P01"].received_params("choose_parity")) == 1
 
 
 @in_virtual_time
 async def test_the_number_of_attempts_comes_from_the_settings(home: Path) -> None:
     async with hall(home, {"retry_policy.max_retries": 1}) as match:
-        match.pair(b={"choose_parity": hang})
+        match.pair(b={"choose_parity": never_reply})
         await match.play()
     assert [(error["retry_count"], error["max_retries"], error["retryable"]) for error in errors(match)] == [
         (1, 1, False)
@@ -307,8 +307,8 @@ async def counted_failures(home: Path, before: int, script: Script, **hidden: Sc
 async def test_failures_of_earlier_matches_count_and_the_three_attempts_are_granted_all_the_same(
     home: Path, before: int
 ) -> None:
-    match, report = await counted_failures(home, before, hang)
-    assert len(match.players["P02"].heard("choose_parity")) == 3
+    match, report = await counted_failures(home, before, never_reply)
+    assert len(match.players["P02"].received_params("choose_parity")) == 3
     assert report["result"]["failures_in_a_row"]["P02"] == before + 3
     last = errors(match)[-1]
     assert (last["retry_count"], last["retryable"], last["consequence"]) == (3, False, LAST)
@@ -323,7 +323,7 @@ async def test_an_answer_ends_the_count_of_failures(home: Path) -> None:
 
 @in_virtual_time
 async def test_a_wrong_answer_is_no_failure_to_answer(home: Path) -> None:
-    match, report = await counted_failures(home, 4, rubbish)
+    match, report = await counted_failures(home, 4, reply_garbage)
     assert len(errors(match)) == 3
     assert report["result"]["failures_in_a_row"]["P02"] == 4
 
@@ -331,7 +331,7 @@ async def test_a_wrong_answer_is_no_failure_to_answer(home: Path) -> None:
 @in_virtual_time
 async def test_joining_alone_does_not_clear_a_player_that_never_chooses(home: Path) -> None:
     async with hall(home) as match:
-        match.pair(b={"choose_parity": hang})
+        match.pair(b={"choose_parity": never_reply})
         first = await match.play("R1M1")
         count = first["result"]["failures_in_a_row"]["P02"]
         second = await match.play("R2M1", P02={"failures_in_a_row": count})
@@ -340,18 +340,18 @@ async def test_joining_alone_does_not_clear_a_player_that_never_chooses(home: Pa
 
 @in_virtual_time
 async def test_a_player_that_takes_no_notices_holds_up_nothing(home: Path) -> None:
-    notices = dict.fromkeys(("notify_game_error", "notify_match_result"), hang)
+    notices = dict.fromkeys(("notify_game_error", "notify_match_result"), never_reply)
     async with hall(home) as match:
-        match.pair(b={**notices, "choose_parity": rubbish})
+        match.pair(b={**notices, "choose_parity": reply_garbage})
         await match.start()
-        await match.manager.hears("report_match_result")
+        await match.manager.wait_for_calls("report_match_result")
         assert asyncio.get_running_loop().time() == 0
 
 
 @in_virtual_time
 async def test_a_peers_endless_words_are_cut_short_in_ours(home: Path) -> None:
     async with hall(home) as match:
-        match.pair(b={"choose_parity": always({"message_type": "LEAGUE_ERROR", "message": "x" * 100_000})})
+        match.pair(b={"choose_parity": always_reply({"message_type": "LEAGUE_ERROR", "message": "x" * 100_000})})
         await match.play()
     assert len(errors(match)[0]["message"]) <= 500
 
@@ -359,9 +359,9 @@ async def test_a_peers_endless_words_are_cut_short_in_ours(home: Path) -> None:
 @in_virtual_time
 async def test_every_attempt_is_a_new_call_in_the_same_conversation(home: Path) -> None:
     async with hall(home, clock=VirtualClock()) as match:
-        match.pair(b={"choose_parity": hang})
+        match.pair(b={"choose_parity": never_reply})
         await match.play()
-    calls = match.players["P02"].heard("choose_parity")
+    calls = match.players["P02"].received_params("choose_parity")
     assert {call["conversation_id"] for call in calls} == {"conv-r1m1-001"}
     assert len({call["deadline"] for call in calls}) == 3
 
@@ -370,15 +370,15 @@ async def test_every_attempt_is_a_new_call_in_the_same_conversation(home: Path) 
 @in_virtual_time
 async def test_a_move_that_the_rules_of_another_game_do_not_allow_is_told_with_e010(home: Path, move: Any) -> None:
     async with hall(home) as match:
-        match.referee._games["sticks"] = STICKS
-        match.pair(a={"make_move": always({"move_data": move})})
+        match.referee._loaded_games["sticks"] = STICKS
+        match.pair(a={"make_move": always_reply({"move_data": move})})
         report = await match.play(game_type="sticks")
     assert [error["error_code"] for error in errors(match, "P01")] == ["E010"] * 3
     assert errors(match, "P01")[0]["error_name"] == "INVALID_MOVE"
     assert errors(match, "P01")[0]["action_required"] == "GAME_MOVE_RESPONSE"
     assert "[1, 2, 3]" in errors(match, "P01")[0]["message"]
     assert report["result"]["terminations"] == {"P01": "illegal_move"}
-    assert match.players["P02"].heard("make_move") == []
+    assert match.players["P02"].received_params("make_move") == []
 
 
 def token_of(match: Hall, state: str, player_id: str = "P02") -> Any:
@@ -418,7 +418,7 @@ async def test_where_tokens_are_required_an_answer_without_its_own_is_none(home:
     assert [told["error_code"] for told in errors(match)] == [error] * 3
     assert report["result"]["winner"] == "P01"
     assert report["result"]["terminations"] == {"P02": "bad_token"}
-    assert match.players["P01"].heard("choose_parity") == []
+    assert match.players["P01"].received_params("choose_parity") == []
 
 
 @pytest.mark.parametrize("state", ["ok", "unknown"])
@@ -453,10 +453,12 @@ async def test_each_player_is_shown_its_own_match_token_in_the_message_and_besid
         each = {player_id: {"match_token": token} for player_id, token in tokens.items()}
         more: dict[str, Any] = each if own else {}
         await match.play(match_token="signed.for.both", **more)
-        await match.players["P02"].hears("notify_game_error")
+        await match.players["P02"].wait_for_calls("notify_game_error")
     for player_id, token in tokens.items():
         assert set(heard[player_id]) == {token}
-        shown = [params["auth_token"] for _, params in match.players[player_id].received if "auth_token" in params]
+        shown = [
+            params["auth_token"] for _, params in match.players[player_id].received_calls if "auth_token" in params
+        ]
         assert len(shown) >= 3
         assert set(shown) == {token}
     assert "signed.for" not in json.dumps(match.record())

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agent_league.protocol.tokens import SigningKey
-from agent_league.testing.peers import Params, Script, always, hang, now
+from agent_league.testing.peers import Params, Script, always_reply, never_reply, utc_timestamp
 from agent_league.testing.virtual_time import in_virtual_time
 from tests.referee.hall import LEAGUE, SIGNED, Hall, accept_with_key, hall
 
@@ -41,9 +41,9 @@ async def test_a_full_referee_refuses_with_e016_and_takes_the_match_once_there_i
         refused = await match.start("R1M2", who=("P03", "P04"))
         assert code(refused) == "E016"
         assert "its limit" in refused["message"]
-        assert match.players["P03"].received == []
+        assert match.players["P03"].received_calls == []
         go.set()
-        await match.manager.hears("report_match_result")
+        await match.manager.wait_for_calls("report_match_result")
         await match.play("R1M2", who=("P03", "P04"))
 
 
@@ -60,10 +60,10 @@ async def test_several_matches_run_at_once_up_to_the_limit(home: Path) -> None:
         assert answers[:3] == [{"status": "ok"}] * 3
         assert code(answers[3]) == "E016"
         for number in range(3):
-            await match.players[f"P{2 * number + 1:02}"].hears("choose_parity")
+            await match.players[f"P{2 * number + 1:02}"].wait_for_calls("choose_parity")
         assert match.referee.health()["running_matches"] == 3
         go.set()
-        reports = await match.manager.hears("report_match_result", 3)
+        reports = await match.manager.wait_for_calls("report_match_result", 3)
     assert {report["match_id"] for report in reports} == {"R1M1", "R1M2", "R1M3"}
 
 
@@ -73,25 +73,25 @@ async def test_starting_a_running_match_again_changes_nothing(home: Path) -> Non
     async with hall(home, max_concurrent_matches=1) as match:
         match.pair(a={"choose_parity": held_until(go, {"parity_choice": "even"})})
         assert await match.start() == {"status": "ok"}
-        await match.players["P01"].hears("choose_parity")
+        await match.players["P01"].wait_for_calls("choose_parity")
         assert await match.start() == {"status": "ok"}
         go.set()
-        await match.players["P02"].hears("notify_match_result")
-        await match.manager.hears("report_match_result")
-    assert len(match.players["P01"].heard("handle_game_invitation")) == 1
-    assert len(match.manager.heard("report_match_result")) == 1
+        await match.players["P02"].wait_for_calls("notify_match_result")
+        await match.manager.wait_for_calls("report_match_result")
+    assert len(match.players["P01"].received_params("handle_game_invitation")) == 1
+    assert len(match.manager.received_params("report_match_result")) == 1
 
 
 async def test_the_order_of_a_finished_match_said_again_changes_nothing(home: Path) -> None:
     async with hall(home) as match:
         match.pair()
         assert await match.start() == {"status": "ok"}
-        await match.manager.hears("report_match_result")
+        await match.manager.wait_for_calls("report_match_result")
         assert await match.start() == {"status": "ok"}
         for player in match.players.values():
-            await player.hears("notify_match_result")
-    assert len(match.players["P01"].heard("handle_game_invitation")) == 1
-    assert len(match.manager.heard("report_match_result")) == 1
+            await player.wait_for_calls("notify_match_result")
+    assert len(match.players["P01"].received_params("handle_game_invitation")) == 1
+    assert len(match.manager.received_params("report_match_result")) == 1
 
 
 BAD_ORDERS: dict[str, tuple[dict[str, Any], str]] = {
@@ -118,7 +118,7 @@ async def test_an_order_that_is_not_right_is_refused_and_nobody_is_called(home: 
         answer = await match.call("start_match", {name: value for name, value in order.items() if value is not None})
         assert code(answer) == expected
         assert answer["original_message_type"] == "START_MATCH"
-        assert match.players["P01"].received == []
+        assert match.players["P01"].received_calls == []
         assert match.referee.health()["running_matches"] == 0
         await match.play()
 
@@ -156,7 +156,7 @@ async def asked_halfway(match: Hall, go: asyncio.Event) -> dict[str, Any]:
 
     match.pair(b={"choose_parity": slow})
     await match.start()
-    await match.players["P02"].hears("choose_parity", 2)
+    await match.players["P02"].wait_for_calls("choose_parity", 2)
     return await match.call("get_match_state", {"match_id": "R1M1"})
 
 
@@ -166,7 +166,7 @@ async def test_while_a_match_runs_its_state_shows_no_choice_to_anybody(home: Pat
     async with hall(home) as match:
         state = await asked_halfway(match, go)
         go.set()
-        await match.manager.hears("report_match_result")
+        await match.manager.wait_for_calls("report_match_result")
     assert state["state"] == "COLLECTING_CHOICES"
     assert state["result"] is None
     assert [entry["state"] for entry in state["lifecycle"]] == ["WAITING_FOR_PLAYERS", "COLLECTING_CHOICES"]
@@ -228,7 +228,7 @@ async def test_the_steps_of_a_match_answer_only_to_the_manager(home: Path, step:
         assert every == {"status": "ok", "matches": {"R1M1": "COLLECTING_CHOICES"}}
         assert code(await match.call(step, {"sender": "league_manager", "match_id": "R9M9"})) == "E007"
         go.set()
-        await match.manager.hears("report_match_result")
+        await match.manager.wait_for_calls("report_match_result")
 
 
 NOTICES: dict[str, dict[str, Any]] = {
@@ -249,7 +249,7 @@ END: dict[str, Any] = {
 @in_virtual_time
 async def test_notices_of_the_manager_are_acknowledged_and_those_of_others_are_not(home: Path, method: str) -> None:
     async with hall(home) as match:
-        message = match.manager.message(**NOTICES[method])
+        message = match.manager.build_message(**NOTICES[method])
         assert await match.call(method, message) == {"status": "ok"}
         assert code(await match.call(method, {**message, "sender": "player:P01"})) == "E012"
 
@@ -258,7 +258,7 @@ async def test_notices_of_the_manager_are_acknowledged_and_those_of_others_are_n
 async def test_after_the_end_of_the_league_no_match_is_taken(home: Path) -> None:
     async with hall(home) as match:
         match.pair()
-        assert await match.call("notify_league_completed", match.manager.message(**END)) == {"status": "ok"}
+        assert await match.call("notify_league_completed", match.manager.build_message(**END)) == {"status": "ok"}
         assert match.referee.health()["state"] == "SHUTDOWN"
         assert code(await match.start()) == "E016"
 
@@ -268,15 +268,15 @@ async def test_after_the_end_of_the_league_no_match_is_taken(home: Path) -> None
 async def test_what_a_referee_is_still_at_when_the_league_is_over_is_dropped(home: Path, exit_when_done: bool) -> None:
     """All results are in, so the match was given to another."""
     async with hall(home, exit_when_done=exit_when_done) as match:
-        match.pair(a={"choose_parity": hang})
+        match.pair(a={"choose_parity": never_reply})
         await match.start()
-        await match.players["P01"].hears("choose_parity")
-        assert await match.call("notify_league_completed", match.manager.message(**END)) == {"status": "ok"}
+        await match.players["P01"].wait_for_calls("choose_parity")
+        assert await match.call("notify_league_completed", match.manager.build_message(**END)) == {"status": "ok"}
         await asyncio.sleep(1)
         assert match.referee.health()["running_matches"] == 0
         assert match.referee.health()["state"] == "SHUTDOWN"
-    assert match.manager.heard("report_match_result") == []
-    assert match.players["P02"].heard("notify_match_result") == []
+    assert match.manager.received_params("report_match_result") == []
+    assert match.players["P02"].received_params("notify_match_result") == []
 
 
 @in_virtual_time
@@ -287,45 +287,45 @@ async def test_the_manager_may_ask_for_many_matches_at_once(home: Path) -> None:
         match.seat("P03")
         match.seat("P04")
         await match.play("R1M2", who=("P03", "P04"))
-        await asyncio.gather(*match.referee._running.values())
+        await asyncio.gather(*match.referee._match_tasks.values())
         await match.start("R1M1")
-        await match.players["P01"].hears("choose_parity")
+        await match.players["P01"].wait_for_calls("choose_parity")
         answer = await match.call("get_match_state", {"match_ids": ["R1M1", "R1M2", "R9M9"]})
         assert answer == {"matches": {"R1M1": "COLLECTING_CHOICES", "R1M2": None, "R9M9": None}}
         assert await match.call("get_match_state", {"match_ids": []}) == {"matches": {}}
         odd = await match.call("get_match_state", {"match_ids": [7, None, ["R1M1"]]})
         assert set(odd["matches"].values()) == {None}
         go.set()
-        await match.manager.hears("report_match_result", 2)
+        await match.manager.wait_for_calls("report_match_result", 2)
 
 
 @in_virtual_time
 async def test_a_match_is_a_referees_until_its_report_is_acknowledged(home: Path) -> None:
     """The match is over, but the manager is away: it must not give it to another."""
-    async with hall(home, manager={"report_match_result": hang}) as match:
+    async with hall(home, manager={"report_match_result": never_reply}) as match:
         match.pair()
         await match.start()
-        await match.manager.hears("report_match_result", 2)
+        await match.manager.wait_for_calls("report_match_result", 2)
         assert (await match.call("get_match_state", {"match_ids": ["R1M1"]}))["matches"] == {"R1M1": "FINISHED"}
-        match.manager._scripts["report_match_result"] = always({"status": "ok"})
-        await match.manager.hears("report_match_result", 3)
+        match.manager._scripts["report_match_result"] = always_reply({"status": "ok"})
+        await match.manager.wait_for_calls("report_match_result", 3)
         await asyncio.sleep(1)
         assert (await match.call("get_match_state", {"match_ids": ["R1M1"]}))["matches"] == {"R1M1": None}
 
 
-KEY, STRANGER = SigningKey.new(), SigningKey.new()
+KEY, STRANGER = SigningKey.generate(), SigningKey.generate()
 
 
 def signed(key: SigningKey = KEY, **changes: Any) -> str:
     """The manager's own token for this referee."""
     claims: dict[str, Any] = {"league_id": LEAGUE, "audience": "REF01", "now": datetime.now(UTC), "lifetime": 60}
-    return key.manager_token(**{**claims, **changes})
+    return key.sign_manager_token(**{**claims, **changes})
 
 
 async def sign(_: Params) -> Any:
     """A manager whose calls can be told from others'."""
     given = {"status": "ACCEPTED", "referee_id": "REF01", "auth_token": "tok-ref01-x", "league_id": LEAGUE}
-    return {**given, "timestamp": now(), "public_key": KEY.public}
+    return {**given, "timestamp": utc_timestamp(), "public_key": KEY.public_jwk}
 
 
 FORGED: dict[str, str | None] = {
@@ -335,7 +335,7 @@ FORGED: dict[str, str | None] = {
     "of another league": signed(league_id="league_1999"),
     "of another manager": signed(STRANGER),
     "expired": signed(now=datetime(2020, 1, 1, tzinfo=UTC)),
-    "a match token": KEY.match_token(
+    "a match token": KEY.sign_match_token(
         league_id=LEAGUE,
         match_id="R1M1",
         referee_id="REF01",
@@ -357,7 +357,7 @@ async def test_what_the_manager_did_not_sign_is_refused_and_changes_nothing(home
         notices = {**NOTICES, "notify_league_completed": END}
         calls: dict[str, dict[str, Any]] = {
             "start_match": match.order(),
-            **{method: match.manager.message(**notice) for method, notice in notices.items()},
+            **{method: match.manager.build_message(**notice) for method, notice in notices.items()},
             **{step: {"sender": "league_manager"} for step in STEPS},
         }
         for method, params in calls.items():
@@ -366,7 +366,7 @@ async def test_what_the_manager_did_not_sign_is_refused_and_changes_nothing(home
                 continue
             assert code(await match.call(method, {**params, "auth_token": signed()}, token)) == expected
         assert match.referee.health()["state"] == "REGISTERED"
-        assert match.players["P01"].received == []
+        assert match.players["P01"].received_calls == []
         for method, params in calls.items():
             assert (await match.call(method, params, signed()))["status"] == "ok"
 
@@ -382,7 +382,7 @@ async def test_an_agent_that_answers_anybody_takes_orders_without_a_signature(ho
 async def test_the_state_of_the_referee_follows_its_life(home: Path) -> None:
     async with hall(home) as match:
         assert match.referee.health()["state"] == "REGISTERED"
-        match.pair(b={"handle_game_invitation": always({"accept": False})})
+        match.pair(b={"handle_game_invitation": always_reply({"accept": False})})
         await match.play()
         health = match.referee.health()
     assert (health["role"], health["id"], health["state"]) == ("referee", "REF01", "ACTIVE")
@@ -412,8 +412,8 @@ async def test_a_match_that_is_played_again_is_not_forgotten_as_an_old_one(
         match.seat("P03")
         match.seat("P04")
         await asyncio.gather(match.play("R1M1"), match.play("R1M2", who=("P03", "P04")))
-        await asyncio.gather(*match.referee._running.values())
-        match.seat("P01", choose_parity=hang)
+        await asyncio.gather(*match.referee._match_tasks.values())
+        match.seat("P01", choose_parity=never_reply)
         assert await match.start("R1M1", match_token="tok-r1m1-given-out-again") == {"status": "ok"}
         state = await match.call("get_match_state", {"match_id": "R1M1"})
         assert state["state"] == "WAITING_FOR_PLAYERS"
@@ -423,12 +423,12 @@ async def test_a_match_that_is_played_again_is_not_forgotten_as_an_old_one(
 @in_virtual_time
 async def test_ending_the_referee_ends_its_matches(home: Path) -> None:
     async with hall(home) as match:
-        match.pair(a={"choose_parity": hang})
+        match.pair(a={"choose_parity": never_reply})
         await match.start()
-        await match.players["P01"].hears("choose_parity")
+        await match.players["P01"].wait_for_calls("choose_parity")
     others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
     assert others == []
-    assert match.manager.heard("report_match_result") == []
+    assert match.manager.received_params("report_match_result") == []
 
 
 async def test_a_league_error_pushed_to_a_referee_is_logged_and_acknowledged(home: Path) -> None:

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from agent_league.log import redacted
+from agent_league.log import redact_tokens
 from agent_league.referee.transcript import Transcript
 from agent_league.testing.virtual_time import VirtualClock, in_virtual_time
 
@@ -32,8 +32,8 @@ ANSWERS: list[Any] = [
 
 async def kept(answer: Any) -> Any:
     transcript = Transcript(VirtualClock())
-    asked_at = transcript.sent("P01", "choose_parity", {})
-    transcript.received("P01", "choose_parity", answer, asked_at, "ok")
+    asked_at = transcript.record_sent("P01", "choose_parity", {})
+    transcript.record_received("P01", "choose_parity", answer, asked_at, "ok")
     _, entry = transcript.entries
     return entry["message"]
 
@@ -41,7 +41,7 @@ async def kept(answer: Any) -> Any:
 @pytest.mark.parametrize("answer", ANSWERS, ids=str)
 @in_virtual_time
 async def test_an_answer_is_kept_without_its_tokens_wherever_they_stand(answer: Any) -> None:
-    assert await kept(answer) == redacted(answer)
+    assert await kept(answer) == redact_tokens(answer)
 
 
 @in_virtual_time
@@ -55,7 +55,7 @@ async def test_what_becomes_of_an_answer_later_does_not_change_what_is_kept_of_i
 @in_virtual_time
 async def test_moments_are_written_to_the_millisecond_in_utc() -> None:
     transcript = Transcript(VirtualClock())
-    transcript.drawn(1, 7)
+    transcript.record_draw(1, 7)
     assert transcript.entries == [{"at": "2025-01-15T10:00:00.000Z", "direction": "drawn", "step": 1, "outcome": 7}]
 
 
@@ -68,7 +68,7 @@ async def test_how_long_an_answer_took_is_told_to_the_microsecond_and_never_as_l
             return datetime(2025, 1, 15, tzinfo=UTC) + timedelta(microseconds=self.moments.pop(0))
 
     transcript = Transcript(Clock())
-    asked_at = transcript.sent("P01", "choose_parity", {})
-    transcript.received("P01", "choose_parity", {}, asked_at, "ok")
-    transcript.failed("P01", "choose_parity", "E001", "late", None, asked_at + timedelta(seconds=1))
+    asked_at = transcript.record_sent("P01", "choose_parity", {})
+    transcript.record_received("P01", "choose_parity", {}, asked_at, "ok")
+    transcript.record_failure("P01", "choose_parity", "E001", "late", None, asked_at + timedelta(seconds=1))
     assert [entry.get("latency_ms") for entry in transcript.entries] == [None, 1.234, 0]

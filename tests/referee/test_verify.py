@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from agent_league.errors import ErrorCode
-from agent_league.games.draw import commitment
+from agent_league.games.draw import compute_commitment
 from agent_league.games.registry import Game, load_game
 from agent_league.referee.match_file import NotAMatchFile
 from agent_league.referee.verify import CHECKS, verify_match
-from agent_league.testing.peers import Params, Raw, Script, always, hang, rubbish
+from agent_league.testing.peers import Params, RawReply, Script, always_reply, never_reply, reply_garbage
 from agent_league.testing.virtual_time import VirtualClock, in_virtual_time
 from tests.games.sticks import STICKS
 from tests.referee.hall import hall
@@ -46,37 +46,37 @@ def matches() -> dict[str, tuple[Scripts, Scripts]]:
     """What P01 and P02 do otherwise than they should: anew for each test, as scripts wear out."""
     return {
         "played": ({}, {}),
-        "after two bad answers": ({"choose_parity": in_turn(choice("Even"), rubbish, choice("even"))}, {}),
-        "after a silence": ({}, {"choose_parity": in_turn(hang, choice("odd"))}),
-        "declined": ({}, {"handle_game_invitation": always({"accept": False})}),
-        "silent at the invitation": ({"handle_game_invitation": hang}, {}),
-        "silent at the question": ({}, {"choose_parity": hang}),
-        "both silent": ({"choose_parity": hang}, {"choose_parity": hang}),
+        "after two bad answers": ({"choose_parity": in_turn(choice("Even"), reply_garbage, choice("even"))}, {}),
+        "after a silence": ({}, {"choose_parity": in_turn(never_reply, choice("odd"))}),
+        "declined": ({}, {"handle_game_invitation": always_reply({"accept": False})}),
+        "silent at the invitation": ({"handle_game_invitation": never_reply}, {}),
+        "silent at the question": ({}, {"choose_parity": never_reply}),
+        "both silent": ({"choose_parity": never_reply}, {"choose_parity": never_reply}),
         "one declines, one is silent": (
-            {"handle_game_invitation": always({"accept": False})},
-            {"handle_game_invitation": hang},
+            {"handle_game_invitation": always_reply({"accept": False})},
+            {"handle_game_invitation": never_reply},
         ),
-        "illegal to the last": ({"choose_parity": always(choice("EVEN"))}, {}),
-        "unreadable to the last": ({"choose_parity": rubbish}, {}),
-        "no JSON": ({"choose_parity": in_turn(Raw(b"<p>"))}, {}),
-        "a bare body": ({"choose_parity": in_turn(Raw(b'{"parity_choice": "even"}'))}, {}),
+        "illegal to the last": ({"choose_parity": always_reply(choice("EVEN"))}, {}),
+        "unreadable to the last": ({"choose_parity": reply_garbage}, {}),
+        "no JSON": ({"choose_parity": in_turn(RawReply(b"<p>"))}, {}),
+        "a bare body": ({"choose_parity": in_turn(RawReply(b'{"parity_choice": "even"}'))}, {}),
         "a token that is no text": (
             {"choose_parity": in_turn({**choice("even"), "auth_token": 5}, choice("even"))},
             {},
         ),
-        "refusing": ({"choose_parity": always({"message_type": "LEAGUE_ERROR", "error_code": "E012"})}, {}),
+        "refusing": ({"choose_parity": always_reply({"message_type": "LEAGUE_ERROR", "error_code": "E012"})}, {}),
         "refusing with a code of silence": (
-            {"choose_parity": always({"message_type": "LEAGUE_ERROR", "error_code": "E009"})},
-            {"choose_parity": always({"message_type": "LEAGUE_ERROR", "error_code": "E001"})},
+            {"choose_parity": always_reply({"message_type": "LEAGUE_ERROR", "error_code": "E009"})},
+            {"choose_parity": always_reply({"message_type": "LEAGUE_ERROR", "error_code": "E001"})},
         ),
         "a mixture": (
-            {"choose_parity": in_turn(choice("x"), hang, choice("even"))},
-            {"handle_game_invitation": always(7)},
+            {"choose_parity": in_turn(choice("x"), never_reply, choice("even"))},
+            {"handle_game_invitation": always_reply(7)},
         ),
-        "a very long answer": ({"choose_parity": always({**choice("even"), "comment": "x" * 20_000})}, {}),
-        "a very long illegal answer": ({"choose_parity": always({**choice("x"), "comment": "x" * 20_000})}, {}),
+        "a very long answer": ({"choose_parity": always_reply({**choice("even"), "comment": "x" * 20_000})}, {}),
+        "a very long illegal answer": ({"choose_parity": always_reply({**choice("x"), "comment": "x" * 20_000})}, {}),
         "a very long invitation's answer": (
-            {"handle_game_invitation": always({"accept": True, "c": "x" * 20_000})},
+            {"handle_game_invitation": always_reply({"accept": True, "c": "x" * 20_000})},
             {},
         ),
     }
@@ -103,19 +103,19 @@ async def test_a_match_with_a_player_of_other_manners_holds(home: Path) -> None:
     """It knows other names, and sends its choice by itself."""
 
     async def push(params: Params) -> Any:
-        answer = match.players["P02"].reply("CHOOSE_PARITY_RESPONSE", params, parity_choice="odd")
+        answer = match.players["P02"].build_reply("CHOOSE_PARITY_RESPONSE", params, parity_choice="odd")
         pushes.append(asyncio.create_task(match.call("choose_parity_response", answer)))
         return {"status": "received"}
 
     pushes: list[asyncio.Task[Any]] = []
-    unknown = in_turn(Raw(b'{"jsonrpc": "2.0", "error": {"code": -32601, "message": "what?"}, "id": null}'))
+    unknown = in_turn(RawReply(b'{"jsonrpc": "2.0", "error": {"code": -32601, "message": "what?"}, "id": null}'))
     joined = b'{"jsonrpc": "2.0", "result": {"message": {"accepted": true}}, "id": null}'
     async with hall(home, clock=VirtualClock()) as match:
         match.pair(
             b={
                 "handle_game_invitation": unknown,
                 "choose_parity": unknown,
-                "receive_game_invitation": in_turn(Raw(joined)),
+                "receive_game_invitation": in_turn(RawReply(joined)),
                 "receive_parity_call": push,
             }
         )
@@ -155,7 +155,7 @@ async def test_a_match_of_a_suspended_player_holds(home: Path) -> None:
 
 @in_virtual_time
 async def test_a_player_whose_breaker_opens_gets_all_attempts_and_that_holds(home: Path) -> None:
-    content = await played(home, {}, {"choose_parity": hang}, P02={"failures_in_a_row": 3})
+    content = await played(home, {}, {"choose_parity": never_reply}, P02={"failures_in_a_row": 3})
     assert len([line for line in content["transcript"] if line["direction"] == "failed"]) == 3
     assert wrong(content) == {}
     del content["limits"]  # as in a file of when an open breaker cut attempts short
@@ -165,7 +165,7 @@ async def test_a_player_whose_breaker_opens_gets_all_attempts_and_that_holds(hom
 @in_virtual_time
 async def test_a_match_lost_for_a_bad_token_holds_though_the_answer_itself_was_good(home: Path) -> None:
     async with hall(home, {"security.require_player_tokens": True}, clock=VirtualClock()) as match:
-        match.pair(b={"handle_game_invitation": always({"accept": True, "auth_token": "tok-of-somebody-else"})})
+        match.pair(b={"handle_game_invitation": always_reply({"accept": True, "auth_token": "tok-of-somebody-else"})})
         await match.play(P02={"token_sha256": "0" * 64})
     content = match.record()
     assert content["result"]["terminations"]["P02"] == "bad_token"
@@ -178,8 +178,8 @@ async def test_a_dead_player_s_match_holds(home: Path) -> None:
         match.pair()
         match.network.detach(match.players["P02"].endpoint)
         await match.start()
-        await match.manager.hears("report_match_result")
-        await asyncio.gather(*match.referee._running.values())
+        await match.manager.wait_for_calls("report_match_result")
+        await asyncio.gather(*match.referee._match_tasks.values())
     content = match.record()
     assert content["result"]["terminations"] == {"P01": "normal", "P02": "disconnected"}
     assert wrong(content) == {}
@@ -189,7 +189,7 @@ async def test_a_dead_player_s_match_holds(home: Path) -> None:
 async def test_a_match_that_the_referee_gave_up_is_void_and_holds(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with hall(home, clock=VirtualClock()) as match:
         match.pair()
-        game = match.referee._games["even_odd"]
+        game = match.referee._loaded_games["even_odd"]
         with monkeypatch.context() as broken:
             broken.setattr(type(game.rules), "apply", lambda *_: 1 / 0)
             await match.play()
@@ -202,7 +202,7 @@ async def test_a_match_that_the_referee_gave_up_is_void_and_holds(home: Path, mo
 async def test_a_game_by_turns_without_words_of_its_own_holds(home: Path) -> None:
     async with hall(home, clock=VirtualClock()) as match:
         match.pair()
-        match.referee._games["sticks"] = STICKS
+        match.referee._loaded_games["sticks"] = STICKS
         await match.play(game_type="sticks")
     content = match.record()
 
@@ -224,8 +224,8 @@ async def test_a_game_by_turns_without_words_of_its_own_holds(home: Path) -> Non
 async def test_a_good_answer_closes_the_breaker_in_the_retelling_too(home: Path) -> None:
     one = {"message_type": "GAME_MOVE_RESPONSE", "move_data": 1}
     async with hall(home, clock=VirtualClock()) as match:
-        match.pair(a={"make_move": in_turn(hang, one, hang, one)})
-        match.referee._games["sticks"] = STICKS
+        match.pair(a={"make_move": in_turn(never_reply, one, never_reply, one)})
+        match.referee._loaded_games["sticks"] = STICKS
         await match.play(game_type="sticks", P01={"failures_in_a_row": 3})
     content = match.record()
     assert len(lines(content, direction="failed")) == 2
@@ -239,7 +239,7 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> Content:
 
     home = tmp_path_factory.mktemp("match") / "SHARED"
     make_home(home)
-    scripts = {"choose_parity": in_turn(choice("Even"), hang, choice("even"))}
+    scripts = {"choose_parity": in_turn(choice("Even"), never_reply, choice("even"))}
     written: list[Content] = []
 
     @in_virtual_time
@@ -273,13 +273,13 @@ def swap_players(content: Content) -> None:
 
 def new_seed(content: Content) -> None:
     """Another seed with its own commitment, everywhere but in what the players were shown."""
-    content["draw"] = {"seed": "another", "commitment": commitment("another")}
+    content["draw"] = {"seed": "another", "commitment": compute_commitment("another")}
 
 
 def new_seed_everywhere(content: Content) -> None:
     text = json.dumps(content)
     draw = content["draw"]
-    text = text.replace(draw["seed"], "another").replace(draw["commitment"], commitment("another"))
+    text = text.replace(draw["seed"], "another").replace(draw["commitment"], compute_commitment("another"))
     content.update(json.loads(text))
 
 
@@ -356,7 +356,7 @@ TAMPERED: dict[str, tuple[Change, str]] = {
     "made a suspended player's": (loss("suspended"), "dialogue"),
     "made void": (void, "result"),
     "seed": (put("draw", "seed", value="another"), "commitment"),
-    "commitment": (put("draw", "commitment", value=commitment("another")), "commitment"),
+    "commitment": (put("draw", "commitment", value=compute_commitment("another")), "commitment"),
     "seed and commitment": (new_seed, "commitment"),
     "seed and commitment everywhere": (new_seed_everywhere, "draws"),
     "commitment in an invitation": (put(T, INVITED, "message", "draw_commitment", value="x"), "commitment"),

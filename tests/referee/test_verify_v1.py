@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from agent_league.config.home import make_home
-from agent_league.games.draw import commitment
+from agent_league.games.draw import compute_commitment
 from agent_league.games.registry import load_game
 from agent_league.referee.match_file import NotAMatchFile
 from agent_league.referee.verify import CHECKS, verify_match
-from agent_league.testing.peers import Params, Raw, Script, hang, rubbish
+from agent_league.testing.peers import Params, RawReply, Script, never_reply, reply_garbage
 from agent_league.testing.virtual_time import VirtualClock, in_virtual_time
 from tests.games.sticks import STICKS
 from tests.referee.hall import Hall, hall
@@ -72,14 +72,14 @@ def invited(*answers: Any) -> Answers:
 
 ANSWERS: dict[str, Answers] = {
     "as it should be": {},
-    "two bad answers": asked(play("Even"), rubbish, play("even")),
-    "a silence": asked(hang, play("odd")),
-    "a broken connection": asked(Raw(b""), play("odd")),
+    "two bad answers": asked(play("Even"), reply_garbage, play("even")),
+    "a silence": asked(never_reply, play("odd")),
+    "a broken connection": asked(RawReply(b""), play("odd")),
     "declines": invited({"status": "DECLINED"}),
-    "silent at the invitation": invited(hang),
-    "silent to the last": asked(hang),
+    "silent at the invitation": invited(never_reply),
+    "silent to the last": asked(never_reply),
     "illegal to the last": asked(play("EVEN")),
-    "unreadable to the last": asked(rubbish),
+    "unreadable to the last": asked(reply_garbage),
     "an answer without a play": asked({"message_type": "PLAY_RESPONSE"}, play("even")),
     "a play of another form": asked(play("x", play="even"), play("x", play={"action": 7, "value": "even"}), play(7)),
     "no object": asked([], 7, None),
@@ -128,7 +128,7 @@ async def play_out(match: Hall, v1: tuple[str, ...], **fields: Any) -> None:
     for player_id in v1:
         fields[player_id] = {"protocol": "league.v1", **fields.get(player_id, {})}
     await match.start(**fields)
-    await asyncio.gather(*match.referee._running.values())
+    await asyncio.gather(*match.referee._match_tasks.values())
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -202,7 +202,7 @@ async def test_an_instance_s_uuid_and_the_league_s_limits_hold_too(home: Path) -
 @pytest.mark.parametrize("v1", [V1, ("P01",)], ids=str)
 @in_virtual_time
 async def test_both_may_fail(home: Path, v1: tuple[str, ...]) -> None:
-    content = await met(home, v1, dict.fromkeys(v1, asked(hang)))
+    content = await met(home, v1, dict.fromkeys(v1, asked(never_reply)))
     assert wrong(content) == {}
 
 
@@ -234,7 +234,7 @@ async def test_a_match_that_the_referee_gave_up_holds(
 async def test_a_game_by_turns_holds(home: Path, v1: tuple[str, ...]) -> None:
     async with hall(home, clock=VirtualClock()) as match:
         match.pair()
-        match.referee._games["sticks"] = STICKS
+        match.referee._loaded_games["sticks"] = STICKS
         for player_id in v1:
             seat_v1(match, player_id, "")
         await play_out(match, v1, game_type="sticks")
@@ -266,7 +266,7 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Content]:
         @in_virtual_time
         async def meet(home: Path = home, kind: str = kind, v1: tuple[str, ...] = v1) -> None:
             plays = {player: play(CHOICES[player], message_type="MOVE_RESPONSE") for player in v1}
-            answers = {player: asked(play("Even"), hang, answer) for player, answer in plays.items()}
+            answers = {player: asked(play("Even"), never_reply, answer) for player, answer in plays.items()}
             written[kind] = await met(home, v1, answers)
 
         meet()
@@ -378,7 +378,7 @@ TAMPERED: dict[str, tuple[Change, str]] = {
     "winner": (put("result", "winner_player_id", value="P09"), "result"),
     "score": (put("result", "score", "P01", value=7), "score"),
     "seed": (put("draw", "seed", value="another"), "commitment"),
-    "seed and commitment": (put("draw", value={"seed": "x", "commitment": commitment("x")}), "draws"),
+    "seed and commitment": (put("draw", value={"seed": "x", "commitment": compute_commitment("x")}), "draws"),
     "another outcome drawn": (put(T, DRAWN, "outcome", value=0), "draws"),
     "a move": (put("moves", 0, "P01", value="odd"), "moves"),
     "an answer": (put(T, CHOSE, M, "play", "value", value="odd"), "moves"),

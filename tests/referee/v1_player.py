@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from agent_league.testing.peers import Params, Raw, Script, ScriptedPlayer
+from agent_league.testing.peers import Params, RawReply, Script, ScriptedPlayer
 from tests.referee.hall import Hall
 
 ACKNOWLEDGED = {"status": "ok"}
@@ -27,12 +27,12 @@ class ScriptedV1Player(ScriptedPlayer):
         kind = message.get("message_type")
         if kind is None:
             return b'{"error": "no message_type"}'
-        self.received.append((kind, message))
-        self._news.set()
+        self.received_calls.append((kind, message))
+        self._call_event.set()
         script = self._scripts.get(kind)
         try:
             return json.dumps(await script(message) if script else ACKNOWLEDGED).encode()
-        except Raw as raw:
+        except RawReply as raw:
             return raw.body
 
     def response(self, kind: str, asked: Params, **fields: Any) -> dict[str, Any]:

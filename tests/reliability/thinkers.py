@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 from agent_league.players.observation import Move, Observation
-from agent_league.players.strategies import GROUP
+from agent_league.players.strategies import STRATEGY_ENTRY_POINTS
 
 SECONDS = "THINKING_SECONDS"
 EVEN, ODD = "thinking_even", "thinking_odd"
@@ -38,6 +38,6 @@ def installed(folder: Path, seconds: float) -> dict[str, str]:
     (package / "METADATA").write_text("Metadata-Version: 2.1\nName: thinkers\nVersion: 1\n", encoding="utf-8")
     points = {EVEN: ThinkingEven, ODD: ThinkingOdd}
     lines = [f"{name} = {kind.__module__}:{kind.__name__}" for name, kind in points.items()]
-    (package / "entry_points.txt").write_text("\n".join([f"[{GROUP}]", *lines, ""]), encoding="utf-8")
+    (package / "entry_points.txt").write_text("\n".join([f"[{STRATEGY_ENTRY_POINTS}]", *lines, ""]), encoding="utf-8")
     searched = filter(None, (str(folder), str(ROOT), os.environ.get("PYTHONPATH")))
     return {"PYTHONPATH": os.pathsep.join(searched), SECONDS: str(seconds)}

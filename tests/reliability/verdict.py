@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_league.league.resume import open_store
-from agent_league.storage.base import DISMISSED, Saved
+from agent_league.storage.base import DISMISSED_PHASE, SavedSeason
 from tests.cli.command import LEAGUE_ID, league, lines_of, ports
 from tests.reliability.terminals import Terminal, Terminals, json_of, told_matches
 
@@ -39,7 +39,7 @@ def undisturbed(folder: Path, *, seed: str, players: int, referees: int) -> Undi
     return Undisturbed(results_of(saved_in(home)), table_of(home))
 
 
-def saved_in(home: Path) -> Saved:
+def saved_in(home: Path) -> SavedSeason:
     """What the manager of this home has in its store."""
     saved = _read(home)
     assert saved is not None
@@ -58,15 +58,15 @@ def played(home: Path) -> int:
     return sum(match.result is not None for match in saved.matches) if saved else 0
 
 
-def _read(home: Path) -> Saved | None:
+def _read(home: Path) -> SavedSeason | None:
     store = open_store(home, None)
     try:
-        return store.read(LEAGUE_ID)
+        return store.read_season(LEAGUE_ID)
     finally:
         store.close()
 
 
-def results_of(saved: Saved) -> dict[str, Mapping[str, Any]]:
+def results_of(saved: SavedSeason) -> dict[str, Mapping[str, Any]]:
     """What counts of each result: a player that came back in mid-match has another token, which is noted."""
     return {
         match.match_id: {name: value for name, value in (match.result or {}).items() if name != "tolerated"}
@@ -105,8 +105,8 @@ def _ended_badly(terminals: Iterable[Terminal]) -> Iterator[str]:
             yield f"{terminal.name} printed a traceback: {terminal.text[terminal.text.index('Traceback') :][:2000]}"
 
 
-def _strange_results(saved: Saved, expected: Undisturbed, killed: set[str]) -> Iterator[str]:
-    if saved.season.phase not in ("COMPLETED", DISMISSED) or not saved.season.announced:
+def _strange_results(saved: SavedSeason, expected: Undisturbed, killed: set[str]) -> Iterator[str]:
+    if saved.season.phase not in ("COMPLETED", DISMISSED_PHASE) or not saved.season.announced:
         yield f"the league is {saved.season.phase}, its end announced: {saved.season.announced}"
     found = results_of(saved)
     if found.keys() != expected.results.keys():

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_league.http.memory import MemoryNetwork
-from agent_league.launch.in_process import endpoint_of, seated
+from agent_league.launch.in_process import agent_endpoint, run_agents
 from agent_league.launch.plan import LeaguePlan
 from agent_league.league.app import LeagueManager
 from agent_league.league.resume import open_store
@@ -22,7 +22,7 @@ from agent_league.players.app import Player
 from agent_league.protocol.tokens import SigningKey
 from agent_league.referee.app import Referee
 from agent_league.storage.paths import DataPaths
-from agent_league.testing.peers import Params, ScriptedPlayer, now
+from agent_league.testing.peers import Params, ScriptedPlayer, utc_timestamp
 from tests.protocol.traffic import make_league
 
 BOUND = 60
@@ -71,17 +71,17 @@ class Mallory(ScriptedPlayer):
         self.released = asyncio.Event()
         super().__init__("Mallory", "http://localhost:8190/mcp")
 
-    async def _choose(self, params: Params) -> Any:
+    async def _answer_choice(self, params: Params) -> Any:
         await self.released.wait()
         return self.chosen(params)
 
     def chosen(self, params: Params) -> Any:
         """Her answer, once she gives one."""
-        return self.reply("CHOOSE_PARITY_RESPONSE", params, parity_choice="odd")
+        return self.build_reply("CHOOSE_PARITY_RESPONSE", params, parity_choice="odd")
 
     @property
     def invitation(self) -> dict[str, Any]:
-        return self.heard("handle_game_invitation")[0]
+        return self.received_params("handle_game_invitation")[0]
 
 
 @dataclass
@@ -106,7 +106,7 @@ class Stage:
 
     @property
     def admin_token(self) -> str:
-        return DataPaths(self.home).admin_token(self.league_id).read_text().strip()
+        return DataPaths(self.home).admin_token_file(self.league_id).read_text().strip()
 
     @property
     def victim(self) -> str:
@@ -116,7 +116,7 @@ class Stage:
     def signing_key(self) -> SigningKey:
         """The manager's own key, which nobody else has."""
         store = open_store(self.home, None)
-        saved = store.read(self.league_id)
+        saved = store.read_season(self.league_id)
         store.close()
         assert saved is not None
         return SigningKey.load(saved.season.signing_key)
@@ -166,13 +166,13 @@ class Stage:
         """The league comes to its end, and every match in it was played as if nobody had attacked."""
         self.mallory.released.set()
         await self.manager.completed.wait()
-        results = self.manager.season.results
+        results = self.manager.state.results
         assert len(results) == matches
         assert [
             result for result in results.values() if result.terminations or result.outcome == "TECHNICAL_LOSS"
         ] == []
         winners = [result.winner for result in results.values() if result.winner]
-        rows = self.manager.season.standings()
+        rows = self.manager.state.standings()
         assert {row.player_id: row.wins for row in rows} == {
             row.player_id: winners.count(row.player_id) for row in rows
         }
@@ -184,7 +184,7 @@ def message(message_type: str, sender: str, **fields: Any) -> dict[str, Any]:
         "protocol": "league.v2",
         "message_type": message_type,
         "sender": sender,
-        "timestamp": now(),
+        "timestamp": utc_timestamp(),
         "conversation_id": "conv-attack-001",
         **fields,
     }
@@ -215,11 +215,11 @@ async def staged(
     assert isinstance(plan.manager.settings, ManagerSettings)
     manager = plan.manager
     if not started:
-        manager = replace(manager, settings=replace(plan.manager.settings, players=0, referees=0))
+        manager = replace(manager, settings=replace(plan.manager.settings, expected_players=0, expected_referees=0))
     seats = [manager, *plan.referees, *plan.players[:HONEST]]
     network, mallory = Wiretap(), guest()
     network.attach(mallory.endpoint, mallory.answer)
-    async with asyncio.timeout(BOUND), seated(network, seats) as agents:
+    async with asyncio.timeout(BOUND), run_agents(network, seats) as agents:
         referees = [agent for agent in agents if isinstance(agent, Referee)]
         players = [agent for agent in agents if isinstance(agent, Player)]
         for session in (*(agent._session for agent in referees), *(agent._session for agent in players)):
@@ -234,8 +234,8 @@ async def staged(
             mallory,
         )
         ids = ["manager", *stage.referees, *stage.players]
-        stage.endpoints = dict(zip(ids, map(endpoint_of, seats), strict=True))
+        stage.endpoints = dict(zip(ids, map(agent_endpoint, seats), strict=True))
         if started:
             assert (await mallory.register(network, stage.endpoints["manager"]))["status"] == "ACCEPTED"
-            await mallory.hears("choose_parity")
+            await mallory.wait_for_calls("choose_parity")
         yield stage

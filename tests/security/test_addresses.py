@@ -12,8 +12,8 @@ import yarl
 from agent_league.config import ConfigLoader
 from agent_league.http.carrier import MAX_BODY
 from agent_league.http.client import HttpCarrier
-from agent_league.http.hosts import endpoint_problem, plain_host
-from agent_league.launch.plan import LeagueRequest, make_plan
+from agent_league.http.hosts import find_endpoint_problem, normalise_host
+from agent_league.launch.plan import LeagueRequest, make_league_plan
 from agent_league.model.events import MatchFinished
 from agent_league.testing.peers import ScriptedPlayer
 from tests.cli.command import free_ports
@@ -86,8 +86,8 @@ def test_what_is_allowed_is_what_our_client_calls(host: str) -> None:
     """The one who checks an address and the one who calls it must read it alike."""
     for rest in ("/mcp", ":8101/mcp", ":8101", "/a/b;c?d=e&f=@evil.example", "/%2e%2e//evil.example/"):
         endpoint = f"http://{host}{rest}"
-        assert endpoint_problem(endpoint, LOOPBACK) is None
-        assert plain_host(str(yarl.URL(endpoint).host)) in LOOPBACK
+        assert find_endpoint_problem(endpoint, LOOPBACK) is None
+        assert normalise_host(str(yarl.URL(endpoint).host)) in LOOPBACK
 
 
 @pytest.mark.parametrize("whose", ["manager", "REF01", "REF02", "P01"])
@@ -99,11 +99,11 @@ async def test_an_address_of_somebody_else_in_the_league_costs_its_owner_its_mat
         mallory = answer["player_id"]
         assert await stage.start(stage.admin_token) == {"status": "ok"}
         await stage.manager.completed.wait()
-        results = list(stage.manager.season.results.values())
+        results = list(stage.manager.state.results.values())
         lost = [result for result in results if mallory in result.players]
         assert [set(result.terminations) for result in lost] == [{mallory}] * 3
         assert [dict(result.terminations) for result in results if result not in lost] == [{}] * 3
-        assert {row.player_id: row.played for row in stage.manager.season.standings()} == dict.fromkeys(
+        assert {row.player_id: row.played for row in stage.manager.state.standings()} == dict.fromkeys(
             [*stage.players, mallory], 3
         )
         for player_id, player in stage.players.items():
@@ -166,7 +166,7 @@ async def play_with(home: Path, endpoint: str) -> tuple[list[Any], dict[str, str
     )
     carrier = HttpCarrier()
     try:
-        async with hosted(make_plan(ConfigLoader(home, LIMITS), request), guests=1) as league:
+        async with hosted(make_league_plan(ConfigLoader(home, LIMITS), request), guests=1) as league:
             guest = ScriptedPlayer("Guest P04", endpoint)
             assert (await guest.register(carrier, f"http://localhost:{port}/mcp"))["status"] == "ACCEPTED"
             await league.completed()

@@ -12,7 +12,7 @@ from typing import Any
 import jwt
 import pytest
 
-from agent_league.launch.league_start import begin_anew
+from agent_league.launch.league_start import start_new_league
 from agent_league.protocol.tokens import SigningKey
 from agent_league.storage.repositories import MatchRepository
 from agent_league.testing.peers import Params
@@ -37,7 +37,7 @@ def seen_by_mallory(stage: Stage) -> dict[str, str]:
     """Every token that a player comes to see in the course of a match."""
     own = stage.mallory.token
     beside = {call.bearer for call in stage.network.calls if call.endpoint == stage.mallory.endpoint}
-    shown = {str(params["auth_token"]) for _, params in stage.mallory.received if params.get("auth_token")}
+    shown = {str(params["auth_token"]) for _, params in stage.mallory.received_calls if params.get("auth_token")}
     assert own
     assert len(shown) == 1
     assert len(beside) > 1, "the manager's token and the match's"
@@ -56,14 +56,14 @@ async def test_what_a_referee_shows_a_player_opens_nothing_at_the_manager(tmp_pa
         assert set(codes(answers).values()) == {"E012"}
         own = await stage.report(f"player:{stage.mallory.player_id}", stage.mallory.token, match_id)
         assert own["error_code"] == "E013"
-        assert match_id not in stage.manager.season.results
+        assert match_id not in stage.manager.state.results
         await stage.ends_unharmed()
 
 
 async def test_a_stolen_referee_token_is_good_in_its_owners_hand_alone(tmp_path: Path) -> None:
     async with staged(tmp_path) as stage:
         match_id = stage.mallory.invitation["match_id"]
-        owner = stage.manager.season.assigned[match_id]
+        owner = stage.manager.state.assigned_referees[match_id]
         other = next(referee for referee in stage.referees if referee != owner)
         stolen, winner = stage.token_of(owner), stage.mallory.player_id
         answers = {
@@ -81,10 +81,10 @@ async def test_a_stolen_referee_token_is_good_in_its_owners_hand_alone(tmp_path:
 async def test_a_forged_report_is_refused_whatever_is_false_in_it(tmp_path: Path) -> None:
     async with staged(tmp_path) as stage:
         match_id, victim = stage.mallory.invitation["match_id"], stage.victim
-        owner = stage.manager.season.assigned[match_id]
+        owner = stage.manager.state.assigned_referees[match_id]
         sender, token = f"referee:{owner}", stage.token_of(owner)
         bystander = next(player for player in stage.players if player != victim)
-        later = stage.manager.season.schedule.rounds[-1].pairings[0]
+        later = stage.manager.state.schedule.rounds[-1].pairings[0]
         answers = {
             "a match that nobody was given": await stage.report(sender, token, later.match_id, winner=later.player_a),
             "no match": await stage.report(sender, token, "R9M9", winner=victim),
@@ -120,18 +120,18 @@ async def test_a_forged_report_is_refused_whatever_is_false_in_it(tmp_path: Path
 async def test_a_result_that_stands_stays_and_its_report_said_again_changes_nothing(tmp_path: Path) -> None:
     async with staged(tmp_path) as stage:
         await stage.ends_unharmed()
-        before = stage.manager.season.standings()
+        before = stage.manager.state.standings()
         reports = stage.network.heard("report_match_result")
         assert len(reports) == MATCHES
         for report in reports:
             assert await stage.send(report.endpoint, report.frame) == {"status": "ok"}
-            players = stage.manager.season.results[report.params["match_id"]].players
+            players = stage.manager.state.results[report.params["match_id"]].players
             for winner in {*players, None} - {report.params["result"]["winner"]}:
                 other = await stage.report(
                     report.params["sender"], report.params["auth_token"], report.params["match_id"], winner=winner
                 )
                 assert other["error_code"] == "E002"
-        assert stage.manager.season.standings() == before
+        assert stage.manager.state.standings() == before
 
 
 @pytest.mark.parametrize("new", ["a later season of the same league", "another league"])
@@ -146,7 +146,7 @@ async def test_what_was_said_in_one_league_counts_in_no_other(tmp_path: Path, ne
             leagues = home / "config" / "leagues"
             content = json.loads((leagues / f"{stage.league_id}.json").read_text())
             (leagues / f"{league_id}.json").write_text(json.dumps({**content, "league_id": league_id}))
-    begin_anew(home, stage.league_id, None)
+    start_new_league(home, stage.league_id, None)
     async with staged(home, league_id=league_id) as stage:
         accepted = []
         for call in old:
@@ -165,7 +165,7 @@ async def test_nobody_registers_as_somebody_else(tmp_path: Path) -> None:
         key = "0123456789abcdef" * 4
         answers: dict[tuple[str, str], Any] = {}
         for role, agent_id in (("player", "P01"), ("referee", "REF01")):
-            agent = stage.manager.season.roster.get(agent_id)
+            agent = stage.manager.state.roster.get(agent_id)
             assert agent is not None
             name, endpoint = agent.agent.display_name, agent.agent.endpoint
             sender = f"{role}:{agent_id}"
@@ -201,7 +201,7 @@ async def test_a_token_of_ones_own_or_a_made_up_one_makes_nobody_somebody_else(t
         assert set(codes(answers).values()) == {"E012"}
         empty = await stage.register("player", "M", address, "player:P01", auth_token="")
         assert empty["player_id"] not in (None, "P01"), "an empty token is none, and gives a new player its own id"
-        roster = stage.manager.season.roster
+        roster = stage.manager.state.roster
         assert [member.agent_id for member in roster].count("P01") == 1
         member = roster.get("P01")
         assert member is not None
@@ -228,7 +228,7 @@ async def _still_themselves(stage: Stage) -> None:
     for agent_id, endpoint in stage.endpoints.items():
         if agent_id == "manager":
             continue
-        member = stage.manager.season.roster.get(agent_id)
+        member = stage.manager.state.roster.get(agent_id)
         assert member is not None
         assert member.agent.endpoint == endpoint
         role = "referee" if agent_id in stage.referees else "player"
@@ -255,10 +255,10 @@ async def test_whoever_answers_in_anothers_name_has_answered_for_itself(tmp_path
     async with staged(tmp_path, guest=InAnothersName) as stage:
         await stage.ends_unharmed()
         player_id = stage.mallory.player_id
-        told = [over["game_result"]["choices"] for over in stage.mallory.heard("notify_match_result")]
+        told = [over["game_result"]["choices"] for over in stage.mallory.received_params("notify_match_result")]
         assert [choices[player_id] for choices in told] == ["odd"] * 3
         repository = MatchRepository(stage.league_id, stage.home)
-        for match_id, result in stage.manager.season.results.items():
+        for match_id, result in stage.manager.state.results.items():
             match = repository.load(match_id)
             assert match is not None
             assert set(match["moves"][0]) == set(result.players)
@@ -268,7 +268,7 @@ async def test_where_tokens_are_required_an_answer_with_anothers_is_none(tmp_pat
     async with staged(tmp_path, {"security.require_player_tokens": True}, guest=InAnothersName) as stage:
         stage.mallory.released.set()
         await stage.manager.completed.wait()
-        player_id, results = stage.mallory.player_id, list(stage.manager.season.results.values())
+        player_id, results = stage.mallory.player_id, list(stage.manager.state.results.values())
         lost = [result for result in results if player_id in result.players]
         assert [dict(result.terminations) for result in lost] == [{player_id: "bad_token"}] * 3
         assert [dict(result.terminations) for result in results if result not in lost] == [{}] * 3
@@ -289,7 +289,7 @@ def _passes(stage: Stage, match_id: str, referee_id: str) -> dict[str, str | Non
             "now": now,
             "lifetime": 3600,
         }
-        return by.match_token(**{**right, **other})
+        return by.sign_match_token(**{**right, **other})
 
     return {
         "nothing": None,
@@ -301,9 +301,9 @@ def _passes(stage: Stage, match_id: str, referee_id: str) -> dict[str, str | Non
         "one for somebody else's eyes": signed(audience=[mine]),
         "one of another league": signed(league_id="league_1999"),
         "an old one": signed(now=now - timedelta(hours=3)),
-        "one with a key of one's own": signed(SigningKey.new()),
+        "one with a key of one's own": signed(SigningKey.generate()),
         "one without signature": unsigned(signed()),
-        "the manager's own": key.manager_token(league_id=stage.league_id, audience=victim, now=now, lifetime=3600),
+        "the manager's own": key.sign_manager_token(league_id=stage.league_id, audience=victim, now=now, lifetime=3600),
         "the victim's league token": stage.token_of(victim),
         "a referee's league token": stage.token_of(referee_id),
     }
@@ -325,7 +325,7 @@ async def test_a_player_is_asked_and_told_by_the_referee_of_its_match_alone(tmp_
     }
     async with staged(tmp_path) as stage:
         match_id, victim = str(stage.mallory.invitation["match_id"]), stage.victim
-        referee_id = stage.manager.season.assigned[match_id]
+        referee_id = stage.manager.state.assigned_referees[match_id]
         message_type, fields = kinds[method]
         fields = {**fields, "match_id": match_id}
         answers = {}
@@ -370,11 +370,11 @@ def _manager_bearers(stage: Stage, agent_id: str) -> dict[str, str | None]:
         "the manager's word to another": mine[0],
         "the admin token": stage.admin_token,
         "a league token": stage.mallory.token,
-        "a key of one's own": SigningKey.new().manager_token(**right),
-        "no signature": unsigned(key.manager_token(**right)),
-        "the public key as a secret": jwt.encode({"use": "manager"}, key.public["x"], algorithm="HS256"),
-        "another league's": key.manager_token(**{**right, "league_id": "league_1999"}),
-        "an old one": key.manager_token(**{**right, "now": now - timedelta(hours=1)}),
+        "a key of one's own": SigningKey.generate().sign_manager_token(**right),
+        "no signature": unsigned(key.sign_manager_token(**right)),
+        "the public key as a secret": jwt.encode({"use": "manager"}, key.public_jwk["x"], algorithm="HS256"),
+        "another league's": key.sign_manager_token(**{**right, "league_id": "league_1999"}),
+        "an old one": key.sign_manager_token(**{**right, "now": now - timedelta(hours=1)}),
     }
 
 
@@ -382,7 +382,7 @@ def _manager_bearers(stage: Stage, agent_id: str) -> dict[str, str | None]:
 async def test_nobody_speaks_for_the_manager(tmp_path: Path, kind: str) -> None:
     async with staged(tmp_path) as stage:
         match_id = str(stage.mallory.invitation["match_id"])
-        agent_id = stage.victim if kind == "player" else stage.manager.season.assigned[match_id]
+        agent_id = stage.victim if kind == "player" else stage.manager.state.assigned_referees[match_id]
         real = {call.method: call.params for call in stage.network.calls if call.endpoint == stage.endpoints[agent_id]}
         made_up = {
             "start_match": {**stage.network.heard("start_match")[0].params, "match_id": "R9M9", "match_token": "x"},
@@ -423,7 +423,7 @@ async def test_nobody_but_the_organiser_starts_the_league(tmp_path: Path) -> Non
             "a player's": stage.mallory.token,
             "a referee's": stage.token_of("REF01"),
             "made up": "tok-admin-" + "0" * 64,
-            "signed": key.manager_token(league_id=stage.league_id, audience="organiser", now=now, lifetime=600),
+            "signed": key.sign_manager_token(league_id=stage.league_id, audience="organiser", now=now, lifetime=600),
             "almost": stage.admin_token[:-1],
         }
         answers = {name: await stage.start(token) for name, token in tokens.items()}

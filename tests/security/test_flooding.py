@@ -11,11 +11,11 @@ import pytest
 
 from agent_league.agent.jsonrpc import MAX_BATCH, MAX_BATCH_ANSWER
 from agent_league.http.server import HttpServer
-from agent_league.launch.agent_app import app_of
-from agent_league.launch.agent_plan import Agent, ManagerSeat, Seat
+from agent_league.launch.agent_app import make_agent_app
+from agent_league.launch.agent_plan import AgentPlan, ManagerPlan, RunnableAgent
 from agent_league.league.resume import open_store
 from agent_league.league.roster import MAX_REFEREES
-from agent_league.league.state import MOST_FAILURES
+from agent_league.league.state import MAX_FAILURE_COUNT
 from agent_league.model.agents import AgentState
 from agent_league.model.events import AgentStateChanged, Event, MatchFinished
 from tests.http.wire import Connection, request
@@ -47,7 +47,7 @@ async def goes_on(office: Office, players: int) -> None:
     """The league is played to its end by those who are in it."""
     assert await office.start() == {"status": "ok"}
     await office.completed()
-    assert len(office.manager.season.results) == players * (players - 1) // 2
+    assert len(office.manager.state.results) == players * (players - 1) // 2
 
 
 def registration(number: int) -> dict[str, Any]:
@@ -78,7 +78,7 @@ async def test_a_flood_of_players_fills_the_places_that_there_are_and_those_who_
         answers = [await office.register(f"Mallory {number}", ADDRESS) for number in range(FLOOD)]
         reasons = [answer["reason"] for answer in answers]
         assert reasons == [None] * 6 + ["League full"] * (FLOOD - 6)
-        assert len(list(office.manager.season.roster)) == 10
+        assert len(list(office.manager.state.roster)) == 10
         back = await office.register("Agent 1", "http://localhost:8101/mcp", token=honest[0].token)
         assert (back["status"], back["player_id"]) == ("ACCEPTED", "P01")
         await office.seat_referee()
@@ -107,7 +107,7 @@ async def test_refused_registrations_take_nobodys_place(home: Path) -> None:
 
 async def test_a_batch_of_registrations_is_as_many_registrations(home: Path) -> None:
     async with manager(home, {"participants.max_players": 10}) as office:
-        body = await office.manager.dispatcher.answer(frames("register_player", registration, MAX_BATCH))
+        body = await office.manager.dispatcher.answer_request(frames("register_player", registration, MAX_BATCH))
         answers = [answer["result"] for answer in json.loads(body or b"")]
         assert [answer["status"] for answer in answers] == ["ACCEPTED"] * 10 + ["REJECTED"] * (MAX_BATCH - 10)
         assert len({answer["player_id"] for answer in answers[:10]}) == 10
@@ -118,7 +118,7 @@ async def test_the_answers_to_a_batch_have_a_bound_however_short_the_questions(h
     async with manager(home) as office:
         for number in range(100):
             await office.register(f"Agent {number}", ADDRESS)
-        body = await office.manager.dispatcher.answer(frames("create_schedule", lambda _: {}, MAX_BATCH))
+        body = await office.manager.dispatcher.answer_request(frames("create_schedule", lambda _: {}, MAX_BATCH))
         assert body is not None
         assert len(body) < MAX_BATCH_ANSWER + MAX_BATCH * 300
         answers = json.loads(body)
@@ -126,7 +126,7 @@ async def test_the_answers_to_a_batch_have_a_bound_however_short_the_questions(h
         assert [answer["id"] for answer in answers] == list(range(MAX_BATCH))
         assert 0 < len(answered) < MAX_BATCH
         assert {answer["error"]["code"] for answer in answers if answer not in answered} == {-32600}
-        small = await office.manager.dispatcher.answer(frames("get_standings", lambda _: {}, MAX_BATCH))
+        small = await office.manager.dispatcher.answer_request(frames("get_standings", lambda _: {}, MAX_BATCH))
         assert all("result" in answer for answer in json.loads(small or b""))
 
 
@@ -150,7 +150,7 @@ async def test_what_an_applicant_says_of_itself_is_no_longer_than_anybody_needs(
         answer = await office.register("Mallory", ADDRESS, role=role, **meta)
         assert (answer.get("error_code") or answer["reason"]) in ("E002", "Invalid MCP endpoint")
         assert len(json.dumps(answer)) < 5000
-        assert list(office.manager.season.roster) == []
+        assert list(office.manager.state.roster) == []
         log = (home / "logs" / "league" / LEAGUE_ID / "league.log.jsonl").read_text()
         assert max(map(len, log.splitlines())) < 5000
 
@@ -159,8 +159,8 @@ async def test_where_requests_are_limited_a_flood_is_told_e014_and_others_get_in
     """Over HTTP: the flood comes from one address, the honest player from another."""
     limits = {"security.rate_limit_per_sec": 0.001, "security.rate_limit_burst": 5}
     async with manager(home, limits) as office, AsyncExitStack() as stack:
-        seat = ManagerSeat(office.manager._settings, 0)
-        server = HttpServer(app_of(seat, office.manager), "127.0.0.1", 0, "the manager")
+        seat = ManagerPlan(office.manager._settings, 0)
+        server = HttpServer(make_agent_app(seat, office.manager), "127.0.0.1", 0, "the manager")
         await server.start()
         stack.push_async_callback(server.stop)
 
@@ -178,7 +178,7 @@ async def test_where_requests_are_limited_a_flood_is_told_e014_and_others_get_in
         answers = [await ask("127.0.0.1", number) for number in range(50)]
         assert [answer.get("error_code") for answer in answers] == [None] * 5 + ["E014"] * 45
         assert (await ask("127.0.0.2", 50))["status"] == "ACCEPTED"
-        assert len(list(office.manager.season.roster)) == 6
+        assert len(list(office.manager.state.roster)) == 6
 
 
 HEAVY: dict[str, dict[str, Any]] = {
@@ -226,7 +226,7 @@ async def one_match(office: Office, claim: Callable[[Mapping[str, Any]], Mapping
     await office.seat_players(2)
     referee = await office.seat_referee(auto_report=False)
     assert await office.start() == {"status": "ok"}
-    (order,) = await within(referee.hears("start_match"))
+    (order,) = await within(referee.wait_for_calls("start_match"))
     return await within(referee.report(order["match_id"], {**first_wins(order), **claim(order)}))
 
 
@@ -238,11 +238,11 @@ async def test_a_referee_may_claim_any_number_of_failures(home: Path, failures: 
         assert await one_match(office, lambda _: claimed) == {"status": "ok"}
         await office.completed()
         saved = open_store(home, None)
-        found = saved.read(LEAGUE_ID)
+        found = saved.read_season(LEAGUE_ID)
         saved.close()
         assert found is not None
         assert {agent.failures for agent in found.agents if agent.role == "player"} == {
-            min(max(failures, 0), MOST_FAILURES)
+            min(max(failures, 0), MAX_FAILURE_COUNT)
         }
 
 
@@ -259,7 +259,7 @@ async def test_a_megabyte_of_details_is_neither_kept_nor_told(home: Path) -> Non
     async with manager(home) as office:
         assert await one_match(office, lambda _: {"details": details}) == {"status": "ok"}
         await office.completed()
-        (result,) = office.manager.season.results.values()
+        (result,) = office.manager.state.results.values()
         assert result.details == {"cut_from_bytes": len('{"song":""}') + 800_000}
         (finished,) = [event for event in office.events if isinstance(event, MatchFinished)]
         assert len(str(finished)) < 5000
@@ -270,7 +270,7 @@ async def test_details_of_an_honest_length_are_kept(home: Path) -> None:
     details = {"moves": list(range(5000))}
     async with manager(home) as office:
         assert await one_match(office, lambda _: {"details": details}) == {"status": "ok"}
-        (result,) = office.manager.season.results.values()
+        (result,) = office.manager.state.results.values()
         assert result.details == details
 
 
@@ -288,9 +288,9 @@ async def test_a_report_with_strange_claims_changes_nothing_but_its_match(home: 
     async with manager(home) as office:
         assert await one_match(office, lambda _: claim) == {"status": "ok"}
         await office.completed()
-        rows = office.manager.season.standings()
+        rows = office.manager.state.standings()
         assert {(row.player_id, row.played, row.points) for row in rows} == {("P01", 1, 3), ("P02", 1, 0)}
-        (result,) = office.manager.season.results.values()
+        (result,) = office.manager.state.results.values()
         assert set(result.terminations) <= {"P01", "P02"}
 
 
@@ -317,12 +317,12 @@ async def test_players_whom_a_referee_had_suspended_without_cause_come_back(home
         players = await office.seat_players(4)
         referee = await office.seat_referee(auto_report=False)
         assert await office.start() == {"status": "ok"}
-        for order in await within(referee.hears("start_match", 2)):
+        for order in await within(referee.wait_for_calls("start_match", 2)):
             assert await referee.report(order["match_id"], nobody_answered(order)) == {"status": "ok"}
         for player in players:
             await office.event(is_back(player.player_id))
         for number in range(3, 7):
-            order = (await within(referee.hears("start_match", number)))[number - 1]
+            order = (await within(referee.wait_for_calls("start_match", number)))[number - 1]
             await referee.report(order["match_id"], first_wins(order))
         await office.completed()
 
@@ -333,12 +333,12 @@ async def test_good_tokens_are_known_by_the_agents_to_whom_they_are_shown_and_by
         plan, manager = stage.plan, stage.manager
         victim = stage.players[stage.victim]
         referee_id = stage.mallory.invitation["sender"].partition(":")[2]
-        seats: dict[str, tuple[Seat, Agent]] = {
+        seats: dict[str, tuple[AgentPlan, RunnableAgent]] = {
             "manager": (plan.manager, manager),
             referee_id: (plan.referees[0], stage.referees[referee_id]),
             stage.victim: (plan.players[0], victim),
         }
-        desks = {name: app_of(seat, agent).desk for name, (seat, agent) in seats.items()}
+        desks = {name: make_agent_app(seat, agent).desk for name, (seat, agent) in seats.items()}
         asked = stage.network.heard("choose_parity", stage.endpoints[stage.victim])[0]
         ordered = stage.network.heard("start_match", stage.endpoints[referee_id])[0]
         shown: dict[str, set[str | None]] = {

@@ -17,16 +17,16 @@ from typing import Any
 
 import pytest
 
-from agent_league.agent.jsonrpc import read_reply
+from agent_league.agent.jsonrpc import parse_result
 from agent_league.errors import BadAnswer, CallFailed, PeerTimeout, PeerUnreachable
 from agent_league.http.carrier import MAX_BODY
 from agent_league.http.client import HttpCarrier
-from agent_league.http.limits import Limits
+from agent_league.http.limits import ConnectionLimits
 from agent_league.http.memory import MemoryNetwork
 from agent_league.http.server import HttpServer
-from agent_league.launch.agent_app import app_of
-from agent_league.launch.agent_plan import NO_WATCHERS, Seat
-from agent_league.launch.in_process import seated
+from agent_league.launch.agent_app import make_agent_app
+from agent_league.launch.agent_plan import NO_LISTENERS, AgentPlan
+from agent_league.launch.in_process import run_agents
 from agent_league.league.settings import ManagerSettings
 from tests.conftest import FAST
 from tests.http.wire import (
@@ -47,7 +47,7 @@ from tests.protocol.traffic import make_league
 
 ASKED = {"manager": "get_standings", "referee": "get_match_state", "player": "get_player_state"}
 """For each role a question that anybody may ask."""
-CROWD = Limits(patience=0.5, connections=40)
+CROWD = ConnectionLimits(request_timeout=0.5, max_connections=40)
 JSON = "Content-Type: application/json"
 
 
@@ -73,21 +73,21 @@ class Target:
 
 @asynccontextmanager
 async def targets(
-    folder: Path, *roles: str, limits: Limits = CROWD, overrides: Mapping[str, Any] | None = None
+    folder: Path, *roles: str, limits: ConnectionLimits = CROWD, overrides: Mapping[str, Any] | None = None
 ) -> AsyncIterator[dict[str, Target]]:
     plan = make_league(
         folder, {**FAST, **(overrides or {})}, players=2, referees=1, referee_port=8401, player_port=8501
     )
     assert isinstance(plan.manager.settings, ManagerSettings)
-    manager = replace(plan.manager, settings=replace(plan.manager.settings, players=0, referees=0))
-    seats: list[Seat] = [manager, plan.referees[0], plan.players[0]]
+    manager = replace(plan.manager, settings=replace(plan.manager.settings, expected_players=0, expected_referees=0))
+    seats: list[AgentPlan] = [manager, plan.referees[0], plan.players[0]]
     async with AsyncExitStack() as stack:
-        agents = await stack.enter_async_context(seated(MemoryNetwork(), seats))
+        agents = await stack.enter_async_context(run_agents(MemoryNetwork(), seats))
         found = {}
         for role, seat, agent in zip(ASKED, seats, agents, strict=True):
             if role not in roles:
                 continue
-            server = HttpServer(app_of(seat, agent), "127.0.0.1", 0, role, limits=limits)
+            server = HttpServer(make_agent_app(seat, agent), "127.0.0.1", 0, role, limits=limits)
             await server.start()
             stack.push_async_callback(server.stop)
             found[role] = Target(role, server)
@@ -211,8 +211,8 @@ async def test_others_are_served_while_an_attack_goes_on_and_the_attackers_are_c
         async with asyncio.timeout(3 * LIMIT):
             assert all(await asyncio.gather(*strikes))
     await manager.assert_serves()
-    await until(lambda: not manager.server._crowd.connections)
-    assert manager.server._crowd.held == 0
+    await until(lambda: not manager.server._server_limits.connections)
+    assert manager.server._server_limits.unfinished_bytes == 0
 
 
 async def test_the_same_goes_for_every_agent(target: Target) -> None:
@@ -226,14 +226,16 @@ async def test_the_same_goes_for_every_agent(target: Target) -> None:
 
 async def test_hundreds_of_silent_connections_keep_nobody_out(tmp_path: Path) -> None:
     """They aren't even cut off by time here: whoever is silent longest makes room."""
-    async with targets(tmp_path / "SHARED", "manager", limits=Limits(patience=60, connections=40)) as found:
+    async with targets(
+        tmp_path / "SHARED", "manager", limits=ConnectionLimits(request_timeout=60, max_connections=40)
+    ) as found:
         manager = found["manager"]
         async with AsyncExitStack() as stack:
             for _ in range(300):
                 await stack.enter_async_context(connected(manager.port))
             for _ in range(10):
                 await manager.assert_serves()
-            assert len(manager.server._crowd.connections) <= 41
+            assert len(manager.server._server_limits.connections) <= 41
         await manager.assert_serves()
 
 
@@ -303,8 +305,8 @@ async def test_an_agent_goes_by_its_base_host_and_by_what_it_listens_on(
     network = system.network.model_copy(update={"base_host": "lab-9", "allowed_hosts": ()})
     settings = replace(seat.settings, system=system.model_copy(update={"network": network}))
     seat = replace(seat, settings=settings, host=listens_on)
-    agent = seat.take(MemoryNetwork(), NO_WATCHERS)
-    server = HttpServer(app_of(seat, agent), "127.0.0.1", 0, "a test")
+    agent = seat.make_agent(MemoryNetwork(), NO_LISTENERS)
+    server = HttpServer(make_agent_app(seat, agent), "127.0.0.1", 0, "a test")
     await server.start()
     try:
         for name, status in expected.items():
@@ -371,7 +373,7 @@ async def test_our_own_client_takes_that_for_passing(tmp_path: Path) -> None:
         for _ in range(6):
             body = (await fetch(found["manager"].port, found["manager"].question)).body
         with pytest.raises(CallFailed) as failed:
-            read_reply(200, body)
+            parse_result(200, body)
         assert (failed.value.code, failed.value.is_final) == ("E014", False)
 
 
@@ -476,7 +478,7 @@ async def carrier() -> AsyncIterator[HttpCarrier]:
 
 
 async def _call(carrier: HttpCarrier, endpoint: str) -> Any:
-    return read_reply(*await carrier.exchange(endpoint, b"{}", 1))
+    return parse_result(*await carrier.exchange(endpoint, b"{}", 1))
 
 
 @pytest.mark.parametrize("kind", BAD_SERVERS)
@@ -522,4 +524,4 @@ async def test_packed_answers_are_not_unpacked_whatever_they_are_packed_with(car
             _, body = await carrier.exchange(endpoint, b"{}", LIMIT)
             assert body == bomb
             with pytest.raises(BadAnswer):
-                read_reply(200, body)
+                parse_result(200, body)

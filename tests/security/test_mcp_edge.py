@@ -14,7 +14,7 @@ import aiohttp
 import pytest
 
 from agent_league.http.carrier import MAX_BODY
-from agent_league.mcp.server.open_sessions import MOST_OF_ONE_NETWORK
+from agent_league.mcp.server.open_sessions import MAX_SESSIONS_PER_NETWORK
 from agent_league.model.agents import Role
 from tests.conftest import PlanMaker
 from tests.mcp.league import league
@@ -166,7 +166,7 @@ async def test_a_flood_of_sessions_and_streams_has_its_bounds_and_bare_calls_go_
             headers = {"mcp-session-id": session_id or "", "accept": "text/event-stream", "mcp-protocol-version": OLD}
             stream = await streams.enter_async_context(target.session.get(target.url, headers=headers))
             statuses[stream.status] += 1
-        assert statuses == {200: MOST_OF_ONE_NETWORK, 404: FLOOD - MOST_OF_ONE_NETWORK}
+        assert statuses == {200: MAX_SESSIONS_PER_NETWORK, 404: FLOOD - MAX_SESSIONS_PER_NETWORK}
         assert (await target.handshake())[0] == 503  # every session is in use
         for _ in range(20):
             await target.answers_bare()

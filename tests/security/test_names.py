@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from agent_league.cli.manager_output import tell_event
-from agent_league.cli.options import say
+from agent_league.cli.manager_output import print_event
+from agent_league.cli.options import print_remark
 from agent_league.cli.run_view import LeagueView, standings_table
-from agent_league.launch.play_function import remark, tell
+from agent_league.launch.play_function import print_player_event, print_player_remark
 from agent_league.log import JsonLogger
 from agent_league.model.agents import AgentState, Role
 from agent_league.model.events import AgentRegistered, AgentStateChanged, Event, LeagueCompleted, RoundCompleted
@@ -22,7 +22,7 @@ from agent_league.players.events import MatchOver
 from agent_league.players.observation import GameRecord
 from agent_league.storage.credentials import CredentialsFile
 from agent_league.storage.paths import DataPaths
-from agent_league.testing.peers import ScriptedManager, always
+from agent_league.testing.peers import ScriptedManager, always_reply
 from tests.cli.command import environment, free_ports
 from tests.conftest import PlanMaker
 from tests.launch.scripted_guests import served
@@ -75,23 +75,23 @@ def is_tame(text: str) -> bool:
 @pytest.mark.parametrize("role", ["player", "referee"])
 async def test_a_name_that_people_can_not_see_is_refused_with_e002(tmp_path: Path, role: str) -> None:
     async with staged(tmp_path, started=False) as stage:
-        before = [member.agent_id for member in stage.manager.season.roster]
+        before = [member.agent_id for member in stage.manager.state.roster]
         for kind, name in HIDDEN.items():
             answer = await stage.register(role, name, "http://localhost:8199/mcp")
             assert (kind, answer.get("error_code")) == (kind, "E002")
             assert answer["context"]["field"] == f"{role}_meta.display_name"
-        assert [member.agent_id for member in stage.manager.season.roster] == before
+        assert [member.agent_id for member in stage.manager.state.roster] == before
         await stage.mallory.register(stage.network, stage.endpoints["manager"])
         await stage.start(stage.admin_token)
         await stage.ends_unharmed()
-    log = DataPaths(tmp_path).logs / "league" / LEAGUE_ID / "league.log.jsonl"
+    log = DataPaths(tmp_path).logs_folder / "league" / LEAGUE_ID / "league.log.jsonl"
     assert is_tame(log.read_text())
 
 
 async def test_half_a_letter_is_no_json(tmp_path: Path) -> None:
     async with staged(tmp_path, started=False) as stage:
         body = b'{"jsonrpc": "2.0", "method": "register_player", "params": {"sender": "player:\\ud800"}, "id": 1}'
-        answer = await stage.manager.dispatcher.answer(body)
+        answer = await stage.manager.dispatcher.answer_request(body)
         assert json.loads(answer or b"")["error"]["code"] == -32700
 
 
@@ -105,8 +105,8 @@ async def test_an_odd_name_is_a_name_and_nothing_else(tmp_path: Path, capsys: py
             assert alike["reason"] == "Duplicate display name"
         standings = await stage.call("manager", "get_standings", {})
         assert set(ODD) <= {row["display_name"] for row in standings["standings"]}
-        for member in stage.manager.season.roster:
-            tell_event(
+        for member in stage.manager.state.roster:
+            print_event(
                 AgentRegistered(Role.PLAYER, member.agent_id, member.agent.display_name, "http://x", returned=False)
             )
     printed = capsys.readouterr().out
@@ -127,7 +127,7 @@ EVENTS: list[Event] = [
 
 @pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)
 def test_what_a_manager_prints_is_tame_whatever_it_is_told(event: Event, capsys: pytest.CaptureFixture[str]) -> None:
-    tell_event(event)
+    print_event(event)
     printed = capsys.readouterr().out
     assert "Mallory" in printed
     assert is_tame(printed)
@@ -135,8 +135,8 @@ def test_what_a_manager_prints_is_tame_whatever_it_is_told(event: Event, capsys:
 
 def test_what_a_run_shows_is_tame(plan: PlanMaker, capsys: pytest.CaptureFixture[str]) -> None:
     view = LeagueView(plan(players=2))
-    view.remark(HOSTILE)
-    view.finish(END, 1.0)
+    view.show_remark(HOSTILE)
+    view.print_summary(END, 1.0)
     printed = capsys.readouterr().out
     assert printed.count("Mallory") > 3
     assert is_tame(printed)
@@ -150,9 +150,9 @@ def test_a_table_of_somebody_elses_manager_is_tame(capsys: pytest.CaptureFixture
 
 
 def test_what_agents_say_in_their_terminals_is_tame(capsys: pytest.CaptureFixture[str]) -> None:
-    say(HOSTILE)
-    remark(HOSTILE)
-    tell("P01", MatchOver(GameRecord(HOSTILE, "even_odd", HOSTILE, "WIN", (), ())))
+    print_remark(HOSTILE)
+    print_player_remark(HOSTILE)
+    print_player_event("P01", MatchOver(GameRecord(HOSTILE, "even_odd", HOSTILE, "WIN", (), ())))
     printed = capsys.readouterr()
     assert "Mallory" in printed.err
     assert "Mallory" in printed.out
@@ -169,7 +169,7 @@ async def test_a_manager_of_somebody_elses_can_not_draw_on_a_players_terminal(tm
         "refused": {"message_type": "LEAGUE_ERROR", "error_code": "E002", "message": HOSTILE},
         "error": HOSTILE,
     }
-    manager = ScriptedManager(f"http://localhost:{port}/mcp", scripts={"register_player": always(answers[how])})
+    manager = ScriptedManager(f"http://localhost:{port}/mcp", scripts={"register_player": always_reply(answers[how])})
     command = ["player", "--port", port + 1, "--manager", manager.endpoint, "--home", tmp_path / "SHARED"]
     async with served(manager.answer, port), asyncio.timeout(60):
         process = await asyncio.create_subprocess_exec(
@@ -205,6 +205,6 @@ def test_the_credentials_of_any_name_stay_in_their_folder(tmp_path: Path, name: 
     file = CredentialsFile(tmp_path, "player", name, "http://localhost:8101/mcp", "http://localhost:8000/mcp")
     file.save({"auth_token": "x"})
     (written,) = files_in(tmp_path)
-    assert written.parent == DataPaths(tmp_path).credentials
+    assert written.parent == DataPaths(tmp_path).credentials_folder
     assert written.name.isascii()
     assert file.load() == {"auth_token": "x"}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agent_league.storage.paths import DataPaths
-from agent_league.testing.peers import Params, Raw
+from agent_league.testing.peers import Params, RawReply
 from tests.cli.command import BOUND, LEAGUE, Running, environment, free_ports, league, pids_of, ports
 from tests.security.stage import Mallory, Stage, files_in, staged
 
@@ -37,9 +37,9 @@ class Parrot(Mallory):
                 extra: dict[str, Any] = {token: {"deep": [[token], {"x": f"<{token}>"}]} for token in quoted}
                 return {**super().chosen(params), **extra, "note": loud, "conversation_id": loud, "sender": loud}
             case 1:
-                raise Raw(loud.encode())
+                raise RawReply(loud.encode())
             case 2:
-                raise Raw(json.dumps({"jsonrpc": "2.0", "error": {"code": 1, "message": loud}, "id": 1}).encode())
+                raise RawReply(json.dumps({"jsonrpc": "2.0", "error": {"code": 1, "message": loud}, "id": 1}).encode())
             case 3:
                 return {**super().chosen(params), "parity_choice": quoted[0], "timestamp": loud}
             case _:
@@ -50,7 +50,7 @@ def secrets_of(stage: Stage) -> dict[str, str]:
     """Every secret that there is in a league, by what it is."""
     found = {f"token of {agent_id}": stage.token_of(agent_id) for agent_id in (*stage.referees, *stage.players)}
     found |= {"token of Mallory": str(stage.mallory.token), "admin token": stage.admin_token}
-    found["signing key"] = json.loads(stage.signing_key().saved)["d"]
+    found["signing key"] = json.loads(stage.signing_key().private_jwk)["d"]
     for number, call in enumerate(stage.network.calls):
         said = {"bearer": call.bearer, **{name: call.params.get(name) for name in ("auth_token", "application_key")}}
         said |= {"match token": call.params.get("match_token")}
@@ -85,7 +85,7 @@ async def test_no_token_stands_anywhere_but_in_its_own_file(tmp_path: Path) -> N
             secrets = secrets_of(stage)
             told = [stage.manager.health(), *(agent.health() for agent in stage.referees.values())]
             told += [await stage.call(player_id, "get_player_state", {}) for player_id in stage.players]
-            for match_id, referee_id in stage.manager.season.assigned.items():
+            for match_id, referee_id in stage.manager.state.assigned_referees.items():
                 told.append(await stage.call(referee_id, "get_match_state", {"match_id": match_id}))
             told += [await stage.call("manager", name, {}) for name in ("get_standings", "create_schedule")]
             told += [call.params for call in stage.network.heard("notify_game_error")]
@@ -98,8 +98,8 @@ async def test_no_token_stands_anywhere_but_in_its_own_file(tmp_path: Path) -> N
     assert [name for name, secret in secrets.items() if secret in said] == []
     holding = files_with(tmp_path, secrets)
     data = DataPaths(tmp_path)
-    own = {data.admin_token(stage.league_id), data.data / "league.db", *data.credentials.iterdir()}
-    wal = {Path(f"{data.data / 'league.db'}{end}") for end in ("-wal", "-shm")}
+    own = {data.admin_token_file(stage.league_id), data.data_folder / "league.db", *data.credentials_folder.iterdir()}
+    wal = {Path(f"{data.data_folder / 'league.db'}{end}") for end in ("-wal", "-shm")}
     assert set(holding) - own - wal == set()
     assert {path: oct(stat.S_IMODE(path.stat().st_mode)) for path in holding} == dict.fromkeys(holding, "0o600")
     assert len(holding) >= 2 + len(stage.referees) + len(stage.players)

@@ -14,7 +14,7 @@ DRAWS: list[Draw] = [
     lambda: Random().random(),
     lambda: secrets.token_hex(16),
     lambda: secrets.token_urlsafe(16),
-    lambda: SigningKey.new().saved,
+    lambda: SigningKey.generate().private_jwk,
 ]
 
 

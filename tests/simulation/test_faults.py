@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_league.testing.faults import FRAME_FAULTS, MANAGER, Fault, Trouble, make_scenario
+from agent_league.testing.faults import FRAME_FAULTS, MANAGER_NAME, FaultKind, IncidentKind, make_scenario
 
 SEEDS = range(1, 200)
 
@@ -18,23 +18,23 @@ def test_seeds_differ() -> None:
 def test_without_faults_nothing_goes_wrong() -> None:
     for seed in SEEDS:
         scenario = make_scenario(seed, faults=())
-        assert not scenario.rates
+        assert not scenario.fault_rates
         assert not scenario.incidents
-        assert not scenario.skews
-        assert not scenario.silent
+        assert not scenario.clock_skews
+        assert not scenario.silent_referees
 
 
-@pytest.mark.parametrize("fault", Fault)
-def test_every_kind_of_fault_occurs_in_some_seeds_and_not_in_others(fault: Fault) -> None:
+@pytest.mark.parametrize("fault", FaultKind)
+def test_every_kind_of_fault_occurs_in_some_seeds_and_not_in_others(fault: FaultKind) -> None:
     scenarios = [make_scenario(seed, faults=(fault,)) for seed in SEEDS]
-    hit = [one for one in scenarios if one.rates or one.incidents or one.skews or one.silent]
+    hit = [one for one in scenarios if one.fault_rates or one.incidents or one.clock_skews or one.silent_referees]
     assert 0.3 < len(hit) / len(scenarios) < 0.7
-    assert all(set(scenario.rates) <= {fault} & set(FRAME_FAULTS) for scenario in scenarios)
+    assert all(set(scenario.fault_rates) <= {fault} & set(FRAME_FAULTS) for scenario in scenarios)
 
 
-@pytest.mark.parametrize("trouble", Trouble)
-def test_every_trouble_comes_about(trouble: Trouble) -> None:
-    assert any(incident.trouble is trouble for seed in SEEDS for incident in make_scenario(seed).incidents)
+@pytest.mark.parametrize("trouble", IncidentKind)
+def test_every_trouble_comes_about(trouble: IncidentKind) -> None:
+    assert any(incident.kind is trouble for seed in SEEDS for incident in make_scenario(seed).incidents)
 
 
 def test_incidents_stand_in_the_order_of_their_steps() -> None:
@@ -45,4 +45,4 @@ def test_incidents_stand_in_the_order_of_their_steps() -> None:
 
 def test_the_size_of_a_league_can_be_asked_for() -> None:
     scenario = make_scenario(7, players=3, referees=2)
-    assert scenario.names == (MANAGER, "REF01", "REF02", "P01", "P02", "P03")
+    assert scenario.agent_names == (MANAGER_NAME, "REF01", "REF02", "P01", "P02", "P03")

@@ -14,162 +14,188 @@ from agent_league.storage.base import MatchRow
 from agent_league.testing import simulation
 from agent_league.testing.faults import make_scenario
 from agent_league.testing.invariants import INVARIANTS
-from agent_league.testing.league_evidence import Evidence, Said
+from agent_league.testing.league_evidence import LeagueEvidence, RecordedCall
 
-Tamper = Callable[[Evidence], None]
+Tamper = Callable[[LeagueEvidence], None]
 SEED = 5
 
 
 @pytest.fixture(scope="module")
-def good() -> Evidence:
+def good() -> LeagueEvidence:
     """A league without faults, read while it was there."""
-    kept: list[Evidence] = []
+    kept: list[LeagueEvidence] = []
 
-    def keep(evidence: Evidence) -> Any:
+    def keep(evidence: LeagueEvidence) -> Any:
         kept.append(evidence)
-        return iter([str((evidence.said, evidence.saved, evidence.matches, evidence.log, evidence.tokens))[:0]])
+        return iter(
+            [
+                str(
+                    (
+                        evidence.recorded_calls,
+                        evidence.saved_league,
+                        evidence.match_rows,
+                        evidence.log_lines,
+                        evidence.sent_tokens,
+                    )
+                )[:0]
+            ]
+        )
 
     with pytest.MonkeyPatch.context() as patches:
         patches.setattr(simulation, "INVARIANTS", (keep,))
-        simulation.simulate(make_scenario(SEED, players=4, referees=2, faults=()))
+        simulation.simulate_scenario(make_scenario(SEED, players=4, referees=2, faults=()))
     return kept[0]
 
 
-def tampered(good: Evidence, tamper: Tamper) -> Evidence:
+def tampered(good: LeagueEvidence, tamper: Tamper) -> LeagueEvidence:
     evidence = copy.copy(good)
     evidence.world = copy.copy(good.world)
     tamper(evidence)
     return evidence
 
 
-def the_first(evidence: Evidence, method: str) -> Said:
-    return next(said for said in evidence.of(method) if said.result)
+def the_first(evidence: LeagueEvidence, method: str) -> RecordedCall:
+    return next(said for said in evidence.calls_of(method) if said.result)
 
 
-def change_match(evidence: Evidence, **changes: Any) -> None:
+def change_match(evidence: LeagueEvidence, **changes: Any) -> None:
     """Changes the result of one match that was won."""
-    match_id, row = next((key, row) for key, row in evidence.matches.items() if row.result and row.result["winner"])
+    match_id, row = next((key, row) for key, row in evidence.match_rows.items() if row.result and row.result["winner"])
     changed: MatchRow = replace(row, result={**(row.result or {}), **changes})
-    evidence.matches = {**evidence.matches, match_id: changed}
+    evidence.match_rows = {**evidence.match_rows, match_id: changed}
 
 
-def drop_result(evidence: Evidence) -> None:
-    match_id, row = next(iter(evidence.matches.items()))
-    evidence.matches = {**evidence.matches, match_id: replace(row, result=None)}
+def drop_result(evidence: LeagueEvidence) -> None:
+    match_id, row = next(iter(evidence.match_rows.items()))
+    evidence.match_rows = {**evidence.match_rows, match_id: replace(row, result=None)}
 
 
-def take_points(evidence: Evidence) -> None:
+def take_points(evidence: LeagueEvidence) -> None:
     change_match(evidence, outcome="DRAW", winner=None)
 
 
-def tell_too_much(evidence: Evidence) -> None:
-    *_, last = evidence.of("update_standings")
-    evidence.said = [*evidence.said, replace(last, params={**last.params, "round_id": 1})]
+def tell_too_much(evidence: LeagueEvidence) -> None:
+    *_, last = evidence.calls_of("update_standings")
+    evidence.recorded_calls = [*evidence.recorded_calls, replace(last, params={**last.params, "round_id": 1})]
 
 
-def leave_unannounced(evidence: Evidence) -> None:
-    assert evidence.saved
-    evidence.saved = replace(evidence.saved, season=replace(evidence.saved.season, announced=False))
+def leave_unannounced(evidence: LeagueEvidence) -> None:
+    assert evidence.saved_league
+    evidence.saved_league = replace(
+        evidence.saved_league, season=replace(evidence.saved_league.season, announced=False)
+    )
 
 
-def move_an_agent(evidence: Evidence) -> None:
-    assert evidence.saved
-    first, *others = evidence.saved.agents
-    evidence.saved = replace(evidence.saved, agents=[replace(first, endpoint="http://localhost:1/mcp"), *others])
+def move_an_agent(evidence: LeagueEvidence) -> None:
+    assert evidence.saved_league
+    first, *others = evidence.saved_league.agents
+    evidence.saved_league = replace(
+        evidence.saved_league, agents=[replace(first, endpoint="http://localhost:1/mcp"), *others]
+    )
 
 
-def double_an_agent(evidence: Evidence) -> None:
-    assert evidence.saved
-    evidence.saved = replace(evidence.saved, agents=[*evidence.saved.agents, evidence.saved.agents[0]])
+def double_an_agent(evidence: LeagueEvidence) -> None:
+    assert evidence.saved_league
+    evidence.saved_league = replace(
+        evidence.saved_league, agents=[*evidence.saved_league.agents, evidence.saved_league.agents[0]]
+    )
 
 
-def refuse_a_good_token(evidence: Evidence) -> None:
+def refuse_a_good_token(evidence: LeagueEvidence) -> None:
     admitted = the_first(evidence, "register_player")
     params = {"auth_token": admitted.result["auth_token"]}
     answer = {"result": {"error_code": "E012"}}
-    refused = replace(admitted, method="league_query", params=params, answer=answer, at=admitted.at + 1)
-    evidence.said = [*evidence.said, refused]
+    refused = replace(
+        admitted, method="league_query", params=params, answer=answer, answered_at=admitted.answered_at + 1
+    )
+    evidence.recorded_calls = [*evidence.recorded_calls, refused]
 
 
-def report_from_another(evidence: Evidence) -> None:
+def report_from_another(evidence: LeagueEvidence) -> None:
     report = the_first(evidence, "report_match_result")
-    evidence.said = [*evidence.said, replace(report, call=replace(report.call, source="REF09"))]
+    evidence.recorded_calls = [*evidence.recorded_calls, replace(report, call=replace(report.call, source="REF09"))]
 
 
-def give_up_reporting(evidence: Evidence) -> None:
+def give_up_reporting(evidence: LeagueEvidence) -> None:
     with closing(asyncio.new_event_loop()) as loop:
         outcome: asyncio.Future[tuple[int, bytes]] = loop.create_future()
         outcome.set_exception(PeerTimeout("no answer"))
     report = the_first(evidence, "report_match_result")
     call = replace(report.call, source="REF09", outcome=outcome)
     evidence.world.trace = copy.copy(evidence.world.trace)
-    evidence.world.trace.moments = [
+    evidence.world.trace.entries = [
         replace(moment, at=moment.at + 1000)
-        for moment in evidence.world.trace.moments
-        if moment.what == "LeagueCompleted"
+        for moment in evidence.world.trace.entries
+        if moment.event == "LeagueCompleted"
     ]
-    evidence.said = [*evidence.said, replace(report, call=call, answer=None)]
+    evidence.recorded_calls = [*evidence.recorded_calls, replace(report, call=call, answer=None)]
 
 
-def name_another_winner(evidence: Evidence) -> None:
+def name_another_winner(evidence: LeagueEvidence) -> None:
     report = the_first(evidence, "report_match_result")
     params = {**report.params, "result": {**report.params["result"], "winner": "P99"}}
-    evidence.said = [*evidence.said, replace(report, params=params)]
+    evidence.recorded_calls = [*evidence.recorded_calls, replace(report, params=params)]
 
 
-def show_another_seed(evidence: Evidence) -> None:
+def show_another_seed(evidence: LeagueEvidence) -> None:
     told = the_first(evidence, "notify_match_result")
-    evidence.said = [*evidence.said, replace(told, params={**told.params, "draw_seed": "00" * 32})]
+    evidence.recorded_calls = [*evidence.recorded_calls, replace(told, params={**told.params, "draw_seed": "00" * 32})]
 
 
-def draw_another_number(evidence: Evidence) -> None:
+def draw_another_number(evidence: LeagueEvidence) -> None:
     told = the_first(evidence, "notify_match_result")
     result = {**told.params["game_result"], "drawn_number": 11}
-    evidence.said = [*evidence.said, replace(told, params={**told.params, "game_result": result})]
+    evidence.recorded_calls = [*evidence.recorded_calls, replace(told, params={**told.params, "game_result": result})]
 
 
-def send_without_a_field(evidence: Evidence) -> None:
+def send_without_a_field(evidence: LeagueEvidence) -> None:
     said = the_first(evidence, "notify_round")
     params = {key: value for key, value in said.params.items() if key != "matches"}
-    evidence.said = [*evidence.said, replace(said, params=params)]
+    evidence.recorded_calls = [*evidence.recorded_calls, replace(said, params=params)]
 
 
-def answer_with_another_message(evidence: Evidence) -> None:
+def answer_with_another_message(evidence: LeagueEvidence) -> None:
     said = the_first(evidence, "handle_game_invitation")
     result = {**said.result, "message_type": "GAME_OVER"}
-    evidence.said = [*evidence.said, replace(said, answer={**(said.answer or {}), "result": result})]
+    evidence.recorded_calls = [
+        *evidence.recorded_calls,
+        replace(said, answer={**(said.answer or {}), "result": result}),
+    ]
 
 
-def answer_with_a_fault_of_ones_own(evidence: Evidence) -> None:
+def answer_with_a_fault_of_ones_own(evidence: LeagueEvidence) -> None:
     said = the_first(evidence, "choose_parity")
-    evidence.said = [*evidence.said, replace(said, answer={"jsonrpc": "2.0", "error": {"code": -32603}, "id": 1})]
+    evidence.recorded_calls = [
+        *evidence.recorded_calls,
+        replace(said, answer={"jsonrpc": "2.0", "error": {"code": -32603}, "id": 1}),
+    ]
 
 
-def log_a_failure(evidence: Evidence) -> None:
-    evidence.log = [*evidence.log, ("P01", '{"event_type": "handler_failed"}')]
+def log_a_failure(evidence: LeagueEvidence) -> None:
+    evidence.log_lines = [*evidence.log_lines, ("P01", '{"event_type": "handler_failed"}')]
 
 
-def log_a_token(evidence: Evidence) -> None:
-    evidence.log = [*evidence.log, ("P01", f'{{"event_type": "x", "mine": "{min(evidence.tokens)}"}}')]
+def log_a_token(evidence: LeagueEvidence) -> None:
+    evidence.log_lines = [*evidence.log_lines, ("P01", f'{{"event_type": "x", "mine": "{min(evidence.sent_tokens)}"}}')]
 
 
-def raise_something(evidence: Evidence) -> None:
-    evidence.world.raised = ["P01 ended with ValueError()"]
+def raise_something(evidence: LeagueEvidence) -> None:
+    evidence.world.escaped_errors = ["P01 ended with ValueError()"]
 
 
-def forget_to_tell(evidence: Evidence) -> None:
-    evidence.world.untold = lambda: ["P01"]  # type: ignore[method-assign]
+def forget_to_tell(evidence: LeagueEvidence) -> None:
+    evidence.world.uninformed_agents = lambda: ["P01"]  # type: ignore[method-assign]
 
 
-def lose_for_nothing(evidence: Evidence) -> None:
+def lose_for_nothing(evidence: LeagueEvidence) -> None:
     change_match(evidence, outcome="TECHNICAL_LOSS", terminations={"P01": "join_timeout"})
 
 
-def void_what_was_played(evidence: Evidence) -> None:
-    match_id, row = next((key, row) for key, row in evidence.matches.items() if row.result)
+def void_what_was_played(evidence: LeagueEvidence) -> None:
+    match_id, row = next((key, row) for key, row in evidence.match_rows.items() if row.result)
     ends = {row.player_a: "void", row.player_b: "void"}
     changed: MatchRow = replace(row, result={**(row.result or {}), "terminations": ends})
-    evidence.matches = {**evidence.matches, match_id: changed}
+    evidence.match_rows = {**evidence.match_rows, match_id: changed}
 
 
 TAMPERS: list[tuple[Tamper, str]] = [
@@ -199,12 +225,12 @@ TAMPERS: list[tuple[Tamper, str]] = [
 
 
 @pytest.mark.parametrize("check", INVARIANTS, ids=lambda check: check.__name__)
-def test_a_good_league_breaks_no_invariant(good: Evidence, check: Callable[[Evidence], Any]) -> None:
+def test_a_good_league_breaks_no_invariant(good: LeagueEvidence, check: Callable[[LeagueEvidence], Any]) -> None:
     assert list(check(good)) == []
 
 
 @pytest.mark.parametrize(("tamper", "name"), TAMPERS, ids=lambda value: getattr(value, "__name__", value))
-def test_an_invariant_notices_what_it_is_there_for(good: Evidence, tamper: Tamper, name: str) -> None:
+def test_an_invariant_notices_what_it_is_there_for(good: LeagueEvidence, tamper: Tamper, name: str) -> None:
     check = next(check for check in INVARIANTS if check.__name__ == name)
     assert list(check(tampered(good, tamper)))
 

@@ -6,7 +6,7 @@ from contextlib import closing, suppress
 
 import pytest
 
-from agent_league.testing.agent_lives import Life, MortalLoop
+from agent_league.testing.agent_lives import KillableEventLoop, SimulatedProcess
 
 Deed = Callable[[list[str]], Awaitable[None]]
 
@@ -15,10 +15,10 @@ def run(main: Callable[[], Awaitable[None]]) -> None:
     async def buried() -> None:
         await main()
         loop = asyncio.get_running_loop()
-        assert isinstance(loop, MortalLoop)
-        await loop.bury()
+        assert isinstance(loop, KillableEventLoop)
+        await loop.finish_dead_tasks()
 
-    with closing(MortalLoop()) as loop:
+    with closing(KillableEventLoop()) as loop:
         loop.run_until_complete(buried())
 
 
@@ -51,10 +51,10 @@ def test_nothing_of_a_life_runs_after_its_end(deed: Deed) -> None:
     said: list[str] = []
 
     async def main() -> None:
-        life = Life("mortal")
-        life.start(deed(said))  # type: ignore[arg-type]
+        life = SimulatedProcess("mortal")
+        life.start_task(deed(said))  # type: ignore[arg-type]
         await asyncio.sleep(0.5)
-        life.end()
+        life.kill()
         await asyncio.sleep(100)
         assert said == []
 
@@ -66,7 +66,7 @@ def test_a_life_that_goes_on_does_what_it_began(deed: Deed) -> None:
     said: list[str] = []
 
     async def main() -> None:
-        Life("mortal").start(deed(said))  # type: ignore[arg-type]
+        SimulatedProcess("mortal").start_task(deed(said))  # type: ignore[arg-type]
         await asyncio.sleep(100)
         assert said
 
@@ -77,15 +77,15 @@ def test_a_life_that_ends_itself_does_not_come_back_from_its_next_wait() -> None
     said: list[str] = []
 
     async def main() -> None:
-        life = Life("mortal")
+        life = SimulatedProcess("mortal")
 
         async def suicide() -> None:
-            life.end()
+            life.kill()
             said.append("before")
             await asyncio.sleep(0)
             said.append("after")
 
-        life.start(suicide())
+        life.start_task(suicide())
         await asyncio.sleep(1)
         assert said == ["before"]
 
@@ -96,11 +96,11 @@ def test_the_end_of_one_life_leaves_the_others_alone() -> None:
     said: list[str] = []
 
     async def main() -> None:
-        first, second = Life("first"), Life("second")
-        first.start(wait_and_tidy_up([]))
-        second.start(wait_and_tidy_up(said))
+        first, second = SimulatedProcess("first"), SimulatedProcess("second")
+        first.start_task(wait_and_tidy_up([]))
+        second.start_task(wait_and_tidy_up(said))
         await asyncio.sleep(1)
-        first.end()
+        first.kill()
         await asyncio.sleep(100)
         assert said == ["finally"]
 

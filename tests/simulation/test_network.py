@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from agent_league.errors import PeerTimeout, PeerUnreachable
-from agent_league.testing.agent_lives import Life, MortalLoop
-from agent_league.testing.faults import Fault, Scenario
-from agent_league.testing.network import FaultyNetwork, Trace
+from agent_league.testing.agent_lives import KillableEventLoop, SimulatedProcess
+from agent_league.testing.faults import FaultKind, Scenario
+from agent_league.testing.network import FaultyNetwork, SimulationTrace
 
 QUIET = Scenario(seed=1, players=2, referees=1, matches_per_round=None, concurrent_matches=1, latency=0.1)
 ENDPOINTS = {"caller": "http://localhost:1/mcp", "host": "http://localhost:2/mcp"}
@@ -21,11 +21,11 @@ class Scene:
     """A caller and a host that counts what it is asked."""
 
     def __init__(self, scenario: Scenario) -> None:
-        self.trace = Trace()
+        self.trace = SimulationTrace()
         self.network = FaultyNetwork(scenario, ENDPOINTS, self.trace, lambda _: None)
-        self.caller, self.host = Life("caller"), Life("host")
+        self.caller, self.host = SimulatedProcess("caller"), SimulatedProcess("host")
         self.served = 0
-        self.network.attach(self.host, self._answer)
+        self.network.attach_process(self.host, self._answer)
 
     async def _answer(self, frame: bytes, bearer: str | None) -> bytes:
         self.served += 1
@@ -33,8 +33,10 @@ class Scene:
         return b"answer to " + frame
 
     async def ask(self) -> tuple[int, bytes]:
-        carrier = self.network.carrier(self.caller)
-        answer: tuple[int, bytes] = await self.caller.start(carrier.exchange(ENDPOINTS["host"], b"question", LIMIT))
+        carrier = self.network.create_carrier(self.caller)
+        answer: tuple[int, bytes] = await self.caller.start_task(
+            carrier.exchange(ENDPOINTS["host"], b"question", LIMIT)
+        )
         return answer
 
 
@@ -43,15 +45,15 @@ def play(scenario: Scenario, act: Callable[[Scene], Awaitable[None]]) -> Scene:
         scene = Scene(scenario)
         await act(scene)
         await asyncio.sleep(1000)
-        await loop.bury()
+        await loop.finish_dead_tasks()
         return scene
 
-    with closing(MortalLoop()) as loop:
+    with closing(KillableEventLoop()) as loop:
         return loop.run_until_complete(main())
 
 
-def with_fault(fault: Fault, **changes: float) -> Scenario:
-    return replace(QUIET, rates={fault: 1.0}, **changes)  # type: ignore[arg-type]
+def with_fault(fault: FaultKind, **changes: float) -> Scenario:
+    return replace(QUIET, fault_rates={fault: 1.0}, **changes)  # type: ignore[arg-type]
 
 
 def test_a_good_network_carries_an_answer_back() -> None:
@@ -60,12 +62,12 @@ def test_a_good_network_carries_an_answer_back() -> None:
 
     scene = play(QUIET, act)
     assert scene.served == 1
-    assert scene.network.touched == {"caller": [], "host": []}
+    assert scene.network.fault_intervals == {"caller": [], "host": []}
 
 
-@pytest.mark.parametrize(("fault", "error"), [(Fault.LOST, PeerTimeout), (Fault.BROKEN, PeerUnreachable)])
+@pytest.mark.parametrize(("fault", "error"), [(FaultKind.LOST, PeerTimeout), (FaultKind.BROKEN, PeerUnreachable)])
 def test_a_request_that_does_not_arrive_is_told_by_silence_or_a_broken_connection(
-    fault: Fault, error: type[Exception]
+    fault: FaultKind, error: type[Exception]
 ) -> None:
     async def act(scene: Scene) -> None:
         with pytest.raises(error):
@@ -73,14 +75,14 @@ def test_a_request_that_does_not_arrive_is_told_by_silence_or_a_broken_connectio
 
     scene = play(with_fault(fault), act)
     assert scene.served == 0
-    assert scene.network.touched["host"]
+    assert scene.network.fault_intervals["host"]
 
 
 def test_a_doubled_request_is_served_twice_and_answered_once() -> None:
     async def act(scene: Scene) -> None:
         assert (await scene.ask())[0] == 200
 
-    assert play(with_fault(Fault.DOUBLED), act).served == 2
+    assert play(with_fault(FaultKind.DOUBLED), act).served == 2
 
 
 def test_a_late_request_is_served_although_its_caller_has_given_up() -> None:
@@ -89,12 +91,12 @@ def test_a_late_request_is_served_although_its_caller_has_given_up() -> None:
             await scene.ask()
         assert scene.served == 0
 
-    assert play(with_fault(Fault.DELAYED, longest_delay=1000), act).served == 1
+    assert play(with_fault(FaultKind.DELAYED, longest_delay=1000), act).served == 1
 
 
 def test_an_agent_that_is_cut_off_is_reached_again_afterwards() -> None:
     async def act(scene: Scene) -> None:
-        scene.network.cut_off["host"] = 20
+        scene.network.cut_off_until["host"] = 20
         with pytest.raises(PeerTimeout):
             await scene.ask()
         await asyncio.sleep(20)
@@ -113,16 +115,16 @@ def test_whoever_waits_for_one_who_dies_sees_the_connection_break_or_waits_in_va
             await scene.ask()
 
     def die(scene: Scene) -> None:
-        scene.network.detach(scene.host, silently=silently)
-        scene.host.end()
+        scene.network.detach_process(scene.host, silently=silently)
+        scene.host.kill()
 
     assert play(QUIET, act).served == 1
 
 
 def test_nobody_is_there_after_a_death() -> None:
     async def act(scene: Scene) -> None:
-        scene.network.detach(scene.host, silently=False)
-        scene.host.end()
+        scene.network.detach_process(scene.host, silently=False)
+        scene.host.kill()
         with pytest.raises(PeerUnreachable):
             await scene.ask()
 
@@ -131,7 +133,7 @@ def test_nobody_is_there_after_a_death() -> None:
 
 def test_a_healed_network_loses_nothing() -> None:
     async def act(scene: Scene) -> None:
-        scene.network.healed = True
+        scene.network.is_healed = True
         assert (await scene.ask())[0] == 200
 
-    play(with_fault(Fault.LOST), act)
+    play(with_fault(FaultKind.LOST), act)

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from agent_league.games.draw import draw
+from agent_league.games.draw import draw_outcome
 from agent_league.league.journal import Journal
-from agent_league.league.state import Season
+from agent_league.league.state import LeagueState
 from agent_league.model.results import MatchResult
 from agent_league.referee import play
 from agent_league.storage.memory import MemoryStore
-from agent_league.testing.faults import Fault, Trouble, make_scenario
-from agent_league.testing.simulation import simulate, simulate_all
+from agent_league.testing.faults import FaultKind, IncidentKind, make_scenario
+from agent_league.testing.simulation import simulate_scenario, simulate_scenarios
 
 SEEDS = range(1, 301)
 JOBS = 2
@@ -27,7 +27,7 @@ DIGEST = (
 
 
 def test_every_league_keeps_its_promises_whatever_goes_wrong() -> None:
-    for report in simulate_all([make_scenario(seed) for seed in SEEDS], JOBS):
+    for report in simulate_scenarios([make_scenario(seed) for seed in SEEDS], JOBS):
         assert not report.breaches, (
             f"league simulate-faults --seeds {report.scenario.seed} --trace",
             report.breaches,
@@ -39,9 +39,9 @@ def test_the_same_seed_repeats_exactly() -> None:
     scenario = next(
         scenario
         for scenario in map(make_scenario, SEEDS)
-        if len(scenario.rates) > 2 and any(incident.trouble is Trouble.KILL for incident in scenario.incidents)
+        if len(scenario.fault_rates) > 2 and any(incident.kind is IncidentKind.KILL for incident in scenario.incidents)
     )
-    first, second = (simulate(scenario, keep_events=True) for _ in range(2))
+    first, second = (simulate_scenario(scenario, keep_events=True) for _ in range(2))
     assert first.events == second.events
     assert first.digest == second.digest
 
@@ -58,15 +58,15 @@ def test_a_seed_repeats_in_another_process_whatever_its_hashes() -> None:
         ).stdout.strip()
         for hash_seed in ("1", "2")
     }
-    assert digests == {simulate(make_scenario(3)).digest}
+    assert digests == {simulate_scenario(make_scenario(3)).digest}
 
 
 def test_seeds_differ() -> None:
-    assert len({simulate(make_scenario(seed, players=2, referees=1)).digest for seed in range(1, 6)}) == 5
+    assert len({simulate_scenario(make_scenario(seed, players=2, referees=1)).digest for seed in range(1, 6)}) == 5
 
 
 def test_a_league_with_silent_players_takes_virtual_time_only() -> None:
-    report = simulate(make_scenario(11, players=20, referees=3, faults=(Fault.PARTITIONS, Fault.LOST)))
+    report = simulate_scenario(make_scenario(11, players=20, referees=3, faults=(FaultKind.PARTITIONS, FaultKind.LOST)))
     assert not report.breaches
     assert report.seconds > 10
 
@@ -75,35 +75,35 @@ def acknowledge_before_commit(patches: pytest.MonkeyPatch) -> None:
     async def committed(self: Journal) -> None:
         return
 
-    patches.setattr(Journal, "committed", committed)
+    patches.setattr(Journal, "wait_for_commit", committed)
 
 
 def forget_results_on_restart(patches: pytest.MonkeyPatch) -> None:
-    patches.setattr("agent_league.league.state.result_of", lambda row: None)
+    patches.setattr("agent_league.league.state.result_from_row", lambda row: None)
 
 
 def take_any_result(patches: pytest.MonkeyPatch) -> None:
-    record = Season.record
+    record = LeagueState.record_result
 
-    def careless(self: Season, result: MatchResult, referee_id: str) -> bool:
-        self.assigned[result.match_id] = referee_id
+    def careless(self: LeagueState, result: MatchResult, referee_id: str) -> bool:
+        self.assigned_referees[result.match_id] = referee_id
         return record(self, result, referee_id)
 
-    patches.setattr(Season, "record", careless)
+    patches.setattr(LeagueState, "record_result", careless)
 
 
 def let_a_deposed_manager_go_on(patches: pytest.MonkeyPatch) -> None:
-    write = MemoryStore.write
+    write = MemoryStore.write_rows
 
     def careless(self: MemoryStore, season_id: int, rows: Any) -> None:
-        self._epochs[season_id] = self.memory.seasons[season_id].epoch
+        self._epochs[season_id] = self.database.seasons[season_id].epoch
         write(self, season_id, rows)
 
-    patches.setattr(MemoryStore, "write", careless)
+    patches.setattr(MemoryStore, "write_rows", careless)
 
 
 def draw_from_another_seed(patches: pytest.MonkeyPatch) -> None:
-    patches.setattr(play, "draw", lambda seed, step, outcomes: draw(seed[::-1], step, outcomes))
+    patches.setattr(play, "draw_outcome", lambda seed, step, outcomes: draw_outcome(seed[::-1], step, outcomes))
 
 
 @pytest.mark.parametrize(
@@ -120,24 +120,24 @@ def test_a_broken_promise_is_found_within_a_few_seeds(
     sabotage: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sabotage(monkeypatch)
-    faults = tuple(fault for fault in Fault if fault is not Fault.CLOCKS)
-    assert any(simulate(make_scenario(seed, faults=faults)).breaches for seed in range(1, EAGER))
+    faults = tuple(fault for fault in FaultKind if fault is not FaultKind.CLOCKS)
+    assert any(simulate_scenario(make_scenario(seed, faults=faults)).breaches for seed in range(1, EAGER))
 
 
 def test_a_league_whose_only_referee_never_reports_ends_with_every_match_void() -> None:
-    seed = next(seed for seed in range(1, 20) if make_scenario(seed, 3, 1, (Fault.SILENCE,)).silent)
-    report = simulate(make_scenario(seed, 3, 1, (Fault.SILENCE,)), keep_events=True)
+    seed = next(seed for seed in range(1, 20) if make_scenario(seed, 3, 1, (FaultKind.SILENCE,)).silent_referees)
+    report = simulate_scenario(make_scenario(seed, 3, 1, (FaultKind.SILENCE,)), keep_events=True)
     assert not report.breaches
     events = "\n".join(report.events)
     assert all(f"manager R{number}M1 REF01 2" in events for number in (1, 2, 3))
 
 
 def make_void_too_early(patches: pytest.MonkeyPatch) -> None:
-    patches.setattr("agent_league.league.conductor.MOST_OVERDUE", 1)
+    patches.setattr("agent_league.league.conductor.MAX_OVERDUE_TIMES", 1)
 
 
 def test_a_match_that_is_void_too_early_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     make_void_too_early(monkeypatch)
-    scenarios = [make_scenario(seed, 3, 1, (Fault.SILENCE,)) for seed in range(1, 20)]
-    report = simulate(next(scenario for scenario in scenarios if scenario.silent))
+    scenarios = [make_scenario(seed, 3, 1, (FaultKind.SILENCE,)) for seed in range(1, 20)]
+    report = simulate_scenario(next(scenario for scenario in scenarios if scenario.silent_referees))
     assert {breach.invariant for breach in report.breaches} == {"only_what_a_silent_referee_took_is_void"}

@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import create_engine, make_url, text
 
 from agent_league.storage.base import Store
-from agent_league.storage.memory import Memory, MemoryStore
-from agent_league.storage.sql import SqlStore, store_address
+from agent_league.storage.memory import MemoryDatabase, MemoryStore
+from agent_league.storage.sql import SqlStore, resolve_store_address
 from tests.storage.postgres import MISSING, PostgresServer, postgres_server, programs
 
 
@@ -18,7 +18,7 @@ class Place:
 
     def __init__(self, address: str | None = None) -> None:
         self.address = address
-        self._memory = Memory()
+        self._memory = MemoryDatabase()
         self._stores: list[Store] = []
 
     def store(self) -> Store:
@@ -74,7 +74,7 @@ def file(tmp_path: Path) -> Path:
 def _place(kind: str, request: pytest.FixtureRequest) -> Iterator[Place]:
     address = None
     if kind == "sqlite":
-        address = store_address(request.getfixturevalue("file").parent.parent)
+        address = resolve_store_address(request.getfixturevalue("file").parent.parent)
     elif kind == "postgres":
         address = request.getfixturevalue("database")
     place = Place(address)

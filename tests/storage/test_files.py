@@ -14,17 +14,17 @@ import pytest
 
 from agent_league.log import JsonLogger
 from agent_league.storage.files import (
+    MAX_WRITE_RATE,
     WRITE_INTERVAL_SECONDS,
-    WRITE_RATE,
-    LineFile,
-    Projection,
-    json_bytes,
-    json_part,
-    read_by_entries,
-    read_json,
-    read_object,
+    JsonLinesFile,
+    ThrottledWriter,
+    encode_json,
+    encode_json_fragment,
+    parse_json,
+    parse_json_by_entries,
+    read_json_object,
+    write_atomically,
     write_json,
-    write_whole,
 )
 from agent_league.testing.virtual_time import in_virtual_time
 
@@ -47,15 +47,15 @@ def at_most(size: int) -> Iterator[None]:
 
 def test_a_file_is_written_with_the_folders_it_needs(tmp_path: Path) -> None:
     path = tmp_path / "a" / "b" / "c.txt"
-    write_whole(path, b"content")
+    write_atomically(path, b"content")
     assert path.read_bytes() == b"content"
     assert [child.name for child in path.parent.iterdir()] == ["c.txt"]
 
 
 def test_a_shorter_content_replaces_a_longer_one_whole(tmp_path: Path) -> None:
     path = tmp_path / "file"
-    write_whole(path, b"long content")
-    write_whole(path, b"short")
+    write_atomically(path, b"long content")
+    write_atomically(path, b"short")
     assert path.read_bytes() == b"short"
 
 
@@ -65,7 +65,7 @@ def test_a_file_has_the_mode_that_was_asked_for(tmp_path: Path, mode: int) -> No
     path = tmp_path / "file"
     mask = os.umask(0)
     try:
-        write_whole(path, b"", mode=mode)
+        write_atomically(path, b"", mode=mode)
     finally:
         os.umask(mask)
     assert stat.S_IMODE(path.stat().st_mode) == mode
@@ -74,8 +74,8 @@ def test_a_file_has_the_mode_that_was_asked_for(tmp_path: Path, mode: int) -> No
 @posix_only
 def test_a_private_file_stays_private_when_it_replaces_a_public_one(tmp_path: Path) -> None:
     path = tmp_path / "file"
-    write_whole(path, b"public", mode=0o644)
-    write_whole(path, b"private", mode=0o600)
+    write_atomically(path, b"public", mode=0o644)
+    write_atomically(path, b"private", mode=0o600)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
@@ -85,7 +85,7 @@ def test_a_write_that_fails_half_way_leaves_the_old_file_and_nothing_else(tmp_pa
     write_json(path, {"version": 1})
     with at_most(1000), pytest.raises(OSError, match="large"):
         write_json(path, {"version": 2, "rows": list(range(10_000))})
-    assert read_object(path) == {"version": 1}
+    assert read_json_object(path) == {"version": 1}
     assert [child.name for child in tmp_path.iterdir()] == ["standings.json"]
 
 
@@ -93,7 +93,7 @@ def test_a_write_that_cannot_be_put_in_place_leaves_nothing_behind(tmp_path: Pat
     path = tmp_path / "taken"
     path.mkdir()
     with pytest.raises(OSError, match="taken"):
-        write_whole(path, b"content")
+        write_atomically(path, b"content")
     assert [child.name for child in tmp_path.iterdir()] == ["taken"]
 
 
@@ -127,30 +127,32 @@ def test_whoever_reads_while_it_is_written_sees_a_whole_file(tmp_path: Path) -> 
 def test_what_holds_no_object_is_read_as_none(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "file.json"
     path.write_bytes(content)
-    assert read_object(path) is None
+    assert read_json_object(path) is None
 
 
 def test_what_is_not_there_is_read_as_none(tmp_path: Path) -> None:
-    assert read_object(tmp_path / "nowhere.json") is None
-    assert read_object(tmp_path) is None
+    assert read_json_object(tmp_path / "nowhere.json") is None
+    assert read_json_object(tmp_path) is None
 
 
 def test_a_part_that_was_written_before_looks_like_one_that_was_not() -> None:
     part = {"names": ["Ada\n", "Grace"], "empty": [], "deeper": {"1": None, "2": [{}]}}
-    assert json_bytes({"list": [json_part(part, 2), json_part([], 2)]}) == json_bytes({"list": [part, []]})
-    assert json_bytes({"one": json_part(part, 1)}) == json_bytes({"one": part})
+    assert encode_json({"list": [encode_json_fragment(part, 2), encode_json_fragment([], 2)]}) == encode_json(
+        {"list": [part, []]}
+    )
+    assert encode_json({"one": encode_json_fragment(part, 1)}) == encode_json({"one": part})
 
 
 ENTRIES = [{"a": "},\n    {"}, {"b": [[], {"entries": [{}]}, "\n  ]"]}, {}]
 LISTS = {
-    "ours": json_bytes({"before": [1, 2], "entries": ENTRIES, "after": 3}),
-    "ours, with a list behind it": json_bytes({"entries": ENTRIES, "after": [1, {"c": {}}]}),
-    "ours, of one entry": json_bytes({"entries": [{"a": 1}]}),
-    "ours, an empty list": json_bytes({"entries": []}),
-    "ours, of numbers": json_bytes({"entries": [1, 2]}),
-    "ours, an object and a number": json_bytes({"entries": [{"a": 1}, 2, {"b": 3}]}),
-    "ours, deeper": json_bytes({"match": {"entries": ENTRIES}}),
-    "ours, a list in it": json_bytes([{"entries": ENTRIES}]),
+    "ours": encode_json({"before": [1, 2], "entries": ENTRIES, "after": 3}),
+    "ours, with a list behind it": encode_json({"entries": ENTRIES, "after": [1, {"c": {}}]}),
+    "ours, of one entry": encode_json({"entries": [{"a": 1}]}),
+    "ours, an empty list": encode_json({"entries": []}),
+    "ours, of numbers": encode_json({"entries": [1, 2]}),
+    "ours, an object and a number": encode_json({"entries": [{"a": 1}, 2, {"b": 3}]}),
+    "ours, deeper": encode_json({"match": {"entries": ENTRIES}}),
+    "ours, a list in it": encode_json([{"entries": ENTRIES}]),
     "in one line": json.dumps({"entries": ENTRIES}).encode(),
     "indented by four": json.dumps({"entries": ENTRIES}, indent=4).encode(),
     "of the same look, but deeper": b'{"match": {\n  "entries": [\n    {\n    },\n    {\n    }\n  ]\n}}',
@@ -160,16 +162,16 @@ LISTS = {
 
 @pytest.mark.parametrize("form", LISTS)
 def test_what_is_read_by_entries_is_what_is_read_at_once(form: str) -> None:
-    assert read_by_entries(LISTS[form], "entries") == read_json(LISTS[form])
+    assert parse_json_by_entries(LISTS[form], "entries") == parse_json(LISTS[form])
 
 
 @pytest.mark.parametrize("cut", range(2, 40, 3))
 def test_what_is_no_json_is_refused_by_entries_as_it_is_at_once(cut: int) -> None:
     text = LISTS["ours"][:-cut]
     with pytest.raises(ValueError, match="line") as at_once:
-        read_json(text)
+        parse_json(text)
     with pytest.raises(ValueError, match="line") as by_entries:
-        read_by_entries(text, "entries")
+        parse_json_by_entries(text, "entries")
     assert str(by_entries.value) == str(at_once.value)
 
 
@@ -180,8 +182,8 @@ def test_entries_are_read_one_by_one_and_may_be_shortened() -> None:
         read.append(text)
         return "short"
 
-    assert read_by_entries(LISTS["ours"], "entries", read_json, shorten)["entries"] == ["short"] * 3
-    assert [*map(read_json, read)] == ENTRIES
+    assert parse_json_by_entries(LISTS["ours"], "entries", parse_json, shorten)["entries"] == ["short"] * 3
+    assert [*map(parse_json, read)] == ENTRIES
 
 
 def test_json_is_written_to_be_read_by_people(tmp_path: Path) -> None:
@@ -213,9 +215,9 @@ class Saves:
 
 async def test_many_changes_are_written_once(log: JsonLogger) -> None:
     saves = Saves()
-    projection = Projection(saves, log)
+    projection = ThrottledWriter(saves, log)
     for _ in range(1000):
-        projection.changed()
+        projection.schedule_write()
     assert saves.times == []
     projection.flush()
     assert len(saves.times) == 1
@@ -223,7 +225,7 @@ async def test_many_changes_are_written_once(log: JsonLogger) -> None:
 
 async def test_a_change_is_written_by_itself_after_a_while(log: JsonLogger) -> None:
     saves = Saves()
-    Projection(saves, log).changed()
+    ThrottledWriter(saves, log).schedule_write()
     assert saves.times == []
     async with asyncio.timeout(BOUND):
         await saves.happened.wait()
@@ -232,10 +234,10 @@ async def test_a_change_is_written_by_itself_after_a_while(log: JsonLogger) -> N
 
 async def test_writes_are_never_closer_than_the_interval(log: JsonLogger) -> None:
     saves = Saves()
-    projection = Projection(saves, log)
+    projection = ThrottledWriter(saves, log)
     async with asyncio.timeout(BOUND):
         while len(saves.times) < 3:
-            projection.changed()
+            projection.schedule_write()
             await asyncio.sleep(0.001)
     gaps = [later - earlier for earlier, later in zip(saves.times, saves.times[1:], strict=False)]
     assert min(gaps) >= WRITE_INTERVAL_SECONDS * 0.99
@@ -246,21 +248,21 @@ async def test_writes_are_never_closer_than_the_interval(log: JsonLogger) -> Non
 @in_virtual_time
 async def test_a_large_file_is_written_the_more_rarely(log: JsonLogger) -> None:
     saves = Saves()
-    projection = Projection(saves, log)
-    for size, pause in ((1, WRITE_INTERVAL_SECONDS), (WRITE_RATE * 3, 3), (2, WRITE_INTERVAL_SECONDS)):
-        projection.wrote(size)
+    projection = ThrottledWriter(saves, log)
+    for size, pause in ((1, WRITE_INTERVAL_SECONDS), (MAX_WRITE_RATE * 3, 3), (2, WRITE_INTERVAL_SECONDS)):
+        projection.note_written_bytes(size)
         changed = asyncio.get_running_loop().time()
-        projection.changed()
+        projection.schedule_write()
         await asyncio.sleep(10)
         assert saves.times[-1] - changed == pytest.approx(pause)
 
 
 async def test_a_flush_writes_what_changed_and_only_that(log: JsonLogger) -> None:
     saves = Saves()
-    projection = Projection(saves, log)
+    projection = ThrottledWriter(saves, log)
     projection.flush()
     assert saves.times == []
-    projection.changed()
+    projection.schedule_write()
     projection.flush()
     projection.flush()
     assert len(saves.times) == 1
@@ -274,11 +276,11 @@ async def test_a_failing_write_is_logged_and_the_next_change_is_written(log: Jso
             raise failures.pop()
 
     saves = Saves(fail_once)
-    projection = Projection(saves, log)
-    projection.changed()
+    projection = ThrottledWriter(saves, log)
+    projection.schedule_write()
     projection.flush()
     assert "no space left" in log.log_file.read_text()
-    projection.changed()
+    projection.schedule_write()
     projection.flush()
     assert len(saves.times) == 2
     assert log.log_file.read_text().count("write_failed") == 1
@@ -287,36 +289,36 @@ async def test_a_failing_write_is_logged_and_the_next_change_is_written(log: Jso
 def test_lines_are_there_for_others_as_soon_as_they_are_written(tmp_path: Path) -> None:
     """Nothing waits in a buffer that dies with the process."""
     path = tmp_path / "a" / "journal.jsonl"
-    lines = LineFile(path)
-    assert lines.read() == []
+    lines = JsonLinesFile(path)
+    assert lines.read_objects() == []
     for number in range(3):
-        lines.append({"number": number, "text": "Zoë\n"})
-        assert [line["number"] for line in LineFile(path).read()] == list(range(number + 1))
-    assert lines.read()[0] == {"number": 0, "text": "Zoë\n"}
+        lines.append_line({"number": number, "text": "Zoë\n"})
+        assert [line["number"] for line in JsonLinesFile(path).read_objects()] == list(range(number + 1))
+    assert lines.read_objects()[0] == {"number": 0, "text": "Zoë\n"}
     lines.close()
 
 
 def test_lines_are_added_to_those_of_an_earlier_life(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     for number in range(2):
-        lines = LineFile(path)
-        lines.append({"number": number})
+        lines = JsonLinesFile(path)
+        lines.append_line({"number": number})
         lines.close()
-    assert LineFile(path).read() == [{"number": 0}, {"number": 1}]
+    assert JsonLinesFile(path).read_objects() == [{"number": 0}, {"number": 1}]
 
 
 def test_a_cleared_file_begins_anew_and_is_not_kept(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
-    lines = LineFile(path)
+    lines = JsonLinesFile(path)
     lines.clear()
-    lines.append({"number": 0})
+    lines.append_line({"number": 0})
     lines.clear()
-    assert lines.read() == []
-    lines.append({"number": 1})
-    assert lines.read() == [{"number": 1}]
+    assert lines.read_objects() == []
+    lines.append_line({"number": 1})
+    assert lines.read_objects() == [{"number": 1}]
     lines.close()
     assert path.exists()
-    lines.append({"number": 2})
+    lines.append_line({"number": 2})
     lines.clear()
     lines.close()
     assert not path.exists()
@@ -334,26 +336,26 @@ def test_a_cleared_file_begins_anew_and_is_not_kept(tmp_path: Path) -> None:
 def test_of_a_spoilt_file_what_can_be_read_is_read(tmp_path: Path, spoilt: bytes, left: list[int]) -> None:
     path = tmp_path / "journal.jsonl"
     path.write_bytes(spoilt)
-    assert [line["a"] for line in LineFile(path).read()] == left
+    assert [line["a"] for line in JsonLinesFile(path).read_objects()] == left
 
 
 def test_what_comes_after_a_line_that_was_cut_off_is_not_lost_with_it(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     path.write_bytes(b'{"a": 1}\n{"a": 2')
-    lines = LineFile(path)
-    lines.append({"a": 3})
-    lines.append({"a": 4})
+    lines = JsonLinesFile(path)
+    lines.append_line({"a": 3})
+    lines.append_line({"a": 4})
     lines.close()
-    assert [line["a"] for line in LineFile(path).read()] == [1, 3, 4]
+    assert [line["a"] for line in JsonLinesFile(path).read_objects()] == [1, 3, 4]
 
 
 @posix_only
 def test_a_line_that_a_full_disk_cuts_off_is_told_and_costs_no_other(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
-    lines = LineFile(path)
-    lines.append({"a": 1})
+    lines = JsonLinesFile(path)
+    lines.append_line({"a": 1})
     with at_most(1000), pytest.raises(OSError, match=r"space|large"):
-        lines.append({"a": "x" * 2000})
-    lines.append({"a": 3})
+        lines.append_line({"a": "x" * 2000})
+    lines.append_line({"a": 3})
     lines.close()
-    assert [line["a"] for line in LineFile(path).read()] == [1, 3]
+    assert [line["a"] for line in JsonLinesFile(path).read_objects()] == [1, 3]

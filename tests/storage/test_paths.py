@@ -14,18 +14,18 @@ HOME = Path("SHARED")
 PATHS = DataPaths(HOME)
 
 NAMED: list[Callable[[str], Path]] = [
-    PATHS.league,
-    PATHS.standings,
-    PATHS.rounds,
-    PATHS.admin_token,
-    PATHS.run_request,
-    PATHS.matches,
-    lambda name: PATHS.match(name, "R1M1"),
-    lambda name: PATHS.match("league", name),
-    PATHS.history,
-    PATHS.history_journal,
-    lambda name: PATHS.archive(name, "label"),
-    lambda name: PATHS.archive("league", name),
+    PATHS.league_folder,
+    PATHS.standings_file,
+    PATHS.rounds_file,
+    PATHS.admin_token_file,
+    PATHS.run_request_file,
+    PATHS.matches_folder,
+    lambda name: PATHS.match_file(name, "R1M1"),
+    lambda name: PATHS.match_file("league", name),
+    PATHS.history_file,
+    PATHS.history_journal_file,
+    lambda name: PATHS.archive_folder(name, "label"),
+    lambda name: PATHS.archive_folder("league", name),
 ]
 
 UNSAFE = [
@@ -51,11 +51,11 @@ UNSAFE = [
 @pytest.mark.parametrize(
     ("path", "expected"),
     [
-        (PATHS.standings("league_2025_even_odd"), "data/leagues/league_2025_even_odd/standings.json"),
-        (PATHS.rounds("league_2025_even_odd"), "data/leagues/league_2025_even_odd/rounds.json"),
-        (PATHS.match("league_2025_even_odd", "R1M1"), "data/matches/league_2025_even_odd/R1M1.json"),
-        (PATHS.history("P01"), "data/players/P01/history.json"),
-        (PATHS.logs, "logs"),
+        (PATHS.standings_file("league_2025_even_odd"), "data/leagues/league_2025_even_odd/standings.json"),
+        (PATHS.rounds_file("league_2025_even_odd"), "data/leagues/league_2025_even_odd/rounds.json"),
+        (PATHS.match_file("league_2025_even_odd", "R1M1"), "data/matches/league_2025_even_odd/R1M1.json"),
+        (PATHS.history_file("P01"), "data/players/P01/history.json"),
+        (PATHS.logs_folder, "logs"),
     ],
 )
 def test_files_lie_where_seed_000_has_them(path: Path, expected: str) -> None:

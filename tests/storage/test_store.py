@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent_league.storage.base import AgentRow, Deposed, MatchRow, Row, Saved, SeasonRow, Store
+from agent_league.storage.base import AgentRow, ManagerReplaced, MatchRow, SavedSeason, SeasonRow, Store, StoredRow
 from tests.storage.conftest import Place
 
 LEAGUE = "league_2025_even_odd"
@@ -38,26 +38,26 @@ def match(match_id: str = "R1M1", **changes: Any) -> MatchRow:
 
 
 def begin(store: Store, league_id: str = LEAGUE) -> SeasonRow:
-    return store.create(league_id, NOW, "the key", {"players": 4})
+    return store.create_season(league_id, NOW, "the key", {"players": 4})
 
 
-def saved(place: Place, league_id: str = LEAGUE) -> Saved:
-    found = place.store().read(league_id)
+def saved(place: Place, league_id: str = LEAGUE) -> SavedSeason:
+    found = place.store().read_season(league_id)
     assert found is not None
     return found
 
 
 def test_where_nothing_was_written_nothing_is_found(place: Place) -> None:
     store = place.store()
-    assert store.open(LEAGUE) is None
-    assert store.read(LEAGUE) is None
-    assert store.put_aside(LEAGUE) is False
+    assert store.open_season(LEAGUE) is None
+    assert store.read_season(LEAGUE) is None
+    assert store.put_season_aside(LEAGUE) is False
 
 
 def test_a_new_season_is_found_as_it_was_made(place: Place) -> None:
-    season = place.store().create(LEAGUE, NOW, "the key", NESTED)
+    season = place.store().create_season(LEAGUE, NOW, "the key", NESTED)
     assert season == SeasonRow(season.season_id, LEAGUE, NOW, "the key", NESTED)
-    assert saved(place) == Saved(season, [], [])
+    assert saved(place) == SavedSeason(season, [], [])
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_new_season_is_found_as_it_was_made(place: Place) -> None:
 def test_what_is_written_is_read_back_equal(place: Place, row: AgentRow | MatchRow) -> None:
     store = place.store()
     season = begin(store)
-    store.write(season.season_id, [row])
+    store.write_rows(season.season_id, [row])
     kinds = (saved(place).agents, saved(place).matches)
     assert kinds == (([row], []) if isinstance(row, AgentRow) else ([], [row]))
 
@@ -83,7 +83,7 @@ def test_a_season_that_has_moved_on_is_read_back_equal(place: Place) -> None:
     store = place.store()
     season = replace(begin(store), phase="RUNNING", rounds_completed=2, announced=True, settings=NESTED)
     season = replace(season, registration_open=False, paused=True)
-    store.write(season.season_id, [season])
+    store.write_rows(season.season_id, [season])
     found = saved(place).season
     assert found == season
     assert (found.announced is True, found.registration_open is False, found.paused is True) == (True, True, True)
@@ -92,8 +92,8 @@ def test_a_season_that_has_moved_on_is_read_back_equal(place: Place) -> None:
 def test_agents_and_matches_stand_in_the_order_of_their_first_writing(place: Place) -> None:
     store = place.store()
     season_id = begin(store).season_id
-    store.write(season_id, [match("R2M1"), agent("P10"), agent("P02"), match("R10M1")])
-    store.write(season_id, [agent("P01"), agent("P02", state="SUSPENDED"), match("R1M1"), match("R2M1")])
+    store.write_rows(season_id, [match("R2M1"), agent("P10"), agent("P02"), match("R10M1")])
+    store.write_rows(season_id, [agent("P01"), agent("P02", state="SUSPENDED"), match("R1M1"), match("R2M1")])
     assert [row.agent_id for row in saved(place).agents] == ["P10", "P02", "P01"]
     assert [row.match_id for row in saved(place).matches] == ["R2M1", "R10M1", "R1M1"]
 
@@ -101,18 +101,18 @@ def test_agents_and_matches_stand_in_the_order_of_their_first_writing(place: Pla
 def test_the_last_row_of_a_key_counts_within_a_write_and_between_writes(place: Place) -> None:
     store = place.store()
     season = begin(store)
-    store.write(season.season_id, [agent(failures=1), match(referee_id="REF01"), agent(failures=2)])
+    store.write_rows(season.season_id, [agent(failures=1), match(referee_id="REF01"), agent(failures=2)])
     assert saved(place).agents == [agent(failures=2)]
     player, played = agent(failures=0, key_sha256="c"), match(referee_id=None, result={"winner": "P01"})
     over = replace(season, phase="COMPLETED")
-    store.write(season.season_id, [replace(season, phase="RUNNING"), player, played, over])
-    assert saved(place) == Saved(over, [player], [played])
+    store.write_rows(season.season_id, [replace(season, phase="RUNNING"), player, played, over])
+    assert saved(place) == SavedSeason(over, [player], [played])
 
 
 def test_a_row_replaces_every_field_of_the_one_before(place: Place) -> None:
     store = place.store()
     season = begin(store)
-    store.write(season.season_id, [agent(), match()])
+    store.write_rows(season.season_id, [agent(), match()])
     moved_on = replace(
         season,
         created_at="2026-01-15T12:00:00Z",
@@ -126,22 +126,28 @@ def test_a_row_replaces_every_field_of_the_one_before(place: Place) -> None:
     )
     other_agent = AgentRow("P01", "referee", "B", "http://b", "2", ["x"], 2, "league.v1", "t", "e", "k", "SUSPENDED", 4)
     other_match = MatchRow("R1M1", 2, "P03", "P04", "REF01", {"winner": None})
-    store.write(season.season_id, [moved_on, other_agent, other_match])
-    assert saved(place) == Saved(moved_on, [other_agent], [other_match])
+    store.write_rows(season.season_id, [moved_on, other_agent, other_match])
+    assert saved(place) == SavedSeason(moved_on, [other_agent], [other_match])
 
 
 def test_a_write_that_fails_in_the_middle_leaves_nothing_behind(place: Place) -> None:
     store = place.store()
     season = begin(store)
-    store.write(season.season_id, [agent("P01"), match("R1M1")])
+    store.write_rows(season.season_id, [agent("P01"), match("R1M1")])
     before = saved(place)
     # A database refuses a match without a round when the rest is written already; memory refuses what is no JSON.
     bad = match("R9M9", round_id=None) if place.address else match("R9M9", result={"what": object()})
-    rows: list[Row] = [replace(season, phase="RUNNING"), agent("P01", failures=9), agent("P02"), match("R1M2"), bad]
+    rows: list[StoredRow] = [
+        replace(season, phase="RUNNING"),
+        agent("P01", failures=9),
+        agent("P02"),
+        match("R1M2"),
+        bad,
+    ]
     with pytest.raises(Exception, match=r"round_id|serializable"):
-        store.write(season.season_id, rows)
+        store.write_rows(season.season_id, rows)
     assert saved(place) == before
-    store.write(season.season_id, rows[:-1])
+    store.write_rows(season.season_id, rows[:-1])
     assert [row.agent_id for row in saved(place).agents] == ["P01", "P02"]
 
 
@@ -149,8 +155,8 @@ def test_rows_that_the_caller_changes_later_stay_as_they_were_written(place: Pla
     store = place.store()
     settings: dict[str, Any] = {"players": [4]}
     result: dict[str, Any] = {"winner": ["P01"]}
-    season = store.create(LEAGUE, NOW, "the key", settings)
-    store.write(season.season_id, [match(result=result)])
+    season = store.create_season(LEAGUE, NOW, "the key", settings)
+    store.write_rows(season.season_id, [match(result=result)])
     settings["players"].append(5)
     result["winner"].append("P02")
     saved(place).season.settings["players"].append(6)
@@ -161,66 +167,66 @@ def test_rows_that_the_caller_changes_later_stay_as_they_were_written(place: Pla
 def test_a_season_put_aside_makes_room_for_a_new_one(place: Place) -> None:
     store = place.store()
     old = begin(store)
-    store.write(old.season_id, [agent(), match()])
-    assert store.put_aside(LEAGUE) is True
-    assert store.put_aside(LEAGUE) is False
-    assert store.read(LEAGUE) is None
+    store.write_rows(old.season_id, [agent(), match()])
+    assert store.put_season_aside(LEAGUE) is True
+    assert store.put_season_aside(LEAGUE) is False
+    assert store.read_season(LEAGUE) is None
     new = begin(store)
     assert new.season_id != old.season_id
-    assert saved(place) == Saved(new, [], [])
+    assert saved(place) == SavedSeason(new, [], [])
 
 
 def test_creating_puts_aside_what_was_there(place: Place) -> None:
     store = place.store()
     old = begin(store)
     new = begin(store)
-    store.write(new.season_id, [agent("P07")])
-    with pytest.raises(Deposed):
-        store.write(old.season_id, [agent("P01")])
-    assert saved(place) == Saved(new, [agent("P07")], [])
+    store.write_rows(new.season_id, [agent("P07")])
+    with pytest.raises(ManagerReplaced):
+        store.write_rows(old.season_id, [agent("P01")])
+    assert saved(place) == SavedSeason(new, [agent("P07")], [])
 
 
 def test_two_leagues_in_one_place_do_not_meet(place: Place) -> None:
     here, there = place.store(), place.store()
     first, second = begin(here, "league_a"), begin(there, "league_b")
-    here.write(first.season_id, [agent("P01", failures=1), match(referee_id="REF01")])
-    there.write(second.season_id, [agent("P01", failures=2)])
-    assert here.put_aside("league_a")
-    there.write(second.season_id, [match(referee_id="REF02")])
-    assert saved(place, "league_b") == Saved(second, [agent("P01", failures=2)], [match(referee_id="REF02")])
+    here.write_rows(first.season_id, [agent("P01", failures=1), match(referee_id="REF01")])
+    there.write_rows(second.season_id, [agent("P01", failures=2)])
+    assert here.put_season_aside("league_a")
+    there.write_rows(second.season_id, [match(referee_id="REF02")])
+    assert saved(place, "league_b") == SavedSeason(second, [agent("P01", failures=2)], [match(referee_id="REF02")])
 
 
 def test_whoever_opened_a_season_last_is_its_only_manager(place: Place) -> None:
     first, second = place.store(), place.store()
     season = begin(first)
-    first.write(season.season_id, [agent("P01")])
-    taken = second.open(LEAGUE)
-    assert taken == Saved(season, [agent("P01")], [])
-    with pytest.raises(Deposed):
-        first.write(season.season_id, [agent("P02"), replace(season, phase="COMPLETED")])
-    second.write(season.season_id, [agent("P03")])
-    assert saved(place) == Saved(season, [agent("P01"), agent("P03")], [])
-    assert first.open(LEAGUE) == saved(place)
-    first.write(season.season_id, [match()])
-    with pytest.raises(Deposed):
-        second.write(season.season_id, [])
+    first.write_rows(season.season_id, [agent("P01")])
+    taken = second.open_season(LEAGUE)
+    assert taken == SavedSeason(season, [agent("P01")], [])
+    with pytest.raises(ManagerReplaced):
+        first.write_rows(season.season_id, [agent("P02"), replace(season, phase="COMPLETED")])
+    second.write_rows(season.season_id, [agent("P03")])
+    assert saved(place) == SavedSeason(season, [agent("P01"), agent("P03")], [])
+    assert first.open_season(LEAGUE) == saved(place)
+    first.write_rows(season.season_id, [match()])
+    with pytest.raises(ManagerReplaced):
+        second.write_rows(season.season_id, [])
 
 
 def test_a_season_that_was_never_opened_here_is_not_written(place: Place) -> None:
     season = begin(place.store())
     stranger = place.store()
-    assert stranger.read(LEAGUE)
+    assert stranger.read_season(LEAGUE)
     for season_id in (season.season_id, season.season_id + 1):
-        with pytest.raises(Deposed):
-            stranger.write(season_id, [agent()])
+        with pytest.raises(ManagerReplaced):
+            stranger.write_rows(season_id, [agent()])
     assert saved(place).agents == []
 
 
 def test_whoever_only_reads_deposes_nobody(place: Place) -> None:
     store = place.store()
     season = begin(store)
-    assert place.store().read(LEAGUE) == Saved(season, [], [])
-    store.write(season.season_id, [agent()])
+    assert place.store().read_season(LEAGUE) == SavedSeason(season, [], [])
+    store.write_rows(season.season_id, [agent()])
     assert saved(place).agents == [agent()]
 
 
@@ -228,7 +234,7 @@ def test_calls_may_come_from_different_threads(place: Place) -> None:
     store = place.store()
     season = begin(store)
     for number in range(3):
-        call = threading.Thread(target=store.write, args=(season.season_id, [match(f"R{number}M1")]))
+        call = threading.Thread(target=store.write_rows, args=(season.season_id, [match(f"R{number}M1")]))
         call.start()
         call.join()
     assert len(saved(place).matches) == 3
@@ -236,5 +242,5 @@ def test_calls_may_come_from_different_threads(place: Place) -> None:
 
 def test_writing_no_rows_is_allowed(place: Place) -> None:
     store = place.store()
-    store.write(begin(store).season_id, [])
+    store.write_rows(begin(store).season_id, [])
     assert saved(place).agents == []

@@ -17,9 +17,9 @@ def rows(number: int) -> list[MatchRow]:
 
 def main(address: str) -> None:
     store = SqlStore(address)
-    season = store.create(LEAGUE, "2025-01-15T12:00:00Z", "the key", {})
+    season = store.create_season(LEAGUE, "2025-01-15T12:00:00Z", "the key", {})
     for number in count():
-        store.write(season.season_id, rows(number))
+        store.write_rows(season.season_id, rows(number))
         print(number, flush=True)  # noqa: T201 - read by the test
 
 

@@ -6,9 +6,9 @@ from html.parser import HTMLParser
 
 from starlette.types import ASGIApp, Message, Scope
 
-from agent_league.web.league_reader import Reader
+from agent_league.web.league_reader import LeagueReader
 from agent_league.web.page import Page
-from agent_league.web.page_frame import read_page, write_page
+from agent_league.web.page_frame import read_page_data, render_page
 from agent_league.web.site import LiveSite, Site
 
 NOTHING = "\N{EN DASH}"
@@ -91,13 +91,13 @@ def parsed(text: str) -> Element:
     return reading.root
 
 
-def text_of(page: Page, reader: Reader, key: str = "", site: Site | None = None) -> str:
+def text_of(page: Page, reader: LeagueReader, key: str = "", site: Site | None = None) -> str:
     """A page as it is sent."""
     site = site or LiveSite()
-    return write_page(page, read_page(page, key, reader, site), site)
+    return render_page(page, read_page_data(page, key, reader, site), site)
 
 
-def shown(page: Page, reader: Reader, key: str = "") -> Element:
+def shown(page: Page, reader: LeagueReader, key: str = "") -> Element:
     return parsed(text_of(page, reader, key))
 
 

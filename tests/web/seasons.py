@@ -5,15 +5,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 
-from agent_league.config.models import LeagueConfig, Participants, Scheduling, SystemConfig
-from agent_league.league.roster import Application
-from agent_league.league.state import Keep, Phase, Season
+from agent_league.config.models import LeagueConfig, ParticipantsConfig, SchedulingConfig, SystemConfig
+from agent_league.league.roster import AgentApplication
+from agent_league.league.state import LeaguePhase, LeagueState, SaveRow
 from agent_league.model.agents import Role
 from agent_league.model.results import MatchResult, Outcome, Termination
-from agent_league.model.schedule import Pairing, Round
+from agent_league.model.schedule import LeagueRound, Pairing
 from agent_league.storage.base import SeasonRow
-from agent_league.web.league_history import Chronicle
-from agent_league.web.league_reader import Reader
+from agent_league.web.league_history import LeagueHistory
+from agent_league.web.league_reader import LeagueReader
 
 NOW = datetime(2025, 1, 15, 10, 30, tzinfo=UTC)
 AT_ONCE = 2
@@ -31,35 +31,35 @@ def season_of(
     display_name: str = "Spring league",
     started: bool = True,
     double: bool = False,
-    keep: Keep = lambda _: None,
-) -> Season:
+    keep: SaveRow = lambda _: None,
+) -> LeagueState:
     """A season with so many results; None: all of them, and the league is over. The first players bear the names."""
     league = LeagueConfig(
         league_id="league_of_tests",
         display_name=display_name,
         game_type=game_type,
-        scheduling=Scheduling(format="double_round_robin" if double else "round_robin"),
-        participants=Participants(max_players=max(players, room)),
+        scheduling=SchedulingConfig(format="double_round_robin" if double else "round_robin"),
+        participants=ParticipantsConfig(max_players=max(players, room)),
     )
     system = SystemConfig(default_league_id=league.league_id)
-    season = Season(league, system, SeasonRow(1, league.league_id, "2025-01-15T10:00:00Z", ""), keep)
+    season = LeagueState(league, system, SeasonRow(1, league.league_id, "2025-01-15T10:00:00Z", ""), keep)
     for number in range(1, referees + 1):
         _register(season, Role.REFEREE, f"Referee {number}", 8000 + number)
     for number in range(1, players + 1):
         name = names[number - 1] if number <= len(names) else f"Player {number}"
         _register(season, Role.PLAYER, name, 8100 + number)
     if started:
-        season.start()
+        season.start_league()
         play_on(season, len(season.schedule.pairings) if played is None else played)
     return season
 
 
-def reader_of(season: Season, home: Path) -> Reader:
+def reader_of(season: LeagueState, home: Path) -> LeagueReader:
     """Of a season as it stands; what happens from here on is news."""
-    return Reader(season, home, Chronicle(season))
+    return LeagueReader(season, home, LeagueHistory(season))
 
 
-def play_on(season: Season, matches: int) -> None:
+def play_on(season: LeagueState, matches: int) -> None:
     """So many more results, in order; the round after them has begun, and its next matches are being played."""
     for round_ in season.schedule.rounds[season.rounds_completed :]:
         if season.current_round < round_.round_id:
@@ -67,14 +67,14 @@ def play_on(season: Season, matches: int) -> None:
         waiting = [pairing for pairing in round_.pairings if pairing.match_id not in season.results]
         for pairing in waiting[:matches]:
             _assign(season, pairing)
-            season.record(result_of(pairing), season.assigned[pairing.match_id])
+            season.record_result(result_of(pairing), season.assigned_referees[pairing.match_id])
         if len(waiting) > matches:
             _give_out(season, round_)
             return
         matches -= len(waiting)
         season.complete_round(round_.round_id)
-    if season.phase is Phase.RUNNING:
-        season.complete()
+    if season.phase is LeaguePhase.RUNNING:
+        season.complete_league()
 
 
 def result_of(pairing: Pairing) -> MatchResult:
@@ -105,28 +105,28 @@ def _strength(player_id: str) -> float:
     return Random(player_id).random()
 
 
-def _give_out(season: Season, round_: Round) -> None:
+def _give_out(season: LeagueState, round_: LeagueRound) -> None:
     """The next matches of a round have their referees."""
     waiting = [pairing for pairing in round_.pairings if pairing.match_id not in season.results]
     for pairing in waiting[: AT_ONCE * len(season.roster.referees())]:
         _assign(season, pairing)
 
 
-def _assign(season: Season, pairing: Pairing) -> None:
-    if pairing.match_id not in season.assigned:
+def _assign(season: LeagueState, pairing: Pairing) -> None:
+    if pairing.match_id not in season.assigned_referees:
         referees = list(season.roster.referees())
-        season.assign(pairing.match_id, referees[len(season.assigned) % len(referees)])
+        season.assign_match(pairing.match_id, referees[len(season.assigned_referees) % len(referees)])
 
 
-def _register(season: Season, role: Role, name: str, port: int) -> None:
+def _register(season: LeagueState, role: Role, name: str, port: int) -> None:
     season.register(
-        Application(
+        AgentApplication(
             role=role,
-            wanted_id=name,
+            requested_id=name,
             display_name=name,
             endpoint=f"http://localhost:{port}/mcp",
             version="1.0.0",
-            game_types=(season.league.game_type,),
+            game_types=(season.config.game_type,),
             max_concurrent_matches=AT_ONCE,
             is_ours=True,
         ),

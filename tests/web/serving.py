@@ -10,8 +10,8 @@ import orjson
 from multidict import CIMultiDictProxy
 from yarl import URL
 
-from agent_league.agent.app import AgentApp, Pages
-from agent_league.http.limits import Limits
+from agent_league.agent.app import AgentApp, PagesApp
+from agent_league.http.limits import ConnectionLimits
 from agent_league.http.rate_limit import RateLimit
 from agent_league.http.server import HttpServer
 from tests.sse import frames
@@ -92,7 +92,7 @@ class Stream:
 
 @asynccontextmanager
 async def visiting(
-    pages: Pages, rate_limit: RateLimit | None = None, limits: Limits | None = None
+    pages: PagesApp, rate_limit: RateLimit | None = None, limits: ConnectionLimits | None = None
 ) -> AsyncIterator[Visitor]:
     """A visitor of a server that serves these pages."""
 

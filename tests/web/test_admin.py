@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from agent_league.web.league_reader import Reader
-from agent_league.web.page_frame import read_page, write_page
-from agent_league.web.pages.overview import OVERVIEW
+from agent_league.web.league_reader import LeagueReader
+from agent_league.web.page_frame import read_page_data, render_page
+from agent_league.web.pages.overview import OVERVIEW_PAGE
 from agent_league.web.site import FileSite, LiveSite, Site
 from tests.web.seasons import reader_of, season_of
 
 STATIC = Path(__file__).parents[2] / "src" / "agent_league" / "web" / "static"
 
 
-def shown(reader: Reader, site: Site | None = None) -> str:
+def shown(reader: LeagueReader, site: Site | None = None) -> str:
     site = site or LiveSite()
-    return write_page(OVERVIEW, read_page(OVERVIEW, "", reader, site), site)
+    return render_page(OVERVIEW_PAGE, read_page_data(OVERVIEW_PAGE, "", reader, site), site)
 
 
 def attributes(page: str, opening: str) -> dict[str, str]:
@@ -57,7 +57,7 @@ def test_the_script_is_told_how_the_league_stands(
 ) -> None:
     season = season_of(3, 1, started=started)
     if change == "closed":
-        season.set_open(is_open=False)
+        season.set_registration_open(is_open=False)
     elif change == "paused":
         season.set_paused(is_paused=True)
     told = attributes(shown(reader_of(season, tmp_path)), '<div id="league-state"')
@@ -66,7 +66,7 @@ def test_the_script_is_told_how_the_league_stands(
 
 def test_the_script_is_told_which_players_there_are_and_which_are_suspended(tmp_path: Path) -> None:
     season = season_of(3, 1)
-    season.bar("P02")
+    season.bar_player("P02")
     page = shown(reader_of(season, tmp_path))
     rows = re.findall(r'<tr data-key="(\w+)" data-role="(\w+)" data-state="(\w+)">', page)
     players = {key: state for key, role, state in rows if role == "player"}

@@ -5,17 +5,17 @@ from typing import Any
 import pytest
 
 from agent_league.model.results import MatchResult, Outcome
-from agent_league.web.player.answers import MOST_MATCHES, Answers, answers_of
-from agent_league.web.player.habits import Played
+from agent_league.web.player.answers import MOST_MATCHES, AnswerStatistics, summarise_answers
+from agent_league.web.player.habits import FiledMatch
 
 
 def entry(direction: str, method: str = "make_move", **more: Any) -> dict[str, Any]:
     return {"at": "2025-01-15T10:30:00.000Z", "direction": direction, "player_id": "P01", "method": method, **more}
 
 
-def match(number: int, *entries: dict[str, Any]) -> Played:
+def match(number: int, *entries: dict[str, Any]) -> FiledMatch:
     result = MatchResult(f"R{number}M1", number, ("P01", "P02"), Outcome.WIN, "P01")
-    return Played(result, {"transcript": list(entries)})
+    return FiledMatch(result, {"transcript": list(entries)})
 
 
 ASKED = entry("sent", attempt=1)
@@ -25,14 +25,16 @@ LATE = entry("failed", error_code="E001", latency_ms=4000)
 def test_times_are_those_of_moves_that_came_and_not_of_invitations() -> None:
     joined = entry("received", "handle_game_invitation", latency_ms=900)
     answered = [entry("received", latency_ms=time) for time in (10, 30, 20)]
-    found = answers_of("P01", [match(1, joined, ASKED, answered[0]), match(2, *answered[1:])])
+    found = summarise_answers("P01", [match(1, joined, ASKED, answered[0]), match(2, *answered[1:])])
     assert (found.median_ms, found.slowest_ms, found.slowest_in) == (20, 30, "R2M1")
 
 
 def test_a_failure_that_cost_no_match_is_told_with_its_match_and_the_second_try() -> None:
     again = entry("sent", attempt=2)
     told = entry("sent", "notify_game_error", attempt=1)
-    found = answers_of("P01", [match(1, ASKED, LATE, told, again, entry("received", latency_ms=5)), match(2, LATE)])
+    found = summarise_answers(
+        "P01", [match(1, ASKED, LATE, told, again, entry("received", latency_ms=5)), match(2, LATE)]
+    )
     assert (found.asked, found.again) == (2, 1)
     (trouble,) = found.troubles
     assert (trouble.code, trouble.words, trouble.times) == ("E001", "no answer in time", 2)
@@ -43,7 +45,7 @@ def test_the_most_frequent_comes_first_and_the_opponents_is_none_of_it() -> None
     other = entry("failed", error_code="E010", player_id="P02")
     refused = entry("failed", error_code="E010")
     late = [match(number, LATE) for number in range(2, 40)]
-    found = answers_of("P01", [match(1, refused, other), *late])
+    found = summarise_answers("P01", [match(1, refused, other), *late])
     assert [(trouble.code, trouble.times) for trouble in found.troubles] == [("E001", 38), ("E010", 1)]
     assert len(found.troubles[0].matches) == MOST_MATCHES
 
@@ -62,11 +64,11 @@ def test_the_most_frequent_comes_first_and_the_opponents_is_none_of_it() -> None
 )
 @pytest.mark.parametrize("direction", ["sent", "received", "failed", "drawn"])
 def test_whatever_a_file_says_is_taken_as_far_as_it_goes(direction: str, junk: dict[str, Any]) -> None:
-    found = answers_of("P01", [match(1, entry(direction) | junk)])
+    found = summarise_answers("P01", [match(1, entry(direction) | junk)])
     assert all(len(trouble.code) <= 20 for trouble in found.troubles)
     assert not found.slowest_ms
 
 
 def test_without_files_nothing_is_known() -> None:
-    nothing = Answers(asked=0, again=0, median_ms=None, slowest_ms=None, slowest_in="", troubles=())
-    assert answers_of("P01", [Played(match(1).result, None)]) == nothing
+    nothing = AnswerStatistics(asked=0, again=0, median_ms=None, slowest_ms=None, slowest_in="", troubles=())
+    assert summarise_answers("P01", [FiledMatch(match(1).result, None)]) == nothing

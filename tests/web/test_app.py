@@ -18,8 +18,8 @@ from agent_league.http.rate_limit import RateLimit
 from agent_league.log import JsonLogger
 from agent_league.web import app as web_app
 from agent_league.web.app import WebApp
-from agent_league.web.league_reader import Reader
-from agent_league.web.page import NoSuchThing, Page, Told, no_such
+from agent_league.web.league_reader import LeagueReader
+from agent_league.web.page import Page, PageData, PageNotFound, build_not_found
 from agent_league.web.pages import PAGES
 from tests.web.seasons import play_on, reader_of, season_of
 from tests.web.serving import visiting
@@ -30,7 +30,7 @@ ODD_KEYS = ["%3Cscript%3E", "..", "%2E%2E", "..%2F..%2Fsystem.json", "%00", "%0A
 
 @pytest.fixture
 def web(tmp_path: Path) -> WebApp:
-    return WebApp(reader_of(season_of(4, 3), tmp_path), patience=0)
+    return WebApp(reader_of(season_of(4, 3), tmp_path), max_age_seconds=0)
 
 
 class Desk:
@@ -104,11 +104,12 @@ async def test_a_page_that_is_not_there_says_what_is(web: WebApp) -> None:
 
 def test_few_things_are_named_and_of_many_those_most_like_the_one_asked_for() -> None:
     assert (
-        str(no_such("player", "P3", ["P01", "P02"], "Players")) == "There is no player “P3” here. There are: P01, P02."
+        str(build_not_found("player", "P3", ["P01", "P02"], "Players"))
+        == "There is no player “P3” here. There are: P01, P02."
     )
-    assert "There are: none yet." in str(no_such("player", "P3", [], "Players"))
+    assert "There are: none yet." in str(build_not_found("player", "P3", [], "Players"))
     many = [f"P{number:03}" for number in range(1, 201)]
-    told = str(no_such("player", "p0123", many, "Players"))
+    told = str(build_not_found("player", "p0123", many, "Players"))
     assert "Did you mean P123" in told
     assert told.endswith("The page Players has all 200.")
 
@@ -146,7 +147,7 @@ async def test_a_slash_at_the_end_leads_to_the_page_without_it_on_the_same_serve
 
 async def test_what_has_not_changed_is_not_sent_again(tmp_path: Path) -> None:
     season = season_of(4, 3)
-    async with visiting(WebApp(reader_of(season, tmp_path), patience=0)) as visitor:
+    async with visiting(WebApp(reader_of(season, tmp_path), max_age_seconds=0)) as visitor:
         tag = (await visitor.get("/")).headers["etag"]
         same = await visitor.get("/", if_none_match=tag)
         play_on(season, 1)
@@ -192,7 +193,7 @@ async def test_no_other_file_is_served(web: WebApp, name: str) -> None:
     assert "import" not in reply.text
 
 
-def fails(*_: Any) -> Told:
+def fails(*_: Any) -> PageData:
     raise RuntimeError("a fault of the page")
 
 
@@ -221,8 +222,8 @@ async def test_a_page_that_fails_says_so_in_a_sentence_and_goes_into_the_log(
 
 
 async def test_what_a_page_finds_missing_is_told_as_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(_: Reader, key: str) -> Told:
-        raise NoSuchThing(f"no {key}, but <b>others</b>")
+    def missing(_: LeagueReader, key: str) -> PageData:
+        raise PageNotFound(f"no {key}, but <b>others</b>")
 
     monkeypatch.setattr(web_app, "PAGES", (*PAGES, Page("things/{key}", "notice.html", missing)))
     async with visiting(WebApp(reader_of(season_of(2), tmp_path))) as visitor:
@@ -244,7 +245,7 @@ async def test_pages_count_as_calls_where_these_are_limited(web: WebApp) -> None
 
 async def test_what_a_desk_takes_passes_the_guard_first(tmp_path: Path) -> None:
     desk = Desk()
-    async with visiting(WebApp(reader_of(season_of(2), tmp_path), desk=desk)) as visitor:
+    async with visiting(WebApp(reader_of(season_of(2), tmp_path), extra_routes=desk)) as visitor:
         url = f"{visitor.base}/say"
         ours = await visitor.session.post(url, json={"a": 1})
         foreign = await visitor.session.post(url, json={"a": 1}, headers={"origin": "http://example.org"})

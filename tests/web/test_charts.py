@@ -5,12 +5,23 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from agent_league.web.player.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Axes, Line, line_chart, marks
+from agent_league.web.player.charts import (
+    BOTTOM,
+    HEIGHT,
+    LEFT,
+    RIGHT,
+    TOP,
+    WIDTH,
+    ChartAxes,
+    ChartLine,
+    choose_marks,
+    draw_line_chart,
+)
 
 
 def drawn(values: list[int], *, first: int = 1, upside_down: bool = False) -> ET.Element:
-    axes = Axes("round", "points", first, len(values), min(0, *values), max(1, *values), upside_down)
-    text = line_chart("c", "A <b> title", "A & summary", axes, [Line(values)])
+    axes = ChartAxes("round", "points", first, len(values), min(0, *values), max(1, *values), upside_down)
+    text = draw_line_chart("c", "A <b> title", "A & summary", axes, [ChartLine(values)])
     return ET.fromstring(text)
 
 
@@ -65,4 +76,4 @@ def test_dots_give_way_to_a_line_where_there_are_many() -> None:
     ],
 )
 def test_marks_are_round_and_few(low: int, high: int, found: list[int]) -> None:
-    assert marks(low, high) == found
+    assert choose_marks(low, high) == found

@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from agent_league.league.state import Season
-from agent_league.model.results import FAULT, MatchResult, Outcome, Termination
-from agent_league.web.pages.cross_table import CROSS_TABLE
+from agent_league.league.state import LeagueState
+from agent_league.model.results import FAULT_KEY, MatchResult, Outcome, Termination
+from agent_league.web.pages.cross_table import CROSS_TABLE_PAGE
 from tests.web.browsing import Element, cells, shown, text_of
 from tests.web.seasons import reader_of, season_of
 
 
-def grid(season: Season, home: Path) -> dict[tuple[str, str], Element]:
+def grid(season: LeagueState, home: Path) -> dict[tuple[str, str], Element]:
     """(row's player, column's player) -> cell."""
-    page = shown(CROSS_TABLE, reader_of(season, home))
+    page = shown(CROSS_TABLE_PAGE, reader_of(season, home))
     columns = [one.text for one in cells(page.one("thead").one("tr"))][2:]
     found: dict[tuple[str, str], Element] = {}
     for row in page.table("Results of"):
@@ -42,7 +42,7 @@ def test_every_cell_is_the_result_of_the_two_and_leads_to_their_match(tmp_path: 
 
 def test_rows_and_columns_are_headed_in_the_order_of_the_standings(tmp_path: Path) -> None:
     season = season_of(7)
-    page = shown(CROSS_TABLE, reader_of(season, tmp_path))
+    page = shown(CROSS_TABLE_PAGE, reader_of(season, tmp_path))
     order = [row.player_id for row in season.standings()]
     heads = list(cells(page.one("thead").one("tr")))
     rows = page.table("Results of")
@@ -72,14 +72,14 @@ def test_what_is_played_broken_off_lost_technically_and_to_come_are_told_apart(t
     season = season_of(6, 0)
     pairs = {pairing.players: pairing.match_id for pairing in season.schedule.rounds[0].pairings}
     (first, first_id), (second, second_id), (third, _) = pairs.items()
-    season.record(
+    season.record_result(
         MatchResult(first_id, 1, first, Outcome.TECHNICAL_LOSS, first[0], {}, {first[1]: Termination.MOVE_TIMEOUT}),
-        season.assigned[first_id],
+        season.assigned_referees[first_id],
     )
     void = dict.fromkeys(second, Termination.VOID)
-    season.record(
-        MatchResult(second_id, 1, second, Outcome.TECHNICAL_LOSS, None, {FAULT: "the rules failed"}, void),
-        season.assigned[second_id],
+    season.record_result(
+        MatchResult(second_id, 1, second, Outcome.TECHNICAL_LOSS, None, {FAULT_KEY: "the rules failed"}, void),
+        season.assigned_referees[second_id],
     )
     found = grid(season, tmp_path)
     assert [found[first].text, found[first[::-1]].text] == ["Wt", "Lt"]
@@ -101,13 +101,13 @@ def test_a_double_round_robin_has_both_results_in_a_cell(tmp_path: Path) -> None
 
 
 def test_before_the_start_there_is_no_table(tmp_path: Path) -> None:
-    page = shown(CROSS_TABLE, reader_of(season_of(4, started=False), tmp_path))
+    page = shown(CROSS_TABLE_PAGE, reader_of(season_of(4, started=False), tmp_path))
     assert not page.all("table")
     assert "has not started" in page.text
 
 
 @pytest.mark.parametrize(("players", "most"), [(30, 120_000), (100, 700_000)])
 def test_a_large_table_stays_small_enough(players: int, most: int, tmp_path: Path) -> None:
-    text = text_of(CROSS_TABLE, reader_of(season_of(players), tmp_path))
+    text = text_of(CROSS_TABLE_PAGE, reader_of(season_of(players), tmp_path))
     assert text.count("<td><a class=") == players * (players - 1)
     assert len(text.encode()) < most

@@ -8,14 +8,14 @@ from agent_league.web.event_stream import NOTHING_SEEN, EventIds
 def seen(ids: EventIds, last: str, newest: int, way: str = "header") -> int:
     header = [(b"last-event-id", last.encode("latin-1"))] if way == "header" else []
     query = f"form=json&since={last}".encode("latin-1") if way == "query" else b""
-    return ids.seen({"type": "http", "query_string": query, "headers": header}, newest)
+    return ids.parse_last_id({"type": "http", "query_string": query, "headers": header}, newest)
 
 
 @pytest.mark.parametrize("way", ["header", "query"])
 @pytest.mark.parametrize("version", [0, 7])
 def test_a_listener_comes_back_with_the_version_that_it_has_seen(way: str, version: int) -> None:
     ids = EventIds()
-    assert seen(ids, ids.of(version), 7, way) == version
+    assert seen(ids, ids.format_id(version), 7, way) == version
 
 
 @pytest.mark.parametrize(
@@ -24,4 +24,4 @@ def test_a_listener_comes_back_with_the_version_that_it_has_seen(way: str, versi
 )
 def test_an_id_that_is_none_of_ours_or_yet_to_come_has_seen_nothing(last: str) -> None:
     ids = EventIds()
-    assert seen(ids, last.replace("{boot}", ids.of(0).partition("-")[0]), 7) == NOTHING_SEEN
+    assert seen(ids, last.replace("{boot}", ids.format_id(0).partition("-")[0]), 7) == NOTHING_SEEN

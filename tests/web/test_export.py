@@ -9,8 +9,16 @@ from urllib.parse import unquote, urljoin, urlsplit
 import pytest
 
 from agent_league.errors import UserError
-from agent_league.web.export.site_files import MANIFEST, Written, claim, finish, places, write_assets, write_places
-from agent_league.web.league_reader import Reader
+from agent_league.web.export.site_files import (
+    MANIFEST,
+    ExportedFile,
+    claim_folder,
+    finish_export,
+    list_pages,
+    write_assets,
+    write_pages,
+)
+from agent_league.web.league_reader import LeagueReader
 from agent_league.web.pages import PAGES
 from tests.cli.leagues import play
 from tests.harm import ATTRIBUTE, FORMULA, SCRIPT
@@ -39,11 +47,11 @@ class Links(HTMLParser):
             self.scripts.append(given.get("type"))
 
 
-def exported(reader: Reader, folder: Path, note: str = "", *, force: bool = False) -> list[Written]:
-    earlier = claim(folder, force=force)
-    written = list(write_places(reader, folder, places(reader), note))
+def exported(reader: LeagueReader, folder: Path, note: str = "", *, force: bool = False) -> list[ExportedFile]:
+    earlier = claim_folder(folder, force=force)
+    written = list(write_pages(reader, folder, list_pages(reader), note))
     written += write_assets(folder, written)
-    finish(folder, written, earlier, reader.season.league_id)
+    finish_export(folder, written, earlier, reader.state.league_id)
     return written
 
 
@@ -98,7 +106,7 @@ def test_a_played_league_with_its_conversations_is_whole_too(tmp_path: Path) -> 
 
     home = tmp_path / "SHARED"
     play(home, players=3, referees=1)
-    exported(find_league(home, ConfigLoader(home), None, None).reader(), tmp_path / "site")
+    exported(find_league(home, ConfigLoader(home), None, None).make_reader(), tmp_path / "site")
     assert_whole(tmp_path / "site")
     assert "GAME_INVITATION" in (tmp_path / "site" / "matches" / "R1M1.html").read_text()
 
@@ -145,17 +153,17 @@ def test_an_earlier_export_is_replaced_and_what_others_put_there_stays(tmp_path:
 def test_a_folder_of_others_is_not_written_to_unless_one_insists(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("years of work")
     with pytest.raises(UserError, match="there are files in it that are no earlier export"):
-        claim(tmp_path, force=False)
+        claim_folder(tmp_path, force=False)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
-    assert claim(tmp_path, force=True) == []
+    assert claim_folder(tmp_path, force=True) == []
     with pytest.raises(UserError, match="is a file; expected a folder"):
-        claim(tmp_path / "thesis.txt", force=True)
+        claim_folder(tmp_path / "thesis.txt", force=True)
 
 
 def test_an_export_that_was_interrupted_can_be_repeated(tmp_path: Path) -> None:
     reader = reader_of(season_of(4), tmp_path / "home")
-    claim(tmp_path, force=False)
-    next(write_places(reader, tmp_path, places(reader)))
+    claim_folder(tmp_path, force=False)
+    next(write_pages(reader, tmp_path, list_pages(reader)))
     exported(reader, tmp_path)
     assert_whole(tmp_path)
 
@@ -168,7 +176,7 @@ def test_a_manifest_can_not_name_a_file_that_is_not_ours(tmp_path: Path, named: 
     for path in (tmp_path / "thesis.html", folder / "thesis.txt", folder / ".git" / "x.html"):
         path.parent.mkdir(exist_ok=True)
         path.write_text("years of work")
-    finish(folder, [], [named], "league")
+    finish_export(folder, [], [named], "league")
     assert {path.name for path in tmp_path.rglob("*.*") if path.is_file()} == {
         "thesis.html",
         "thesis.txt",
@@ -201,6 +209,6 @@ def test_an_export_writes_and_takes_away_nothing_behind_a_link(tmp_path: Path, l
     with pytest.raises(UserError, match="is a link; an export writes into its own folder alone"):
         exported(reader_of(season_of(3), tmp_path / "home"), folder, force=True)
     if link == "players":
-        finish(folder, [], ["players/P09.html"], "league")
+        finish_export(folder, [], ["players/P09.html"], "league")
     assert (other / "P09.html").read_text() == "years of work"
     assert [path.name for path in other.iterdir()] == ["P09.html"]

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from agent_league.model.events import LeagueResumed, LeagueStarted, MatchFinished, RegistrationRefused, RoundStarted
-from agent_league.web.league_history import FORM, MOST_NEWS, MOST_REFUSED, Chronicle
-from agent_league.web.live.news import sentence_of
+from agent_league.web.league_history import FORM_LENGTH, MOST_NEWS, MOST_REFUSED, LeagueHistory
+from agent_league.web.live.news import describe_event
 from tests.web.seasons import play_on, season_of
 
 NOON = datetime(2025, 1, 15, 12, tzinfo=UTC)
@@ -26,47 +26,47 @@ class SteppedClock:
         self.moment += timedelta(seconds=seconds)
 
 
-def ranks(chronicle: Chronicle, round_id: int) -> list[str]:
-    places = chronicle.places[round_id - 1]
+def ranks(chronicle: LeagueHistory, round_id: int) -> list[str]:
+    places = chronicle.ranks_by_round[round_id - 1]
     return sorted(places, key=lambda player_id: places[player_id].rank)
 
 
 def test_whoever_comes_late_knows_the_same_as_who_was_there_all_along() -> None:
     season = season_of(6, 0)
-    there = Chronicle(season)
+    there = LeagueHistory(season)
     for _ in range(10):
         play_on(season, 1)
-    late = Chronicle(season)
-    assert there.places == late.places
-    assert len(late.places) == season.rounds_completed == 3
-    assert {player_id: list(form) for player_id, form in there.form.items()} == {
-        player_id: list(form) for player_id, form in late.form.items()
+    late = LeagueHistory(season)
+    assert there.ranks_by_round == late.ranks_by_round
+    assert len(late.ranks_by_round) == season.rounds_completed == 3
+    assert {player_id: list(form) for player_id, form in there.recent_results.items()} == {
+        player_id: list(form) for player_id, form in late.recent_results.items()
     }
 
 
 def test_the_last_places_are_those_of_the_table() -> None:
     season = season_of(5)
-    chronicle = Chronicle(season)
+    chronicle = LeagueHistory(season)
     assert ranks(chronicle, 5) == [row.player_id for row in season.standings()]
 
 
 @pytest.mark.parametrize(("played", "round_before"), [(0, None), (1, None), (2, None), (3, 1), (4, 1), (5, 2), (6, 2)])
 def test_movement_is_counted_from_before_the_latest_round_with_a_result(played: int, round_before: int | None) -> None:
-    chronicle = Chronicle(season_of(4, played))
-    assert chronicle.before == (chronicle.places[round_before - 1] if round_before else {})
+    chronicle = LeagueHistory(season_of(4, played))
+    assert chronicle.ranks_before == (chronicle.ranks_by_round[round_before - 1] if round_before else {})
 
 
 def test_form_is_the_latest_results_the_newest_last() -> None:
     season = season_of(10)
-    form = Chronicle(season).form["P01"]
+    form = LeagueHistory(season).recent_results["P01"]
     mine = [result for result in season.results.values() if "P01" in result.players]
-    assert list(form) == mine[-FORM:]
+    assert list(form) == mine[-FORM_LENGTH:]
 
 
 def test_news_carry_their_time_and_that_a_match_was_given_out_is_none() -> None:
     season, clock = season_of(2, started=False), SteppedClock()
-    chronicle = Chronicle(season, clock)
-    season.start()
+    chronicle = LeagueHistory(season, clock)
+    season.start_league()
     clock.wait(5)
     play_on(season, 1)
     told = [(type(news.event), news.at) for news in chronicle.news]
@@ -78,22 +78,22 @@ def test_news_carry_their_time_and_that_a_match_was_given_out_is_none() -> None:
 
 def test_of_an_earlier_manager_the_results_are_known_and_not_their_times() -> None:
     season = season_of(4, 3)
-    chronicle = Chronicle(season)
+    chronicle = LeagueHistory(season)
     assert [news.event for news in chronicle.news] == [MatchFinished(result) for result in season.results.values()]
     assert {news.at for news in chronicle.news} == {None}
-    season.resume()
+    season.emit_resumed()
     assert isinstance(chronicle.news[-1].event, LeagueResumed)
     assert len(chronicle.news) == 4
 
 
 def test_news_do_not_grow_without_end() -> None:
-    assert len(Chronicle(season_of(30)).news) == MOST_NEWS
+    assert len(LeagueHistory(season_of(30)).news) == MOST_NEWS
 
 
 def test_the_rest_is_estimated_from_the_pace_since_the_start() -> None:
     season, clock = season_of(6, started=False), SteppedClock()
-    chronicle = Chronicle(season, clock)
-    season.start()
+    chronicle = LeagueHistory(season, clock)
+    season.start_league()
     clock.wait(4)
     play_on(season, 4)
     assert chronicle.seconds_left() is None, "after a few results it would be a guess"
@@ -109,8 +109,8 @@ def test_the_rest_is_estimated_from_the_pace_since_the_start() -> None:
 
 def test_a_pause_is_not_counted_into_the_pace() -> None:
     season, clock = season_of(8, started=False), SteppedClock()
-    chronicle = Chronicle(season, clock)
-    season.start()
+    chronicle = LeagueHistory(season, clock)
+    season.start_league()
     clock.wait(10)
     play_on(season, 10)
     assert chronicle.seconds_left() == pytest.approx(18)
@@ -123,8 +123,8 @@ def test_a_pause_is_not_counted_into_the_pace() -> None:
 def test_a_manager_that_was_started_again_in_a_pause_does_not_count_it_either() -> None:
     season, clock = season_of(8, 10), SteppedClock()
     season.set_paused(is_paused=True)
-    chronicle = Chronicle(season, clock)
-    season.resume()
+    chronicle = LeagueHistory(season, clock)
+    season.emit_resumed()
     clock.wait(3600)
     season.set_paused(is_paused=False)
     clock.wait(5)
@@ -134,9 +134,9 @@ def test_a_manager_that_was_started_again_in_a_pause_does_not_count_it_either() 
 
 def test_whoever_knocks_in_ever_new_words_pushes_no_result_out_of_the_news() -> None:
     season = season_of(4, 2)
-    chronicle = Chronicle(season)
+    chronicle = LeagueHistory(season)
     for number in range(300):
-        season.refuse(f"Somebody {number}", "it is too late")
+        season.report_refused_registration(f"Somebody {number}", "it is too late")
     told = [type(news.event) for news in chronicle.news]
     assert told.count(RegistrationRefused) == MOST_REFUSED
     assert told.count(MatchFinished) == 2
@@ -144,9 +144,9 @@ def test_whoever_knocks_in_ever_new_words_pushes_no_result_out_of_the_news() -> 
 
 def test_a_manager_that_goes_on_judges_by_its_own_pace() -> None:
     season, clock = season_of(6, 5), SteppedClock()
-    chronicle = Chronicle(season, clock)
+    chronicle = LeagueHistory(season, clock)
     clock.wait(3600)
-    season.resume()
+    season.emit_resumed()
     clock.wait(5)
     play_on(season, 5)
     assert chronicle.seconds_left() == pytest.approx(5)
@@ -154,9 +154,9 @@ def test_a_manager_that_goes_on_judges_by_its_own_pace() -> None:
 
 def test_a_database_that_is_away_is_remembered_until_it_is_back(tmp_path: Path) -> None:
     season = season_of(2, 0)
-    chronicle = Chronicle(season)
-    season.note_store(is_there=False, why=f"{tmp_path} is full")
-    assert chronicle.store_trouble.startswith("The database is away")
-    assert str(tmp_path) not in f"{chronicle.store_trouble} {sentence_of(chronicle.news[-1].event, {})}"
-    season.note_store(is_there=True)
-    assert chronicle.store_trouble == ""
+    chronicle = LeagueHistory(season)
+    season.emit_store_changed(is_there=False, why=f"{tmp_path} is full")
+    assert chronicle.store_problem.startswith("The database is away")
+    assert str(tmp_path) not in f"{chronicle.store_problem} {describe_event(chronicle.news[-1].event, {})}"
+    season.emit_store_changed(is_there=True)
+    assert chronicle.store_problem == ""

@@ -5,17 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from agent_league.league.state import Season
-from agent_league.model.results import FAULT, MatchResult, Outcome, Termination
+from agent_league.league.state import LeagueState
+from agent_league.model.results import FAULT_KEY, MatchResult, Outcome, Termination
 from agent_league.web.app import WebApp
-from agent_league.web.league_reader import Reader
+from agent_league.web.league_reader import LeagueReader
 from agent_league.web.page import Page
 from agent_league.web.pages import PAGES
 from tests.harm import BIDI, SCRIPT
 from tests.web.browsing import Element, get, parsed, text_of
 from tests.web.seasons import play_on, reader_of, season_of
 
-SEASONS: dict[str, Callable[[], Season]] = {
+SEASONS: dict[str, Callable[[], LeagueState]] = {
     "empty": lambda: season_of(0, referees=0, started=False),
     "waiting": lambda: season_of(4, started=False),
     "running": lambda: season_of(5, 4),
@@ -59,20 +59,20 @@ async def test_every_link_leads_to_a_page_that_is_there(stage: str, tmp_path: Pa
     await app.close()
 
 
-def hostile_season() -> Season:
+def hostile_season() -> LeagueState:
     """Everything that somebody else may have said, in the worst words."""
     season = season_of(4, 0, names=[SCRIPT, BIDI], display_name=SCRIPT)
     first, second = season.schedule.rounds[0].pairings
     said = {"moves": [dict.fromkeys(first.players, f"{SCRIPT}{BIDI}")]}
     ends = {first.player_b: Termination.ILLEGAL_MOVE}
     lost = MatchResult(first.match_id, 1, first.players, Outcome.TECHNICAL_LOSS, first.player_a, said, ends)
-    season.record(lost, season.assigned[first.match_id])
+    season.record_result(lost, season.assigned_referees[first.match_id])
     void = dict.fromkeys(second.players, Termination.VOID)
-    why = {FAULT: f"{SCRIPT} {BIDI}"}
+    why = {FAULT_KEY: f"{SCRIPT} {BIDI}"}
     broken_off = MatchResult(second.match_id, 1, second.players, Outcome.TECHNICAL_LOSS, None, why, void)
-    season.record(broken_off, season.assigned[second.match_id])
+    season.record_result(broken_off, season.assigned_referees[second.match_id])
     for agent_id in ("P01", "P02", "REF01"):
-        season.tolerate(agent_id, [f"{SCRIPT} {BIDI}"])
+        season.note_deviations(agent_id, [f"{SCRIPT} {BIDI}"])
     season.complete_round(1)
     play_on(season, 100)
     return season
@@ -80,8 +80,8 @@ def hostile_season() -> Season:
 
 @pytest.mark.parametrize("page", PAGES, ids=[page.path or "overview" for page in PAGES])
 def test_nobodys_words_become_markup_or_turn_the_line_around(page: Page, tmp_path: Path) -> None:
-    reader: Reader = reader_of(hostile_season(), tmp_path)
-    for key in page.keys(reader):
+    reader: LeagueReader = reader_of(hostile_season(), tmp_path)
+    for key in page.list_keys(reader):
         text = text_of(page, reader, key)
         assert SCRIPT not in text
         assert "\u202e" not in text

@@ -11,13 +11,13 @@ import orjson
 import pytest
 from starlette.exceptions import HTTPException
 
-from agent_league.http.limits import Limits
+from agent_league.http.limits import ConnectionLimits
 from agent_league.log import JsonLogger
 from agent_league.web.app import WebApp
-from agent_league.web.league_reader import Reader
+from agent_league.web.league_reader import LeagueReader
 from agent_league.web.live import feed as web_live
-from agent_league.web.live.feed import Live
-from agent_league.web.live.sections import SECTIONS, Data, Section, read_progress
+from agent_league.web.live.feed import LiveFeed
+from agent_league.web.live.sections import SECTIONS, Section, SectionData, read_progress
 from agent_league.web.rendering import render
 from agent_league.web.site import LiveSite
 from tests.http.wire import until
@@ -31,8 +31,8 @@ JSON = "?form=json"
 class Feed:
     """The feed alone behind a server."""
 
-    def __init__(self, reader: Reader, log: JsonLogger | None = None, most: int | None = None) -> None:
-        self.live = Live(reader, LiveSite(), log, tick=0.01, most=most)
+    def __init__(self, reader: LeagueReader, log: JsonLogger | None = None, most: int | None = None) -> None:
+        self.live = LiveFeed(reader, LiveSite(), log, tick=0.01, max_listeners=most)
 
     @property
     def listeners(self) -> int:
@@ -46,12 +46,12 @@ class Feed:
 
 
 @pytest.fixture
-def reader(tmp_path: Path) -> Reader:
+def reader(tmp_path: Path) -> LeagueReader:
     return reader_of(season_of(6, 0), tmp_path)
 
 
 @asynccontextmanager
-async def heard(reader: Reader, **more: Any) -> AsyncIterator[tuple[Visitor, Feed]]:
+async def heard(reader: LeagueReader, **more: Any) -> AsyncIterator[tuple[Visitor, Feed]]:
     feed = Feed(reader, **more)
     async with asyncio.timeout(30), visiting(feed) as visitor:
         yield visitor, feed
@@ -60,13 +60,15 @@ async def heard(reader: Reader, **more: Any) -> AsyncIterator[tuple[Visitor, Fee
 @pytest.mark.parametrize(
     ("accepted", "encoding"), [("identity", "identity"), ("gzip", "gzip"), ("gzip;q=0.00, identity", "identity")]
 )
-async def test_a_listener_gets_everything_and_then_what_changes(reader: Reader, accepted: str, encoding: str) -> None:
+async def test_a_listener_gets_everything_and_then_what_changes(
+    reader: LeagueReader, accepted: str, encoding: str
+) -> None:
     async with heard(reader) as (visitor, _), visitor.listening(JSON, accept_encoding=accepted) as stream:
         first = await stream.next()
-        play_on(reader.season, 1)
+        play_on(reader.state, 1)
         second = await stream.next()
         third = stream.until("progress", {"played": 4})
-        play_on(reader.season, 3)
+        play_on(reader.state, 3)
         assert (await third).sections["standings"]["rows"][0]["played"] > 0
     assert first is not None
     assert second is not None
@@ -78,21 +80,21 @@ async def test_a_listener_gets_everything_and_then_what_changes(reader: Reader, 
     assert stream.reply.headers.get("content-encoding", "identity") == encoding
 
 
-async def test_the_last_state_is_that_of_the_season(reader: Reader) -> None:
+async def test_the_last_state_is_that_of_the_season(reader: LeagueReader) -> None:
     async with heard(reader) as (visitor, _), visitor.listening(JSON) as stream:
         for _ in range(15):
-            play_on(reader.season, 1)
+            play_on(reader.state, 1)
             await asyncio.sleep(0)
         last = await stream.until("progress", {"phase": "COMPLETED"})
     told = [(row["player_id"], row["points"]) for row in last.sections["standings"]["rows"]]
-    assert told == [(row.player_id, row.points) for row in reader.season.standings()]
+    assert told == [(row.player_id, row.points) for row in reader.state.standings()]
     assert last.sections["progress"] == read_progress(reader)
 
 
-async def test_much_that_happens_at_once_is_one_message(reader: Reader) -> None:
+async def test_much_that_happens_at_once_is_one_message(reader: LeagueReader) -> None:
     async with heard(reader) as (visitor, _), visitor.listening(JSON) as stream:
         first = await stream.next()
-        play_on(reader.season, 12)
+        play_on(reader.state, 12)
         second = await stream.next()
     assert first is not None
     assert second is not None
@@ -101,13 +103,13 @@ async def test_much_that_happens_at_once_is_one_message(reader: Reader) -> None:
 
 
 @pytest.mark.parametrize("way", ["header", "query"])
-async def test_who_comes_back_gets_what_changed_meanwhile_and_nothing_else(reader: Reader, way: str) -> None:
+async def test_who_comes_back_gets_what_changed_meanwhile_and_nothing_else(reader: LeagueReader, way: str) -> None:
     async with heard(reader) as (visitor, feed):
         async with visitor.listening(JSON) as stream:
             first = await stream.next()
         assert first is not None
         await until(lambda: not feed.listeners)
-        reader.season.set_paused(is_paused=True)
+        reader.state.set_paused(is_paused=True)
         back = (
             visitor.listening(JSON, last_event_id=first.id)
             if way == "header"
@@ -120,18 +122,18 @@ async def test_who_comes_back_gets_what_changed_meanwhile_and_nothing_else(reade
     assert second.sections["progress"]["is_paused"]
 
 
-async def test_who_has_seen_everything_is_told_nothing_before_something_happens(reader: Reader) -> None:
+async def test_who_has_seen_everything_is_told_nothing_before_something_happens(reader: LeagueReader) -> None:
     async with heard(reader) as (visitor, _), visitor.listening(JSON) as stream:
         first = await stream.next()
         assert first is not None
         async with visitor.listening(JSON, last_event_id=first.id) as other:
-            reader.season.set_paused(is_paused=True)
+            reader.state.set_paused(is_paused=True)
             second = await other.next()
     assert second is not None
     assert set(second.sections) == {"progress", "feed"}
 
 
-async def test_an_id_that_is_none_of_ours_gets_everything(reader: Reader) -> None:
+async def test_an_id_that_is_none_of_ours_gets_everything(reader: LeagueReader) -> None:
     async with heard(reader) as (visitor, _), visitor.listening(JSON) as there:
         await there.next()
         async with visitor.listening(JSON, last_event_id="deadbeef-1") as stream:
@@ -156,7 +158,7 @@ async def test_another_form_is_refused_with_those_that_there_are(tmp_path: Path)
     assert "&#x27;&lt;xml&gt;&#x27;; expected html or json" in reply.text
 
 
-async def test_what_many_listen_to_is_written_once(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_many_listen_to_is_written_once(reader: LeagueReader, monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[str] = []
 
     def counted(template: str, *rest: Any) -> str:
@@ -170,7 +172,7 @@ async def test_what_many_listen_to_is_written_once(reader: Reader, monkeypatch: 
         for stream in entered:
             await stream.next()
         written.clear()
-        play_on(reader.season, 1)
+        play_on(reader.state, 1)
         for stream in entered:
             message = await stream.next()
             assert message is not None
@@ -186,20 +188,20 @@ async def test_nothing_is_read_while_nobody_listens_and_the_season_not_before_so
 ) -> None:
     reads: Counter[str] = Counter()
 
-    def reading(name: str) -> Callable[[Reader], Data]:
-        def read(_: Reader) -> Data:
+    def reading(name: str) -> Callable[[LeagueReader], SectionData]:
+        def read(_: LeagueReader) -> SectionData:
             reads[name] += 1
             return {"reads": reads[name]}
 
         return read
 
-    restless = Section("agents", reading("agents"), "_agents.html", rest=0)
+    restless = Section("agents", reading("agents"), "_agents.html", refresh_seconds=0)
     monkeypatch.setattr(web_live, "SECTIONS", (Section("feed", reading("feed"), "_feed.html"), restless))
     async with heard(reader_of(season_of(2, 0), tmp_path)) as (visitor, feed):
         async with visitor.listening(JSON) as stream:
             await stream.until("agents", {"reads": 3})
         await until(lambda: not feed.listeners)
-        ticking = feed.live._ticking
+        ticking = feed.live._tick_task
         assert ticking is not None
         await ticking
     assert reads["feed"] == 1
@@ -210,8 +212,8 @@ async def test_nothing_is_read_while_nobody_listens_and_the_season_not_before_so
     [(("a", "b", "c", "d"), "e"), (("a", "a"), "a")],
     ids=["so many in all", "half of them from one place"],
 )
-async def test_only_so_many_may_listen(reader: Reader, there: tuple[str, ...], newcomer: str) -> None:
-    live = Live(reader, LiveSite(), most=4)
+async def test_only_so_many_may_listen(reader: LeagueReader, there: tuple[str, ...], newcomer: str) -> None:
+    live = LiveFeed(reader, LiveSite(), max_listeners=4)
 
     async def attend(address: str) -> None:
         async def send(_: Any) -> None:
@@ -236,9 +238,9 @@ async def test_only_so_many_may_listen(reader: Reader, there: tuple[str, ...], n
     await asyncio.gather(*listening)
 
 
-async def test_of_a_listener_that_does_not_read_only_its_place_is_kept(reader: Reader) -> None:
+async def test_of_a_listener_that_does_not_read_only_its_place_is_kept(reader: LeagueReader) -> None:
     """A listener whose connection takes nothing more: the feed waits, and goes on with the last state alone."""
-    live = Live(reader, LiveSite(), tick=0.001)
+    live = LiveFeed(reader, LiveSite(), tick=0.001)
     may_go_on, is_stuck = asyncio.Event(), asyncio.Event()
     sent: list[bytes] = []
 
@@ -257,7 +259,7 @@ async def test_of_a_listener_that_does_not_read_only_its_place_is_kept(reader: R
         await is_stuck.wait()
         for _ in range(9):
             seen = live._version
-            play_on(reader.season, 1)
+            play_on(reader.state, 1)
             await until(lambda seen=seen: live._version > seen)  # type: ignore[misc]
         may_go_on.set()
         await live.close()
@@ -266,7 +268,7 @@ async def test_of_a_listener_that_does_not_read_only_its_place_is_kept(reader: R
     assert [message["progress"]["played"] for message in messages] == [0, 9]
 
 
-async def test_who_goes_away_is_forgotten(reader: Reader) -> None:
+async def test_who_goes_away_is_forgotten(reader: LeagueReader) -> None:
     async with heard(reader) as (visitor, feed):
         async with visitor.listening(JSON) as stream:
             await stream.next()
@@ -274,12 +276,12 @@ async def test_who_goes_away_is_forgotten(reader: Reader) -> None:
         await until(lambda: not feed.listeners)
 
 
-async def test_when_the_manager_ends_everybody_has_heard_how_it_ended(reader: Reader) -> None:
+async def test_when_the_manager_ends_everybody_has_heard_how_it_ended(reader: LeagueReader) -> None:
     async with heard(reader) as (visitor, feed):
         feed.live._tick_seconds = 3600
         async with visitor.listening(JSON) as stream:
             await stream.next()
-            play_on(reader.season, 15)
+            play_on(reader.state, 15)
             await feed.close()
             last = await stream.next()
             assert await stream.next() is None
@@ -291,27 +293,27 @@ async def test_when_the_manager_ends_everybody_has_heard_how_it_ended(reader: Re
 
 
 async def test_a_quiet_stream_beats_and_outlasts_the_servers_patience(
-    reader: Reader, monkeypatch: pytest.MonkeyPatch
+    reader: LeagueReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(web_live, "HEARTBEAT_SECONDS", 0.1)
     async with (
         asyncio.timeout(30),
-        visiting(Feed(reader), limits=Limits(patience=0.1)) as visitor,
+        visiting(Feed(reader), limits=ConnectionLimits(request_timeout=0.1)) as visitor,
         visitor.listening(JSON) as stream,
     ):
         await stream.next()
         while stream.beats < 5:
             assert await stream.next() is not None
-        play_on(reader.season, 1)
+        play_on(reader.state, 1)
         assert (await stream.until("progress", {"played": 1})).id
 
 
 async def test_a_section_that_fails_is_logged_and_comes_when_it_can(
-    reader: Reader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    reader: LeagueReader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trouble: list[Exception] = []
 
-    def read(reader: Reader) -> Data:
+    def read(reader: LeagueReader) -> SectionData:
         if trouble:
             raise trouble.pop()
         return read_progress(reader)
@@ -321,7 +323,7 @@ async def test_a_section_that_fails_is_logged_and_comes_when_it_can(
     async with heard(reader, log=log) as (visitor, _), visitor.listening(JSON) as stream:
         await stream.next()
         trouble.append(ValueError("not now"))
-        play_on(reader.season, 1)
+        play_on(reader.state, 1)
         await stream.until("progress", {"played": 1})
     log.close()
     assert "not now" in log.log_file.read_text()

@@ -13,19 +13,19 @@ from agent_league.errors import PeerUnreachable
 from agent_league.games.registry import load_game
 from agent_league.http.client import HttpCarrier
 from agent_league.http.memory import MemoryNetwork
-from agent_league.launch.in_process import play_in_process, seated
+from agent_league.launch.in_process import play_in_process, run_agents
 from agent_league.league.app import LeagueManager
-from agent_league.model.addresses import without_addresses
+from agent_league.model.addresses import redact_addresses
 from agent_league.model.results import MatchResult, Outcome, Termination
 from agent_league.storage.files import write_json
 from agent_league.storage.paths import DataPaths
-from agent_league.testing.peers import Params, ScriptedPlayer, hang
-from agent_league.web.league_reader import Reader
+from agent_league.testing.peers import Params, ScriptedPlayer, never_reply
+from agent_league.web.league_reader import LeagueReader
 from agent_league.web.match import conversation as conversation_module
-from agent_league.web.match.conversation import LONGEST_JSON, MOST_ENTRIES, conversation, pretty
-from agent_league.web.page import NoSuchThing
-from agent_league.web.page_frame import read_page, write_page
-from agent_league.web.pages.match import MATCH, MOST_STEPS
+from agent_league.web.match.conversation import LONGEST_JSON, MOST_ENTRIES, format_json, read_conversation
+from agent_league.web.page import PageNotFound
+from agent_league.web.page_frame import read_page_data, render_page
+from agent_league.web.pages.match import MATCH_PAGE, MOST_STEPS
 from agent_league.web.site import FileSite, LiveSite, Site
 from tests.cli.command import free_ports
 from tests.conftest import FAST, PlanMaker
@@ -35,9 +35,9 @@ from tests.referee.tampering import ODD_VALUES
 from tests.web.seasons import reader_of, season_of
 
 
-def page(reader: Reader, key: str = "R1M1", site: Site | None = None) -> str:
+def page(reader: LeagueReader, key: str = "R1M1", site: Site | None = None) -> str:
     site = site or LiveSite()
-    return write_page(MATCH, read_page(MATCH, key, reader, site), site)
+    return render_page(MATCH_PAGE, read_page_data(MATCH_PAGE, key, reader, site), site)
 
 
 def words(text: str) -> str:
@@ -49,27 +49,27 @@ def words(text: str) -> str:
 @pytest.mark.parametrize("game_type", GAMES)
 async def test_a_match_of_any_game_is_drawn_step_by_step(plan: PlanMaker, home: Path, game_type: str) -> None:
     manager, _ = await play_in_process(plan(players=2, referees=1, game=game_type, seed="5", strategies=("random",)))
-    reader = reader_of(manager.season, home)
+    reader = reader_of(manager.state, home)
     text, told = page(reader), words(page(reader))
     assert load_game(game_type).title in told
     steps = re.findall(r'<li class="step" id="step-(\d+)"', text)
     assert steps == [str(number) for number in range(len(steps))]
     assert text.count('<div class="scene">') == len(steps) > 1
     assert "<pre class=" not in text
-    file = json.loads(reader.paths.match(manager.season.league_id, "R1M1").read_text())
+    file = json.loads(reader.paths.match_file(manager.state.league_id, "R1M1").read_text())
     assert file["result"]["reason"] in told
     assert file["draw"]["seed"] in told
     assert file["draw"]["commitment"] in told
-    assert f"league verify data/matches/{manager.season.league_id}/R1M1.json" in told
+    assert f"league verify data/matches/{manager.state.league_id}/R1M1.json" in told
     assert f"{len([line for line in file['transcript'] if line['direction'] != 'drawn'])} messages" in told
-    assert ("Rounds" in told) is ("rounds" in str(manager.season.results["R1M1"].details) or "round 1" in told)
+    assert ("Rounds" in told) is ("rounds" in str(manager.state.results["R1M1"].details) or "round 1" in told)
 
 
 @dataclass
 class Trouble:
     """A league of two in which a guest, whose name is a script, is silent once and illegal once."""
 
-    reader: Reader
+    reader: LeagueReader
     file: dict[str, Any]
     guest_id: str
 
@@ -78,23 +78,23 @@ class Trouble:
 async def trouble(plan: PlanMaker, home: Path) -> Trouble:
     planned = plan(FAST, players=2, referees=1, strategies=("always_even",), seed="3")
     network = MemoryNetwork()
-    tries = iter([hang, "Even", "odd"])
+    tries = iter([never_reply, "Even", "odd"])
 
     async def choose(params: Params) -> Any:
         one = next(tries)
-        if one is hang:
-            return await hang(params)
+        if one is never_reply:
+            return await never_reply(params)
         return {"message_type": "CHOOSE_PARITY_RESPONSE", "parity_choice": one, "comment": SCRIPT}
 
     guest = ScriptedPlayer(SCRIPT, "http://localhost:9000/mcp", scripts={"choose_parity": choose})
     network.attach(guest.endpoint, guest.answer)
-    async with seated(network, planned.seats[:1]) as (manager,):
+    async with run_agents(network, planned.agent_plans[:1]) as (manager,):
         assert isinstance(manager, LeagueManager)
-        async with seated(network, planned.seats[1:-1]):
+        async with run_agents(network, planned.agent_plans[1:-1]):
             await guest.register(network, "http://localhost:8000/mcp")
             await manager.completed.wait()
-    reader = reader_of(manager.season, home)
-    file = json.loads(reader.paths.match(manager.season.league_id, "R1M1").read_text())
+    reader = reader_of(manager.state, home)
+    file = json.loads(reader.paths.match_file(manager.state.league_id, "R1M1").read_text())
     return Trouble(reader, file, guest.player_id)
 
 
@@ -142,7 +142,7 @@ async def test_every_message_is_there_in_order_with_its_json(trouble: Trouble) -
 
 
 async def test_a_damaged_file_makes_a_page_all_the_same(trouble: Trouble) -> None:
-    path = trouble.reader.paths.match(trouble.file["league_id"], "R1M1")
+    path = trouble.reader.paths.match_file(trouble.file["league_id"], "R1M1")
     for name in trouble.file.keys() - {"match_id", "referee_id", "result", "transcript"}:
         for value in ODD_VALUES:
             write_json(path, {**trouble.file, name: value})
@@ -152,7 +152,9 @@ async def test_a_damaged_file_makes_a_page_all_the_same(trouble: Trouble) -> Non
 
 
 async def test_a_file_of_another_match_is_none_of_this_one(trouble: Trouble) -> None:
-    write_json(trouble.reader.paths.match(trouble.file["league_id"], "R1M1"), {**trouble.file, "referee_id": "REF09"})
+    write_json(
+        trouble.reader.paths.match_file(trouble.file["league_id"], "R1M1"), {**trouble.file, "referee_id": "REF09"}
+    )
     assert "What was said is not known here: not in this SHARED folder; referee REF01 keeps it" in words(
         page(trouble.reader)
     )
@@ -169,10 +171,10 @@ async def test_an_exported_page_needs_no_server(trouble: Trouble) -> None:
 def test_a_match_that_is_not_over_tells_its_state_and_no_more(home: Path) -> None:
     season = season_of(4, played=0)
     reader = reader_of(season, home)
-    season.assign("R1M1", "REF01")
+    season.assign_match("R1M1", "REF01")
     folder = DataPaths(home)
     secret = {"match_id": "R1M1", "moves": [{"P01": "secret"}], "transcript": [{"direction": "sent", "at": "secret"}]}
-    write_json(folder.match(season.league_id, "R1M1"), secret)
+    write_json(folder.match_file(season.league_id, "R1M1"), secret)
     running, waiting = page(reader), page(reader, "R3M1")
     assert 'data-state="RUNNING" data-live' in running
     assert "Referee 1" in running
@@ -184,9 +186,9 @@ def test_a_match_that_is_not_over_tells_its_state_and_no_more(home: Path) -> Non
 
 def test_a_match_whose_file_is_elsewhere_is_what_the_league_knows(home: Path) -> None:
     season = season_of(2, played=0)
-    season.assign("R1M1", "REF01")
+    season.assign_match("R1M1", "REF01")
     details = {"drawn_number": 4, "choices": {"P01": "even", "P02": "odd"}}
-    season.record(MatchResult("R1M1", 1, ("P01", "P02"), Outcome.WIN, "P01", details), "REF01")
+    season.record_result(MatchResult("R1M1", 1, ("P01", "P02"), Outcome.WIN, "P01", details), "REF01")
     text, told = page(reader_of(season, home)), words(page(reader_of(season, home)))
     assert text.count('<li class="step"') == 3
     assert "Player 1 beats Player 2" in told
@@ -202,11 +204,11 @@ def test_a_match_that_was_broken_off_or_lost_technically_says_why(home: Path) ->
     }
     for round_, (match_id, (terminations, details)) in zip(season.schedule.rounds, outcomes.items(), strict=False):
         season.begin_round(round_)
-        season.assign(match_id, "REF01")
+        season.assign_match(match_id, "REF01")
         players = round_.pairings[0].players
         ended = dict(zip(players, terminations.values(), strict=False))
         winner = None if len(ended) == 2 else players[1]
-        season.record(
+        season.record_result(
             MatchResult(match_id, round_.round_id, players, Outcome.TECHNICAL_LOSS, winner, details, ended), "REF01"
         )
         season.complete_round(round_.round_id)
@@ -219,14 +221,14 @@ def test_a_match_that_was_broken_off_or_lost_technically_says_why(home: Path) ->
 
 
 def test_a_match_that_is_not_there_is_told_with_those_that_are(home: Path) -> None:
-    with pytest.raises(NoSuchThing, match="There is no match 'R9M9' in this league: they are R1M1 to R3M2"):
+    with pytest.raises(PageNotFound, match="There is no match 'R9M9' in this league: they are R1M1 to R3M2"):
         page(reader_of(season_of(4), home), "R9M9")
-    with pytest.raises(NoSuchThing, match="the league has not begun"):
+    with pytest.raises(PageNotFound, match="the league has not begun"):
         page(reader_of(season_of(4, started=False), home), "R1M1")
 
 
 def test_there_is_a_page_for_each_match(home: Path) -> None:
-    assert list(MATCH.keys(reader_of(season_of(3), home))) == ["R1M1", "R2M1", "R3M1"]
+    assert list(MATCH_PAGE.list_keys(reader_of(season_of(3), home))) == ["R1M1", "R2M1", "R3M1"]
 
 
 async def test_a_long_match_is_cut_where_a_page_would_be_too_long(plan: PlanMaker, home: Path) -> None:
@@ -234,7 +236,7 @@ async def test_a_long_match_is_cut_where_a_page_would_be_too_long(plan: PlanMake
     overrides = {"game_parameters": {"repeat": rounds}}
     planned = plan(overrides, players=2, referees=1, game="prisoners_dilemma", strategies=("random",))
     manager, _ = await play_in_process(planned)
-    text, told = page(reader_of(manager.season, home)), words(page(reader_of(manager.season, home)))
+    text, told = page(reader_of(manager.state, home)), words(page(reader_of(manager.state, home)))
     assert text.count('<li class="step"') == MOST_STEPS
     assert f"How the first {MOST_STEPS - 1} of {rounds} rounds ended." in told
     assert f"{rounds - MOST_STEPS} earlier rounds are not shown." in told
@@ -254,9 +256,9 @@ def test_whatever_stands_in_a_transcript_a_conversation_comes_of_it() -> None:
                 "transcript": [{**base, name: value}, value],
                 "lifecycle": [value, {name: value}],
             }
-            assert len(conversation(content)) >= 1
+            assert len(read_conversation(content)) >= 1
     for value in ODD_VALUES:
-        assert conversation({"players": value, "transcript": value, "lifecycle": value}) == []
+        assert read_conversation({"players": value, "transcript": value, "lifecycle": value}) == []
 
 
 def test_a_state_stands_before_what_was_said_in_it_also_within_one_millisecond() -> None:
@@ -269,21 +271,21 @@ def test_a_state_stands_before_what_was_said_in_it_also_within_one_millisecond()
         {"at": at, "direction": "drawn", "outcome": 4},
         {"at": at, "direction": "sent", "player_id": "P01", "method": "notify_match_result"},
     ]
-    told = conversation({"transcript": lines, "lifecycle": [{"state": state, "at": at} for state in states]})
+    told = read_conversation({"transcript": lines, "lifecycle": [{"state": state, "at": at} for state in states]})
     kinds = [entry.kind for entry in told]
     assert kinds == ["state", "sent", "received", "state", "sent", "state", "drawn", "state", "sent"]
 
 
 def test_json_is_pretty_and_stays_json_and_a_huge_message_is_cut() -> None:
     value = {"a": [1, 2, {"b": "x" * 90}], "c": {}, "d": [], "e": {"f": [1, 2, 3]}}
-    assert json.loads(pretty(value)) == value
-    assert '  "e": {"f": [1, 2, 3]}' in pretty(value)
+    assert json.loads(format_json(value)) == value
+    assert '  "e": {"f": [1, 2, 3]}' in format_json(value)
     line = {"at": "", "direction": "received", "player_id": "P01", "message": {"text": "x" * 50_000, "n": [1] * 500}}
-    (entry,) = conversation({"transcript": [line]})
+    (entry,) = read_conversation({"transcript": [line]})
     assert len(entry.json) < LONGEST_JSON + 50
     assert entry.json.endswith("... the file has all of it")
     line["message"] = {"rounds": [["cooperate", "defect"]] * 500, "end": 7}
-    (entry,) = conversation({"transcript": [line]})
+    (entry,) = read_conversation({"transcript": [line]})
     assert '"... 492 more ..."' in entry.json
     assert '"end": 7' in entry.json
 
@@ -308,13 +310,13 @@ def test_what_a_hostile_player_says_costs_no_more_than_what_is_shown(
 
     monkeypatch.setattr(conversation_module, "_flat", counted)
     line = {"at": "", "direction": "received", "player_id": "P01", "message": message}
-    (entry,) = conversation({"transcript": [line]})
+    (entry,) = read_conversation({"transcript": [line]})
     assert len(entry.json) < LONGEST_JSON + 50
     assert sum(written) < 2 * LONGEST_JSON
 
 
 async def test_a_file_that_is_nested_too_deep_or_no_json_is_told_and_the_game_is_shown(trouble: Trouble) -> None:
-    path = trouble.reader.paths.match(trouble.file["league_id"], "R1M1")
+    path = trouble.reader.paths.match_file(trouble.file["league_id"], "R1M1")
     deep = json.dumps(trouble.file)[:-1] + ', "deep": ' + "[" * 900 + "]" * 900 + "}"
     for content, why in ((deep, "nested more than 150 levels deep"), ("{", "not JSON"), ("[]", "expected a JSON obj")):
         path.write_text(content)
@@ -323,7 +325,7 @@ async def test_a_file_that_is_nested_too_deep_or_no_json_is_told_and_the_game_is
 
 async def test_a_token_in_somebody_s_file_is_struck_out(trouble: Trouble) -> None:
     trouble.file["transcript"][0]["message"]["note"] = token = f"tok-{'A' * 22}"
-    write_json(trouble.reader.paths.match(trouble.file["league_id"], "R1M1"), trouble.file)
+    write_json(trouble.reader.paths.match_file(trouble.file["league_id"], "R1M1"), trouble.file)
     assert token not in page(trouble.reader)
     assert "E001" in page(trouble.reader)
 
@@ -337,7 +339,7 @@ async def test_where_a_dead_agent_listened_is_not_told() -> None:
     finally:
         await carrier.close()
     line = {"at": "", "direction": "failed", "player_id": "P01", "error": str(caught.value), "message": None}
-    (entry,) = conversation({"transcript": [line]})
+    (entry,) = read_conversation({"transcript": [line]})
     assert str(port) not in entry.why
     assert "localhost" not in entry.why
     assert entry.why == "can't reach its address: Connection refused"
@@ -359,14 +361,14 @@ async def test_where_a_dead_agent_listened_is_not_told() -> None:
     ],
 )
 def test_addresses_are_struck_out_and_nothing_else(said: str, shown: str | None) -> None:
-    assert without_addresses(said) == (shown or said)
+    assert redact_addresses(said) == (shown or said)
 
 
 def test_whoever_moved_in_a_match_that_broke_off_is_shown_with_the_move(home: Path) -> None:
     season = season_of(2, played=0)
-    season.assign("R1M1", "REF01")
+    season.assign_match("R1M1", "REF01")
     details, ends = {"choices": {"P01": "odd"}}, {"P02": Termination.MOVE_TIMEOUT}
-    season.record(MatchResult("R1M1", 1, ("P01", "P02"), Outcome.TECHNICAL_LOSS, "P01", details, ends), "REF01")
+    season.record_result(MatchResult("R1M1", 1, ("P01", "P02"), Outcome.TECHNICAL_LOSS, "P01", details, ends), "REF01")
     last = page(reader_of(season, home)).rpartition('<li class="step"')[2]
     assert re.search(r'class="tile a"><span class="who">Player 1</span><span class="what">odd</span>', last)
     assert re.search(r'class="tile b blank">', last)

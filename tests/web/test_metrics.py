@@ -15,12 +15,12 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from agent_league.http.memory import MemoryNetwork
-from agent_league.launch.agent_plan import Seat
-from agent_league.launch.in_process import seated
-from agent_league.launch.serving import serve
+from agent_league.launch.agent_plan import AgentPlan
+from agent_league.launch.in_process import run_agents
+from agent_league.launch.serving import serve_agents
 from agent_league.league.app import LeagueManager
 from agent_league.model.agents import Role
-from agent_league.web.metrics import METRICS, Kind, MetricsPage
+from agent_league.web.metrics import METRICS, MetricsPage, MetricType
 from tests.cli.command import free_ports
 from tests.conftest import FAST, PlanMaker
 
@@ -54,7 +54,7 @@ async def pages(plan: PlanMaker) -> dict[Role, MetricsPage]:
     """The manager, the referee and one of the four players after a league in which one never answered."""
     made = plan(players=4, referees=1, overrides=FAST, seed="7")
     network = MemoryNetwork()
-    async with asyncio.timeout(BOUND), seated(network, made.seats) as agents:
+    async with asyncio.timeout(BOUND), run_agents(network, made.agent_plans) as agents:
         manager, referee, player, *_ = agents
         assert isinstance(manager, LeagueManager)
         network.detach("http://localhost:8104/mcp")
@@ -135,10 +135,10 @@ async def test_every_agent_serves_them_also_without_pages(plan: PlanMaker) -> No
     port = free_ports(3)
     where = {"manager_port": port, "referee_port": port + 1, "player_port": port + 2}
     made = plan(players=2, referees=1, **where)
-    manager = replace(made.manager, settings=replace(made.manager.settings, web=False))
-    seats: Sequence[Seat] = [manager, *made.referees, made.players[0]]
+    manager = replace(made.manager, settings=replace(made.manager.settings, serves_pages=False))
+    seats: Sequence[AgentPlan] = [manager, *made.referees, made.players[0]]
     stop, ready = asyncio.Event(), asyncio.Event()
-    serving = asyncio.create_task(serve(seats, stop, ready=ready.set))
+    serving = asyncio.create_task(serve_agents(seats, stop, ready=ready.set))
     roles = []
     async with asyncio.timeout(BOUND), aiohttp.ClientSession() as session:
         await ready.wait()
@@ -206,4 +206,4 @@ def test_the_dashboard_asks_whoever_imports_it_for_its_source() -> None:
     assert {panel["datasource"]["uid"] for panel in board["panels"]} == {"${DS_PROMETHEUS}"}
     ids = [panel["id"] for panel in board["panels"]]
     assert len(set(ids)) == len(ids)
-    assert {metric.kind for metric in METRICS} == set(Kind)
+    assert {metric.kind for metric in METRICS} == set(MetricType)

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from agent_league.agent.metrics import Meter
+from agent_league.agent.metrics import AgentMetrics
 from agent_league.model.agents import Role
 from agent_league.model.events import LeagueCompleted, RoundCompleted
 from agent_league.model.results import MatchResult, Outcome, Termination
-from agent_league.web.league_history import Chronicle
-from agent_league.web.league_reader import Invitation, Reader
-from agent_league.web.live.news import sentence_of
+from agent_league.web.league_history import LeagueHistory
+from agent_league.web.league_reader import JoinInstructions, LeagueReader
+from agent_league.web.live.news import describe_event
 from agent_league.web.live.sections import SHOWN_NEWS, read_agents, read_feed, read_progress, read_round, read_standings
-from agent_league.web.page_frame import read_page, write_page
-from agent_league.web.pages.overview import OVERVIEW
+from agent_league.web.page_frame import read_page_data, render_page
+from agent_league.web.pages.overview import OVERVIEW_PAGE
 from agent_league.web.site import FileSite, LiveSite, Site
 from tests.harm import BIDI, ESCAPE, IMAGE, SCRIPT, TEMPLATE
 from tests.web.seasons import play_on, reader_of, season_of
@@ -24,8 +24,8 @@ from tests.web.seasons import play_on, reader_of, season_of
 LIVE = LiveSite()
 
 
-def shown(reader: Reader, site: Site = LIVE) -> str:
-    return write_page(OVERVIEW, read_page(OVERVIEW, "", reader, site), site)
+def shown(reader: LeagueReader, site: Site = LIVE) -> str:
+    return render_page(OVERVIEW_PAGE, read_page_data(OVERVIEW_PAGE, "", reader, site), site)
 
 
 def words(page: str) -> str:
@@ -34,8 +34,8 @@ def words(page: str) -> str:
 
 def test_before_the_start_it_says_who_is_awaited_and_how_to_join(tmp_path: Path) -> None:
     season = season_of(3, referees=1, started=False)
-    invitation = Invitation("http://localhost:8000/mcp", 4, 2)
-    text = words(shown(Reader(season, tmp_path, Chronicle(season), invitation=invitation)))
+    invitation = JoinInstructions("http://localhost:8000/mcp", 4, 2)
+    text = words(shown(LeagueReader(season, tmp_path, LeagueHistory(season), invitation=invitation)))
     assert "Registration open" in text
     assert "once 4 players and 2 referees are in; 3 and 1 are." in text
     assert "league player --manager http://localhost:8000" in text
@@ -52,14 +52,18 @@ def test_a_league_that_waits_for_its_organiser_says_what_is_missing(
     tmp_path: Path, players: int, sentence: str
 ) -> None:
     season = season_of(players, started=False)
-    reader = Reader(season, tmp_path, Chronicle(season), invitation=Invitation("http://localhost:8000/mcp"))
+    reader = LeagueReader(
+        season, tmp_path, LeagueHistory(season), invitation=JoinInstructions("http://localhost:8000/mcp")
+    )
     assert sentence in words(shown(reader))
 
 
 def test_nobody_is_asked_to_join_where_registration_is_closed(tmp_path: Path) -> None:
     season = season_of(3, started=False)
-    season.set_open(is_open=False)
-    reader = Reader(season, tmp_path, Chronicle(season), invitation=Invitation("http://localhost:8000/mcp", 4, 2))
+    season.set_registration_open(is_open=False)
+    reader = LeagueReader(
+        season, tmp_path, LeagueHistory(season), invitation=JoinInstructions("http://localhost:8000/mcp", 4, 2)
+    )
     assert "Registration closed" in shown(reader)
     assert "How to join" not in shown(reader)
 
@@ -69,7 +73,7 @@ def test_a_running_league_shows_how_far_it_is(tmp_path: Path) -> None:
     page = shown(reader)
     assert '<progress max="15" value="7"' in page
     assert "7 of 15 matches round 3 of 5" in words(page)
-    season = reader.season
+    season = reader.state
     season.set_paused(is_paused=True)
     assert "Paused" in words(shown(reader))
 
@@ -77,13 +81,13 @@ def test_a_running_league_shows_how_far_it_is(tmp_path: Path) -> None:
 def test_a_league_without_a_referee_says_that_it_waits(tmp_path: Path) -> None:
     reader = reader_of(season_of(4, 2), tmp_path)
     assert "no referee: waiting" not in words(shown(reader))
-    for member in reader.season.roster.of(Role.REFEREE):
-        reader.season.suspend(member.agent_id, "no sign of life")
+    for member in reader.state.roster.list_members(Role.REFEREE):
+        reader.state.suspend_agent(member.agent_id, "no sign of life")
     assert "no referee: waiting" in words(shown(reader))
-    reader.invitation = Invitation("http://localhost:8000/mcp")
+    reader.join_instructions = JoinInstructions("http://localhost:8000/mcp")
     assert "league referee --manager http://localhost:8000 starts one." in words(shown(reader))
     assert any("no referee: waiting" in item["text"] for item in read_feed(reader)["items"])
-    reader.season.revive("REF01")
+    reader.state.reactivate_agent("REF01")
     assert read_progress(reader)["waits_for_referee"] is False
 
 
@@ -99,24 +103,24 @@ def test_where_every_match_was_broken_off_there_is_no_champion(tmp_path: Path) -
     season = season_of(2, 0)
     players = season.schedule.pairings[0].players
     void = dict.fromkeys(players, Termination.VOID)
-    season.record(MatchResult("R1M1", 1, players, Outcome.TECHNICAL_LOSS, None, terminations=void), "REF01")
+    season.record_result(MatchResult("R1M1", 1, players, Outcome.TECHNICAL_LOSS, None, terminations=void), "REF01")
     season.complete_round(1)
-    season.complete()
+    season.complete_league()
     reader = reader_of(season, tmp_path)
     assert "There is no champion: every match was broken off." in shown(reader)
     assert "R1M1 void" in words(shown(reader))
     assert "technical" not in words(shown(reader))
     over = RoundCompleted(1, tuple(season.standings()), is_last=True)
-    assert sentence_of(over, {}).text == "Round 1 is complete"
+    assert describe_event(over, {}).text == "Round 1 is complete"
     end = LeagueCompleted("league", 1, 1, over.standings, broken_off={"R1M1": "nobody reported it"})
-    assert sentence_of(end, {}).text == "The league is over; there is no champion"
+    assert describe_event(end, {}).text == "The league is over; there is no champion"
 
 
 def test_the_table_tells_who_has_moved_since_the_last_round(tmp_path: Path) -> None:
     season = season_of(30, 200)
-    chronicle = Chronicle(season)
-    rows = read_standings(Reader(season, tmp_path, chronicle))["rows"]
-    before = chronicle.places[season.rounds_completed - 1]
+    chronicle = LeagueHistory(season)
+    rows = read_standings(LeagueReader(season, tmp_path, chronicle))["rows"]
+    before = chronicle.ranks_by_round[season.rounds_completed - 1]
     assert [row["player_id"] for row in rows] == [row.player_id for row in season.standings()]
     assert [row["moved"] for row in rows] == [before[row["player_id"]].rank - row["rank"] for row in rows]
     assert any(row["moved"] > 0 for row in rows), "or this test shows nothing"
@@ -136,7 +140,7 @@ def test_a_result_has_the_same_letters_in_form_and_round_as_on_other_pages(tmp_p
     void = dict.fromkeys(second.players, Termination.VOID)
     broken = MatchResult("R1M2", 1, second.players, Outcome.TECHNICAL_LOSS, None, terminations=void)
     for result in (lost, broken):
-        season.record(result, season.assigned[result.match_id])
+        season.record_result(result, season.assigned_referees[result.match_id])
     wanted = {first.player_a: "Wt", first.player_b: "Lt", second.player_a: "X", second.player_b: "X"}
     reader = reader_of(season, tmp_path)
     rows = read_standings(reader)["rows"]
@@ -169,7 +173,9 @@ def test_a_technical_loss_names_who_failed_and_how(tmp_path: Path) -> None:
     season = season_of(2, 0)
     first, second = season.schedule.pairings[0].players
     how = {first: Termination.NORMAL, second: Termination.MOVE_TIMEOUT}
-    season.record(MatchResult("R1M1", 1, (first, second), Outcome.TECHNICAL_LOSS, first, terminations=how), "REF01")
+    season.record_result(
+        MatchResult("R1M1", 1, (first, second), Outcome.TECHNICAL_LOSS, first, terminations=how), "REF01"
+    )
     text = words(shown(reader_of(season, tmp_path)))
     assert "Player 2 didn't answer a question in time" in text
     assert "technical" in text
@@ -177,19 +183,19 @@ def test_a_technical_loss_names_who_failed_and_how(tmp_path: Path) -> None:
 
 def test_the_feed_has_the_newest_first_and_not_everything(tmp_path: Path) -> None:
     reader = reader_of(season_of(30, 0), tmp_path)
-    play_on(reader.season, 200)
+    play_on(reader.state, 200)
     items = read_feed(reader)["items"]
     assert len(items) == SHOWN_NEWS
     assert [item["number"] for item in items] == sorted((item["number"] for item in items), reverse=True)
-    assert items[0]["label"] == list(reader.season.results)[-1]
+    assert items[0]["label"] == list(reader.state.results)[-1]
 
 
 def test_agents_are_shown_with_state_latency_and_failures_and_never_with_their_address(tmp_path: Path) -> None:
-    season, meter = season_of(3, 0), Meter()
-    reader = Reader(season, tmp_path, Chronicle(season), meter=meter)
-    meter._made(season.roster.players()["P01"].endpoint, "notify_round", "ok", 0.01234, True)
-    season.note_call("P02", ok=False)
-    season.suspend("P03", "3 failures in a row")
+    season, meter = season_of(3, 0), AgentMetrics()
+    reader = LeagueReader(season, tmp_path, LeagueHistory(season), meter=meter)
+    meter._record_made_call(season.roster.players()["P01"].endpoint, "notify_round", "ok", 0.01234, True)
+    season.record_call_outcome("P02", ok=False)
+    season.suspend_agent("P03", "3 failures in a row")
     rows = {row["agent_id"]: row for row in read_agents(reader)["rows"]}
     assert rows["P01"]["latency_ms"] == 12
     assert rows["P02"]["latency_ms"] is None
@@ -203,8 +209,8 @@ def test_agents_are_shown_with_state_latency_and_failures_and_never_with_their_a
 
 def test_agents_in_trouble_come_first_then_referees_then_players_by_id(tmp_path: Path) -> None:
     season = season_of(12, 0)
-    season.note_call("P11", ok=False)
-    season.bar("P03")
+    season.record_call_outcome("P11", ok=False)
+    season.bar_player("P03")
     rows = read_agents(reader_of(season, tmp_path))["rows"]
     assert [row["agent_id"] for row in rows[:6]] == ["P03", "P11", "REF01", "REF02", "P01", "P02"]
 
@@ -221,7 +227,7 @@ def test_agents_of_a_finished_league_are_finished_and_not_shut_down(tmp_path: Pa
 def test_whom_the_organiser_suspended_is_so_after_the_end_too(tmp_path: Path) -> None:
     season = season_of(3, 0)
     reader = reader_of(season, tmp_path)
-    season.bar("P02")
+    season.bar_player("P02")
     assert [item["text"] for item in read_feed(reader)["items"][:1]] == ["is suspended: by the organiser"]
     play_on(season, 3)
     assert next(row for row in read_agents(reader)["rows"] if row["agent_id"] == "P02")["state"] == "SHUTDOWN"
@@ -241,7 +247,7 @@ def test_before_the_start_nobody_is_listed_twice(tmp_path: Path) -> None:
 
 def test_after_a_restart_the_round_is_the_one_that_was_played(tmp_path: Path) -> None:
     reader = reader_of(season_of(4, 3), tmp_path)
-    reader.season.current_round = reader.season.rounds_completed  # as a season that was just restored has it
+    reader.state.current_round = reader.state.rounds_completed  # as a season that was just restored has it
     assert read_progress(reader)["round"] == 2
     assert (read_round(reader)["round_id"], read_round(reader)["status"]) == (2, "RUNNING")
     whole = reader_of(season_of(4), tmp_path)

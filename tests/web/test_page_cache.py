@@ -5,16 +5,16 @@ import asyncio
 import pytest
 
 from agent_league.web import page_cache
-from agent_league.web.page import NoSuchThing
+from agent_league.web.page import PageNotFound
 from agent_league.web.page_cache import (
-    SETTLED,
     SETTLED_SECONDS,
+    SETTLED_VERSION,
     STALE_SECONDS,
-    Make,
-    Shelf,
-    TooManyAsk,
-    Written,
-    written,
+    BuildPage,
+    CacheOverloaded,
+    PageCache,
+    ServedContent,
+    encode_content,
 )
 
 NAME = ("players/{key}", "P01")
@@ -39,48 +39,48 @@ class Maker:
         self.may_go_on.set()
         self._size = size
 
-    def __call__(self) -> Make:
+    def __call__(self) -> BuildPage:
         return self._make
 
-    async def _make(self) -> Written:
+    async def _make(self) -> ServedContent:
         self.made += 1
         number = self.made
         await self.may_go_on.wait()
-        return written(b"%d" % number + b" " * self._size)
+        return encode_content(b"%d" % number + b" " * self._size)
 
 
 async def test_a_page_is_kept_as_long_as_nothing_happens() -> None:
-    shelf, make = Shelf(), Maker()
-    pages = [await shelf.get(NAME, 1, make, is_busy=False) for _ in range(3)]
+    shelf, make = PageCache(), Maker()
+    pages = [await shelf.get_page(NAME, 1, make, is_busy=False) for _ in range(3)]
     assert {page.plain for page in pages} == {b"1"}
-    assert (await shelf.get(NAME, 2, make, is_busy=False)).plain == b"2"
+    assert (await shelf.get_page(NAME, 2, make, is_busy=False)).plain == b"2"
 
 
 async def test_while_a_league_runs_an_older_page_will_do_for_a_while() -> None:
     clock = Clock()
-    shelf, make = Shelf(patience=3, clock=clock), Maker()
-    assert (await shelf.get(NAME, 1, make, is_busy=True)).plain == b"1"
+    shelf, make = PageCache(max_age_seconds=3, clock=clock), Maker()
+    assert (await shelf.get_page(NAME, 1, make, is_busy=True)).plain == b"1"
     clock.now += 2
-    assert (await shelf.get(NAME, 2, make, is_busy=True)).plain == b"1"
-    assert (await shelf.get(NAME, 2, make, is_busy=False)).plain == b"2", "once it is over, the last state counts"
+    assert (await shelf.get_page(NAME, 2, make, is_busy=True)).plain == b"1"
+    assert (await shelf.get_page(NAME, 2, make, is_busy=False)).plain == b"2", "once it is over, the last state counts"
     clock.now += 3
-    assert (await shelf.get(NAME, 3, make, is_busy=True)).plain == b"3"
+    assert (await shelf.get_page(NAME, 3, make, is_busy=True)).plain == b"3"
 
 
 async def test_what_is_not_told_of_shows_after_a_while() -> None:
     clock = Clock()
-    shelf, make = Shelf(clock=clock), Maker()
+    shelf, make = PageCache(clock=clock), Maker()
     told = []
     for _ in range(4):
-        told.append((await shelf.get(NAME, 1, make, is_busy=False)).plain)
+        told.append((await shelf.get_page(NAME, 1, make, is_busy=False)).plain)
         clock.now += STALE_SECONDS / 2
     assert told == [b"1", b"1", b"2", b"2"]
 
 
 async def test_a_page_that_many_ask_for_at_once_is_made_once() -> None:
-    shelf, make = Shelf(), Maker()
+    shelf, make = PageCache(), Maker()
     make.may_go_on.clear()
-    asked = [asyncio.create_task(shelf.get(NAME, number, make, is_busy=True)) for number in range(20)]
+    asked = [asyncio.create_task(shelf.get_page(NAME, number, make, is_busy=True)) for number in range(20)]
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     make.may_go_on.set()
@@ -89,9 +89,9 @@ async def test_a_page_that_many_ask_for_at_once_is_made_once() -> None:
 
 
 async def test_who_leaves_before_the_page_is_there_takes_it_from_nobody() -> None:
-    shelf, make = Shelf(), Maker()
+    shelf, make = PageCache(), Maker()
     make.may_go_on.clear()
-    first, second = (asyncio.create_task(shelf.get(NAME, 1, make, is_busy=False)) for _ in range(2))
+    first, second = (asyncio.create_task(shelf.get_page(NAME, 1, make, is_busy=False)) for _ in range(2))
     await asyncio.sleep(0)
     first.cancel()
     make.may_go_on.set()
@@ -99,26 +99,26 @@ async def test_who_leaves_before_the_page_is_there_takes_it_from_nobody() -> Non
 
 
 async def test_pages_of_a_kind_are_made_one_after_the_other() -> None:
-    shelf, at_once, most = Shelf(), 0, 0
+    shelf, at_once, most = PageCache(), 0, 0
 
-    async def make() -> Written:
+    async def make() -> ServedContent:
         nonlocal at_once, most
         at_once += 1
         most = max(most, at_once)
         await asyncio.sleep(0)
         at_once -= 1
-        return written(b"")
+        return encode_content(b"")
 
-    await asyncio.gather(*(shelf.get(("page", str(number)), 1, lambda: make, is_busy=True) for number in range(5)))
+    await asyncio.gather(*(shelf.get_page(("page", str(number)), 1, lambda: make, is_busy=True) for number in range(5)))
     assert most == 1
 
 
 async def test_a_page_that_takes_long_holds_up_those_of_its_kind_alone() -> None:
-    shelf, slow, quick = Shelf(), Maker(), Maker()
+    shelf, slow, quick = PageCache(), Maker(), Maker()
     slow.may_go_on.clear()
-    long = [asyncio.create_task(shelf.get(("matches", key), 1, slow, is_busy=True)) for key in ("R1M1", "R1M2")]
+    long = [asyncio.create_task(shelf.get_page(("matches", key), 1, slow, is_busy=True)) for key in ("R1M1", "R1M2")]
     async with asyncio.timeout(60):
-        assert (await shelf.get(("players", "P01"), 1, quick, is_busy=True)).plain == b"1"
+        assert (await shelf.get_page(("players", "P01"), 1, quick, is_busy=True)).plain == b"1"
         assert slow.made == 1
         slow.may_go_on.set()
         await asyncio.gather(*long)
@@ -127,31 +127,31 @@ async def test_a_page_that_takes_long_holds_up_those_of_its_kind_alone() -> None
 
 async def test_what_is_not_there_is_said_at_once_however_many_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_cache, "MOST_WAITING", 2)
-    shelf, make = Shelf(), Maker()
+    shelf, make = PageCache(), Maker()
     make.may_go_on.clear()
-    waiting = asyncio.create_task(shelf.get(NAME, 1, make, is_busy=True))
+    waiting = asyncio.create_task(shelf.get_page(NAME, 1, make, is_busy=True))
     await asyncio.sleep(0)
 
-    def read() -> Make:
-        raise NoSuchThing("not there")
+    def read() -> BuildPage:
+        raise PageNotFound("not there")
 
     for number in range(5):
-        with pytest.raises(NoSuchThing, match="not there"):
+        with pytest.raises(PageNotFound, match="not there"):
             async with asyncio.timeout(5):
-                await shelf.get(("players/{key}", f"X{number}"), 1, read, is_busy=True)
+                await shelf.get_page(("players/{key}", f"X{number}"), 1, read, is_busy=True)
     make.may_go_on.set()
     assert (await waiting).plain == b"1"
 
 
 async def test_what_can_not_change_any_more_is_kept_longer_than_what_can() -> None:
     clock = Clock()
-    shelf, make = Shelf(clock=clock), Maker()
-    await shelf.get(NAME, 7, make, is_busy=False)
+    shelf, make = PageCache(clock=clock), Maker()
+    await shelf.get_page(NAME, 7, make, is_busy=False)
     told = []
     for seconds in (STALE_SECONDS, SETTLED_SECONDS - STALE_SECONDS - 1, STALE_SECONDS + 1):
-        told.append((await shelf.get(NAME, SETTLED, make, is_busy=False)).plain)
+        told.append((await shelf.get_page(NAME, SETTLED_VERSION, make, is_busy=False)).plain)
         clock.now += seconds
-    told.append((await shelf.get(NAME, SETTLED, make, is_busy=False)).plain)
+    told.append((await shelf.get_page(NAME, SETTLED_VERSION, make, is_busy=False)).plain)
     assert told == [b"2", b"2", b"2", b"3"]
 
 
@@ -163,31 +163,31 @@ async def test_after_a_page_nothing_is_made_for_twice_as_long_again_while_a_leag
     async def note(seconds: float) -> None:
         slept.append(seconds)
 
-    async def make() -> Written:
+    async def make() -> ServedContent:
         clock.now += 3
-        return written(b"")
+        return encode_content(b"")
 
     monkeypatch.setattr(asyncio, "sleep", note)
-    shelf = Shelf(clock=clock)
+    shelf = PageCache(clock=clock)
     clock.now += 100
     for key in ("1", "2"):
-        await shelf.get(("page", key), 1, lambda: make, is_busy=True)
+        await shelf.get_page(("page", key), 1, lambda: make, is_busy=True)
         clock.now += 1
-    await shelf.get(("page", "3"), 1, lambda: make, is_busy=False)
+    await shelf.get_page(("page", "3"), 1, lambda: make, is_busy=False)
     assert slept == [-100, 5], "where no league runs there is nothing to spare"
 
 
 async def test_more_than_so_many_do_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_cache, "MOST_WAITING", 2)
-    shelf, make = Shelf(), Maker()
+    shelf, make = PageCache(), Maker()
     make.may_go_on.clear()
-    asked = [asyncio.create_task(shelf.get(("page", str(number)), 1, make, is_busy=False)) for number in range(2)]
+    asked = [asyncio.create_task(shelf.get_page(("page", str(number)), 1, make, is_busy=False)) for number in range(2)]
     await asyncio.sleep(0)
-    with pytest.raises(TooManyAsk):
-        await shelf.get(("page", "2"), 1, make, is_busy=False)
+    with pytest.raises(CacheOverloaded):
+        await shelf.get_page(("page", "2"), 1, make, is_busy=False)
     make.may_go_on.set()
     await asyncio.gather(*asked)
-    await shelf.get(("page", "2"), 1, make, is_busy=False)
+    await shelf.get_page(("page", "2"), 1, make, is_busy=False)
 
 
 @pytest.mark.parametrize(("limit", "value", "size"), [("MOST_PAGES", 3, 0), ("MOST_BYTES", 3500, 1000)])
@@ -195,29 +195,29 @@ async def test_what_nobody_asked_for_longest_is_forgotten_first(
     monkeypatch: pytest.MonkeyPatch, limit: str, value: int, size: int
 ) -> None:
     monkeypatch.setattr(page_cache, limit, value)
-    shelf, make = Shelf(), Maker(size)
+    shelf, make = PageCache(), Maker(size)
     for key in ("1", "2", "3", "1", "4", "1"):
-        await shelf.get(("page", key), 1, make, is_busy=False)
+        await shelf.get_page(("page", key), 1, make, is_busy=False)
     assert make.made == 4
-    await shelf.get(("page", "2"), 1, make, is_busy=False)
+    await shelf.get_page(("page", "2"), 1, make, is_busy=False)
     assert make.made == 5
 
 
 async def test_a_page_that_fails_is_tried_again_by_the_next_who_asks() -> None:
-    shelf, make = Shelf(), Maker()
+    shelf, make = PageCache(), Maker()
 
-    async def fail() -> Written:
+    async def fail() -> ServedContent:
         raise ValueError("this time")
 
     with pytest.raises(ValueError, match="this time"):
-        await shelf.get(NAME, 1, lambda: fail, is_busy=False)
-    assert (await shelf.get(NAME, 1, make, is_busy=False)).plain == b"1"
+        await shelf.get_page(NAME, 1, lambda: fail, is_busy=False)
+    assert (await shelf.get_page(NAME, 1, make, is_busy=False)).plain == b"1"
 
 
 async def test_closing_makes_nothing_more() -> None:
-    shelf, make = Shelf(), Maker()
+    shelf, make = PageCache(), Maker()
     make.may_go_on.clear()
-    asked = asyncio.create_task(shelf.get(NAME, 1, make, is_busy=False))
+    asked = asyncio.create_task(shelf.get_page(NAME, 1, make, is_busy=False))
     await asyncio.sleep(0)
     await shelf.close()
     with pytest.raises(asyncio.CancelledError):

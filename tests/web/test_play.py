@@ -5,28 +5,28 @@ from typing import Any
 
 import pytest
 
-from agent_league.web.league_reader import Invitation, Reader, SeatsOffered
-from agent_league.web.page_frame import read_page, write_page
-from agent_league.web.pages.play import PLAY
+from agent_league.web.league_reader import BrowserSeatOffer, JoinInstructions, LeagueReader
+from agent_league.web.page_frame import read_page_data, render_page
+from agent_league.web.pages.play import PLAY_PAGE
 from agent_league.web.site import LiveSite
 from tests.web.seasons import reader_of, season_of
 
-OFFER = SeatsOffered(fallback="random")
+OFFER = BrowserSeatOffer(fallback="random")
 
 
-def shown(reader: Reader) -> str:
-    return write_page(PLAY, read_page(PLAY, "", reader, LiveSite()), LiveSite())
+def shown(reader: LeagueReader) -> str:
+    return render_page(PLAY_PAGE, read_page_data(PLAY_PAGE, "", reader, LiveSite()), LiveSite())
 
 
-def page(tmp_path: Path, offer: SeatsOffered | None = OFFER, **season: Any) -> str:
+def page(tmp_path: Path, offer: BrowserSeatOffer | None = OFFER, **season: Any) -> str:
     reader = reader_of(season_of(**season), tmp_path)
-    reader.seats = offer
+    reader.seat_offer = offer
     return shown(reader)
 
 
 def test_before_the_start_there_is_a_form_and_what_one_wants_to_know(tmp_path: Path) -> None:
     reader = reader_of(season_of(1, room=2, started=False, game_type="connect_four"), tmp_path)
-    reader.seats = OFFER
+    reader.seat_offer = OFFER
     text = shown(reader)
     assert 'id="seat-form"' in text
     assert 'maxlength="40"' in text
@@ -46,7 +46,7 @@ def test_before_the_start_there_is_a_form_and_what_one_wants_to_know(tmp_path: P
 )
 def test_who_is_still_missing_is_said(tmp_path: Path, awaited: tuple[int, int], said: str) -> None:
     reader = reader_of(season_of(2, room=4, started=False), tmp_path)
-    reader.seats, reader.invitation = OFFER, Invitation("http://localhost:1/mcp", *awaited)
+    reader.seat_offer, reader.join_instructions = OFFER, JoinInstructions("http://localhost:1/mcp", *awaited)
     assert said in shown(reader)
 
 
@@ -70,8 +70,8 @@ def test_whoever_can_t_take_a_seat_is_told_why_and_may_look_on(
 
 def test_a_closed_registration_takes_nobody(tmp_path: Path) -> None:
     reader = reader_of(season_of(4, started=False), tmp_path)
-    reader.seats = OFFER
-    reader.season.set_open(is_open=False)
+    reader.seat_offer = OFFER
+    reader.state.set_registration_open(is_open=False)
     assert "Registration is closed at the moment." in shown(reader)
 
 

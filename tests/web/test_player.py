@@ -6,13 +6,13 @@ import orjson
 import pytest
 
 from agent_league.launch.in_process import play_in_process
-from agent_league.league.state import Season
+from agent_league.league.state import LeagueState
 from agent_league.model.results import MatchResult, Outcome, Termination
 from agent_league.storage.files import write_json
 from agent_league.storage.paths import DataPaths
-from agent_league.web.page import NoSuchThing
+from agent_league.web.page import PageNotFound
 from agent_league.web.pages import player as player_page
-from agent_league.web.pages.player import PLAYER
+from agent_league.web.pages.player import PLAYER_PAGE
 from tests.conftest import PlanMaker
 from tests.web.browsing import shown, text_of
 from tests.web.seasons import play_on, reader_of, season_of
@@ -20,16 +20,16 @@ from tests.web.seasons import play_on, reader_of, season_of
 
 def test_all_its_matches_are_there_with_results_points_and_links(tmp_path: Path) -> None:
     season = season_of(8)
-    rows = shown(PLAYER, reader_of(season, tmp_path), "P03").table("Matches of")
+    rows = shown(PLAYER_PAGE, reader_of(season, tmp_path), "P03").table("Matches of")
     own = [one for one in season.results.values() if "P03" in one.players]
     assert [row[0].one("a").attributes["href"] for row in rows] == [f"/matches/{one.match_id}" for one in own]
-    assert [int(row[4].text) for row in rows] == [season.scoring.points(one, "P03") for one in own]
+    assert [int(row[4].text) for row in rows] == [season.scoring.points_for(one, "P03") for one in own]
     opponents = [next(player_id for player_id in one.players if player_id != "P03") for one in own]
     assert [row[1].one("span", "id").text for row in rows] == opponents
 
 
 def test_the_form_is_the_last_ten_results(tmp_path: Path) -> None:
-    page = shown(PLAYER, reader_of(season_of(14), tmp_path), "P05")
+    page = shown(PLAYER_PAGE, reader_of(season_of(14), tmp_path), "P05")
     letters = [link for fact in page.all("div", "form") for link in fact.all("a")]
     rows = page.table("Matches of")
     assert [link.attributes["href"] for link in letters] == [row[0].one("a").attributes["href"] for row in rows[-10:]]
@@ -39,7 +39,7 @@ def test_the_form_is_the_last_ten_results(tmp_path: Path) -> None:
 def test_head_to_head_adds_up_to_the_standings(double: bool, tmp_path: Path) -> None:
     season = season_of(6, double=double)
     row = next(row for row in season.standings() if row.player_id == "P04")
-    duels = shown(PLAYER, reader_of(season, tmp_path), "P04").table("Record of")
+    duels = shown(PLAYER_PAGE, reader_of(season, tmp_path), "P04").table("Record of")
     assert len(duels) == 5
     records = [tuple(map(int, duel[2].text.split("-"))) for duel in duels]
     assert tuple(map(sum, zip(*records, strict=True))) == (row.wins, row.draws, row.losses)
@@ -50,7 +50,7 @@ def test_head_to_head_adds_up_to_the_standings(double: bool, tmp_path: Path) -> 
 def test_charts_tell_in_words_where_it_stands(tmp_path: Path) -> None:
     season = season_of(6)
     row = next(row for row in season.standings() if row.player_id == "P02")
-    points, rank = shown(PLAYER, reader_of(season, tmp_path), "P02").all("svg", "chart")
+    points, rank = shown(PLAYER_PAGE, reader_of(season, tmp_path), "P02").all("svg", "chart")
     best = season.standings()[0].points
     assert points.one("desc").text == f"{row.points} points after round 5; whoever leads the table has {best}."
     assert rank.one("desc").text.startswith(f"Rank {row.rank} of 6 after round 5;")
@@ -58,7 +58,7 @@ def test_charts_tell_in_words_where_it_stands(tmp_path: Path) -> None:
 
 def test_a_player_before_its_first_round_has_a_page_without_charts(tmp_path: Path) -> None:
     for season in (season_of(4, 0), season_of(2, started=False)):
-        page = shown(PLAYER, reader_of(season, tmp_path), "P01")
+        page = shown(PLAYER_PAGE, reader_of(season, tmp_path), "P01")
         assert not page.all("svg", "chart")
         assert "Nothing is known before its first match is finished" in page.text
 
@@ -69,14 +69,14 @@ def test_a_technical_loss_says_how_it_came_and_what_to_try(tmp_path: Path) -> No
     one, other = pairing.players
     ends = {one: Termination.NORMAL, other: Termination.MOVE_TIMEOUT}
     result = MatchResult(pairing.match_id, 1, pairing.players, Outcome.TECHNICAL_LOSS, one, {}, ends)
-    season.record(result, season.assigned[pairing.match_id])
-    season.tolerate(other, ["camelCase in player_meta"])
-    page = shown(PLAYER, reader_of(season, tmp_path), other)
+    season.record_result(result, season.assigned_referees[pairing.match_id])
+    season.note_deviations(other, ["camelCase in player_meta"])
+    page = shown(PLAYER_PAGE, reader_of(season, tmp_path), other)
     assert "didn't answer a question in time" in page.text
     assert "league check URL" in page.text
     assert "Stop the league first" in page.text
     assert "camelCase in player_meta" in page.text
-    assert "Technical losses" not in shown(PLAYER, reader_of(season, tmp_path), one).text
+    assert "Technical losses" not in shown(PLAYER_PAGE, reader_of(season, tmp_path), one).text
 
 
 def test_a_player_without_a_move_is_told_so_in_a_sentence(tmp_path: Path) -> None:
@@ -84,18 +84,23 @@ def test_a_player_without_a_move_is_told_so_in_a_sentence(tmp_path: Path) -> Non
     one, other = season.schedule.pairings[0].players
     ends = {one: Termination.NORMAL, other: Termination.MOVE_TIMEOUT}
     details = {"choices": {one: "even"}}
-    season.record(MatchResult("R1M1", 1, (one, other), Outcome.TECHNICAL_LOSS, one, details, ends), "REF01")
-    text = shown(PLAYER, reader_of(season, tmp_path), other).text
+    season.record_result(MatchResult("R1M1", 1, (one, other), Outcome.TECHNICAL_LOSS, one, details, ends), "REF01")
+    text = shown(PLAYER_PAGE, reader_of(season, tmp_path), other).text
     assert "it has made no move that counts" in text
     assert "From 0 moves" not in text
 
 
-def filed(season: Season, home: Path, match_id: str, *entries: dict[str, object]) -> Path:
+def filed(season: LeagueState, home: Path, match_id: str, *entries: dict[str, object]) -> Path:
     """A match's file with this said in it."""
-    result, path = season.results[match_id], DataPaths(home).match(season.league_id, match_id)
+    result, path = season.results[match_id], DataPaths(home).match_file(season.league_id, match_id)
     told = {"status": str(result.outcome), "winner_player_id": result.winner}
     transcript = [{"at": "2025-01-15T10:30:00.000Z", "method": "choose_parity", **entry} for entry in entries]
-    file = {"match_id": match_id, "referee_id": season.assigned[match_id], "result": told, "transcript": transcript}
+    file = {
+        "match_id": match_id,
+        "referee_id": season.assigned_referees[match_id],
+        "result": told,
+        "transcript": transcript,
+    }
     write_json(path, file)
     return path
 
@@ -112,13 +117,13 @@ def test_how_fast_its_moves_are_and_what_failed_stands_there_though_no_match_was
         {"direction": "sent", "player_id": one, "attempt": 2},
         {"direction": "received", "player_id": one, "latency_ms": 3200},
     )
-    page = shown(PLAYER, reader_of(season, tmp_path), one)
+    page = shown(PLAYER_PAGE, reader_of(season, tmp_path), one)
     ((code, words, times, where),) = page.table("Failed answers")
     assert (code.text, words.text, times.text) == ("E001", "no answer in time", "1")
     assert where.one("a").attributes["href"] == "/matches/R1M1"
     assert "3.2 s median, 3.2 s at most" in page.text
     assert "asked for a move 2 times, 1 of them again after a failure; its slowest answer is in R1M1" in page.text
-    assert "What went wrong" not in shown(PLAYER, reader_of(season, tmp_path), other).text
+    assert "What went wrong" not in shown(PLAYER_PAGE, reader_of(season, tmp_path), other).text
 
 
 @pytest.mark.parametrize(("bound", "read"), [("MOST_FILES", 1), ("MOST_BYTES", None)])
@@ -130,7 +135,7 @@ def test_only_the_latest_files_and_so_many_bytes_are_read(
     failed: dict[str, object] = {"direction": "failed", "player_id": "P01", "error_code": "E001"}
     paths = [filed(season, tmp_path, match_id, failed) for match_id in own]
     monkeypatch.setattr(player_page, bound, read or paths[-1].stat().st_size)
-    ((_, _, times, where),) = shown(PLAYER, reader_of(season, tmp_path), "P01").table("Failed answers")
+    ((_, _, times, where),) = shown(PLAYER_PAGE, reader_of(season, tmp_path), "P01").table("Failed answers")
     assert (times.text, where.text) == ("1", own[-1])
 
 
@@ -138,24 +143,26 @@ def test_a_file_of_another_match_counts_for_nothing(tmp_path: Path) -> None:
     season = season_of(4)
     one = season.results["R1M1"].players[0]
     path = filed(season, tmp_path, "R1M1", {"direction": "failed", "player_id": one, "error_code": "E001"})
-    assert "What went wrong" in shown(PLAYER, reader_of(season, tmp_path), one).text
-    path.write_bytes(path.read_bytes().replace(season.assigned["R1M1"].encode(), b"REF09"))
-    assert "What went wrong" not in shown(PLAYER, reader_of(season, tmp_path), one).text
+    assert "What went wrong" in shown(PLAYER_PAGE, reader_of(season, tmp_path), one).text
+    path.write_bytes(path.read_bytes().replace(season.assigned_referees["R1M1"].encode(), b"REF09"))
+    assert "What went wrong" not in shown(PLAYER_PAGE, reader_of(season, tmp_path), one).text
 
 
 def test_an_unknown_player_is_told_with_those_that_there_are(tmp_path: Path) -> None:
-    with pytest.raises(NoSuchThing, match=r"no player “P9”.*There are: P01, P02, P03"):
-        PLAYER.read(reader_of(season_of(3), tmp_path), "P9")
-    with pytest.raises(NoSuchThing):
-        PLAYER.read(reader_of(season_of(3), tmp_path), "REF01")
+    with pytest.raises(PageNotFound, match=r"no player “P9”.*There are: P01, P02, P03"):
+        PLAYER_PAGE.read_data(reader_of(season_of(3), tmp_path), "P9")
+    with pytest.raises(PageNotFound):
+        PLAYER_PAGE.read_data(reader_of(season_of(3), tmp_path), "REF01")
 
 
 async def test_a_real_leagues_files_tell_how_a_player_plays(plan: PlanMaker, home: Path) -> None:
     manager, _ = await play_in_process(plan(players=3, referees=1, game="tic_tac_toe", seed="7"))
-    season = manager.season
-    page = shown(PLAYER, reader_of(season, home), "P01")
+    season = manager.state
+    page = shown(PLAYER_PAGE, reader_of(season, home), "P01")
     moves = {row[0].text: int(row[3].text) for row in page.table("Share of each move")}
-    files = [orjson.loads(path.read_bytes()) for path in DataPaths(home).matches(season.league_id).glob("R*.json")]
+    files = [
+        orjson.loads(path.read_bytes()) for path in DataPaths(home).matches_folder(season.league_id).glob("R*.json")
+    ]
     played = [str(step["P01"]) for file in files for step in file["moves"] if "P01" in step]
     assert moves == {move: played.count(move) for move in played}
     noted = page.table("Opponent model")
@@ -168,17 +175,17 @@ def test_what_is_not_over_stays_hidden(tmp_path: Path) -> None:
     running = season.schedule.rounds[1].pairings[0]
     player_id, opponent_id = running.players
     told = {"status": "WIN", "winner_player_id": player_id}
-    file = {"match_id": running.match_id, "referee_id": season.assigned[running.match_id], "result": told}
-    write_json(paths.match(season.league_id, running.match_id), {**file, "moves": [{player_id: "a-secret-move"}]})
+    file = {"match_id": running.match_id, "referee_id": season.assigned_referees[running.match_id], "result": told}
+    write_json(paths.match_file(season.league_id, running.match_id), {**file, "moves": [{player_id: "a-secret-move"}]})
     noted = {"match_id": running.match_id, "league_id": season.league_id, "opponent_id": opponent_id, "outcome": "WIN"}
     name = season.roster.players()[player_id].display_name
     history = {"display_name": name, "matches": [{**noted, "opponent_moves": ["a-noted-move"]}]}
-    write_json(paths.history(player_id), history)
-    text = text_of(PLAYER, reader_of(season, tmp_path), player_id)
+    write_json(paths.history_file(player_id), history)
+    text = text_of(PLAYER_PAGE, reader_of(season, tmp_path), player_id)
     assert "a-secret-move" not in text
     assert "a-noted-move" not in text
     play_on(season, 100)
-    assert "a-noted-move" in text_of(PLAYER, reader_of(season, tmp_path), player_id)
+    assert "a-noted-move" in text_of(PLAYER_PAGE, reader_of(season, tmp_path), player_id)
 
 
 @pytest.mark.parametrize(
@@ -199,10 +206,10 @@ def test_notes_of_another_league_or_player_and_spoilt_ones_are_left_out(
     noted = {"match_id": match.match_id, "league_id": season.league_id, "opponent_id": "P02", "outcome": "WIN"}
     entry = {**noted, "opponent_moves": ["a-noted-move"], **history}
     whole = {"display_name": "Player 1", "matches": [None, {}, entry]}
-    path = DataPaths(tmp_path).history("P01")
+    path = DataPaths(tmp_path).history_file("P01")
     write_json(path, whole | {name: value for name, value in history.items() if name == "display_name"})
-    assert "a-noted-move" not in text_of(PLAYER, reader_of(season, tmp_path), "P01")
+    assert "a-noted-move" not in text_of(PLAYER_PAGE, reader_of(season, tmp_path), "P01")
 
 
 def test_a_hundred_players_stay_within_bounds(tmp_path: Path) -> None:
-    assert len(text_of(PLAYER, reader_of(season_of(100), tmp_path), "P50")) < 110_000
+    assert len(text_of(PLAYER_PAGE, reader_of(season_of(100), tmp_path), "P50")) < 110_000

@@ -2,23 +2,23 @@
 
 import pytest
 
-from agent_league.clock import duration
+from agent_league.clock import format_duration
 from agent_league.model.result_words import (
-    BROKEN_OFF,
+    ABORTED,
     DREW,
-    ENDINGS,
     LOST,
     LOST_TECHNICALLY,
-    PLAYING,
-    TO_COME,
+    RUNNING,
+    SCHEDULED,
+    TERMINATION_TEXTS,
     WON,
     WON_TECHNICALLY,
-    Sign,
-    champion,
-    counted,
-    ending,
-    sign_of,
-    what_went_wrong,
+    ResultLabel,
+    describe_ending,
+    describe_fault,
+    format_champion,
+    format_count,
+    label_result,
 )
 from agent_league.model.results import MatchResult, Outcome, StandingsRow, Termination
 
@@ -54,38 +54,43 @@ def result(outcome: Outcome, winner: str | None, terminations: dict[str, Termina
             result(Outcome.TECHNICAL_LOSS, None, VOID),
             "Alpha against Beta was broken off: no rules",
             "broken off: no rules",
-            (BROKEN_OFF, BROKEN_OFF),
+            (ABORTED, ABORTED),
         ),
     ],
 )
 def test_a_result_has_one_sentence_and_a_sign_for_each_of_its_players(
-    found: MatchResult, sentence: str, wrong: str, signs: tuple[Sign, Sign]
+    found: MatchResult, sentence: str, wrong: str, signs: tuple[ResultLabel, ResultLabel]
 ) -> None:
-    assert ending(found, NAMES) == sentence
-    assert what_went_wrong(found, NAMES) == wrong
-    assert tuple(sign_of(found, player_id) for player_id in found.players) == signs
+    assert describe_ending(found, NAMES) == sentence
+    assert describe_fault(found, NAMES) == wrong
+    assert tuple(label_result(found, player_id) for player_id in found.players) == signs
     assert all(sign.column in "WDL" for sign in signs)
 
 
 def test_who_has_no_name_is_called_by_its_id() -> None:
-    assert ending(result(Outcome.WIN, "P01"), {}) == "P01 beats P02"
+    assert describe_ending(result(Outcome.WIN, "P01"), {}) == "P01 beats P02"
 
 
 def test_a_match_without_a_result_is_played_or_to_come() -> None:
-    assert (sign_of(None, "P01", is_playing=True), sign_of(None, "P01")) == (PLAYING, TO_COME)
+    assert (label_result(None, "P01", is_playing=True), label_result(None, "P01")) == (RUNNING, SCHEDULED)
 
 
 def test_every_ending_has_its_words() -> None:
-    assert set(ENDINGS) == set(Termination)
+    assert set(TERMINATION_TEXTS) == set(Termination)
 
 
 @pytest.mark.parametrize(("points", "words"), [(0, "0 points"), (1, "1 point"), (9, "9 points")])
 def test_the_champion_is_told_with_its_points(points: int, words: str) -> None:
-    assert champion(StandingsRow(1, "P01", "Alpha", 3, 3, 0, 0, points)) == f"Champion: Alpha (P01) with {words}"
+    assert format_champion(StandingsRow(1, "P01", "Alpha", 3, 3, 0, 0, points)) == f"Champion: Alpha (P01) with {words}"
 
 
 def test_one_thing_is_not_told_as_many() -> None:
-    assert [counted(1, "match"), counted(2, "match"), counted(1, "referee"), counted(0, "referee")] == [
+    assert [
+        format_count(1, "match"),
+        format_count(2, "match"),
+        format_count(1, "referee"),
+        format_count(0, "referee"),
+    ] == [
         "1 match",
         "2 matches",
         "1 referee",
@@ -110,4 +115,4 @@ def test_one_thing_is_not_told_as_many() -> None:
     ],
 )
 def test_a_length_of_time_is_told_as_people_say_it(seconds: float, words: str) -> None:
-    assert duration(seconds) == words
+    assert format_duration(seconds) == words

@@ -8,10 +8,10 @@ import pytest
 
 from agent_league.games.registry import load_game
 from agent_league.model.results import StandingsRow
-from agent_league.players.human import Turn
+from agent_league.players.human import ExternalTurn
 from agent_league.players.observation import GameRecord, Observation
-from agent_league.web.page import Told
-from agent_league.web.play.parts import around, option_of, said, write
+from agent_league.web.page import PageData
+from agent_league.web.play.parts import build_option, describe_announcement, render_parts, select_nearby_rows
 from agent_league.web.site import LiveSite
 from tests.web.visitor import places_in
 
@@ -20,7 +20,7 @@ BOARD = {"board": "X..O.....", "turn": 0, "winner": None}
 EVIL = '"><img src=x onerror=alert(1)>\u202e'
 
 
-def told(**changes: Any) -> Told:
+def told(**changes: Any) -> PageData:
     nothing = {
         "failure": "",
         "is_over": False,
@@ -54,13 +54,13 @@ def told(**changes: Any) -> Told:
     return {**nothing, **fields, **changes}
 
 
-def turn(legal: Any, view: Any = None, game_type: str = "tic_tac_toe", match_id: str = "R1M1") -> Turn:
+def turn(legal: Any, view: Any = None, game_type: str = "tic_tac_toe", match_id: str = "R1M1") -> ExternalTurn:
     seen = Observation(game_type, match_id, "P01", "P02", legal, view=view, rules=load_game("tic_tac_toe").rules)
-    return Turn("T1", seen, NOW, NOW)
+    return ExternalTurn("T1", seen, NOW, NOW)
 
 
 def now(**changes: Any) -> str:
-    return write(told(**changes), LiveSite())["now"]
+    return render_parts(told(**changes), LiveSite())["now"]
 
 
 def test_the_cells_of_a_board_are_the_buttons() -> None:
@@ -113,7 +113,7 @@ def test_a_long_range_is_a_field_for_a_number() -> None:
 def test_keys_are_the_moves_themselves_where_those_are_digits_else_their_places(
     legal: list[Any], keys: list[str]
 ) -> None:
-    assert [option_of(legal, place).key for place in range(1, len(keys) + 1)] == keys
+    assert [build_option(legal, place).key for place in range(1, len(keys) + 1)] == keys
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,9 @@ def test_whatever_a_referee_sends_is_shown_as_text(view: Any) -> None:
         EVIL, EVIL, EVIL, EVIL, (EVIL,), ({"x": EVIL},), details={"reason": EVIL, "payoffs": {EVIL: EVIL}}
     )
     for changes in ({"turn": asked}, {"answered": (asked, EVIL)}, {"failure": EVIL, "news": [EVIL]}):
-        shown = write(told(opponent=EVIL, last=(game, asked.observation), last_opponent=EVIL, **changes), LiveSite())
+        shown = render_parts(
+            told(opponent=EVIL, last=(game, asked.observation), last_opponent=EVIL, **changes), LiveSite()
+        )
         for text in shown.values():
             assert "<img" not in text
             assert "\u202e" not in text
@@ -148,7 +150,7 @@ def test_our_token_is_shown_nowhere_whoever_has_put_it_there() -> None:
 def test_a_result_shows_the_last_position_both_moves_and_a_way_to_the_match() -> None:
     seen = turn([2, 5], {"board": "XX.OO....", "turn": 0, "winner": None}).observation
     game = GameRecord("R1M1", "tic_tac_toe", "P02", "WIN", (0, 1, 2), (3, 4))
-    text = write(told(last=(game, seen)), LiveSite())["last"]
+    text = render_parts(told(last=(game, seen)), LiveSite())["last"]
     assert '<span class="chip win">W</span> <b>You win</b> against Beta (P02)' in text
     assert "Three in a line." in text
     assert "0, 1, 2" in text
@@ -166,7 +168,7 @@ def test_a_result_shows_the_last_position_both_moves_and_a_way_to_the_match() ->
     ],
 )
 def test_what_is_announced(changes: dict[str, Any], heard: str) -> None:
-    assert said(told(**changes)) == heard
+    assert describe_announcement(told(**changes)) == heard
 
 
 @pytest.mark.parametrize(
@@ -180,6 +182,6 @@ def test_what_is_announced(changes: dict[str, Any], heard: str) -> None:
 )
 def test_the_table_near_a_player_says_where_rows_are_left_out(rank: int, shown: list[int | str]) -> None:
     rows = [StandingsRow(place, f"P{place:02}", f"Player {place}", 0, 0, 0, 0, 0) for place in range(1, 10)]
-    text = write(told(rows=around(rows, f"P{rank:02}")), LiveSite())["table"]
+    text = render_parts(told(rows=select_nearby_rows(rows, f"P{rank:02}")), LiveSite())["table"]
     found = re.findall(r'<td class="number">(\d+)</td><td><bdi>|(… \d+ more)', text)
     assert [int(number) if number else words for number, words in found] == shown

@@ -9,16 +9,18 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from agent_league.protocol.methods import METHODS
-from agent_league.protocol.schemas import sent_schema
+from agent_league.protocol.schemas import build_sent_schema
 from agent_league.protocol.v2 import MESSAGES
-from agent_league.web.protocol.specification import EXAMPLES, SPECIFICATION, write_specification
+from agent_league.web.protocol.specification import EXAMPLES, SPECIFICATION_FILE, write_specification
 from tests.cli.command import league
 from tests.protocol.examples import message_in
 from tests.protocol.traffic import record_traffic, sent_messages
 
 FOLDER = Path(__file__).parents[2] / "doc"
 FILES = write_specification()
-FRAMES: Mapping[str, dict[str, Any]] = {name: json.loads(text) for name, text in FILES.items() if name != SPECIFICATION}
+FRAMES: Mapping[str, dict[str, Any]] = {
+    name: json.loads(text) for name, text in FILES.items() if name != SPECIFICATION_FILE
+}
 TYPE_OF = {name: message_in(frame)["message_type"] for name, frame in FRAMES.items()}
 
 
@@ -34,7 +36,7 @@ def test_every_message_has_an_example_in_the_folder_that_seed_004_names() -> Non
         kind = name.removeprefix(f"{EXAMPLES}/").partition("/")[0]
         assert (kind == "errors") == message_type.endswith("_ERROR")
         assert (kind == "registration") == ("_REGISTER_" in message_type)
-        assert f"]({name})" in FILES[SPECIFICATION]
+        assert f"]({name})" in FILES[SPECIFICATION_FILE]
 
 
 @pytest.mark.parametrize("name", sorted(FRAMES))
@@ -42,7 +44,7 @@ def test_an_example_is_a_message_that_the_code_reads_and_its_schema_allows(name:
     frame, model = FRAMES[name], MESSAGES[TYPE_OF[name]]
     message = message_in(frame)
     assert model.model_validate(message).to_wire() == message
-    Draft202012Validator(sent_schema(model)).validate(message)
+    Draft202012Validator(build_sent_schema(model)).validate(message)
     assert frame["jsonrpc"] == "2.0"
     if "method" in frame:
         assert METHODS[frame["method"]].request is model
@@ -60,8 +62,8 @@ def test_an_example_has_no_field_that_our_agents_never_send(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("message_type", sorted(MESSAGES))
 def test_the_specification_has_a_chapter_with_the_fields_of_every_message(message_type: str) -> None:
-    chapter = FILES[SPECIFICATION].partition(f"### {message_type}\n")[2].partition("\n#")[0]
-    required = sent_schema(MESSAGES[message_type])["required"]
+    chapter = FILES[SPECIFICATION_FILE].partition(f"### {message_type}\n")[2].partition("\n#")[0]
+    required = build_sent_schema(MESSAGES[message_type])["required"]
     for field in required:
         assert f"| `{field}` |" in chapter
     assert chapter.count("| yes |") >= len(required)
@@ -70,4 +72,4 @@ def test_the_specification_has_a_chapter_with_the_fields_of_every_message(messag
 def test_the_command_writes_the_files(tmp_path: Path) -> None:
     done = league("spec", "protocol", cwd=tmp_path)
     assert (done.returncode, done.stdout + done.stderr) == (0, f"wrote {len(FILES)} files to protocol\n")
-    assert (tmp_path / "protocol" / SPECIFICATION).read_text("utf-8") == FILES[SPECIFICATION]
+    assert (tmp_path / "protocol" / SPECIFICATION_FILE).read_text("utf-8") == FILES[SPECIFICATION_FILE]

@@ -15,26 +15,26 @@ class Breaker:
         self._missed_notices = 0
 
     @property
-    def count(self) -> int:
+    def failure_count(self) -> int:
         return self.failures + self._missed_notices
 
     @property
     def is_open(self) -> bool:
-        return self.count >= self._threshold
+        return self.failure_count >= self._threshold
 
-    def record(self, *, ok: bool) -> None:
+    def record_call(self, *, ok: bool) -> None:
         """Record the outcome of a call."""
-        self.take_over(0 if ok else self.failures + 1)
+        self.set_failures(0 if ok else self.failures + 1)
 
-    def take_over(self, failures: int) -> None:
+    def set_failures(self, failures: int) -> None:
         """Set the count of failed calls, such as one that another caller reports."""
         self.failures = failures
         if failures == 0:
             self._missed_notices = 0
 
-    def note_notice(self, *, taken: bool) -> None:
+    def record_notice(self, *, taken: bool) -> None:
         self._missed_notices = 0 if taken else self._missed_notices + 1
 
     def half_close(self) -> None:
-        self.failures = min(self.count, self._threshold - 1)
+        self.failures = min(self.failure_count, self._threshold - 1)
         self._missed_notices = 0

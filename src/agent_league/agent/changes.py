@@ -2,20 +2,20 @@
 
 from collections.abc import Callable
 
-Listener = Callable[[str], None]
+ChangeListener = Callable[[str], None]
 
 
-class Changes:
+class ResourceChanges:
     """The listeners for changes of one agent's resources; notifying is almost free without any."""
 
     def __init__(self) -> None:
-        self._listeners: list[Listener] = []
+        self._listeners: list[ChangeListener] = []
 
     def __bool__(self) -> bool:
         """Whether there is a listener."""
         return bool(self._listeners)
 
-    def listen(self, listener: Listener) -> Callable[[], None]:
+    def add_listener(self, listener: ChangeListener) -> Callable[[], None]:
         """Call `listener` with the URI of each changed resource, until the returned function is called."""
         self._listeners.append(listener)
 
@@ -25,7 +25,7 @@ class Changes:
 
         return leave
 
-    def tell(self, *uris: str) -> None:
+    def notify_changed(self, *uris: str) -> None:
         """Notify all listeners that these resources have changed."""
         for listener in tuple(self._listeners):
             for uri in uris:

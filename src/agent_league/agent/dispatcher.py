@@ -13,44 +13,50 @@ import orjson
 
 from agent_league.agent import jsonrpc
 from agent_league.agent.message_log import MessageLog, ReceivedCall
-from agent_league.agent.metrics import FINE, OTHER, Meter
-from agent_league.agent.request_parsing import ACKNOWLEDGED, Asked, Reception, applicant, mended
+from agent_league.agent.metrics import OK_OUTCOME, OTHER_METHOD, AgentMetrics
+from agent_league.agent.request_parsing import (
+    ACKNOWLEDGE_ONLY,
+    CallParser,
+    ParsedCall,
+    repair_registration,
+    write_applicant_sender,
+)
 from agent_league.clock import Clock, format_utc
-from agent_league.errors import ErrorCode, FrameCode, FrameError, Refusal
-from agent_league.http.carrier import PostRefused
+from agent_league.errors import ErrorCode, JsonRpcError, JsonRpcErrorCode, Refusal
+from agent_league.http.carrier import PostRejected
 from agent_league.log import JsonLogger
-from agent_league.model.agents import PLAINLY, How, Role
-from agent_league.protocol.checks import Envelope, check_envelope, read_fields, shown
+from agent_league.model.agents import DEFAULT_PROTOCOL_PROFILE, ProtocolProfile, Role
+from agent_league.protocol.checks import Envelope, check_envelope, describe_value, parse_fields
 from agent_league.protocol.envelope import ANONYMOUS, Message, Sender
 from agent_league.protocol.methods import METHODS, Caller, Method
-from agent_league.protocol.tolerance import REGISTER_PATH, is_of_mcp
+from agent_league.protocol.tolerance import REGISTER_PATH, is_mcp_method
 from agent_league.protocol.v2.errors import LeagueError, write_league_error
 from agent_league.protocol.v2.registration import RegisterRequest
 from agent_league.protocol.version import PROTOCOL_V2
 
-Reply = Message | Mapping[str, Any]
-Handler = Callable[[Any], Awaitable[Reply]]
+HandlerReply = Message | Mapping[str, Any]
+Handler = Callable[[Any], Awaitable[HandlerReply]]
 """Takes the method's parsed message, or its plain parameters if the method has no message."""
 
-Complete = Callable[[Method, Mapping[str, Any]], Awaitable[tuple[Mapping[str, Any], Sequence[str]]] | None]
+MessageCompleter = Callable[[Method, Mapping[str, Any]], Awaitable[tuple[Mapping[str, Any], Sequence[str]]] | None]
 """Fills in what a message leaves out before its envelope is checked; returns message and deviations, or None."""
-Tolerated = Callable[[str, Sequence[str]], None]
+DeviationsCallback = Callable[[str, Sequence[str]], None]
 """Called with the id of a sender and the deviations that were tolerated in its message."""
-Mend = Callable[[Mapping[str, Any]], tuple[Mapping[str, Any], Sequence[str]]]
+MessageRepair = Callable[[Mapping[str, Any]], tuple[Mapping[str, Any], Sequence[str]]]
 """Repairs a message from what the agent knows; returns the message and its deviations."""
-Refused = Callable[[str, Mapping[str, Any], Refusal], None]
+RefusalCallback = Callable[[str, Mapping[str, Any], Refusal], None]
 """Called for each refused call with its method, parameters and refusal."""
-Unregistered = Callable[[str, str], object]
+FailedRegistrationCallback = Callable[[str, str], object]
 """Called with the sender of a registration that was refused, and the reason."""
 
 OK: Mapping[str, Any] = {"status": "ok"}
 BATCH_PATIENCE = 0.1
 """Seconds after which the next call of a batch starts although this one is still running."""
-MOST_SLOW = 8
+MAX_SLOW_CALLS = 8
 """Unfinished calls of a batch at which no further call is started."""
-NOT_ASKED = "nothing was done, ask again"
-NOT_TOLD = "this call was made, but its answer has no room any more: ask for it alone"
-SOMEBODY: Mapping[Caller, str] = {
+CALL_NOT_MADE = "nothing was done, ask again"
+ANSWER_DROPPED = "this call was made, but its answer has no room any more: ask for it alone"
+ANONYMOUS_SENDERS: Mapping[Caller, str] = {
     Caller.ADMIN: "league_manager",
     Caller.MANAGER: "league_manager",
     Caller.AGENT: f"player:{ANONYMOUS}",
@@ -59,7 +65,7 @@ SOMEBODY: Mapping[Caller, str] = {
     Caller.MATCH_REFEREE: f"referee:{ANONYMOUS}",
 }
 """The sender that is filled in for a caller without one."""
-LONGEST_SENTENCE = 300
+MAX_LOGGED_SENTENCE = 300
 """Characters of a foreign agent's sentence that are logged."""
 
 
@@ -75,7 +81,7 @@ REFUSED_STATUS = {
 """HTTP statuses for registrations that are refused at REGISTER_PATH; any other is 400."""
 
 
-class Host(Protocol):
+class ServingAgent(Protocol):
     """The agent behind a dispatcher."""
 
     role: Role
@@ -104,31 +110,31 @@ class Dispatcher:
 
     def __init__(
         self,
-        host: Host,
+        agent: ServingAgent,
         handlers: Mapping[str, Handler],
         clock: Clock,
         log: JsonLogger,
         *,
         strict: bool = False,
-        tolerated: Tolerated | None = None,
-        unregistered: Unregistered | None = None,
-        complete: Complete | None = None,
-        refused: Refused | None = None,
-        meter: Meter | None = None,
-        mend: Mapping[str, Mend] | None = None,
-        messages: MessageLog | None = None,
+        on_deviations: DeviationsCallback | None = None,
+        on_failed_registration: FailedRegistrationCallback | None = None,
+        complete: MessageCompleter | None = None,
+        on_refusal: RefusalCallback | None = None,
+        metrics: AgentMetrics | None = None,
+        repairs: Mapping[str, MessageRepair] | None = None,
+        message_log: MessageLog | None = None,
     ) -> None:
         """`repairs` maps methods to functions that repair their messages; ignored with `strict`, as is `complete`."""
-        self._host = host
-        self._complete = None if strict else complete
-        self._mend = {} if strict else (mend or {})
-        self.messages = messages or MessageLog(log, enabled=False)
-        self._meter = meter or Meter()
-        self._tolerated = tolerated
-        self._unregistered = unregistered
-        self._refused = refused
+        self._agent = agent
+        self._complete_message = None if strict else complete
+        self._repairs = {} if strict else (repairs or {})
+        self.message_log = message_log or MessageLog(log, enabled=False)
+        self._metrics = metrics or AgentMetrics()
+        self._on_deviations = on_deviations
+        self._on_failed_registration = on_failed_registration
+        self._on_refusal = on_refusal
         self._tools = {name: (METHODS[name], handler) for name, handler in handlers.items()}
-        self._reception = Reception(host.role, self._tools, strict=strict, clock=clock)
+        self._parser = CallParser(agent.role, self._tools, strict=strict, clock=clock)
         self._strict = strict
         self._clock = clock
         self._log = log
@@ -145,42 +151,42 @@ class Dispatcher:
 
         Raises PostRejected for a refusal outside of JSON-RPC: such clients look at the HTTP status.
         """
-        answer = await self.answer(body, bearer, REGISTER_PATH)
+        answer = await self.answer_request(body, bearer, REGISTER_PATH)
         if answer is not None and (status := _refusal_status(body, answer)):
-            raise PostRefused(status, answer)
+            raise PostRejected(status, answer)
         return answer
 
-    async def answer(self, body: bytes, bearer: str | None = None, path: str | None = None) -> bytes | None:
+    async def answer_request(self, body: bytes, bearer: str | None = None, path: str | None = None) -> bytes | None:
         """Answer a frame or a batch of frames; None if there is no answer (notifications)."""
-        received = self.messages.receive_call(body)
+        received = self.message_log.receive_call(body)
         answers: list[Any] | dict[str, Any] | None
         try:
-            parsed = self._parse(body, received)
+            parsed = self._parse_body(body, received)
             if isinstance(parsed, list):
                 answers = await self._answer_batch(parsed, bearer, received)
             else:
-                answers = await self._answer_one(parsed, bearer, path, received)
-        except FrameError as error:
-            self._meter.count("calls_served", OTHER, str(int(error.code)))
-            received.refuse(str(int(error.code)))
-            answers = jsonrpc.error_frame(error, None)
-        encoded = None if answers is None else self._encode(answers)
-        received.answer(encoded)
+                answers = await self._answer_frame(parsed, bearer, path, received)
+        except JsonRpcError as error:
+            self._metrics.count_event("calls_served", OTHER_METHOD, str(int(error.code)))
+            received.add_refusal_code(str(int(error.code)))
+            answers = jsonrpc.build_error_frame(error, None)
+        encoded = None if answers is None else self._encode_answer(answers)
+        received.log_answer(encoded)
         return encoded
 
-    def _parse(self, body: bytes, received: ReceivedCall) -> Any:
+    def _parse_body(self, body: bytes, received: ReceivedCall) -> Any:
         """Parse a body; raises JsonRpcError. Logs it as received, unless the MCP side may have to answer it."""
         try:
             parsed = jsonrpc.parse_body(body)
-        except FrameError:
-            received.read(is_json=False)
+        except JsonRpcError:
+            received.log_received(is_json=False)
             raise
         method = parsed.get("method") if isinstance(parsed, dict) else None
-        if not isinstance(method, str) or not is_of_mcp(method):
-            received.read()
+        if not isinstance(method, str) or not is_mcp_method(method):
+            received.log_received()
         return parsed
 
-    async def call(
+    async def call_method(
         self, name: str, arguments: Mapping[str, Any], bearer: str | None = None, *, is_logged: bool = False
     ) -> Any:
         """Call a method by name with a message that needs no envelope; raises JsonRpcError.
@@ -190,27 +196,27 @@ class Dispatcher:
         """
         given = arguments.get("auth_token")
         bearer = bearer or (given if isinstance(given, str) else None)
-        params = self._enveloped(METHODS.get(name), arguments, bearer)
+        params = self._add_envelope(METHODS.get(name), arguments, bearer)
         frame = {"jsonrpc": "2.0", "id": 0, "method": name, "params": params}
-        is_told = self.messages.enabled and not is_logged
-        body = self._encode({**frame, "params": arguments}) if is_told else b""
-        received = self.messages.receive_call(body, is_told=is_told)
-        received.read()
+        is_told = self.message_log.enabled and not is_logged
+        body = self._encode_answer({**frame, "params": arguments}) if is_told else b""
+        received = self.message_log.receive_call(body, is_told=is_told)
+        received.log_received()
         try:
-            asked = self._reception.read(frame)
-            answer = asked.worded(await self._call(asked, bearer, received))
-        except FrameError as error:
-            received.refuse(str(int(error.code)))
-            received.answer(self._encode(jsonrpc.error_frame(error, 0)) if is_told else None)
+            asked = self._parser.parse_frame(frame)
+            answer = asked.to_request_protocol(await self._execute_call(asked, bearer, received))
+        except JsonRpcError as error:
+            received.add_refusal_code(str(int(error.code)))
+            received.log_answer(self._encode_answer(jsonrpc.build_error_frame(error, 0)) if is_told else None)
             raise
-        received.answer(self._encode(answer) if is_told else None)
+        received.log_answer(self._encode_answer(answer) if is_told else None)
         return answer
 
-    def _enveloped(self, method: Method | None, message: Mapping[str, Any], bearer: str | None) -> dict[str, Any]:
+    def _add_envelope(self, method: Method | None, message: Mapping[str, Any], bearer: str | None) -> dict[str, Any]:
         """Add the envelope fields that a message lacks."""
         if method is None or message.get("protocol") not in (None, PROTOCOL_V2):
             return {**message}
-        envelope: dict[str, Any] = {"sender": self._sender_of(method, message, bearer)}
+        envelope: dict[str, Any] = {"sender": self._find_sender(method, message, bearer)}
         if method.request:
             envelope["protocol"] = PROTOCOL_V2
             envelope["message_type"] = method.request.TYPE
@@ -220,89 +226,95 @@ class Dispatcher:
         missing = {name: value for name, value in envelope.items() if value and message.get(name) is None}
         return {**message, **missing}
 
-    def _sender_of(self, method: Method, message: Mapping[str, Any], bearer: str | None) -> str | None:
+    def _find_sender(self, method: Method, message: Mapping[str, Any], bearer: str | None) -> str | None:
         """The owner of the token, else an anonymous sender of a role that may call; its token is checked later."""
         if method.caller is Caller.APPLICANT and method.request:
-            return applicant(method.request, message)
+            return write_applicant_sender(method.request, message)
         token = message.get("auth_token") or bearer
-        known = self._host.caller(token) if isinstance(token, str) else None
-        return known or SOMEBODY.get(method.caller)
+        known = self._agent.caller(token) if isinstance(token, str) else None
+        return known or ANONYMOUS_SENDERS.get(method.caller)
 
-    def turn_away(self, body: bytes, refusal: Refusal) -> bytes | None:
+    def refuse_requests(self, body: bytes, refusal: Refusal) -> bytes | None:
         """Answer every request of a frame with the same refusal, without executing any."""
-        received = self.messages.receive_call(body)
-        received.read(is_json=None)
-        received.refuse(refusal.code)
+        received = self.message_log.receive_call(body)
+        received.log_received(is_json=None)
+        received.add_refusal_code(refusal.code)
         try:
             parsed = jsonrpc.parse_body(body)
             answers: list[Any] | dict[str, Any] | None
             if isinstance(parsed, list):
-                _check_batch(parsed)
-                told = [self._turn_one_away(frame, refusal) for frame in parsed]
+                _check_batch_size(parsed)
+                told = [self._refuse_request(frame, refusal) for frame in parsed]
                 answers = [answer for answer in told if answer is not None] or None
             else:
-                answers = self._turn_one_away(parsed, refusal)
-        except FrameError as error:
-            both = FrameError(error.code, f"{error.message}; and {refusal.message}", dict(refusal.context))
-            answers = jsonrpc.error_frame(both, None)
-        encoded = None if answers is None else self._encode(answers)
-        received.answer(encoded)
+                answers = self._refuse_request(parsed, refusal)
+        except JsonRpcError as error:
+            both = JsonRpcError(error.code, f"{error.message}; and {refusal.message}", dict(refusal.context))
+            answers = jsonrpc.build_error_frame(both, None)
+        encoded = None if answers is None else self._encode_answer(answers)
+        received.log_answer(encoded)
         return encoded
 
-    def _turn_one_away(self, frame: Any, refusal: Refusal) -> Any:
-        self._meter.count("calls_served", OTHER, refusal.code)
+    def _refuse_request(self, frame: Any, refusal: Refusal) -> Any:
+        self._metrics.count_event("calls_served", OTHER_METHOD, refusal.code)
         try:
-            asked = self._reception.read(frame)
-        except FrameError as error:
-            if error.code is FrameCode.INVALID_REQUEST:
-                return jsonrpc.error_frame(error, jsonrpc.echoed_id(frame))
-            asked = Asked(ACKNOWLEDGED, {}, jsonrpc.echoed_id(frame), _is_notification(frame))
-        return None if asked.is_notification else asked.answer(self._write_refusal(refusal, asked))
+            asked = self._parser.parse_frame(frame)
+        except JsonRpcError as error:
+            if error.code is JsonRpcErrorCode.INVALID_REQUEST:
+                return jsonrpc.build_error_frame(error, jsonrpc.find_request_id(frame))
+            asked = ParsedCall(ACKNOWLEDGE_ONLY, {}, jsonrpc.find_request_id(frame), _is_notification(frame))
+        return None if asked.is_notification else asked.build_answer(self._write_refusal(refusal, asked))
 
     def _log_league_error(self, error: Mapping[str, Any]) -> None:
         """Log a LEAGUE_ERROR that arrived as a call, not as an answer."""
         sentence = error.get("message") or error.get("error_description")
         self._log.warning(
             "league_error_received",
-            sender=shown(error.get("sender")),
-            error_code=shown(error.get("error_code")),
-            message=sentence[:LONGEST_SENTENCE] if isinstance(sentence, str) else None,
-            original_message_type=shown(error.get("original_message_type")),
-            affected_player=shown(error.get("affected_player")),
-            action_required=shown(error.get("action_required")),
+            sender=describe_value(error.get("sender")),
+            error_code=describe_value(error.get("error_code")),
+            message=sentence[:MAX_LOGGED_SENTENCE] if isinstance(sentence, str) else None,
+            original_message_type=describe_value(error.get("original_message_type")),
+            affected_player=describe_value(error.get("affected_player")),
+            action_required=describe_value(error.get("action_required")),
         )
 
-    def _encode(self, answers: list[Any] | dict[str, Any]) -> bytes:
+    def _encode_answer(self, answers: list[Any] | dict[str, Any]) -> bytes:
         """Encode an answer; if it can't be written as JSON, encode an internal error instead."""
         try:
             return orjson.dumps(answers)
         except TypeError as error:
-            return orjson.dumps(self._not_json(error, jsonrpc.echoed_id(answers)))
+            return orjson.dumps(self._encoding_error_frame(error, jsonrpc.find_request_id(answers)))
 
-    def _not_json(self, error: TypeError, request_id: jsonrpc.RequestId) -> dict[str, Any]:
+    def _encoding_error_frame(self, error: TypeError, request_id: jsonrpc.RequestId) -> dict[str, Any]:
         self._log.error("answer_not_json", error=repr(error))
-        fault = FrameError(FrameCode.INTERNAL_ERROR, "our answer can't be written as JSON")
-        return jsonrpc.error_frame(fault, request_id)
+        fault = JsonRpcError(JsonRpcErrorCode.INTERNAL_ERROR, "our answer can't be written as JSON")
+        return jsonrpc.build_error_frame(fault, request_id)
 
     async def _answer_batch(self, frames: list[Any], bearer: str | None, received: ReceivedCall) -> list[Any] | None:
         """Answer the calls of a batch in order, up to MAX_BATCH_ANSWER bytes.
 
         Calls start one after the other, so that other clients' calls run in between.
         """
-        _check_batch(frames)
+        _check_batch_size(frames)
         received.is_alone = False
         room = jsonrpc.MAX_BATCH_ANSWER
 
         async def answer(frame: Any) -> orjson.Fragment | None:
             nonlocal room
             if room <= 0:
-                return None if _is_notification(frame) else orjson.Fragment(self._encode(_no_room(frame, NOT_ASKED)))
-            answered = await self._answer_one(frame, bearer, None, received)
+                return (
+                    None
+                    if _is_notification(frame)
+                    else orjson.Fragment(self._encode_answer(_batch_full_frame(frame, CALL_NOT_MADE)))
+                )
+            answered = await self._answer_frame(frame, bearer, None, received)
             if answered is None:
                 return None
-            encoded = self._encode(answered)
+            encoded = self._encode_answer(answered)
             room -= len(encoded)
-            return orjson.Fragment(encoded if room >= 0 else self._encode(_no_room(frame, NOT_TOLD)))
+            return orjson.Fragment(
+                encoded if room >= 0 else self._encode_answer(_batch_full_frame(frame, ANSWER_DROPPED))
+            )
 
         async with asyncio.TaskGroup() as group:
             answering = []
@@ -310,35 +322,35 @@ class Dispatcher:
                 answering.append(group.create_task(answer(frame)))
                 await asyncio.wait(answering[-1:], timeout=BATCH_PATIENCE)
                 slow = [task for task in answering if not task.done()]
-                if len(slow) >= MOST_SLOW:
+                if len(slow) >= MAX_SLOW_CALLS:
                     await asyncio.wait(slow, return_when=asyncio.FIRST_COMPLETED)
         return [found for task in answering if (found := task.result()) is not None] or None
 
-    async def _answer_one(self, frame: Any, bearer: str | None, path: str | None, received: ReceivedCall) -> Any:
+    async def _answer_frame(self, frame: Any, bearer: str | None, path: str | None, received: ReceivedCall) -> Any:
         try:
-            asked = self._understood(frame, path)
-            result = await self._call(asked, bearer, received)
-            return None if asked.is_notification else asked.answer(result)
-        except FrameError as error:
+            asked = self._parse_call(frame, path)
+            result = await self._execute_call(asked, bearer, received)
+            return None if asked.is_notification else asked.build_answer(result)
+        except JsonRpcError as error:
             if received.is_alone and path is None and _is_left_to_mcp(frame, error) and not _is_notification(frame):
-                received.pass_on()
+                received.mark_passed_on()
             else:
-                received.refuse(str(int(error.code)))
-            if _is_notification(frame) and error.code != FrameCode.INVALID_REQUEST:
+                received.add_refusal_code(str(int(error.code)))
+            if _is_notification(frame) and error.code != JsonRpcErrorCode.INVALID_REQUEST:
                 return None
-            return jsonrpc.error_frame(error, jsonrpc.echoed_id(frame))
+            return jsonrpc.build_error_frame(error, jsonrpc.find_request_id(frame))
         except TypeError as error:
-            return self._not_json(error, jsonrpc.echoed_id(frame))
+            return self._encoding_error_frame(error, jsonrpc.find_request_id(frame))
 
-    def _understood(self, frame: Any, path: str | None) -> Asked:
+    def _parse_call(self, frame: Any, path: str | None) -> ParsedCall:
         try:
-            return self._reception.read(frame, path)
-        except FrameError as error:
+            return self._parser.parse_frame(frame, path)
+        except JsonRpcError as error:
             if not _is_left_to_mcp(frame, error):
-                self._meter.count("calls_served", OTHER, str(int(error.code)))
+                self._metrics.count_event("calls_served", OTHER_METHOD, str(int(error.code)))
             raise
 
-    async def _call(self, asked: Asked, bearer: str | None, received: ReceivedCall) -> Any:
+    async def _execute_call(self, asked: ParsedCall, bearer: str | None, received: ReceivedCall) -> Any:
         """Run a call and count it; returns the reply or the written refusal, raises JsonRpcError."""
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
@@ -346,95 +358,95 @@ class Dispatcher:
         now = self._loop.time
         began = now()
         try:
-            reply, outcome = await self._handle(asked, bearer, received), FINE
+            reply, outcome = await self._run_handler(asked, bearer, received), OK_OUTCOME
         except Refusal as refusal:
-            reply, outcome = self._refuse(refusal, asked, received), refusal.code
-        except FrameError as error:
-            self._meter.served(asked.method, str(int(error.code)), now() - began)
+            reply, outcome = self._report_refusal(refusal, asked, received), refusal.code
+        except JsonRpcError as error:
+            self._metrics.record_served_call(asked.method, str(int(error.code)), now() - began)
             raise
-        self._meter.served(asked.method or OTHER, outcome, now() - began)
+        self._metrics.record_served_call(asked.method or OTHER_METHOD, outcome, now() - began)
         return reply
 
-    async def _handle(self, asked: Asked, bearer: str | None, received: ReceivedCall) -> Any:
-        if asked.fault:
-            raise asked.fault
-        if asked.method == ACKNOWLEDGED:
+    async def _run_handler(self, asked: ParsedCall, bearer: str | None, received: ReceivedCall) -> Any:
+        if asked.v1_refusal:
+            raise asked.v1_refusal
+        if asked.method == ACKNOWLEDGE_ONLY:
             if asked.params.get("message_type") == LeagueError.TYPE:
-                if received.may_be_told:
+                if received.may_be_logged:
                     self._log_league_error(asked.params)
-                received.refuse(LeagueError.TYPE)
+                received.add_refusal_code(LeagueError.TYPE)
             return OK
         method, handler = self._tools[asked.method]
         try:
-            reply = await handler(await self._admit(method, asked, bearer, received))
+            reply = await handler(await self._check_message(method, asked, bearer, received))
         except Refusal:
             raise
         except Exception as error:
             self._log.error("handler_failed", method=method.name, error=repr(error))
-            raise FrameError(FrameCode.INTERNAL_ERROR, "an error of ours; it is in our log") from error
+            raise JsonRpcError(JsonRpcErrorCode.INTERNAL_ERROR, "an error of ours; it is in our log") from error
         answer = reply.to_wire() if isinstance(reply, Message) else reply
         if method.caller is Caller.APPLICANT:
-            received.decide(answer.get("status"))
+            received.record_decision(answer.get("status"))
         return answer
 
-    async def _admit(
-        self, method: Method, asked: Asked, bearer: str | None, received: ReceivedCall
+    async def _check_message(
+        self, method: Method, asked: ParsedCall, bearer: str | None, received: ReceivedCall
     ) -> Message | Mapping[str, Any]:
         """Check envelope, caller and fields, in this order, and return the message; raises Refusal."""
-        params, how = asked.params, asked.how
+        params, how = asked.params, asked.protocol_profile
         if method.request is None:
-            known = await self._host.authorize(method, None, params, bearer)
-            received.admit(method.caller)
+            known = await self._agent.authorize(method, None, params, bearer)
+            received.mark_admitted(method.caller)
             return params if known is None else {**params, "sender": str(known)}
         if method.caller is Caller.APPLICANT and not self._strict:
-            params, how = mended(method.request, params, how, format_utc(self._clock.now()))
-        if self._complete and (completing := self._complete(method, params)):
+            params, how = repair_registration(method.request, params, how, format_utc(self._clock.now()))
+        if self._complete_message and (completing := self._complete_message(method, params)):
             params, noted = await completing
-            how = replace(how, noted=(*how.noted, *noted)) if noted else how
+            how = replace(how, deviations=(*how.deviations, *noted)) if noted else how
         envelope = check_envelope(params, method.request.TYPE)
-        sender = await self._host.authorize(method, envelope, params, bearer)
-        received.admit(method.caller)
+        sender = await self._agent.authorize(method, envelope, params, bearer)
+        received.mark_admitted(method.caller)
         if sender is not None and sender != envelope.sender:
             params = {**params, "sender": str(sender)}
-            if asked.original is None:
-                how = _noted(how, f"'sender' {str(envelope.sender)[:80]!r} for {str(sender)!r}")
-        if mend := self._mend.get(method.name):
+            if asked.v1_message is None:
+                how = _add_deviations(how, f"'sender' {str(envelope.sender)[:80]!r} for {str(sender)!r}")
+        if mend := self._repairs.get(method.name):
             params, noted = mend(params)
-            how = _noted(how, *noted)
-        message = read_fields(method.request, params)
-        if how is not PLAINLY:
-            self._note(method, sender or envelope.sender, how, received)
+            how = _add_deviations(how, *noted)
+        message = parse_fields(method.request, params)
+        if how is not DEFAULT_PROTOCOL_PROFILE:
+            self._report_deviations(method, sender or envelope.sender, how, received)
             if isinstance(message, RegisterRequest):
                 message.how = how
         return message
 
-    def _note(self, method: Method, sender: Sender, how: How, received: ReceivedCall) -> None:
+    def _report_deviations(self, method: Method, sender: Sender, how: ProtocolProfile, received: ReceivedCall) -> None:
         """Log and report tolerated deviations; those of a registration are passed on with its message instead."""
-        if how.noted and received.may_be_told:
-            self._log.info("tolerated", method=method.name, sender=shown(str(sender)), how=how.noted)
-        if self._tolerated and method.caller is not Caller.APPLICANT:
-            self._tolerated(sender.agent_id, how.noted)
+        if how.deviations and received.may_be_logged:
+            self._log.info("tolerated", method=method.name, sender=describe_value(str(sender)), how=how.deviations)
+        if self._on_deviations and method.caller is not Caller.APPLICANT:
+            self._on_deviations(sender.agent_id, how.deviations)
 
-    def _refuse(self, refusal: Refusal, asked: Asked, received: ReceivedCall) -> dict[str, Any]:
-        if received.may_be_told:
+    def _report_refusal(self, refusal: Refusal, asked: ParsedCall, received: ReceivedCall) -> dict[str, Any]:
+        if received.may_be_logged:
             self._log.warning(
                 "message_refused",
                 method=asked.method,
-                sender=shown(asked.params.get("sender")),
+                sender=describe_value(asked.params.get("sender")),
                 error_code=refusal.code,
                 message=refusal.message,
-                **({"match_id": shown(asked.params["match_id"])} if "match_id" in asked.params else {}),
+                **({"match_id": describe_value(asked.params["match_id"])} if "match_id" in asked.params else {}),
             )
-        received.refuse(refusal.code)
-        if self._refused:
-            self._refused(asked.method, asked.params, refusal)
+        received.add_refusal_code(refusal.code)
+        if self._on_refusal:
+            self._on_refusal(asked.method, asked.params, refusal)
         known = METHODS.get(asked.method)
-        if self._unregistered and known and known.request and known.caller is Caller.APPLICANT:
-            who = asked.params.get("sender") or applicant(known.request, asked.params)
-            self._unregistered(str(shown(who)), f"{refusal.code} {refusal.message}")
+        if self._on_failed_registration and known and known.request and known.caller is Caller.APPLICANT:
+            who = asked.params.get("sender") or write_applicant_sender(known.request, asked.params)
+            self._on_failed_registration(str(describe_value(who)), f"{refusal.code} {refusal.message}")
         return self._write_refusal(refusal, asked)
 
-    def _write_refusal(self, refusal: Refusal, asked: Asked) -> dict[str, Any]:
+    def _write_refusal(self, refusal: Refusal, asked: ParsedCall) -> dict[str, Any]:
         params = asked.params
         known = METHODS.get(asked.method)
         request = known.request if known else None
@@ -443,7 +455,7 @@ class Dispatcher:
             message_type = request.TYPE if request else None
         return write_league_error(
             refusal,
-            sender=self._host.sender,
+            sender=self._agent.sender,
             timestamp=format_utc(self._clock.now()),
             conversation_id=conversation_id
             if isinstance(conversation_id, str)
@@ -455,8 +467,8 @@ class Dispatcher:
         ).to_wire()
 
 
-def _noted(how: How, *notes: str) -> How:
-    return replace(how, noted=(*how.noted, *notes)) if notes else how
+def _add_deviations(how: ProtocolProfile, *notes: str) -> ProtocolProfile:
+    return replace(how, deviations=(*how.deviations, *notes)) if notes else how
 
 
 def _refusal_status(body: bytes, answer: bytes) -> int | None:
@@ -471,15 +483,15 @@ def _refusal_status(body: bytes, answer: bytes) -> int | None:
     return REFUSED_STATUS.get(reply.get("error_code"), BAD_REQUEST) if "error_code" in reply else None
 
 
-def _is_left_to_mcp(frame: Any, error: FrameError) -> bool:
+def _is_left_to_mcp(frame: Any, error: JsonRpcError) -> bool:
     """Whether a frame calls an MCP method, which the MCP side of this agent answers."""
-    return error.code == FrameCode.METHOD_NOT_FOUND and is_of_mcp(frame.get("method"))
+    return error.code == JsonRpcErrorCode.METHOD_NOT_FOUND and is_mcp_method(frame.get("method"))
 
 
-def _check_batch(frames: list[Any]) -> None:
+def _check_batch_size(frames: list[Any]) -> None:
     if not 0 < len(frames) <= jsonrpc.MAX_BATCH:
-        raise FrameError(
-            FrameCode.INVALID_REQUEST,
+        raise JsonRpcError(
+            JsonRpcErrorCode.INVALID_REQUEST,
             f"a batch holds 1 to {jsonrpc.MAX_BATCH} requests, found {len(frames)}",
         )
 
@@ -488,6 +500,8 @@ def _is_notification(frame: Any) -> bool:
     return isinstance(frame, dict) and "id" not in frame and "method" in frame
 
 
-def _no_room(frame: Any, what_then: str) -> dict[str, Any]:
+def _batch_full_frame(frame: Any, what_then: str) -> dict[str, Any]:
     sentence = f"the answers to a batch hold at most {jsonrpc.MAX_BATCH_ANSWER} bytes; {what_then}"
-    return jsonrpc.error_frame(FrameError(FrameCode.INVALID_REQUEST, sentence), jsonrpc.echoed_id(frame))
+    return jsonrpc.build_error_frame(
+        JsonRpcError(JsonRpcErrorCode.INVALID_REQUEST, sentence), jsonrpc.find_request_id(frame)
+    )

@@ -8,33 +8,33 @@ from typing import Any
 
 import orjson
 
-from agent_league.errors import BadAnswer, ErrorCode, FrameCode, FrameError, PeerRefused
+from agent_league.errors import BadAnswer, ErrorCode, JsonRpcError, JsonRpcErrorCode, PeerRefused
 from agent_league.http.carrier import MAX_BODY
-from agent_league.protocol.checks import Shared
+from agent_league.protocol.checks import SharedParams
 from agent_league.protocol.json_limits import read_json
 
 MAX_BATCH = 100
 MAX_BATCH_ANSWER = 2 * MAX_BODY
 """Bytes of all answers to a batch: small requests may have large answers."""
-SHOWN_LENGTH = 200
+MAX_SHOWN_LENGTH = 200
 """Characters of a peer's text that are quoted in our own messages."""
-EVENT_STREAM = (b"event:", b"data:", b"id:", b"retry:", b":")
+EVENT_STREAM_PREFIXES = (b"event:", b"data:", b"id:", b"retry:", b":")
 """Possible starts of a stream of server-sent events; no JSON text starts like this."""
-UNKNOWN_METHOD = b'{"jsonrpc":"2.0","error":{"code":-32601,'
+UNKNOWN_METHOD_PREFIX = b'{"jsonrpc":"2.0","error":{"code":-32601,'
 """The start of our answer to a call of an unknown method."""
-BROADCASTS = tuple(
+BROADCAST_PREFIXES = tuple(
     f'{{"jsonrpc":"2.0","method":"{name}",'.encode()
     for name in ("notify_round", "update_standings", "notify_round_completed", "notify_league_completed")
 )
 """Starts of the frames that our manager sends unchanged to all agents."""
-LONGEST_SHARED = 256 * 1024
-SENT_ID = re.compile(rb',"id":(\d+)}\Z')
+MAX_BROADCAST = 256 * 1024
+SENT_ID_PATTERN = re.compile(rb',"id":(\d+)}\Z')
 BLANK_LINE = re.compile(rb"\r?\n\r?\n")
 RequestId = int | str | None
 
 
 @dataclass(slots=True)
-class Request:
+class JsonRpcRequest:
     """One JSON-RPC request; `params` is not checked yet."""
 
     method: str
@@ -46,36 +46,42 @@ class Request:
 def parse_body(body: bytes) -> Any:
     """Parse a body; raises JsonRpcError. The value may be shared with other agents: callers must not change it."""
     try:
-        return _read_shared(body) if body.startswith(BROADCASTS) and len(body) < LONGEST_SHARED else read_json(body)
+        return (
+            _parse_broadcast(body)
+            if body.startswith(BROADCAST_PREFIXES) and len(body) < MAX_BROADCAST
+            else read_json(body)
+        )
     except ValueError as error:
-        raise FrameError(FrameCode.PARSE_ERROR, f"the body is not JSON: {error}") from None
+        raise JsonRpcError(JsonRpcErrorCode.PARSE_ERROR, f"the body is not JSON: {error}") from None
 
 
 @lru_cache(maxsize=8)
-def _read_shared(body: bytes) -> Any:
+def _parse_broadcast(body: bytes) -> Any:
     """Parse a broadcast once for all agents of this process, which receive the same bytes within moments."""
     frame = read_json(body)
     if isinstance(frame, dict) and isinstance(frame.get("params"), dict):
-        frame["params"] = Shared(frame["params"])
+        frame["params"] = SharedParams(frame["params"])
     return frame
 
 
-def read_request(frame: Any) -> Request:
+def parse_request(frame: Any) -> JsonRpcRequest:
     """Read one request from a parsed body; raises JsonRpcError."""
     if not isinstance(frame, dict):
-        raise FrameError(FrameCode.INVALID_REQUEST, f"expected an object, found {json_type(frame)}")
+        raise JsonRpcError(JsonRpcErrorCode.INVALID_REQUEST, f"expected an object, found {name_json_type(frame)}")
     request_id = frame.get("id")
     if isinstance(request_id, bool) or not isinstance(request_id, int | str | None):
-        raise FrameError(
-            FrameCode.INVALID_REQUEST,
-            f"'id' must be an integer, a string or null, found {json_type(request_id)}",
+        raise JsonRpcError(
+            JsonRpcErrorCode.INVALID_REQUEST,
+            f"'id' must be an integer, a string or null, found {name_json_type(request_id)}",
         )
     if frame.get("jsonrpc") != "2.0":
-        raise FrameError(FrameCode.INVALID_REQUEST, "'jsonrpc' must be \"2.0\"")
+        raise JsonRpcError(JsonRpcErrorCode.INVALID_REQUEST, "'jsonrpc' must be \"2.0\"")
     method = frame.get("method")
     if not isinstance(method, str):
-        raise FrameError(FrameCode.INVALID_REQUEST, f"'method' must be a string, found {json_type(method)}")
-    return Request(method, frame.get("params"), request_id, "id" not in frame)
+        raise JsonRpcError(
+            JsonRpcErrorCode.INVALID_REQUEST, f"'method' must be a string, found {name_json_type(method)}"
+        )
+    return JsonRpcRequest(method, frame.get("params"), request_id, "id" not in frame)
 
 
 def count_requests(body: bytes) -> int:
@@ -88,18 +94,20 @@ def count_requests(body: bytes) -> int:
         return 1
 
 
-def echoed_id(frame: Any) -> RequestId:
+def find_request_id(frame: Any) -> RequestId:
     """The usable id of a possibly broken request, else None."""
     request_id = frame.get("id") if isinstance(frame, dict) else None
     return request_id if isinstance(request_id, int | str) and not isinstance(request_id, bool) else None
 
 
-def params_of(request: Request) -> Mapping[str, Any]:
+def get_params(request: JsonRpcRequest) -> Mapping[str, Any]:
     """The request's parameters, {} if there are none; raises JsonRpcError unless they are an object."""
     if request.params is None:
         return {}
     if not isinstance(request.params, dict):
-        raise FrameError(FrameCode.INVALID_PARAMS, f"'params' must be an object, found {json_type(request.params)}")
+        raise JsonRpcError(
+            JsonRpcErrorCode.INVALID_PARAMS, f"'params' must be an object, found {name_json_type(request.params)}"
+        )
     return request.params
 
 
@@ -107,27 +115,27 @@ def encode_request(method: str, params: Mapping[str, Any], request_id: int) -> b
     return orjson.dumps({"jsonrpc": "2.0", "method": method, "params": params, "id": request_id})
 
 
-def result_frame(result: Any, request_id: RequestId) -> dict[str, Any]:
+def build_result_frame(result: Any, request_id: RequestId) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "result": result, "id": request_id}
 
 
-def error_frame(error: FrameError, request_id: RequestId) -> dict[str, Any]:
+def build_error_frame(error: JsonRpcError, request_id: RequestId) -> dict[str, Any]:
     body: dict[str, Any] = {"code": int(error.code), "message": error.message}
     if error.data is not None:
         body["data"] = error.data
     return {"jsonrpc": "2.0", "error": body, "id": request_id}
 
 
-def read_reply(status: int, body: bytes, request_id: int | None = None) -> Any:
+def parse_result(status: int, body: bytes, request_id: int | None = None) -> Any:
     """Return the `result` of the reply to call `request_id`; raises PeerRefused or BadAnswer."""
     frame = parse_reply(status, body, request_id)
     if is_plain_result(frame):
         return frame["result"]
-    if _is_empty(status, body):
+    if _is_empty_reply(status, body):
         return None
     if not isinstance(frame, dict):
-        raise BadAnswer(f"expected a JSON-RPC object, found {json_type(frame)}", frame)
-    if (refused := refusal_in(frame)) is not None:
+        raise BadAnswer(f"expected a JSON-RPC object, found {name_json_type(frame)}", frame)
+    if (refused := find_refusal(frame)) is not None:
         raise refused
     if "result" not in frame:
         raise BadAnswer(f"HTTP {status} and neither 'result' nor 'error'", frame)
@@ -147,19 +155,19 @@ def is_plain_result(frame: Any) -> bool:
 
 def parse_reply(status: int, body: bytes, request_id: int | None = None) -> Any:
     """Parse the body of a reply, None if it is empty; raises BadAnswer, also if its id is that of another call."""
-    if _is_empty(status, body):
+    if _is_empty_reply(status, body):
         return None
     try:
-        frame = read_json(without_events(body))
+        frame = read_json(extract_event_data(body))
     except ValueError:
-        raise BadAnswer(f"HTTP {status} and no JSON", body[:SHOWN_LENGTH].decode(errors="replace")) from None
-    if request_id is not None and not answers_call(frame, request_id):
-        shown = str(frame["id"])[:SHOWN_LENGTH]
+        raise BadAnswer(f"HTTP {status} and no JSON", body[:MAX_SHOWN_LENGTH].decode(errors="replace")) from None
+    if request_id is not None and not is_answer_to(frame, request_id):
+        shown = str(frame["id"])[:MAX_SHOWN_LENGTH]
         raise BadAnswer(f"an answer to another call: its id is {shown!r}, expected {request_id}", frame)
     return frame
 
 
-def answers_call(frame: Any, request_id: int) -> bool:
+def is_answer_to(frame: Any, request_id: int) -> bool:
     """Whether a reply can answer call `request_id`: a missing id and null match any call, "7" and 7.0 match 7.
 
     Replies that aren't JSON-RPC responses (a bare message, an answer in the shape of a request) match too.
@@ -170,18 +178,18 @@ def answers_call(frame: Any, request_id: int) -> bool:
     return found is None or found == request_id or str(found) == str(request_id)
 
 
-def sent_id(frame: bytes) -> int | None:
+def find_sent_id(frame: bytes) -> int | None:
     """The id in a frame that `encode_request` made."""
-    found = SENT_ID.search(frame, max(0, len(frame) - 40))
+    found = SENT_ID_PATTERN.search(frame, max(0, len(frame) - 40))
     return int(found[1]) if found else None
 
 
-def without_events(body: bytes) -> bytes:
+def extract_event_data(body: bytes) -> bytes:
     """Return the data of the last server-sent event, or the body itself if it is no event stream.
 
     MCP servers may answer with a stream; earlier events report progress.
     """
-    if not body.startswith(EVENT_STREAM):
+    if not body.startswith(EVENT_STREAM_PREFIXES):
         return body
     for event in reversed(BLANK_LINE.split(body)):
         data = [line[5:].removeprefix(b" ") for line in event.splitlines() if line.startswith(b"data:")]
@@ -190,36 +198,36 @@ def without_events(body: bytes) -> bytes:
     return b""
 
 
-def _is_empty(status: int, body: bytes) -> bool:
+def _is_empty_reply(status: int, body: bytes) -> bool:
     return status in (202, 204) or (status == 200 and not body)
 
 
-def refusal_in(frame: Any) -> PeerRefused | None:
+def find_refusal(frame: Any) -> PeerRefused | None:
     """Find the refusal in a reply: a JSON-RPC error or a LEAGUE_ERROR, framed or bare."""
     if not isinstance(frame, dict):
         return None
     is_error = "error" in frame and ("result" not in frame or (frame["result"] is None and frame["error"] is not None))
     if is_error and frame.get("message_type") is None:
-        return PeerRefused(f"refused: {_sentence(frame['error'])}", frame)
+        return PeerRefused(f"refused: {_format_error(frame['error'])}", frame)
     result = frame.get("result", frame)
     inner = result.get("structuredContent", result) if isinstance(result, dict) else None
     if isinstance(inner, dict) and inner.get("message_type") == "LEAGUE_ERROR":
         sentence = f"{inner.get('error_code')} {inner.get('message') or inner.get('error_description')}"
-        return PeerRefused(f"refused: {sentence[:SHOWN_LENGTH]}", frame, _code(inner))
+        return PeerRefused(f"refused: {sentence[:MAX_SHOWN_LENGTH]}", frame, _parse_error_code(inner))
     return None
 
 
-def json_type(value: Any) -> str:
+def name_json_type(value: Any) -> str:
     """Name the JSON type of a value, with its article."""
     names = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
     return names.get(type(value), "a number")
 
 
-def _sentence(error: Any) -> str:
-    return str(error.get("message", error) if isinstance(error, dict) else error)[:SHOWN_LENGTH]
+def _format_error(error: Any) -> str:
+    return str(error.get("message", error) if isinstance(error, dict) else error)[:MAX_SHOWN_LENGTH]
 
 
-def _code(result: Mapping[str, Any]) -> ErrorCode:
+def _parse_error_code(result: Mapping[str, Any]) -> ErrorCode:
     try:
         return ErrorCode(str(result.get("error_code")))
     except ValueError:

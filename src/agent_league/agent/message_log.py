@@ -19,24 +19,24 @@ from agent_league.clock import format_second
 from agent_league.errors import CallFailed
 from agent_league.http.caller import CALLER_ADDRESS, Address
 from agent_league.http.carrier import Carrier
-from agent_league.log import RECEIVED, SENT, UNANSWERED, JsonLogger, encode_as_text
+from agent_league.log import MESSAGE_RECEIVED, MESSAGE_SENT, MESSAGE_UNANSWERED, JsonLogger, encode_as_text
 from agent_league.protocol.methods import Caller
 
-Peer = str | Address | None
+PeerAddress = str | Address | None
 """The other side of a message: an endpoint, or the client's address; None within this process."""
 ACCEPTED = "ACCEPTED"
-LONGEST_MESSAGE = 4096
+MAX_LOGGED_MESSAGE = 4096
 """Bytes; of longer messages, such as large standings, only the beginning and the length are logged."""
-MOST_PEERS = 1024
-REFUSED_IN_FULL = 10
+MAX_CACHED_PEERS = 1024
+MAX_REFUSED_LINES = 10
 """Calls without a good token that are logged in full, for each address and minute."""
-OPEN_IN_FULL = 600
+MAX_OPEN_LINES = 600
 """The same for calls that need no token."""
-PROVEN_LATER = (Caller.APPLICANT, Caller.MATCH_PLAYER)
+CALLERS_CHECKED_LATER = (Caller.APPLICANT, Caller.MATCH_PLAYER)
 """Callers whose token is checked by the handler, after the call is admitted."""
 MINUTE_SECONDS = 60
-MOST_ADDRESSES = 1024
-OTHERS = "other addresses"
+MAX_ADDRESSES = 1024
+OTHER_ADDRESSES = "other addresses"
 
 
 class MessageLog:
@@ -44,13 +44,13 @@ class MessageLog:
 
     def __init__(self, log: JsonLogger, *, enabled: bool = True) -> None:
         self._log = log
-        self.enabled = enabled and log.enabled("INFO")
-        self.refused = CountedCalls(log, "calls_refused", REFUSED_IN_FULL)
-        self.open = CountedCalls(log, "open_calls", OPEN_IN_FULL)
-        self.refused_requests = CountedCalls(log, "requests_refused", REFUSED_IN_FULL)
-        self._peers: dict[Peer, bytes] = {}
+        self.enabled = enabled and log.is_enabled("INFO")
+        self.refused_calls = CallLogLimit(log, "calls_refused", MAX_REFUSED_LINES)
+        self.open_calls = CallLogLimit(log, "open_calls", MAX_OPEN_LINES)
+        self.refused_requests = CallLogLimit(log, "requests_refused", MAX_REFUSED_LINES)
+        self._encoded_peers: dict[PeerAddress, bytes] = {}
 
-    def log_carrier(self, carrier: Carrier) -> Carrier:
+    def wrap_carrier(self, carrier: Carrier) -> Carrier:
         """Wrap a carrier so that each message it carries is logged."""
         return LoggedCarrier(carrier, self) if self.enabled else carrier
 
@@ -58,16 +58,16 @@ class MessageLog:
         """Record an arriving call; with `is_told` false it is only counted, since another line holds it."""
         return ReceivedCall(self, body, CALLER_ADDRESS.get(), is_told=is_told and self.enabled)
 
-    def refuse_request(self, address: Address | None, status: int, sentence: str) -> None:
+    def log_refused_request(self, address: Address | None, status: int, sentence: str) -> None:
         """Log a request that was refused with an HTTP status before its message was read."""
-        if self.refused_requests.count(address[0] if address else "", (str(status),)):
+        if self.refused_requests.count_call(address[0] if address else "", (str(status),)):
             peer = f"{address[0]}:{address[1]}" if address else None
             self._log.warning("request_refused", peer=peer, status=status, message=sentence)
 
-    def write(
+    def write_line(
         self,
         event_type: str,
-        peer: Peer,
+        peer: PeerAddress,
         message: bytes,
         latency: float | None = None,
         more: bytes = b"",
@@ -77,9 +77,9 @@ class MessageLog:
     ) -> None:
         """Write a line; `more` is encoded JSON fields, `at` nanoseconds since 1970, `is_json` None if unknown."""
         line = (self._encode_line, event_type, at or time.time_ns(), peer, message, latency, more, is_json)
-        self._log.write_soon(line, len(message))
+        self._log.write_buffered(line, len(message))
 
-    def _encode_line(self, line: tuple[Any, str, int, Peer, bytes, float | None, bytes, bool | None]) -> bytes:
+    def _encode_line(self, line: tuple[Any, str, int, PeerAddress, bytes, float | None, bytes, bool | None]) -> bytes:
         """Encode a line; the logger calls this with the arguments of `write_line`."""
         _, event_type, at, peer, message, latency, more, is_json = line
         second, nanosecond = divmod(at, 1_000_000_000)
@@ -88,20 +88,20 @@ class MessageLog:
             more = b',"latency_ms":%.3f%b' % (latency * 1000, more)
         if not message:
             message = b"}\n"
-        elif len(message) <= LONGEST_MESSAGE and (is_json or (is_json is None and _is_json(message))):
+        elif len(message) <= MAX_LOGGED_MESSAGE and (is_json or (is_json is None and _is_valid_json(message))):
             message = b',"message":%b}\n' % message
         else:
             message = encode_as_text(message, self._log.secrets) + b"}\n"
         return b'%b%d,"peer":%b%b%b' % (head, nanosecond // 1000, self._encode_peer(peer), more, message)
 
-    def _encode_peer(self, peer: Peer) -> bytes:
+    def _encode_peer(self, peer: PeerAddress) -> bytes:
         """Encode an address as ASCII JSON; cached."""
-        encoded = self._peers.get(peer)
+        encoded = self._encoded_peers.get(peer)
         if encoded is None:
-            if len(self._peers) >= MOST_PEERS:
-                self._peers.clear()
+            if len(self._encoded_peers) >= MAX_CACHED_PEERS:
+                self._encoded_peers.clear()
             text = f"{peer[0]}:{peer[1]}" if isinstance(peer, tuple) else peer
-            encoded = self._peers[peer] = json.dumps(text).encode()
+            encoded = self._encoded_peers[peer] = json.dumps(text).encode()
         return encoded
 
 
@@ -121,16 +121,16 @@ class LoggedCarrier:
         headers: Mapping[str, str] | None = None,
     ) -> tuple[int, bytes]:
         messages = self._messages
-        messages.write(SENT, endpoint, frame)
+        messages.write_line(MESSAGE_SENT, endpoint, frame)
         began = time.perf_counter()
         try:
             status, body = await self._carrier.exchange(endpoint, frame, limit, bearer, headers)
         except CallFailed as error:
             why = f',"error_code":"{error.code}","error":{json.dumps(error.message)}'
-            messages.write(UNANSWERED, endpoint, b"", time.perf_counter() - began, why.encode())
+            messages.write_line(MESSAGE_UNANSWERED, endpoint, b"", time.perf_counter() - began, why.encode())
             raise
         more = b"" if status == 200 else b',"status":%d' % status
-        messages.write(RECEIVED, endpoint, body, time.perf_counter() - began, more, is_json=None)
+        messages.write_line(MESSAGE_RECEIVED, endpoint, body, time.perf_counter() - began, more, is_json=None)
         return status, body
 
     async def close(self) -> None:
@@ -177,61 +177,65 @@ class ReceivedCall:
         return time.perf_counter() - self._began
 
     @property
-    def may_be_told(self) -> bool:
+    def may_be_logged(self) -> bool:
         """Whether more lines about it may be logged; those of unknown callers are limited."""
-        return self.is_known or self._messages.refused.has_room(self._address)
+        return self.is_known or self._messages.refused_calls.has_room(self._address)
 
-    def read(self, *, is_json: bool | None = True) -> None:
+    def log_received(self, *, is_json: bool | None = True) -> None:
         """Log the received body now, unless its address has reached a limit."""
         messages = self._messages
-        if self._is_told and messages.refused.has_room(self._address) and messages.open.has_room(self._address):
-            self._write_itself(is_json=is_json)
+        if (
+            self._is_told
+            and messages.refused_calls.has_room(self._address)
+            and messages.open_calls.has_room(self._address)
+        ):
+            self._write_received_line(is_json=is_json)
 
-    def pass_on(self) -> None:
+    def mark_passed_on(self) -> None:
         """Mark it as an MCP request, which the MCP side of this agent answers and logs."""
         self._is_passed_on = True
 
-    def refuse(self, code: str) -> None:
+    def add_refusal_code(self, code: str) -> None:
         """Add the error code of its refusal, or of one call of a batch."""
         self._codes.append(code)
 
-    def admit(self, caller: Caller) -> None:
+    def mark_admitted(self, caller: Caller) -> None:
         """Mark it as admitted: the caller needs no token, or has shown a good one."""
         if caller is Caller.ANYBODY:
             self._is_open = True
-        elif caller not in PROVEN_LATER:
+        elif caller not in CALLERS_CHECKED_LATER:
             self.is_known = True
 
-    def decide(self, status: object) -> None:
+    def record_decision(self, status: object) -> None:
         """Record the status of the answer to a registration."""
         if status == ACCEPTED:
             self.is_known = True
         else:
             self._codes.append(str(status))
 
-    def answer(self, answer: bytes | None) -> None:
+    def log_answer(self, answer: bytes | None) -> None:
         """Log the call, if that is still to be done, and its answer; or only count it beyond the limits."""
         if self._is_passed_on:
             return
         messages, is_counted = self._messages, False
         if not self.is_known:
             if self._codes:
-                is_counted = not messages.refused.count(self._address, self._codes)
+                is_counted = not messages.refused_calls.count_call(self._address, self._codes)
             elif self._is_open:
-                is_counted = not messages.open.count(self._address, ())
+                is_counted = not messages.open_calls.count_call(self._address, ())
         if not self._is_told or is_counted:
             return
         if not self.is_written:
-            self._write_itself(is_json=None)
+            self._write_received_line(is_json=None)
         if answer is not None:
-            messages.write(SENT, self._peer, answer, self.seconds)
+            messages.write_line(MESSAGE_SENT, self._peer, answer, self.seconds)
 
-    def _write_itself(self, *, is_json: bool | None) -> None:
+    def _write_received_line(self, *, is_json: bool | None) -> None:
         self.is_written = True
-        self._messages.write(RECEIVED, self._peer, self._body, is_json=is_json, at=self._at)
+        self._messages.write_line(MESSAGE_RECEIVED, self._peer, self._body, is_json=is_json, at=self._at)
 
 
-class CountedCalls:
+class CallLogLimit:
     """Limits the calls of one kind that are logged in full, by address and minute; the rest is logged as a number."""
 
     def __init__(self, log: JsonLogger, event_type: str, in_full: int) -> None:
@@ -242,25 +246,25 @@ class CountedCalls:
         self._codes: dict[str, Counter[str]] = {}
         self._since = ""
         self._timer: asyncio.TimerHandle | None = None
-        log.before_close(self.tell)
+        log.add_close_callback(self.write_totals)
 
     def has_room(self, address: str) -> bool:
         """Whether the next call from this address would be logged in full."""
         return self._calls.get(address, 0) < self._in_full
 
-    def count(self, address: str, codes: Iterable[str]) -> bool:
+    def count_call(self, address: str, codes: Iterable[str]) -> bool:
         """Count a call; returns whether it may be logged in full."""
-        if address not in self._calls and len(self._calls) >= MOST_ADDRESSES:
-            address = OTHERS
+        if address not in self._calls and len(self._calls) >= MAX_ADDRESSES:
+            address = OTHER_ADDRESSES
         if not self._calls:
             self._since = format_second(int(time.time()))
             with suppress(RuntimeError):  # without an event loop the totals are written when the log closes
-                self._timer = asyncio.get_running_loop().call_later(MINUTE_SECONDS, self.tell)
+                self._timer = asyncio.get_running_loop().call_later(MINUTE_SECONDS, self.write_totals)
         self._calls[address] += 1
         self._codes.setdefault(address, Counter()).update(codes)
         return self._calls[address] <= self._in_full
 
-    def tell(self) -> None:
+    def write_totals(self) -> None:
         """Log the totals of the past minute and start over."""
         if self._timer is not None:
             self._timer.cancel()
@@ -282,7 +286,7 @@ def _encode_head(second: int, component: str, event_type: str) -> bytes:
     return orjson.dumps(head)[:-1] + b',"microsecond":'
 
 
-def _is_json(body: bytes) -> bool:
+def _is_valid_json(body: bytes) -> bool:
     try:
         orjson.loads(body)
     except ValueError:

@@ -10,36 +10,36 @@ from collections import Counter
 from collections.abc import Awaitable, Mapping
 from typing import TypeVar
 
-from agent_league.errors import BadAnswer, CallFailed, FrameCode, PeerRefused
+from agent_league.errors import BadAnswer, CallFailed, JsonRpcErrorCode, PeerRefused
 
 T = TypeVar("T")
-What = tuple[str, ...]
+MetricKey = tuple[str, ...]
 """A metric's name, followed by its label values."""
-Readings = Mapping[str, Mapping[What, float]]
+GaugeValues = Mapping[str, Mapping[MetricKey, float]]
 """Current values that an agent reports on request: by name, then by label values."""
 
-FINE = "ok"
-OTHER = "other"
+OK_OUTCOME = "ok"
+OTHER_METHOD = "other"
 """The label for all unknown methods, since strangers can name any number of them."""
-BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+BUCKET_BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Upper bounds of the histogram buckets in seconds; one more bucket counts the rest."""
-FRAME_CODES = frozenset(map(int, FrameCode))
-FRESH = 0.2
+FRAME_CODES = frozenset(map(int, JsonRpcErrorCode))
+NEWEST_WEIGHT = 0.2
 """The weight of the newest answer in a peer's smoothed latency."""
 MOST_PEERS = 4096
 
 
-class Timing:
+class LatencyHistogram:
     """A histogram of durations in seconds, by BUCKET_BOUNDS."""
 
     __slots__ = ("buckets", "seconds")
 
     def __init__(self) -> None:
-        self.buckets = [0] * (len(BOUNDS) + 1)
+        self.buckets = [0] * (len(BUCKET_BOUNDS) + 1)
         self.seconds = 0.0
 
-    def note(self, seconds: float) -> None:
-        self.buckets[bisect_left(BOUNDS, seconds)] += 1
+    def add_duration(self, seconds: float) -> None:
+        self.buckets[bisect_left(BUCKET_BOUNDS, seconds)] += 1
         self.seconds += seconds
 
 
@@ -54,43 +54,45 @@ class PeerStats:
         self.smoothed: float | None = None
         """Exponentially smoothed latency in seconds; None before the first answer."""
 
-    def note(self, seconds: float, *, answered: bool) -> None:
+    def record_call(self, seconds: float, *, answered: bool) -> None:
         if not answered:
             self.failures += 1
             return
-        self.smoothed = seconds if self.smoothed is None else self.smoothed + FRESH * (seconds - self.smoothed)
+        self.smoothed = seconds if self.smoothed is None else self.smoothed + NEWEST_WEIGHT * (seconds - self.smoothed)
 
 
-class Meter:
+class AgentMetrics:
     """The counters, histograms and peer statistics of one agent."""
 
     def __init__(self) -> None:
-        self.counts: Counter[What] = Counter()
-        self.timings: dict[What, Timing] = {}
+        self.counts: Counter[MetricKey] = Counter()
+        self.histograms: dict[MetricKey, LatencyHistogram] = {}
         self._peers: dict[str, PeerStats] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def count(self, *what: str) -> None:
+    def count_event(self, *what: str) -> None:
         """Add one to a counter."""
         self.counts[what] += 1
 
-    def time(self, seconds: float, *what: str) -> None:
+    def record_duration(self, seconds: float, *what: str) -> None:
         """Add a duration to a histogram."""
-        (self.timings.get(what) or self._timing(*what)).note(seconds)
+        (self.histograms.get(what) or self._get_histogram(*what)).add_duration(seconds)
 
-    def _timing(self, *what: str) -> Timing:
-        return self.timings.setdefault(what, Timing())
+    def _get_histogram(self, *what: str) -> LatencyHistogram:
+        return self.histograms.setdefault(what, LatencyHistogram())
 
-    def peer(self, endpoint: str) -> PeerStats | None:
+    def peer_stats(self, endpoint: str) -> PeerStats | None:
         """The statistics of the peer at an endpoint; None if it was never called."""
         return self._peers.get(endpoint)
 
-    def served(self, method: str, outcome: str, seconds: float) -> None:
+    def record_served_call(self, method: str, outcome: str, seconds: float) -> None:
         """Record a call that this agent answered."""
         self.counts["calls_served", method, outcome] += 1
-        (self.timings.get(("call_served_seconds", method)) or self._timing("call_served_seconds", method)).note(seconds)
+        (
+            self.histograms.get(("call_served_seconds", method)) or self._get_histogram("call_served_seconds", method)
+        ).add_duration(seconds)
 
-    async def calling(self, endpoint: str, method: str, call: Awaitable[T]) -> T:
+    async def track_call(self, endpoint: str, method: str, call: Awaitable[T]) -> T:
         """Await an outgoing call and record outcome and latency; cancelled calls are not counted."""
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
@@ -99,23 +101,27 @@ class Meter:
         try:
             answer = await call
         except CallFailed as error:
-            self._made(endpoint, method, _outcome(error), now() - began, isinstance(error, PeerRefused | BadAnswer))
+            self._record_made_call(
+                endpoint, method, _outcome_label(error), now() - began, isinstance(error, PeerRefused | BadAnswer)
+            )
             raise
-        self._made(endpoint, method, FINE, now() - began, True)
+        self._record_made_call(endpoint, method, OK_OUTCOME, now() - began, True)
         return answer
 
-    def _made(self, endpoint: str, method: str, outcome: str, seconds: float, answered: bool) -> None:
+    def _record_made_call(self, endpoint: str, method: str, outcome: str, seconds: float, answered: bool) -> None:
         self.counts["calls_made", method, outcome] += 1
-        (self.timings.get(("call_made_seconds", method)) or self._timing("call_made_seconds", method)).note(seconds)
+        (
+            self.histograms.get(("call_made_seconds", method)) or self._get_histogram("call_made_seconds", method)
+        ).add_duration(seconds)
         peer = self._peers.get(endpoint)
         if peer is None:
             if len(self._peers) >= MOST_PEERS:
                 del self._peers[next(iter(self._peers))]
             peer = self._peers[endpoint] = PeerStats()
-        peer.note(seconds, answered=answered)
+        peer.record_call(seconds, answered=answered)
 
 
-def _outcome(error: CallFailed) -> str:
+def _outcome_label(error: CallFailed) -> str:
     """The outcome label of a failed call: JSON-RPC's own code if the peer used one, else the league's."""
     fault = error.answer.get("error") if isinstance(error, PeerRefused) and isinstance(error.answer, dict) else None
     code = fault.get("code") if isinstance(fault, dict) else None

@@ -14,56 +14,61 @@ from random import Random
 from typing import Any, NoReturn, Protocol
 from uuid import uuid4
 
-from agent_league.agent.failure_sentences import is_refusal_of_http, most_telling, sentence_of, what_answers
-from agent_league.agent.peer_client import Call, Manners
+from agent_league.agent.failure_sentences import (
+    describe_failed_contact,
+    describe_failure,
+    is_http_refusal,
+    pick_most_informative,
+)
+from agent_league.agent.peer_client import PeerCall, PeerClient
 from agent_league.agent.retry import reconnect_delay
 from agent_league.clock import Clock, format_utc, parse_utc
-from agent_league.errors import CallFailed, DamagedFile, ErrorCode, LeagueFailed, OtherAnswer, Refusal
-from agent_league.http.caller import check_machine, find_machines
-from agent_league.http.hosts import endpoint_problem, place_of
-from agent_league.log import JsonLogger, redacted
+from agent_league.errors import CallFailed, DamagedFile, ErrorCode, LeagueFailed, MismatchedAnswer, Refusal
+from agent_league.http.caller import check_calling_machine, find_machines
+from agent_league.http.hosts import find_endpoint_problem, normalise_endpoint
+from agent_league.log import JsonLogger, redact_tokens
 from agent_league.model.agents import Role
-from agent_league.model.names import is_league_id, is_safe_name, printable
+from agent_league.model.names import has_agent_id_form, is_safe_name, to_printable
 from agent_league.protocol import v2
-from agent_league.protocol.checks import shown
+from agent_league.protocol.checks import describe_value
 from agent_league.protocol.envelope import Message
 from agent_league.protocol.methods import Caller
-from agent_league.protocol.tokens import Expired, Verifier, known_by_hash
-from agent_league.protocol.tolerance import tidied
-from agent_league.protocol.v1.envelope import UUID
-from agent_league.protocol.v1.translation import registration_to_v1
+from agent_league.protocol.tokens import TokenExpired, TokenVerifier, matches_token_hash
+from agent_league.protocol.tolerance import normalise
+from agent_league.protocol.v1.envelope import UUID_PATTERN
+from agent_league.protocol.v1.translation import translate_registration_to_v1
 from agent_league.protocol.version import CURRENT_VERSION, PROTOCOL_V1, PROTOCOL_V2
 
-Remark = Callable[[str], None]
+RemarkCallback = Callable[[str], None]
 """Shows a sentence to the person at the terminal."""
-PATIENT_FAILURES = 5
+FAILURES_BEFORE_REMARK = 5
 """About a second and a half, so that an agent started together with its manager doesn't complain."""
 GRACE_SECONDS = 2
 """How long a call that arrives before the manager's answer to our registration has to wait."""
-EVER = datetime(1970, 1, 1, tzinfo=UTC)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 """Stands for the manager's time as long as that is unknown, so that no token counts as expired."""
-ASK_SECONDS = 2.0
+CLOCK_QUERY_SECONDS = 2.0
 """Minimum seconds between two questions for the manager's time, and the time limit of each."""
-KEPT_CHECKS = 64
-LONGEST_ADDRESS = 200
-STRANGERS = (
+MAX_KEPT_CHECKS = 64
+MAX_ADDRESS_LENGTH = 200
+UNKNOWN_AGENT_CODES = (
     ErrorCode.AUTH_TOKEN_MISSING,
     ErrorCode.AUTH_TOKEN_INVALID,
     ErrorCode.PLAYER_NOT_REGISTERED,
     ErrorCode.REFEREE_NOT_REGISTERED,
 )
 """Error codes of a manager that doesn't know this agent, or no longer does."""
-WELCOMES = ("NONE", "OK", "SUCCESS")
+ACCEPTED_WORDS = ("NONE", "OK", "SUCCESS")
 """Statuses beside an id that count as ACCEPTED; NONE is a missing status."""
 UNSUPPORTED_GAME = "Unsupported game type"
 """The protocol's reason for rejecting an applicant that doesn't name the league's game."""
-OTHER_GAME = (
+OTHER_GAME_HINT = (
     '; you take {games}. Name the league\'s game too, or "*" for any: `games` of play(), --game of a command, or '
     "game_types in the configuration"
 )
 
 
-class Credentials(Protocol):
+class CredentialsStore(Protocol):
     """Stores what an agent needs to resume its registration after a restart."""
 
     def load(self) -> dict[str, Any]: ...
@@ -84,21 +89,21 @@ class Applicant:
     """Seconds that the manager may take to answer."""
     league_id: str | None = None
     """The league to register for; None for whichever the manager has."""
-    more: Mapping[str, Any] = field(default_factory=dict)
+    extra_meta: Mapping[str, Any] = field(default_factory=dict)
     protocol: str = PROTOCOL_V2
     v1_name: str = ""
     """The last part of its address in `league.v1`."""
 
     @property
-    def method(self) -> str:
+    def method_name(self) -> str:
         return f"register_{self.role}"
 
     @property
-    def answer(self) -> str:
+    def answer_type(self) -> str:
         """The message type of the manager's answer."""
         return (v2.LeagueRegisterResponse if self.role is Role.PLAYER else v2.RefereeRegisterResponse).TYPE
 
-    def write(self, agent_id: str, timestamp: str, credentials: Mapping[str, Any]) -> Message:
+    def write_request(self, agent_id: str, timestamp: str, credentials: Mapping[str, Any]) -> Message:
         kind = v2.LeagueRegisterRequest if self.role is Role.PLAYER else v2.RefereeRegisterRequest
         short = "player" if self.role is Role.PLAYER else "ref"
         meta = {
@@ -108,7 +113,7 @@ class Applicant:
             "contact_endpoint": self.endpoint,
             "protocol_version": CURRENT_VERSION,
             "match_tokens": True,
-            **self.more,
+            **self.extra_meta,
         }
         optional = {"league_id": self.league_id, **credentials}
         return kind.write(
@@ -120,104 +125,109 @@ class Applicant:
         )
 
 
-class Session:
+class LeagueRegistration:
     """An agent's side of its registration with one league: identity, token, and the manager's address and keys."""
 
     def __init__(
         self,
         manager: str,
         applicant: Applicant,
-        manners: Manners,
+        peer_client: PeerClient,
         clock: Clock,
         log: JsonLogger,
-        credentials: Credentials,
+        credentials: CredentialsStore,
         *,
         verify: bool = True,
-        remark: Remark | None = None,
+        remark: RemarkCallback | None = None,
         rng: Random | None = None,
         allowed_hosts: Sequence[str] = (),
     ) -> None:
-        self._manager = manager
+        self._manager_address = manager
         self._allowed_hosts = allowed_hosts
-        self._elsewhere: str | None = None
+        self._other_address: str | None = None
         """A second address of the manager, from a token that it signed."""
-        self._since = 0.0
+        self._address_since = 0.0
         self._applicant = applicant
-        self._manners = manners
+        self._peer_client = peer_client
         self._clock = clock
         self._log = log
         self._credentials = credentials
-        self._verify = verify
-        self._remark = remark or (lambda _: None)
+        self._verify_callers = verify
+        self._show_remark = remark or (lambda _: None)
         self._rng = rng or Random()  # noqa: S311 - jitter
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._renewing = asyncio.Lock()
-        self._heard = 0.0
-        self._called = asyncio.Event()
-        self._zero = EVER
+        self._renew_lock = asyncio.Lock()
+        self._last_heard = 0.0
+        self._manager_called = asyncio.Event()
+        self._manager_epoch = EPOCH
         """The manager's time at loop time 0."""
-        self._asking = asyncio.Lock()
-        self._asked = -ASK_SECONDS
-        self._referees: dict[str, str] = {}
+        self._clock_lock = asyncio.Lock()
+        self._last_clock_query = -CLOCK_QUERY_SECONDS
+        self._referee_hashes: dict[str, str] = {}
         self._public_key: Any = None
         self._manager_machines: frozenset[str] = frozenset()
         """IP addresses from which a manager without a key may call: resolved when we registered."""
         self._match_key: str | None = None
-        self._verifier: Verifier | None = None
-        self._good: dict[tuple[str, ...], float] = {}
+        self._verifier: TokenVerifier | None = None
+        self._verified_until: dict[tuple[str, ...], float] = {}
         """Verified tokens, each with what it was shown for -> expiry in loop time."""
         self._has_registered = False
         """Whether a manager has accepted us in this process; decides whether a missing key is an error."""
         self.agent_id = applicant.wanted_id
         self.token: str | None = None
         self.league_id: str | None = None
-        self._answered = asyncio.Event()
+        self._not_registering = asyncio.Event()
         """Set unless a registration is running."""
-        self._answered.set()
+        self._not_registering.set()
         self.registered = asyncio.Event()
         """Set while we are registered, also if the registration was loaded from the credentials."""
-        known = self._recall()
-        self._kept = known is not None
-        self._key = known or secrets.token_hex(32)
+        known = self._load_credentials()
+        self._key_is_saved = known is not None
+        self._application_key = known or secrets.token_hex(32)
 
     @property
     def sender(self) -> str:
         return f"{self._applicant.role}:{self.agent_id}"
 
     @property
-    def manager(self) -> str:
+    def manager_address(self) -> str:
         """The address at which the manager is called."""
-        return self._manager
+        return self._manager_address
 
-    def try_elsewhere(self) -> None:
+    def switch_manager_address(self) -> None:
         """After an unanswered call, switch between the configured address and the one that the manager signed.
 
         The signed one is the manager's own view: behind a proxy we may be unable to reach it.
         """
-        if self._elsewhere is not None:
-            self._manager, self._elsewhere = self._elsewhere, self._manager
+        if self._other_address is not None:
+            self._manager_address, self._other_address = self._other_address, self._manager_address
 
-    def _note_address(self, token: str) -> None:
+    def _record_manager_address(self, token: str) -> None:
         """Record the manager's address from a verified token, if it is newer and may be called."""
-        told = self._verifier.manager_address(token) if self._verifier else None
-        if told is None or told[1] <= self._since:
+        told = self._verifier.find_manager_address(token) if self._verifier else None
+        if told is None or told[1] <= self._address_since:
             return
-        address, self._since = told
-        if place_of(address) in {place_of(self._manager), place_of(self._elsewhere or self._manager)}:
+        address, self._address_since = told
+        if normalise_endpoint(address) in {
+            normalise_endpoint(self._manager_address),
+            normalise_endpoint(self._other_address or self._manager_address),
+        }:
             return
-        if problem := endpoint_problem(address, self._allowed_hosts):
-            address = printable(address[:LONGEST_ADDRESS])
+        if problem := find_endpoint_problem(address, self._allowed_hosts):
+            address = to_printable(address[:MAX_ADDRESS_LENGTH])
             self._log.warning("manager_moved", manager=address, problem=problem)
-            self._remark(
+            self._show_remark(
                 f"The League Manager says that it is at {address} now, which this agent may not call: {problem}. "
                 "Start it again with --manager and an address that it may."
             )
             return
-        self._log.info("manager_moved", manager=address, earlier=self._manager)
-        self._remark(f"The League Manager says, with its signature, that it is at {address}; so that is tried too.")
-        self._elsewhere = address
+        self._log.info("manager_moved", manager=address, earlier=self._manager_address)
+        self._show_remark(
+            f"The League Manager says, with its signature, that it is at {address}; so that is tried too."
+        )
+        self._other_address = address
 
-    async def hear(self, bearer: str | None) -> None:
+    async def learn_manager_address(self, bearer: str | None) -> None:
         """Learn the manager's address from the token beside a call that needs none; a bad token is ignored."""
         if bearer is not None and self._verifier is not None:
             with suppress(Refusal):
@@ -231,90 +241,96 @@ class Session:
     @property
     def verifies_callers(self) -> bool:
         """Whether callers are verified; a practice player answers any caller."""
-        return self._verify
+        return self._verify_callers
 
     @property
-    def is_with_stranger(self) -> bool:
+    def has_foreign_manager(self) -> bool:
         """Whether we are registered with a foreign manager: its answer to our registration had no key."""
         return self.registered.is_set() and not self.has_key
 
     @property
-    def season(self) -> str | None:
+    def league_key(self) -> str | None:
         """The manager's public key as text, which tells our league from another one with the same id."""
-        return _text(self._public_key.get("x")) if isinstance(self._public_key, dict) else None
+        return _text_or_none(self._public_key.get("x")) if isinstance(self._public_key, dict) else None
 
     async def register(self) -> None:
         """Register, retrying until the manager answers; raises LeagueFailed on a final refusal."""
-        self._answered.clear()
+        self._not_registering.clear()
         try:
-            await self._register()
+            await self._register_until_answered()
         finally:
-            self._answered.set()
+            self._not_registering.set()
 
-    async def _register(self) -> None:
+    async def _register_until_answered(self) -> None:
         failures = 0
-        self._kept = self._save() or self._kept
+        self._key_is_saved = self._save_credentials() or self._key_is_saved
         while True:
-            secret = {"auth_token": self.token, "application_key": self._key if self._kept else None}
-            request = self._applicant.write(self.agent_id, format_utc(self._clock.now()), secret)
+            secret = {
+                "auth_token": self.token,
+                "application_key": self._application_key if self._key_is_saved else None,
+            }
+            request = self._applicant.write_request(self.agent_id, format_utc(self._clock.now()), secret)
             try:
-                answer = await self._apply(request)
+                answer = await self._send_application(request)
             except CallFailed as failed:
-                error = most_telling(failed)
-                if error.code in STRANGERS and self.token is not None:
+                error = pick_most_informative(failed)
+                if error.code in UNKNOWN_AGENT_CODES and self.token is not None:
                     self.token = None
                     continue
-                if isinstance(error, OtherAnswer):
+                if isinstance(error, MismatchedAnswer):
                     raise LeagueFailed(
-                        f"{self._manager} answered the registration with {str(redacted(error.answer))[:200]!r}"
+                        f"{self._manager_address} answered the registration with "
+                        f"{str(redact_tokens(error.answer))[:200]!r}"
                     ) from None
-                if error.is_final or is_refusal_of_http(error):
-                    raise LeagueFailed(f"{self._manager} refuses the registration: {sentence_of(error)}") from error
+                if error.is_final or is_http_refusal(error):
+                    raise LeagueFailed(
+                        f"{self._manager_address} refuses the registration: {describe_failure(error)}"
+                    ) from error
                 failures += 1
-                self._tell_of(failures, failed)
-                self.try_elsewhere()
-                await self._rest(reconnect_delay(failures, self._rng))
+                self._report_failure(failures, failed)
+                self.switch_manager_address()
+                await self._wait_before_retry(reconnect_delay(failures, self._rng))
                 continue
             if answer.get("public_key") is None:
-                self._manager_machines = await find_machines(self._manager)
-            self._accept(answer)
+                self._manager_machines = await find_machines(self._manager_address)
+            self._accept_answer(answer)
             return
 
-    async def _apply(self, request: Message) -> dict[str, Any]:
+    async def _send_application(self, request: Message) -> dict[str, Any]:
         """Send the registration and return the manager's answer with canonical field names; raises CallFailed."""
         message = request.to_wire()
         if self._applicant.protocol == PROTOCOL_V1:
             now, conversation_id = self._clock.now(), str(uuid4())
-            league_id = self.league_id if UUID.fullmatch(self.league_id or "") else None
-            message = registration_to_v1(
+            league_id = self.league_id if UUID_PATTERN.fullmatch(self.league_id or "") else None
+            message = translate_registration_to_v1(
                 message, self._applicant.v1_name, now, league_id or str(uuid4()), conversation_id
             ).to_wire()
-        call = Call(self._applicant.method, message, self._applicant.answer)
-        heard = await self._manners.ask(self._manager, call, self._applicant.limit)
-        if self._manners.strict:
+        call = PeerCall(self._applicant.method_name, message, self._applicant.answer_type)
+        heard = await self._peer_client.request_answer(self._manager_address, call, self._applicant.limit)
+        if self._peer_client.strict:
             return heard.message
-        answer, noted = tidied(self._applicant.answer, heard.message)
-        if unusual := [*heard.noted, *noted]:
-            self._log.info("tolerated", manager=self._manager, how=unusual)
+        answer, noted = normalise(self._applicant.answer_type, heard.message)
+        if unusual := [*heard.deviations, *noted]:
+            self._log.info("tolerated", manager=self._manager_address, how=unusual)
         return answer
 
-    async def renew(self, stale: str | None) -> None:
+    async def renew_token(self, stale: str | None) -> None:
         """Register again to replace a token that the manager refused; once, even if many calls ask for it."""
-        async with self._renewing:
+        async with self._renew_lock:
             if self.token == stale:
                 await self.register()
 
-    def leave(self) -> None:
+    def leave_league(self) -> None:
         """Forget a league that is over; the next one may give us another id, and gets a new application key."""
         if self.token:
-            self._key, self._kept = secrets.token_hex(32), False
+            self._application_key, self._key_is_saved = secrets.token_hex(32), False
         self.token = self.league_id = None
         self._public_key = self._match_key = self._verifier = None
         self._has_registered = False
-        self._referees = {}
+        self._referee_hashes = {}
         self.registered.clear()
 
-    async def ready(self) -> None:
+    async def wait_until_registered(self) -> None:
         """Wait up to GRACE_SECONDS for the registration: the first calls may arrive before its answer.
 
         Raises a Refusal if it takes longer.
@@ -333,7 +349,7 @@ class Session:
             raise Refusal(
                 ErrorCode.LEAGUE_NOT_FOUND,
                 f"{self.agent_id} belongs to league {self.league_id!r}",
-                league_id=shown(league_id),
+                league_id=describe_value(league_id),
             )
 
     async def check_manager(self, bearer: str | None) -> None:
@@ -342,108 +358,112 @@ class Session:
         While a registration is running, a call that fails is checked again after the manager's answer.
         """
         try:
-            await self._check_manager(bearer)
+            await self._check_manager_call(bearer)
         except Refusal:
-            if self._answered.is_set():
+            if self._not_registering.is_set():
                 raise
             with suppress(TimeoutError):
                 async with asyncio.timeout(GRACE_SECONDS):
-                    await self._answered.wait()
-            await self._check_manager(bearer)
+                    await self._not_registering.wait()
+            await self._check_manager_call(bearer)
 
-    async def _check_manager(self, bearer: str | None) -> None:
+    async def _check_manager_call(self, bearer: str | None) -> None:
         if (verifier := self._verifier) is not None:
-            token = bearer or _missing("the manager's signed token must come in the header `Authorization: Bearer`")
-            if not self._is_known(token):
-                check = partial(verifier.check_manager, token, agent_id=self.agent_id)
-                self._remember((token,), await self._in_time(check))
-                self._note_address(token)
-            self._called.set()
-        elif self._verify and not self.has_key:
-            self._check_machine()
-        self._heard = self._time()
+            token = bearer or _refuse_missing_token(
+                "the manager's signed token must come in the header `Authorization: Bearer`"
+            )
+            if not self._is_verified(token):
+                check = partial(verifier.check_manager_token, token, agent_id=self.agent_id)
+                self._remember_verified((token,), await self._check_by_manager_clock(check))
+                self._record_manager_address(token)
+            self._manager_called.set()
+        elif self._verify_callers and not self.has_key:
+            self._check_manager_machine()
+        self._last_heard = self._loop_time()
 
-    def _check_machine(self) -> None:
+    def _check_manager_machine(self) -> None:
         """Raise a Refusal unless the call comes from a machine of the manager, as resolved when we registered."""
-        check_machine(self._manager_machines, f"the league manager at {self._manager}")
+        check_calling_machine(self._manager_machines, f"the league manager at {self._manager_address}")
 
-    def check_asker(self, machines: Collection[str]) -> None:
+    def check_result_machine(self, machines: Collection[str]) -> None:
         """Raise a Refusal unless a result comes from a machine that called us in its match, or from the manager's.
 
         Checked under a foreign manager only; our own gives its referees tokens.
         """
-        if self._verify and self.is_with_stranger:
-            check_machine({*machines, *self._manager_machines}, "the referee that has asked us in this match")
+        if self._verify_callers and self.has_foreign_manager:
+            check_calling_machine({*machines, *self._manager_machines}, "the referee that has asked us in this match")
 
-    async def check_match(self, token: str | None, match_id: str, referee_id: str) -> None:
+    async def check_match_token(self, token: str | None, match_id: str, referee_id: str) -> None:
         """Raise a Refusal unless the token shows that the manager gave this match to this referee."""
         if (verifier := self._verifier) is not None:
-            given = token or _missing(
+            given = token or _refuse_missing_token(
                 "'auth_token' must hold the match token that the manager gave this referee"
                 " (to try a player by hand, start it with --practice)"
             )
-            if self._is_known(given, match_id, referee_id):
+            if self._is_verified(given, match_id, referee_id):
                 return
-            known = self._referees.get(match_id)
-            if known and known_by_hash(given, known):
+            known = self._referee_hashes.get(match_id)
+            if known and matches_token_hash(given, known):
                 return
-            goes_by_id = self._manners.strict or is_league_id(referee_id)
+            goes_by_id = self._peer_client.strict or has_agent_id_form(referee_id)
             check = partial(
-                verifier.check_match,
+                verifier.check_match_token,
                 given,
                 match_id=match_id,
                 referee_id=referee_id if goes_by_id else None,
                 player_id=self.agent_id,
             )
-            good_until = await self._in_time(check)
-            self._remember((given, match_id, referee_id), good_until)
+            good_until = await self._check_by_manager_clock(check)
+            self._remember_verified((given, match_id, referee_id), good_until)
 
-    def _is_known(self, *shown: str) -> bool:
+    def _is_verified(self, *shown: str) -> bool:
         """Whether this token was verified for the same use before, and has not expired."""
-        good_until = self._good.get(shown)
-        return good_until is not None and self._time() < good_until
+        good_until = self._verified_until.get(shown)
+        return good_until is not None and self._loop_time() < good_until
 
-    def _remember(self, shown: tuple[str, ...], good_until: float) -> None:
-        if len(self._good) >= KEPT_CHECKS:
-            del self._good[next(iter(self._good))]
-        self._good[shown] = good_until - self._zero.timestamp()
+    def _remember_verified(self, shown: tuple[str, ...], good_until: float) -> None:
+        if len(self._verified_until) >= MAX_KEPT_CHECKS:
+            del self._verified_until[next(iter(self._verified_until))]
+        self._verified_until[shown] = good_until - self._manager_epoch.timestamp()
 
-    def caller(self, bearer: str | None) -> str | None:
+    def find_token_sender(self, bearer: str | None) -> str | None:
         """The sender that a token was signed for; None if unknown. Makes no call."""
         if bearer is None or self._verifier is None:
             return None
-        return self._verifier.shown_by(bearer, agent_id=self.agent_id)
+        return self._verifier.find_token_sender(bearer, agent_id=self.agent_id)
 
-    def audience(self, bearer: str | None) -> frozenset[Caller] | None:
+    def allowed_callers(self, bearer: str | None) -> frozenset[Caller] | None:
         """The kinds of callers that a token's bearer may act as; None without a token or without the manager's key."""
         if bearer is None or self._verifier is None:
             return None
-        caller = self.caller(bearer)
+        caller = self.find_token_sender(bearer)
         if caller == Role.LEAGUE_MANAGER:
             return frozenset({Caller.ANYBODY, Caller.MANAGER})
-        if caller or any(known_by_hash(bearer, token_hash) for token_hash in set(self._referees.values())):
+        if caller or any(matches_token_hash(bearer, token_hash) for token_hash in set(self._referee_hashes.values())):
             return frozenset({Caller.ANYBODY, Caller.MATCH_REFEREE})
         return frozenset({Caller.ANYBODY})
 
-    def vouch(self, token_hashes: Mapping[str, str | None]) -> None:
+    def set_referee_hashes(self, token_hashes: Mapping[str, str | None]) -> None:
         """Set the token hashes by which the manager identifies the referee of each match."""
-        self._referees = {match_id: token_hash for match_id, token_hash in token_hashes.items() if token_hash}
+        self._referee_hashes = {match_id: token_hash for match_id, token_hash in token_hashes.items() if token_hash}
 
-    async def _in_time(self, check: Callable[..., float]) -> float:
+    async def _check_by_manager_clock(self, check: Callable[..., float]) -> float:
         """Run a token check; if the token seems expired, ask for the manager's time and check again."""
         try:
-            return check(now=self._now())
-        except Expired:
-            async with self._asking:
-                if self._time() >= self._asked + ASK_SECONDS:
+            return check(now=self._manager_now())
+        except TokenExpired:
+            async with self._clock_lock:
+                if self._loop_time() >= self._last_clock_query + CLOCK_QUERY_SECONDS:
                     with suppress(CallFailed):
-                        await self._ask(ASK_SECONDS)
-                    self._asked = self._time()
-            return check(now=self._now())
+                        await self._send_query(CLOCK_QUERY_SECONDS)
+                    self._last_clock_query = self._loop_time()
+            return check(now=self._manager_now())
 
-    async def until(self, done: asyncio.Event, quiet_seconds: float, completed: Callable[[], None]) -> None:
+    async def watch_manager_until(
+        self, done: asyncio.Event, quiet_seconds: float, completed: Callable[[], None]
+    ) -> None:
         """Wait for `done` and watch the manager meanwhile; calls `completed` if it says that the league is over."""
-        watching = asyncio.create_task(self._watch(quiet_seconds, completed))
+        watching = asyncio.create_task(self._watch_manager(quiet_seconds, completed))
         waiting = asyncio.create_task(done.wait())
         try:
             await asyncio.wait({watching, waiting}, return_when=asyncio.FIRST_COMPLETED)
@@ -454,63 +474,63 @@ class Session:
             waiting.cancel()
             await asyncio.wait({watching, waiting})
 
-    async def _watch(self, quiet_seconds: float, completed: Callable[[], None]) -> None:
+    async def _watch_manager(self, quiet_seconds: float, completed: Callable[[], None]) -> None:
         """Query the manager whenever it has not called for `quiet_seconds`; retries with a growing delay."""
         loop = asyncio.get_running_loop()
-        self._heard = loop.time()
+        self._last_heard = loop.time()
         failures = 0
         while True:
-            quiet_until = self._heard + quiet_seconds
+            quiet_until = self._last_heard + quiet_seconds
             await asyncio.sleep(reconnect_delay(failures, self._rng) if failures else quiet_until - loop.time())
-            if loop.time() >= self._heard + quiet_seconds:
-                failures = await self._look_after(failures, completed)
+            if loop.time() >= self._last_heard + quiet_seconds:
+                failures = await self._query_manager(failures, completed)
 
-    async def _look_after(self, failures: int, completed: Callable[[], None]) -> int:
+    async def _query_manager(self, failures: int, completed: Callable[[], None]) -> int:
         """Query the manager once, and register again if it has forgotten us; returns the failures in a row."""
         token = self.token
         if self._applicant.protocol == PROTOCOL_V1:
-            return await self._look_after_in_v1(failures)
+            return await self._query_manager_v1(failures)
         try:
-            answer = await self._ask(self._applicant.limit)
+            answer = await self._send_query(self._applicant.limit)
         except CallFailed as error:
-            if error.code in STRANGERS:
-                await self.renew(token)
-                self._remark(f"Registered again, as {self.agent_id}.")
-            elif error.code.retryable:
-                self._tell_of(failures + 1, error)
-                self.try_elsewhere()
+            if error.code in UNKNOWN_AGENT_CODES:
+                await self.renew_token(token)
+                self._show_remark(f"Registered again, as {self.agent_id}.")
+            elif error.code.is_retryable:
+                self._report_failure(failures + 1, error)
+                self.switch_manager_address()
                 return failures + 1
         else:
             if answer.get("league_status") == "COMPLETED":
                 completed()
-        if failures >= PATIENT_FAILURES:
-            self._remark(f"The League Manager at {self._manager} is back.")
-        self._heard = self._time()
+        if failures >= FAILURES_BEFORE_REMARK:
+            self._show_remark(f"The League Manager at {self._manager_address} is back.")
+        self._last_heard = self._loop_time()
         return 0
 
-    async def _look_after_in_v1(self, failures: int) -> int:
+    async def _query_manager_v1(self, failures: int) -> int:
         """The same in `league.v1`, whose only query is a repeated registration; returns the failures in a row."""
-        request = self._applicant.write(self.agent_id, format_utc(self._clock.now()), {})
+        request = self._applicant.write_request(self.agent_id, format_utc(self._clock.now()), {})
         try:
-            answer = await self._apply(request)
+            answer = await self._send_application(request)
             if answer.get("status") == "ACCEPTED" and answer.get("league_id") != self.league_id:
-                self._accept(answer)  # it is another league's manager by now
-                self._remark(f"Registered again, as {self.agent_id}.")
+                self._accept_answer(answer)  # it is another league's manager by now
+                self._show_remark(f"Registered again, as {self.agent_id}.")
         except CallFailed as error:
-            if error.code.retryable:
-                self._tell_of(failures + 1, error)
+            if error.code.is_retryable:
+                self._report_failure(failures + 1, error)
                 return failures + 1
-        self._heard = self._time()
+        self._last_heard = self._loop_time()
         return 0
 
-    async def _rest(self, seconds: float) -> None:
+    async def _wait_before_retry(self, seconds: float) -> None:
         """Wait before the next try, less if the manager calls meanwhile."""
-        self._called.clear()
+        self._manager_called.clear()
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._called.wait()
+                await self._manager_called.wait()
 
-    async def _ask(self, limit: float) -> dict[str, Any]:
+    async def _send_query(self, limit: float) -> dict[str, Any]:
         """Send a small query and set the clock by its answer; raises CallFailed."""
         question = v2.LeagueQuery.write(
             sender=self.sender,
@@ -521,106 +541,111 @@ class Session:
             query_type="GET_NEXT_MATCH",
             query_params={},
         )
-        call = Call("league_query", question.to_wire(), v2.LeagueQueryResponse.TYPE)
-        answer = (await self._manners.ask(self._manager, call, limit)).message
-        self._set_clock(_text(answer.get("timestamp")))
+        call = PeerCall("league_query", question.to_wire(), v2.LeagueQueryResponse.TYPE)
+        answer = (await self._peer_client.request_answer(self._manager_address, call, limit)).message
+        self._set_clock(_text_or_none(answer.get("timestamp")))
         return answer
 
-    def _tell_of(self, failures: int, error: CallFailed) -> None:
+    def _report_failure(self, failures: int, error: CallFailed) -> None:
         """Report an unreachable manager: now and then in the log, once at the terminal."""
         if failures in (1, 5) or failures % 20 == 0:
-            self._log.warning("manager_not_there", manager=self._manager, message=error.message)
-        if failures == PATIENT_FAILURES:
+            self._log.warning("manager_not_there", manager=self._manager_address, message=error.message)
+        if failures == FAILURES_BEFORE_REMARK:
             yet = "any more" if self.registered.is_set() else "yet"
-            why = what_answers(self._manager, error)
-            self._remark(f"No League Manager answers at {self._manager} {yet} ({why}); waiting for it.")
+            why = describe_failed_contact(self._manager_address, error)
+            self._show_remark(f"No League Manager answers at {self._manager_address} {yet} ({why}); waiting for it.")
 
-    def _accept(self, answer: Mapping[str, Any]) -> None:
+    def _accept_answer(self, answer: Mapping[str, Any]) -> None:
         status = answer.get("status")
         if status == "REJECTED":
             why = f"{answer.get('reason')} ({answer.get('detail')})" if answer.get("detail") else answer.get("reason")
             other_game = answer.get("reason") == UNSUPPORTED_GAME
-            remedy = OTHER_GAME.format(games=", ".join(self._applicant.game_types)) if other_game else ""
-            raise LeagueFailed(f"{self._manager} rejected the registration: {str(why)[:500]}{remedy}")
+            remedy = OTHER_GAME_HINT.format(games=", ".join(self._applicant.game_types)) if other_game else ""
+            raise LeagueFailed(f"{self._manager_address} rejected the registration: {str(why)[:500]}{remedy}")
         agent_id = answer.get(f"{self._applicant.role}_id")
-        if str(status).upper() in WELCOMES and not self._manners.strict:
+        if str(status).upper() in ACCEPTED_WORDS and not self._peer_client.strict:
             status = "ACCEPTED"  # an id without a refusal means acceptance
         if status != "ACCEPTED" or not isinstance(agent_id, str):
-            raise LeagueFailed(f"{self._manager} answered the registration with {str(redacted(answer))[:200]!r}")
+            raise LeagueFailed(
+                f"{self._manager_address} answered the registration with {str(redact_tokens(answer))[:200]!r}"
+            )
         if not is_safe_name(agent_id):
-            raise LeagueFailed(f"{self._manager} gave the id {agent_id[:80]!r}, which can't name a file")
+            raise LeagueFailed(f"{self._manager_address} gave the id {agent_id[:80]!r}, which can't name a file")
         self.agent_id = agent_id
-        self._take_token(answer.get("auth_token"))
-        self.league_id = _text(answer.get("league_id"))
-        self._trust(answer.get("public_key"), _text(answer.get("match_key")))
-        self._set_clock(_text(answer.get("timestamp")))
+        self._set_token(answer.get("auth_token"))
+        self.league_id = _text_or_none(answer.get("league_id"))
+        self._trust_keys(answer.get("public_key"), _text_or_none(answer.get("match_key")))
+        self._set_clock(_text_or_none(answer.get("timestamp")))
         self._has_registered = True
-        self._save()
+        self._save_credentials()
         self.registered.set()
         self._log.info("registered", agent_id=agent_id, league_id=self.league_id)
 
-    def _take_token(self, token: Any) -> None:
+    def _set_token(self, token: Any) -> None:
         """Set our token and hide it in the log, which can't recognise the tokens of foreign managers by itself."""
-        self.token = _text(token)
+        self.token = _text_or_none(token)
         if self.token:
-            self._log.conceal(self.token)
+            self._log.add_secret(self.token)
 
-    def _trust(self, public_key: Any, match_key: str | None) -> None:
+    def _trust_keys(self, public_key: Any, match_key: str | None) -> None:
         """Verify callers by these keys from now on; raises LeagueFailed if a manager that had a key has none."""
         if self._has_registered and self.has_key and public_key is None:
             raise LeagueFailed(
-                f"{self._manager} signed what it said when we registered, and now it doesn't: another manager may be"
+                f"{self._manager_address} signed what it said when we registered, and now it doesn't: another "
+                "manager may be"
                 " there. Start this agent again to take part in its league"
             )
         self._public_key, self._match_key, self._verifier = public_key, match_key, None
-        self._good.clear()
-        if not self._verify or public_key is None:
+        self._verified_until.clear()
+        if not self._verify_callers or public_key is None:
             return
         try:
-            self._verifier = Verifier(public_key, self.league_id or "", match_key)
+            self._verifier = TokenVerifier(public_key, self.league_id or "", match_key)
         except ValueError as error:
-            raise LeagueFailed(f"{self._manager} sent a public key that can't be used: {error}") from None
+            raise LeagueFailed(f"{self._manager_address} sent a public key that can't be used: {error}") from None
 
     def _set_clock(self, manager_time: str | None) -> None:
         """Set the manager's time, by which tokens expire; our own clock may be wrong."""
         told = parse_utc(manager_time) if manager_time else None
         if told is not None:
-            self._zero = told - timedelta(seconds=self._time())
-            self._good.clear()
+            self._manager_epoch = told - timedelta(seconds=self._loop_time())
+            self._verified_until.clear()
 
-    def _time(self) -> float:
+    def _loop_time(self) -> float:
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
         return self._loop.time()
 
-    def _now(self) -> datetime:
-        return self._zero + timedelta(seconds=self._time())
+    def _manager_now(self) -> datetime:
+        return self._manager_epoch + timedelta(seconds=self._loop_time())
 
-    def _recall(self) -> str | None:
+    def _load_credentials(self) -> str | None:
         """Resume the stored registration; returns the stored application key, if any."""
         try:
             saved = self._credentials.load()
         except DamagedFile as error:
             self._log.warning("credentials_damaged", message=str(error))
-            self._remark(str(error))
+            self._show_remark(str(error))
             saved = {}
-        agent_id, key = _text(saved.get("agent_id")), _text(saved.get("application_key"))
+        agent_id, key = _text_or_none(saved.get("agent_id")), _text_or_none(saved.get("application_key"))
         if agent_id and is_safe_name(agent_id):
             self.agent_id = agent_id
-            self._take_token(saved.get("auth_token"))
-            self.league_id = _text(saved.get("league_id"))
+            self._set_token(saved.get("auth_token"))
+            self.league_id = _text_or_none(saved.get("league_id"))
             with suppress(LeagueFailed):  # an edited file: the manager will send the key again
-                self._trust(saved.get("public_key"), _text(saved.get("match_key")))
-                if self.has_key or not self._verify:  # a foreign manager's machines are resolved when we register
+                self._trust_keys(saved.get("public_key"), _text_or_none(saved.get("match_key")))
+                if (
+                    self.has_key or not self._verify_callers
+                ):  # a foreign manager's machines are resolved when we register
                     self.registered.set()
         return key
 
-    def _save(self) -> bool:
+    def _save_credentials(self) -> bool:
         content = {
             "agent_id": self.agent_id if self.token else None,
             "league_id": self.league_id,
             "auth_token": self.token,
-            "application_key": self._key,
+            "application_key": self._application_key,
             "public_key": self._public_key,
             "match_key": self._match_key,
         }
@@ -632,10 +657,10 @@ class Session:
         return True
 
 
-def _text(value: Any) -> str | None:
+def _text_or_none(value: Any) -> str | None:
     """The value if it is a string, else None."""
     return value if isinstance(value, str) else None
 
 
-def _missing(sentence: str) -> NoReturn:
+def _refuse_missing_token(sentence: str) -> NoReturn:
     raise Refusal(ErrorCode.AUTH_TOKEN_MISSING, sentence, expected_format="a token that the league manager signed")

@@ -12,17 +12,19 @@ import orjson
 
 from agent_league.agent import jsonrpc
 from agent_league.clock import Clock, SystemClock
-from agent_league.errors import FrameCode, FrameError, Refusal
-from agent_league.model.agents import PLAINLY, How, Role
-from agent_league.protocol.checks import OPTIONAL, REQUIRED, shown
+from agent_league.errors import JsonRpcError, JsonRpcErrorCode, Refusal
+from agent_league.model.agents import DEFAULT_PROTOCOL_PROFILE, ProtocolProfile, Role
+from agent_league.protocol.checks import OPTIONAL_FIELDS, REQUIRED_FIELDS, describe_value
 from agent_league.protocol.envelope import Message
 from agent_league.protocol.methods import METHODS
 from agent_league.protocol.tolerance import (
+    CALL_FORMS,
     EMPTY_AT_REGISTRATION,
-    FIELDS,
+    FIELD_SPELLINGS,
     FILLED_AT_REGISTRATION,
     FLAT_GAMES,
     FLAT_ROLE,
+    FORM_BY_NAME,
     METHOD_OF_META,
     METHOD_OF_NAME,
     METHOD_OF_TYPE,
@@ -30,63 +32,65 @@ from agent_league.protocol.tolerance import (
     PROTOCOL_VERSIONS,
     REGISTER_PATH,
     RUN_PATH,
-    STYLE_BY_NAME,
-    STYLES,
     TOOL_CALL,
     UNKNOWN_VERSION,
-    Frame,
-    is_own_word,
-    may_be_spelled_otherwise,
-    tidied,
+    MessageFrame,
+    is_foreign_type,
+    may_have_other_names,
+    normalise,
 )
 from agent_league.protocol.v1 import translation
-from agent_league.protocol.v1.envelope import UUID
+from agent_league.protocol.v1.envelope import UUID_PATTERN
 from agent_league.protocol.v2.errors import LeagueError
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 
 FLAT_BODY = "a flat body"
 """The deviation of a registration whose fields are at the top level of the body, without a message."""
-ACKNOWLEDGED = ""
+ACKNOWLEDGE_ONLY = ""
 """In place of a method: the message is only acknowledged."""
-STYLE_OF_FRAME = {Frame.MESSAGE: "handler", Frame.ARGUMENTS: "tool", Frame.BARE: "bare"}
+FORM_OF_FRAME = {MessageFrame.MESSAGE: "handler", MessageFrame.ARGUMENTS: "tool", MessageFrame.BARE: "bare"}
 
 
 @dataclass(slots=True)
-class Asked:
+class ParsedCall:
     """One request under our own method name, with what is needed to answer it in its own form."""
 
     method: str
     params: Mapping[str, Any]
     request_id: jsonrpc.RequestId = None
     is_notification: bool = False
-    frame: Frame = Frame.PARAMS
-    how: How = PLAINLY
-    original: Mapping[str, Any] | None = None
+    frame: MessageFrame = MessageFrame.PARAMS
+    protocol_profile: ProtocolProfile = DEFAULT_PROTOCOL_PROFILE
+    v1_message: Mapping[str, Any] | None = None
     """The `league.v1` message that was translated into `params`; None for `league.v2`."""
     clock: Clock = field(default_factory=SystemClock)
     """Gives the timestamp of a reply in `league.v1`."""
-    fault: Refusal | None = None
+    v1_refusal: Refusal | None = None
     """Why the `league.v1` message could not be translated."""
     has_bearer: bool = False
     """Whether a token came in the HTTP header."""
 
-    def worded(self, reply: Any) -> Any:
+    def to_request_protocol(self, reply: Any) -> Any:
         """Translate a reply to the protocol of the request."""
-        return reply if self.original is None else translation.reply_to_v1(reply, self.original, self.clock.now())
+        return (
+            reply
+            if self.v1_message is None
+            else translation.translate_reply_to_v1(reply, self.v1_message, self.clock.now())
+        )
 
-    def answer(self, reply: Any) -> Any:
+    def build_answer(self, reply: Any) -> Any:
         """Put a reply into the form of the request; raises TypeError if it can't be written as JSON."""
-        reply = self.worded(reply)
-        if self.frame is Frame.BARE:
+        reply = self.to_request_protocol(reply)
+        if self.frame is MessageFrame.BARE:
             return reply
-        if self.frame is Frame.ARGUMENTS:
+        if self.frame is MessageFrame.ARGUMENTS:
             failed = isinstance(reply, Mapping) and reply.get("message_type") == "LEAGUE_ERROR"
             text = {"type": "text", "text": orjson.dumps(reply).decode()}
             reply = {"content": [text], "structuredContent": reply, "isError": failed}
-        return jsonrpc.result_frame(reply, self.request_id)
+        return jsonrpc.build_result_frame(reply, self.request_id)
 
 
-class Reception:
+class CallParser:
     """Parses the calls to one agent: its methods, under all names and forms of the table."""
 
     def __init__(self, role: Role, tools: Collection[str], *, strict: bool = False, clock: Clock | None = None) -> None:
@@ -94,157 +98,167 @@ class Reception:
         self._clock = clock or SystemClock()
         self._tools = tools
         self._strict = strict
-        self._letters = {name: _letter_of(kind.TYPE) for name in tools if (kind := METHODS[name].request)}
+        self._canonical_types = {name: _canonical_type(kind.TYPE) for name in tools if (kind := METHODS[name].request)}
 
-    def read(self, frame: Any, path: str | None = None) -> Asked:
+    def parse_frame(self, frame: Any, path: str | None = None) -> ParsedCall:
         """Parse a frame; raises JsonRpcError. `path` is REGISTER_PATH or RUN_PATH if it was posted there."""
-        if path is None and (to_the_letter := self._to_the_letter(frame)):
+        if path is None and (to_the_letter := self._parse_canonical(frame)):
             return to_the_letter
         if path == RUN_PATH:
-            return self._read_start(frame)
-        is_flat = path == REGISTER_PATH and _is_flat(frame)
-        asked = self._read(_unflattened(frame) if is_flat else frame)
-        if path == REGISTER_PATH and asked.method not in STYLE_BY_NAME["register"].names:
-            raise self._unknown(asked.method)
-        if path != REGISTER_PATH or asked.frame is not Frame.BARE or asked.original is not None:
+            return self._parse_posted_start(frame)
+        is_flat = path == REGISTER_PATH and _is_flat_registration(frame)
+        asked = self._parse_any_form(_unflatten_registration(frame) if is_flat else frame)
+        if path == REGISTER_PATH and asked.method not in FORM_BY_NAME["register"].method_names:
+            raise self._unknown_method_error(asked.method)
+        if path != REGISTER_PATH or asked.frame is not MessageFrame.BARE or asked.v1_message is not None:
             return asked
         flat = (FLAT_BODY, *([] if "game_types" in frame else ["no 'game_types'"])) if is_flat else ()
-        noted = (f"POST {REGISTER_PATH}", *flat, *asked.how.noted[1:])
-        return replace(asked, how=How(noted=noted))  # the path doesn't show how the agent wants to be called
+        noted = (f"POST {REGISTER_PATH}", *flat, *asked.protocol_profile.deviations[1:])
+        return replace(
+            asked, protocol_profile=ProtocolProfile(deviations=noted)
+        )  # the path doesn't show how the agent wants to be called
 
-    def _read_start(self, frame: Any) -> Asked:
+    def _parse_posted_start(self, frame: Any) -> ParsedCall:
         """Parse what is posted to RUN_PATH: the start of a match, with or without a frame."""
         is_bare = isinstance(frame, dict) and "jsonrpc" not in frame and not self._strict
-        asked = self._understood(Frame.BARE, RUN_PATH.strip("/"), frame, None) if is_bare else self._read(frame)
+        asked = (
+            self._build_call(MessageFrame.BARE, RUN_PATH.strip("/"), frame, None)
+            if is_bare
+            else self._parse_any_form(frame)
+        )
         if asked.method != "start_match":  # this path answers with the result of a match
-            raise self._unknown(asked.method)
+            raise self._unknown_method_error(asked.method)
         return asked
 
-    def _to_the_letter(self, frame: Any) -> Asked | None:
+    def _parse_canonical(self, frame: Any) -> ParsedCall | None:
         """The fast path: parse a request in exactly our own form; None for any other."""
         if not isinstance(frame, dict) or frame.get("jsonrpc") != "2.0":
             return None
         method, params, request_id = frame.get("method"), frame.get("params"), frame.get("id")
         if type(method) is not str or not isinstance(params, dict) or type(request_id) not in (int, str):
             return None
-        message_type, needed = self._letters.get(method, (None, None))
+        message_type, needed = self._canonical_types.get(method, (None, None))
         if message_type is None or params.get("message_type") != message_type or params.get("protocol") != PROTOCOL_V2:
             return None
-        return Asked(method, params, request_id) if needed is None or needed in params else None
+        return ParsedCall(method, params, request_id) if needed is None or needed in params else None
 
-    def _read(self, frame: Any) -> Asked:
-        if isinstance(frame, dict) and _is_bare(frame) and (not self._strict or _is_v1(frame)):
-            return self._understood(Frame.BARE, "", frame, None)
-        request = jsonrpc.read_request(frame)
+    def _parse_any_form(self, frame: Any) -> ParsedCall:
+        if isinstance(frame, dict) and _is_bare_message(frame) and (not self._strict or _is_v1_message(frame)):
+            return self._build_call(MessageFrame.BARE, "", frame, None)
+        request = jsonrpc.parse_request(frame)
         params = request.params
         if isinstance(params, dict) and params.get("message_type") == LeagueError.TYPE:
-            return Asked(ACKNOWLEDGED, params, request.request_id, request.is_notification)
-        if self._strict or (isinstance(params, dict) and self._is_plain(request.method, params)):
+            return ParsedCall(ACKNOWLEDGE_ONLY, params, request.request_id, request.is_notification)
+        if self._strict or (isinstance(params, dict) and self._is_canonical(request.method, params)):
             if request.method not in self._tools:
-                raise self._unknown(request.method)
-            return Asked(request.method, jsonrpc.params_of(request), request.request_id, request.is_notification)
-        return self._spelled(request)
+                raise self._unknown_method_error(request.method)
+            return ParsedCall(request.method, jsonrpc.get_params(request), request.request_id, request.is_notification)
+        return self._parse_foreign_form(request)
 
-    def _is_plain(self, method: str, params: Mapping[str, Any]) -> bool:
+    def _is_canonical(self, method: str, params: Mapping[str, Any]) -> bool:
         """Whether method, message type and key field are in our own form."""
         if method not in self._tools:
             return False
         kind = METHODS[method].request
         if kind is None:
             return True
-        if "message_type" not in params or may_be_spelled_otherwise(kind.TYPE, params):
+        if "message_type" not in params or may_have_other_names(kind.TYPE, params):
             return False
-        return not _is_v1(params) and not is_own_word(method, params["message_type"])
+        return not _is_v1_message(params) and not is_foreign_type(method, params["message_type"])
 
-    def _spelled(self, request: jsonrpc.Request) -> Asked:
+    def _parse_foreign_form(self, request: jsonrpc.JsonRpcRequest) -> ParsedCall:
         """Parse a JSON-RPC request with another method name or with the message in another place."""
-        frame, name, message = Frame.PARAMS, request.method, request.params
+        frame, name, message = MessageFrame.PARAMS, request.method, request.params
         if name == TOOL_CALL and isinstance(message, dict):
-            frame, name, message = Frame.ARGUMENTS, str(message.get("name")), message.get("arguments")
+            frame, name, message = MessageFrame.ARGUMENTS, str(message.get("name")), message.get("arguments")
         if isinstance(message, dict) and "message_type" not in message and isinstance(message.get("message"), dict):
             message = message["message"]
-            frame = Frame.MESSAGE if frame is Frame.PARAMS else frame
+            frame = MessageFrame.MESSAGE if frame is MessageFrame.PARAMS else frame
         if message is None:
             message = {}
         if not isinstance(message, dict):
             if METHOD_OF_NAME.get(name) not in self._tools:
-                raise self._unknown(name)
-            raise FrameError(
-                FrameCode.INVALID_PARAMS, f"'{frame}' must be an object, found {jsonrpc.json_type(message)}"
+                raise self._unknown_method_error(name)
+            raise JsonRpcError(
+                JsonRpcErrorCode.INVALID_PARAMS, f"'{frame}' must be an object, found {jsonrpc.name_json_type(message)}"
             )
-        return self._understood(frame, name, message, request)
+        return self._build_call(frame, name, message, request)
 
-    def _understood(self, frame: Frame, name: str, message: dict[str, Any], request: jsonrpc.Request | None) -> Asked:
+    def _build_call(
+        self, frame: MessageFrame, name: str, message: dict[str, Any], request: jsonrpc.JsonRpcRequest | None
+    ) -> ParsedCall:
         request_id, is_notification = (request.request_id, request.is_notification) if request else (None, False)
-        if _is_v1(message):
-            how = How(PROTOCOL_V1, STYLE_OF_FRAME.get(frame, "bare"))
-            asked = Asked(ACKNOWLEDGED, message, request_id, is_notification, frame, how, message, self._clock)
+        if _is_v1_message(message):
+            how = ProtocolProfile(PROTOCOL_V1, FORM_OF_FRAME.get(frame, "bare"))
+            asked = ParsedCall(ACKNOWLEDGE_ONLY, message, request_id, is_notification, frame, how, message, self._clock)
             try:
-                method, params = translation.to_v2(message, self._role)
+                method, params = translation.translate_to_v2(message, self._role)
             except Refusal as refusal:
-                return replace(asked, fault=refusal)
-            return replace(asked, method=method or ACKNOWLEDGED, params=params)
+                return replace(asked, v1_refusal=refusal)
+            return replace(asked, method=method or ACKNOWLEDGE_ONLY, params=params)
         if message.get("message_type") == LeagueError.TYPE:
-            return Asked(ACKNOWLEDGED, message, request_id, is_notification, frame)
-        method = self._method(name, message)
+            return ParsedCall(ACKNOWLEDGE_ONLY, message, request_id, is_notification, frame)
+        method = self._find_method(name, message)
         kind = METHODS[method].request
-        params, noted = tidied(kind.TYPE, message) if kind else (message, [])
+        params, noted = normalise(kind.TYPE, message) if kind else (message, [])
         if kind and params.get("message_type") is None:
-            if all(params.get(name) is not None for name in REQUIRED if name != "message_type"):
+            if all(params.get(name) is not None for name in REQUIRED_FIELDS if name != "message_type"):
                 noted.append("no 'message_type'")
                 params["message_type"] = kind.TYPE
-        elif kind and is_own_word(method, params["message_type"]):
+        elif kind and is_foreign_type(method, params["message_type"]):
             noted.append(f"'message_type' {params['message_type'][:40]!r} for {kind.TYPE!r}")
             params["message_type"] = kind.TYPE
         if name not in ("", ONE_METHOD, method):
             noted.insert(0, f"method '{name[:80]}' for '{method}'")
-        if frame is not Frame.PARAMS:
+        if frame is not MessageFrame.PARAMS:
             noted.insert(0, f"message in {frame}")
-        how = How(style=_style(frame, method, name), noted=tuple(noted))
-        return Asked(method, params, request_id, is_notification, frame, how)
+        how = ProtocolProfile(call_form=_find_form_name(frame, method, name), deviations=tuple(noted))
+        return ParsedCall(method, params, request_id, is_notification, frame, how)
 
-    def _method(self, name: str, message: Mapping[str, Any]) -> str:
+    def _find_method(self, name: str, message: Mapping[str, Any]) -> str:
         """Find our own method: by name, else by message type, else by `player_meta` or `referee_meta`."""
         by_meta = next((METHOD_OF_META[meta] for meta in METHOD_OF_META if meta in message), None)
         for method in (METHOD_OF_NAME.get(name), METHOD_OF_TYPE.get(str(message.get("message_type"))), by_meta):
             if method is not None and method in self._tools:
                 return method
-        raise self._unknown(name or f"for {str(message.get('message_type'))[:80]}")
+        raise self._unknown_method_error(name or f"for {str(message.get('message_type'))[:80]}")
 
-    def _unknown(self, name: str) -> FrameError:
+    def _unknown_method_error(self, name: str) -> JsonRpcError:
         known = {"methods": sorted(self._tools)}
-        return FrameError(FrameCode.METHOD_NOT_FOUND, f"no method {name[:80]!r} here", known)
+        return JsonRpcError(JsonRpcErrorCode.METHOD_NOT_FOUND, f"no method {name[:80]!r} here", known)
 
 
-def _letter_of(message_type: str) -> tuple[str, str | None]:
+def _canonical_type(message_type: str) -> tuple[str, str | None]:
     """The type and the key field by which a canonical message is recognised; no field if it has no other names."""
-    fields = FIELDS.get(message_type)
-    return message_type, fields.needed if fields and fields.other else None
+    fields = FIELD_SPELLINGS.get(message_type)
+    return message_type, fields.key_field if fields and fields.other_names else None
 
 
-def mended(kind: type[Message], params: Mapping[str, Any], how: How, now: str) -> tuple[Mapping[str, Any], How]:
+def repair_registration(
+    kind: type[Message], params: Mapping[str, Any], how: ProtocolProfile, now: str
+) -> tuple[Mapping[str, Any], ProtocolProfile]:
     """Normalise a registration and fill in what its sender left out or empty; adds all that to the deviations."""
-    tidy, noted = tidied(kind.TYPE, params)
+    tidy, noted = normalise(kind.TYPE, params)
     for name in EMPTY_AT_REGISTRATION:
         if tidy.get(name) == "":
             del tidy[name]
             noted.append(f"an empty '{name}'")
     missing = [name for name in FILLED_AT_REGISTRATION if tidy.get(name) is None]
-    _mend_meta(tidy, f"{_role_of(kind)}_meta", noted)
+    _repair_meta(tidy, f"{_find_role(kind)}_meta", noted)
     if not missing and not noted:
         return params, how
     whole = {
         "protocol": PROTOCOL_V2,
         "message_type": kind.TYPE,
-        "sender": applicant(kind, tidy),
+        "sender": write_applicant_sender(kind, tidy),
         "timestamp": now,
-        "conversation_id": f"conv-{_role_of(kind)}-registration",
+        "conversation_id": f"conv-{_find_role(kind)}-registration",
     }
     noted += [f"no '{name}'" for name in missing]
-    return {**tidy, **{name: whole[name] for name in missing}}, replace(how, noted=(*how.noted, *noted))
+    return {**tidy, **{name: whole[name] for name in missing}}, replace(how, deviations=(*how.deviations, *noted))
 
 
-def _mend_meta(message: dict[str, Any], place: str, noted: list[str]) -> None:
+def _repair_meta(message: dict[str, Any], place: str, noted: list[str]) -> None:
     """Fill in the optional fields of an applicant's meta object, and normalise its protocol version."""
     meta = message.get(place)
     if not isinstance(meta, dict):
@@ -258,55 +272,60 @@ def _mend_meta(message: dict[str, Any], place: str, noted: list[str]) -> None:
         noted.append(f"'protocol_version' {declared!r} for {PROTOCOL_VERSIONS[declared]!r}")
 
 
-def applicant(kind: type[Message], params: Mapping[str, Any]) -> str:
+def write_applicant_sender(kind: type[Message], params: Mapping[str, Any]) -> str:
     """Write the sender of an applicant without one, from its role and display name."""
-    role = _role_of(kind)
+    role = _find_role(kind)
     meta = params.get(f"{role}_meta")
     name = meta.get("display_name") if isinstance(meta, dict) else None
     return f"{role}:{name or 'applicant'}"
 
 
-def _role_of(kind: type[Message]) -> Role:
+def _find_role(kind: type[Message]) -> Role:
     return Role.PLAYER if "player_meta" in kind.model_fields else Role.REFEREE
 
 
-def _is_bare(frame: Mapping[str, Any]) -> bool:
+def _is_bare_message(frame: Mapping[str, Any]) -> bool:
     """Whether a body is a message without a JSON-RPC frame."""
     if "jsonrpc" in frame or "method" in frame:
         return False
     return "message_type" in frame or any(meta in frame for meta in METHOD_OF_META)
 
 
-def _is_flat(frame: Any) -> bool:
+def _is_flat_registration(frame: Any) -> bool:
     """Whether a body is a registration with its fields at the top level, without a message."""
-    is_message = not isinstance(frame, dict) or "jsonrpc" in frame or _is_bare(frame)
+    is_message = not isinstance(frame, dict) or "jsonrpc" in frame or _is_bare_message(frame)
     return not is_message and any(name in frame for name in (FLAT_ROLE, "display_name", "displayName"))
 
 
-def _unflattened(frame: Mapping[str, Any]) -> dict[str, Any]:
+def _unflatten_registration(frame: Mapping[str, Any]) -> dict[str, Any]:
     """Convert a flat registration to the registration message of its role; raises JsonRpcError."""
     said = frame.get(FLAT_ROLE)
     role = said.lower() if isinstance(said, str) else None
     if role not in (Role.PLAYER, Role.REFEREE):
         wanted = f"'{FLAT_ROLE}' must be '{Role.PLAYER}' or '{Role.REFEREE}'"
-        raise FrameError(FrameCode.INVALID_PARAMS, f"{wanted}, found {shown(said)!r}")
-    of_message = (*REQUIRED, *OPTIONAL, "application_key")
+        raise JsonRpcError(JsonRpcErrorCode.INVALID_PARAMS, f"{wanted}, found {describe_value(said)!r}")
+    of_message = (*REQUIRED_FIELDS, *OPTIONAL_FIELDS, "application_key")
     meta = {name: value for name, value in frame.items() if name not in (*of_message, FLAT_ROLE)}
     message = {name: value for name, value in frame.items() if name in of_message}
     return {**message, f"{role}_meta": {"game_types": list(FLAT_GAMES), **meta}}
 
 
-def _is_v1(message: Mapping[str, Any]) -> bool:
+def _is_v1_message(message: Mapping[str, Any]) -> bool:
     """Whether a message really is `league.v1`: it says so and its conversation id is a UUID."""
-    return message.get("protocol") == PROTOCOL_V1 and UUID.fullmatch(str(message.get("conversation_id"))) is not None
+    return (
+        message.get("protocol") == PROTOCOL_V1
+        and UUID_PATTERN.fullmatch(str(message.get("conversation_id"))) is not None
+    )
 
 
-def _style(frame: Frame, method: str, name: str) -> str:
+def _find_form_name(frame: MessageFrame, method: str, name: str) -> str:
     """Name the call form with this method name and frame, else the nearest one.
 
     For the frame `params` that is `type`: such a message is recognised by its type alone.
     """
-    if frame is Frame.BARE:
-        return STYLE_OF_FRAME[frame]
-    alike = (style for style in STYLES if style.frame is frame and not style.is_mcp)
-    return next((style.name for style in alike if style.names.get(method) == name), STYLE_OF_FRAME.get(frame, "type"))
+    if frame is MessageFrame.BARE:
+        return FORM_OF_FRAME[frame]
+    alike = (style for style in CALL_FORMS if style.frame is frame and not style.is_mcp)
+    return next(
+        (style.name for style in alike if style.method_names.get(method) == name), FORM_OF_FRAME.get(frame, "type")
+    )

@@ -4,169 +4,182 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent_league.check.frames import ask_framed, ask_well, judge_frame_refusal, mildly, need_good_answer, no_json
-from agent_league.check.http_probe import show
-from agent_league.check.steps import AnyStep, Finding, Skip, Step, Verdict, failed, passed, warned
-from agent_league.check.subject import Bench, Exchange
-from agent_league.errors import FrameCode
+from agent_league.check.frames import (
+    judge_frame_refusal,
+    make_no_json_hint,
+    require_valid_answer,
+    send_changed_frame,
+    send_valid_call,
+    warn_without_reply,
+)
+from agent_league.check.http_probe import format_redacted
+from agent_league.check.steps import AnyStep, CheckStep, SkipStep, StepFinding, StepVerdict, failed, passed, warned
+from agent_league.check.subject import Exchange, Subject
+from agent_league.errors import JsonRpcErrorCode
 
-TWO_MIB = 2 * 1024 * 1024
-DEEP = 2000
+PADDING_BYTES = 2 * 1024 * 1024
+NESTING_LEVELS = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Hostile:
+class HostileInput:
     """One kind of hostile input, and the function that sends and judges it."""
 
     name: str
     expected: str
     hint: str
-    send: Callable[[Bench], Awaitable[Finding]]
+    judge: Callable[[Subject], Awaitable[StepFinding]]
 
 
-def hostile_steps() -> list[AnyStep]:
+def build_hostile_steps() -> list[AnyStep]:
     """Build two steps for each hostile input: whether it is refused, and whether the agent survives it."""
     steps: list[AnyStep] = []
-    for bad in _HOSTILE:
-        title = f"{bad.name} {'does no harm' if bad.send is _broken_off else 'is refused'}"
-        steps.append(Step(title, bad.expected, bad.hint, mildly(bad.send)))
-        steps.append(survival_step(bad.name))
+    for bad in _HOSTILE_INPUTS:
+        title = f"{bad.name} {'does no harm' if bad.judge is _judge_partial_request else 'is refused'}"
+        steps.append(CheckStep(title, bad.expected, bad.hint, warn_without_reply(bad.judge)))
+        steps.append(build_survival_step(bad.name))
     return steps
 
 
-def survival_step(event: str) -> AnyStep:
-    return Step(
+def build_survival_step(event: str) -> AnyStep:
+    return CheckStep(
         f"still answers after {event}",
         "the right answer to a good call",
         f"The agent doesn't recover from {event}: catch the error where it arises, and leave no lock, "
         "connection or half-changed state behind.",
-        _survives,
-        vital=True,
+        _judge_survival,
+        is_vital=True,
     )
 
 
-async def _survives(bench: Bench) -> Finding:
-    need_good_answer(bench)
-    exchange = await ask_well(bench)
-    return passed("the right answer") if bench.is_good(exchange) else failed(exchange.came)
+async def _judge_survival(subject: Subject) -> StepFinding:
+    require_valid_answer(subject)
+    exchange = await send_valid_call(subject)
+    return passed("the right answer") if subject.is_valid_answer(exchange) else failed(exchange.reply_text)
 
 
-def _raw(body: bytes, *codes: int, shown: str | None = None) -> Callable[[Bench], Awaitable[Finding]]:
-    async def send(bench: Bench) -> Finding:
-        exchange = await bench.post(body, shown=shown)
-        if bench.is_bare and 400 <= exchange.reply.status < 500:
+def _make_raw_judge(body: bytes, *codes: int, shown: str | None = None) -> Callable[[Subject], Awaitable[StepFinding]]:
+    async def send(subject: Subject) -> StepFinding:
+        exchange = await subject.post(body, shown=shown)
+        if subject.is_bare and 400 <= exchange.reply.status < 500:
             return passed(f"HTTP {exchange.reply.status}")
-        return _unharmed(exchange, *codes)
+        return _judge_hostile_refusal(exchange, *codes)
 
     return send
 
 
-def _unharmed(exchange: Exchange, *codes: int) -> Finding:
+def _judge_hostile_refusal(exchange: Exchange, *codes: int) -> StepFinding:
     """Judge a refusal of hostile input; a handler that failed or accepted the input is only a warning."""
     found = judge_frame_refusal(exchange, *codes)
-    return warned(exchange.came, no_json(exchange)) if exchange.broke_down or found.verdict is Verdict.FAIL else found
+    return (
+        warned(exchange.reply_text, make_no_json_hint(exchange))
+        if exchange.is_breakdown or found.verdict is StepVerdict.FAIL
+        else found
+    )
 
 
-async def _params_list(bench: Bench) -> Finding:
-    return _unharmed(await ask_framed(bench, params=[1, 2, 3]), FrameCode.INVALID_PARAMS)
+async def _judge_params_list(subject: Subject) -> StepFinding:
+    return _judge_hostile_refusal(await send_changed_frame(subject, params=[1, 2, 3]), JsonRpcErrorCode.INVALID_PARAMS)
 
 
-async def _wrong_types(bench: Bench) -> Finding:
-    need_good_answer(bench)
-    call = bench.good_call()
-    twisted = {name: _twisted(value) for name, value in call.message.items() if name != "message_type"}
-    exchange = await bench.ask(
+async def _judge_wrong_types(subject: Subject) -> StepFinding:
+    require_valid_answer(subject)
+    call = subject.make_valid_call()
+    twisted = {name: _change_type(value) for name, value in call.message.items() if name != "message_type"}
+    exchange = await subject.ask(
         call.method, {"message_type": call.message.get("message_type"), **twisted}, wanted=call.wanted
     )
-    if exchange.refused and not exchange.broke_down:
-        return passed(show(exchange.league_code or exchange.came, 80))
-    return warned(exchange.came)
+    if exchange.is_refused and not exchange.is_breakdown:
+        return passed(format_redacted(exchange.league_code or exchange.reply_text, 80))
+    return warned(exchange.reply_text)
 
 
-def _twisted(value: Any) -> Any:
+def _change_type(value: Any) -> Any:
     return 42 if isinstance(value, str) else [None]
 
 
-async def _two_mib(bench: Bench) -> Finding:
-    need_good_answer(bench)
-    call = bench.good_call()
-    style = bench.style_of(call.method)
-    body = style.request(call.method, {**call.message, "padding": "x" * TWO_MIB}, 7)
-    exchange = await bench.post(body, call.method, shown="a good call with 2 MiB of padding", bearer=call.bearer)
-    if exchange.refused:
+async def _judge_large_body(subject: Subject) -> StepFinding:
+    require_valid_answer(subject)
+    call = subject.make_valid_call()
+    style = subject.get_call_form(call.method)
+    body = style.encode_request(call.method, {**call.message, "padding": "x" * PADDING_BYTES}, 7)
+    exchange = await subject.post(body, call.method, shown="a good call with 2 MiB of padding", bearer=call.bearer)
+    if exchange.is_refused:
         return passed(f"HTTP {exchange.reply.status}")
-    if exchange.broke_down:
-        return warned(exchange.came)
+    if exchange.is_breakdown:
+        return warned(exchange.reply_text)
     return warned(f"HTTP {exchange.reply.status}: the whole body was read and taken")
 
 
-async def _broken_off(bench: Bench) -> Finding:
-    if bench.probe.url.startswith("https"):
-        raise Skip("only over plain http")
-    await bench.probe.break_off(bench.limit(""))
+async def _judge_partial_request(subject: Subject) -> StepFinding:
+    if subject.probe.url.startswith("https"):
+        raise SkipStep("only over plain http")
+    await subject.probe.send_partial_request(subject.get_limit(""))
     return passed("nothing was to be answered")
 
 
-_REFUSE = 'Read the body as JSON inside a try, and answer what isn\'t JSON with the error -32700 and "id": null.'
-_HOSTILE: Sequence[Hostile] = (
-    Hostile(
+_PARSE_ERROR_HINT = (
+    'Read the body as JSON inside a try, and answer what isn\'t JSON with the error -32700 and "id": null.'
+)
+_HOSTILE_INPUTS: Sequence[HostileInput] = (
+    HostileInput(
         "a body that is not JSON",
         "a JSON-RPC error with the code -32700 and HTTP 200",
-        _REFUSE,
-        _raw(b'{"jsonrpc": "2.0", "method": oops', FrameCode.PARSE_ERROR),
+        _PARSE_ERROR_HINT,
+        _make_raw_judge(b'{"jsonrpc": "2.0", "method": oops', JsonRpcErrorCode.PARSE_ERROR),
     ),
-    Hostile(
+    HostileInput(
         "an empty body",
         "a JSON-RPC error with the code -32700",
-        _REFUSE,
-        _raw(b"", FrameCode.PARSE_ERROR, FrameCode.INVALID_REQUEST, shown="an empty body"),
+        _PARSE_ERROR_HINT,
+        _make_raw_judge(b"", JsonRpcErrorCode.PARSE_ERROR, JsonRpcErrorCode.INVALID_REQUEST, shown="an empty body"),
     ),
-    Hostile(
+    HostileInput(
         "a body that is not UTF-8",
         "a JSON-RPC error with the code -32700",
-        _REFUSE,
-        _raw(b'{"jsonrpc": "2.0", "method": "\xff\xfe"}', FrameCode.PARSE_ERROR),
+        _PARSE_ERROR_HINT,
+        _make_raw_judge(b'{"jsonrpc": "2.0", "method": "\xff\xfe"}', JsonRpcErrorCode.PARSE_ERROR),
     ),
-    Hostile(
+    HostileInput(
         "a number for a request",
         "a JSON-RPC error with the code -32600",
         "Check that the body is a JSON object before you look into it, and refuse anything else with -32600.",
-        _raw(b"42", FrameCode.INVALID_REQUEST),
+        _make_raw_judge(b"42", JsonRpcErrorCode.INVALID_REQUEST),
     ),
-    Hostile(
+    HostileInput(
         "a list for `params`",
         "a JSON-RPC error with the code -32602",
         "Check that `params` is an object before you look into it, and refuse anything else with -32602.",
-        _params_list,
+        _judge_params_list,
     ),
-    Hostile(
+    HostileInput(
         "a message with fields of the wrong type",
         "a LEAGUE_ERROR with E002, or a JSON-RPC error",
         "Check the type of each field of the envelope and refuse a wrong one with E002; acting on it hides a fault "
         "of the other side.",
-        _wrong_types,
+        _judge_wrong_types,
     ),
-    Hostile(
+    HostileInput(
         "a body nested 2000 levels deep",
         "a JSON-RPC error",
         "Some JSON readers break on deep nesting: catch that error like any other that says the body is no JSON.",
-        _raw(
-            b"[" * DEEP + b"]" * DEEP,
-            FrameCode.PARSE_ERROR,
-            FrameCode.INVALID_REQUEST,
-            shown=f"an array in an array, {DEEP} levels deep",
+        _make_raw_judge(
+            b"[" * NESTING_LEVELS + b"]" * NESTING_LEVELS,
+            JsonRpcErrorCode.PARSE_ERROR,
+            JsonRpcErrorCode.INVALID_REQUEST,
+            shown=f"an array in an array, {NESTING_LEVELS} levels deep",
         ),
     ),
-    Hostile(
+    HostileInput(
         "a body of 2 MiB",
         "HTTP 413, or a refusal",
         "Limit the size of what you read (1 MiB is plenty), and answer more with HTTP 413.",
-        _two_mib,
+        _judge_large_body,
     ),
-    Hostile(
+    HostileInput(
         "a request that breaks off",
         "no harm",
         "A client may hang up in the middle of a request: drop it and go on.",
-        _broken_off,
+        _judge_partial_request,
     ),
 )

@@ -12,12 +12,12 @@ from urllib.parse import urlsplit, urlunsplit
 
 import aiohttp
 
-from agent_league.agent.jsonrpc import without_events
+from agent_league.agent.jsonrpc import extract_event_data
 from agent_league.check.steps import NoReply
 from agent_league.http.carrier import MAX_BODY
-from agent_league.log import redacted
+from agent_league.log import redact_tokens
 
-SHOWN = 600
+MAX_SHOWN_LENGTH = 600
 """Characters of a message that a report shows."""
 CONNECT_SECONDS = 3.0
 NO_CONNECTION = "no connection"
@@ -26,7 +26,7 @@ NOT_JSON = object()
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ProbeReply:
     """An HTTP response to a probe's call."""
 
     status: int
@@ -35,15 +35,15 @@ class Reply:
     seconds: float
 
     @property
-    def parsed(self) -> Any:
+    def json_value(self) -> Any:
         """The body's JSON value, or NOT_JSON; a stream of server-sent events is unpacked."""
         try:
-            return json.loads(without_events(self.body))
+            return json.loads(extract_event_data(self.body))
         except (ValueError, RecursionError):
             return NOT_JSON
 
 
-class Probe:
+class HttpProbe:
     """Calls one agent over HTTP and records what was sent for the report."""
 
     def __init__(self, url: str) -> None:
@@ -59,11 +59,11 @@ class Probe:
     async def close(self) -> None:
         await self._session.close()
 
-    def at(self, path: str) -> str:
+    def url_at(self, path: str) -> str:
         """Return the address of another path on the same server."""
         return urlunsplit((self._parts.scheme, self._parts.netloc, path, "", ""))
 
-    async def connects(self) -> str | None:
+    async def find_connect_problem(self) -> str | None:
         """Try to connect and return why that fails; None if it succeeds."""
         port = self._parts.port or (443 if self._parts.scheme == "https" else 80)
         tls = ssl.create_default_context() if self._parts.scheme == "https" else None
@@ -73,16 +73,16 @@ class Probe:
         except TimeoutError:
             return f"{NO_CONNECTION} within {CONNECT_SECONDS:g} s"
         except OSError as error:
-            return _reason(error)
+            return _describe_error(error)
         writer.close()
         return None
 
-    async def other_scheme(self) -> str | None:
+    async def find_other_scheme(self) -> str | None:
         """Return the address with http and https swapped if the server speaks that scheme; else None."""
         scheme = "http" if self._parts.scheme == "https" else "https"
         other = urlunsplit(self._parts._replace(scheme=scheme))
         try:
-            await self._call("GET", other, CONNECT_SECONDS, ssl=False)
+            await self._send_request("GET", other, CONNECT_SECONDS, ssl=False)
         except NoReply:
             return None
         return other
@@ -97,19 +97,19 @@ class Probe:
         shown: str | None = None,
         content_type: str = "application/json",
         more_headers: Mapping[str, str] | None = None,
-    ) -> Reply:
+    ) -> ProbeReply:
         headers = {"Content-Type": content_type, **(more_headers or {})}
         if bearer is not None:
             headers["Authorization"] = f"Bearer {bearer}"
         url = url or self.url
-        self.sent.append(f"POST {urlsplit(url).path or '/'} {shown or show(body)}")
-        return await self._call("POST", url, limit, data=io.BytesIO(body), headers=headers)
+        self.sent.append(f"POST {urlsplit(url).path or '/'} {shown or format_redacted(body)}")
+        return await self._send_request("POST", url, limit, data=io.BytesIO(body), headers=headers)
 
-    async def get(self, url: str, limit: float) -> Reply:
+    async def get(self, url: str, limit: float) -> ProbeReply:
         self.sent.append(f"GET {urlsplit(url).path or '/'}")
-        return await self._call("GET", url, limit)
+        return await self._send_request("GET", url, limit)
 
-    async def break_off(self, limit: float) -> None:
+    async def send_partial_request(self, limit: float) -> None:
         """Send the beginning of a request over plain HTTP and close the connection."""
         line = f"POST {self._parts.path or '/'} HTTP/1.1"
         head = f"{line}\r\nHost: {self._parts.netloc}\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n"
@@ -121,17 +121,17 @@ class Probe:
                 writer.write(head.encode() + b'{"jsonrpc": "2.0", "')
                 await writer.drain()
         except (OSError, TimeoutError) as error:
-            raise NoReply(_reason(error)) from None
+            raise NoReply(_describe_error(error)) from None
         writer.close()
 
-    async def _call(self, verb: str, url: str, limit: float, **more: Any) -> Reply:
+    async def _send_request(self, verb: str, url: str, limit: float, **more: Any) -> ProbeReply:
         began = time.monotonic()
         try:
             async with (
                 asyncio.timeout(limit),
                 self._session.request(verb, url, allow_redirects=False, **more) as response,
             ):
-                body = await _read(response)
+                body = await _read_body(response)
         except TimeoutError:
             raise NoReply(
                 f"no answer within {limit:g} s",
@@ -140,11 +140,11 @@ class Probe:
                 "loops or blocks, and answer first where the work can be done later.",
             ) from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise NoReply(_reason(error)) from None
-        return Reply(response.status, response.content_type, body, time.monotonic() - began)
+            raise NoReply(_describe_error(error)) from None
+        return ProbeReply(response.status, response.content_type, body, time.monotonic() - began)
 
 
-async def _read(response: aiohttp.ClientResponse) -> bytes:
+async def _read_body(response: aiohttp.ClientResponse) -> bytes:
     body = bytearray()
     async for chunk in response.content.iter_any():
         body += chunk
@@ -153,29 +153,29 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
     return bytes(body)
 
 
-def show(value: bytes | str | Mapping[str, Any] | Any, length: int = SHOWN) -> str:
+def format_redacted(value: bytes | str | Mapping[str, Any] | Any, length: int = MAX_SHOWN_LENGTH) -> str:
     """Format a message for the report: tokens redacted, cut to `length` characters."""
     if isinstance(value, bytes):
         try:
             value = json.loads(value)
         except (ValueError, RecursionError):
             value = value[: length * 4].decode(errors="backslashreplace")
-    text = value if isinstance(value, str) else json.dumps(redacted(value), ensure_ascii=False)
-    text = str(redacted(text))
+    text = value if isinstance(value, str) else json.dumps(redact_tokens(value), ensure_ascii=False)
+    text = str(redact_tokens(text))
     return text if len(text) <= length else f"{text[:length]}... ({len(text)} letters)"
 
 
-def quoted(value: Any, length: int = 160, *, name: str = "") -> str:
+def quote_redacted(value: Any, length: int = 160, *, name: str = "") -> str:
     """Format a value as JSON, redacted if its field name is that of a secret."""
-    return show({name: value}, length).partition(": ")[2].removesuffix("}")
+    return format_redacted({name: value}, length).partition(": ")[2].removesuffix("}")
 
 
-def told(reply: Reply) -> str:
+def format_reply(reply: ProbeReply) -> str:
     """Format an HTTP response for the report: its status and its redacted body."""
-    return f"HTTP {reply.status}, {show(reply.body) if reply.body else 'no body'}"
+    return f"HTTP {reply.status}, {format_redacted(reply.body) if reply.body else 'no body'}"
 
 
-def _reason(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     if isinstance(error, aiohttp.ClientConnectorError):
         error = error.os_error
     if isinstance(error, ConnectionRefusedError) or "Connect call failed" in str(error):

@@ -7,134 +7,159 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from agent_league.check.expected_refusals import judge_refusal, rejected_step
-from agent_league.check.fields import envelope_steps, judge_kind, judge_value, look_up, on
-from agent_league.check.http_probe import show
-from agent_league.check.listener import Incoming
+from agent_league.check.expected_refusals import build_rejection_step, judge_refusal
+from agent_league.check.fields import build_envelope_steps, get_field, judge_type, judge_value, make_message_judge
+from agent_league.check.http_probe import format_redacted
+from agent_league.check.listener import IncomingCall
 from agent_league.check.manager_readings import find_notice_problem
-from agent_league.check.manager_subject import ManagerBench, players_of
-from agent_league.check.scripted_agents import StandInPlayer, StandInReferee
-from agent_league.check.steps import AnyStep, Finding, Skip, Step, failed, judge_like_league, passed, warned
+from agent_league.check.manager_subject import ManagerSubject, get_player_ids
+from agent_league.check.scripted_agents import CheckerPlayer, CheckerReferee
+from agent_league.check.steps import (
+    AnyStep,
+    CheckStep,
+    SkipStep,
+    StepFinding,
+    failed,
+    judge_like_league,
+    passed,
+    warned,
+)
 
-PLAYERS = 4
+WANTED_PLAYERS = 4
 START_SECONDS = 0.5
 """How long a manager has, after each registration, to start the league."""
 LEAGUE_SECONDS = 90.0
 START_MATCH_SECONDS = 3.0
 """How long it has, after ROUND_ANNOUNCEMENT, to assign a match to a referee."""
-PAST_SECONDS = 1.0
+LAST_NOTICE_SECONDS = 1.0
 """How long to wait for notices after LEAGUE_COMPLETED."""
 
 
-def league_steps() -> list[AnyStep]:
+def build_league_steps() -> list[AnyStep]:
     """Build the steps from the start of the league to its completion."""
-    return [*_start_steps(), *_match_steps(), *_round_steps(), *_end_steps()]
+    return [*_build_start_steps(), *_build_match_steps(), *_build_round_steps(), *_build_end_steps()]
 
 
-def _start_steps() -> list[AnyStep]:
+def _build_start_steps() -> list[AnyStep]:
     kind = "ROUND_ANNOUNCEMENT"
 
-    def announced(bench: ManagerBench) -> Mapping[str, Any]:
-        bench.must_run()
-        call = bench.asker.calls("notify_round")[0]
-        bench.sent.append(f"nothing: the manager sent {show(call.body)}")
+    def announced(subject: ManagerSubject) -> Mapping[str, Any]:
+        subject.require_started()
+        call = subject.querying_player.find_calls("notify_round")[0]
+        subject.sent.append(f"nothing: the manager sent {format_redacted(call.body)}")
         return call.message
 
     return [
-        Step(
+        CheckStep(
             "the league starts",
             f"{kind} to the players, once enough agents are there",
             "Begin once enough players and referees are there, or on `start_league` with the admin token "
             "(--admin-token-file lets the checker start it).",
-            _starts,
+            _judge_league_start,
         ),
-        _everybody(kind, "notify_round", referees=True),
-        *_read_by_agents(
+        _build_delivery_step(kind, "notify_round", referees=True),
+        *_judge_like_agents(
             kind,
             announced,
             [
-                *envelope_steps(kind, announced, "league_manager", lambda _: None),
-                Step(
+                *build_envelope_steps(kind, announced, "league_manager", lambda _: None),
+                CheckStep(
                     f"{kind}: round_id",
                     "1",
                     "Number the rounds from 1, in 'round_id', as a number.",
-                    on(announced, lambda _, found: judge_value(found, "round_id", 1)),
+                    make_message_judge(announced, lambda _, found: judge_value(found, "round_id", 1)),
                 ),
             ],
         ),
-        Step(
+        CheckStep(
             f"{kind}: matches",
             "a list of matches with match_id, game_type, player_A_id, player_B_id and referee_endpoint",
             "List the matches of the round in 'matches', each with all five fields.",
-            on(announced, lambda _, found: _judge_matches(found)),
+            make_message_judge(announced, lambda _, found: _judge_announced_matches(found)),
         ),
     ]
 
 
-def _read_by_agents(kind: str, find: Callable[[Any], Mapping[str, Any]], steps: Sequence[AnyStep]) -> Iterator[AnyStep]:
+def _judge_like_agents(
+    kind: str, find: Callable[[Any], Mapping[str, Any]], steps: Sequence[AnyStep]
+) -> Iterator[AnyStep]:
     """Make steps on fields of a notice fail only if players and referees of ours refuse such a notice."""
     for step in steps:
         name = step.name.partition(": ")[2].partition(" ")[0]
-        yield judge_like_league(step, partial(_find_problem, kind, find, name))
+        yield judge_like_league(step, partial(_find_field_problem, kind, find, name))
 
 
-def _find_problem(kind: str, find: Callable[[Any], Mapping[str, Any]], name: str, bench: ManagerBench) -> str | None:
-    return find_notice_problem(kind, find(bench), name, bench.asker.player_id, bench.league_id, has_key=bench.has_key)
+def _find_field_problem(
+    kind: str, find: Callable[[Any], Mapping[str, Any]], name: str, subject: ManagerSubject
+) -> str | None:
+    return find_notice_problem(
+        kind, find(subject), name, subject.querying_player.player_id, subject.league_id, has_key=subject.has_public_key
+    )
 
 
-async def _starts(bench: ManagerBench) -> Finding:
+async def _judge_league_start(subject: ManagerSubject) -> StepFinding:
     """Judge whether the league starts: with the admin token, or once enough agents have registered."""
-    if not bench.admitted:
-        raise Skip("no player was admitted")
-    bench.sent = []
-    for player in bench.unused()[: max(0, PLAYERS - len(bench.admitted))]:
-        await bench.admit(player)
-    if bench.options.admin_token:
-        exchange = await bench.ask("start_league", bench.start_message(bench.options.admin_token))
-        if not exchange.acknowledged:
-            return failed(exchange.came)
-        bench.started = bool(await bench.asker.hears("notify_round", bench.limit("start_league")))
-        return passed("started with the admin token") if bench.started else failed("nobody heard a ROUND_ANNOUNCEMENT")
-    waiting: list[StandInReferee | StandInPlayer] = [*bench.referees[1:], *bench.unused()]
-    while not await bench.asker.hears("notify_round", START_SECONDS) and waiting:
+    if not subject.accepted_players:
+        raise SkipStep("no player was admitted")
+    subject.sent = []
+    for player in subject.list_unregistered_players()[: max(0, WANTED_PLAYERS - len(subject.accepted_players))]:
+        await subject.register_player(player)
+    if subject.options.admin_token:
+        exchange = await subject.ask("start_league", subject.write_start_league(subject.options.admin_token))
+        if not exchange.is_acknowledged:
+            return failed(exchange.reply_text)
+        subject.is_started = bool(
+            await subject.querying_player.wait_for_calls("notify_round", subject.get_limit("start_league"))
+        )
+        return (
+            passed("started with the admin token")
+            if subject.is_started
+            else failed("nobody heard a ROUND_ANNOUNCEMENT")
+        )
+    waiting: list[CheckerReferee | CheckerPlayer] = [*subject.referees[1:], *subject.list_unregistered_players()]
+    while not await subject.querying_player.wait_for_calls("notify_round", START_SECONDS) and waiting:
         following = waiting.pop(0)
-        if isinstance(following, StandInReferee):
-            await bench.admit_referee(following)
+        if isinstance(following, CheckerReferee):
+            await subject.register_referee(following)
         else:
-            await bench.admit(following)
-    bench.sent = bench.sent[:3]
-    bench.started = bool(bench.asker.calls("notify_round"))
-    if not bench.started:
-        raise Skip(
-            f"it didn't start with {len(bench.admitted)} players and {len(bench.referees)} referees; "
+            await subject.register_player(following)
+    subject.sent = subject.sent[:3]
+    subject.is_started = bool(subject.querying_player.find_calls("notify_round"))
+    if not subject.is_started:
+        raise SkipStep(
+            f"it didn't start with {len(subject.accepted_players)} players and {len(subject.referees)} referees; "
             "the checker can start it with --admin-token-file"
         )
-    return passed(f"with {len(bench.admitted)} players")
+    return passed(f"with {len(subject.accepted_players)} players")
 
 
-def _everybody(kind: str, method: str, *, referees: bool = False) -> AnyStep:
-    async def judge(bench: ManagerBench) -> Finding:
-        bench.must_run()
-        limit = PAST_SECONDS if bench.asker.calls("notify_league_completed") else bench.limit(method)
-        heard = await asyncio.gather(*(player.hears(method, limit) for player in bench.admitted))
-        deaf = [player.player_id for player, calls in zip(bench.admitted, heard, strict=True) if not calls]
+def _build_delivery_step(kind: str, method: str, *, referees: bool = False) -> AnyStep:
+    async def judge(subject: ManagerSubject) -> StepFinding:
+        subject.require_started()
+        limit = (
+            LAST_NOTICE_SECONDS
+            if subject.querying_player.find_calls("notify_league_completed")
+            else subject.get_limit(method)
+        )
+        heard = await asyncio.gather(*(player.wait_for_calls(method, limit) for player in subject.accepted_players))
+        deaf = [player.player_id for player, calls in zip(subject.accepted_players, heard, strict=True) if not calls]
         if deaf:
             return failed(f"{', '.join(deaf)} heard none")
-        registered = [referee for referee in bench.referees if referee.token]
-        if referees and not all(await asyncio.gather(*(referee.hears(method, 1) for referee in registered))):
+        registered = [referee for referee in subject.referees if referee.token]
+        if referees and not all(await asyncio.gather(*(referee.wait_for_calls(method, 1) for referee in registered))):
             return warned("all players, but not the referees", f"Send {kind} to the referees as well.")
         return passed("everybody")
 
     who = "all players and referees" if referees else "all players"
-    return Step(
+    return CheckStep(
         f"{kind} reaches {who}", f"one for each of {who}", f"Call `{method}` at everybody who registered.", judge
     )
 
 
-def _judge_matches(found: Mapping[str, Any]) -> Finding:
+def _judge_announced_matches(found: Mapping[str, Any]) -> StepFinding:
     matches = found.get("matches")
     if not isinstance(matches, list) or not matches:
-        return failed(f"'matches' is {show(matches, 80)}")
+        return failed(f"'matches' is {format_redacted(matches, 80)}")
     needed = ("match_id", "game_type", "player_A_id", "player_B_id", "referee_endpoint")
     for match in matches:
         missing = [name for name in needed if not isinstance(match, dict) or not isinstance(match.get(name), str)]
@@ -145,217 +170,221 @@ def _judge_matches(found: Mapping[str, Any]) -> Finding:
     return failed(f"twice in one round: {', '.join(twice)}") if twice else passed(f"{len(matches)} matches")
 
 
-def _match_steps() -> list[AnyStep]:
+def _build_match_steps() -> list[AnyStep]:
     kind = "START_MATCH"
     own = "Take a result only from the referee to whom you gave the match, with its own token."
 
-    def order(bench: ManagerBench) -> Mapping[str, Any]:
-        bench.must_run()
-        if bench.by_announcement:
-            raise Skip("the manager sends no START_MATCH")
-        referee, match_id = _first(bench)
-        bench.sent.append(f"nothing: the manager sent {show(referee.orders[match_id])}")
+    def order(subject: ManagerSubject) -> Mapping[str, Any]:
+        subject.require_started()
+        if subject.starts_by_announcement:
+            raise SkipStep("the manager sends no START_MATCH")
+        referee, match_id = _get_first_match(subject)
+        subject.sent.append(f"nothing: the manager sent {format_redacted(referee.orders[match_id])}")
         return referee.orders[match_id]
 
     def field(path: str, type_: type, hint: str) -> AnyStep:
-        return Step(
+        return CheckStep(
             f"{kind}: {path}",
             "there, and of its type",
             hint,
-            on(order, lambda _, found: judge_kind(found, path, type_)),
+            make_message_judge(order, lambda _, found: judge_type(found, path, type_)),
         )
 
     return [
-        Step(
+        CheckStep(
             f"{kind} reaches a referee",
             "a call of `start_match`",
             "Give each match to a referee with `start_match`.",
-            _gives,
+            _judge_start_match,
         ),
-        *_read_by_agents(
+        *_judge_like_agents(
             kind,
             order,
             [
-                *envelope_steps(kind, order, "league_manager", lambda _: None),
+                *build_envelope_steps(kind, order, "league_manager", lambda _: None),
                 field("round_id", int, "Put the number of the round into START_MATCH."),
                 field("match_id", str, "Put 'match_id' into START_MATCH."),
                 field("game_type", str, "Put 'game_type' into START_MATCH."),
             ],
         ),
-        Step(
+        CheckStep(
             f"{kind}: both players",
             "player_id and endpoint of player_A and player_B",
             "Tell the referee id and endpoint of both players: it asks nobody for an address.",
-            on(order, _judge_players),
+            make_message_judge(order, _judge_order_players),
         ),
-        Step(
+        CheckStep(
             "a report with a wrong token is refused",
             "LEAGUE_ERROR E012",
             own,
-            _reports_with("tok-ref01-made-up", "E012"),
+            _make_report_token_judge("tok-ref01-made-up", "E012"),
         ),
-        Step("a report without a token is refused", "LEAGUE_ERROR E011", own, _reports_with(None, "E011")),
-        Step(
+        CheckStep(
+            "a report without a token is refused", "LEAGUE_ERROR E011", own, _make_report_token_judge(None, "E011")
+        ),
+        CheckStep(
             "a winner who doesn't play in the match is refused",
             "LEAGUE_ERROR E002",
             "Check that 'result.winner' is one of the two players, or null.",
-            _wrong_winner,
+            _judge_wrong_winner,
         ),
-        Step(
+        CheckStep(
             "the right report is acknowledged",
             '{"status": "ok"}',
             "Serve `report_match_result` and take the report of the referee to whom you gave the match.",
-            _right_report,
+            _judge_right_report,
         ),
-        Step(
+        CheckStep(
             "the same report again changes nothing",
             "acknowledged once more",
             "A referee repeats its report when your answer was lost: acknowledge it, and count it once.",
-            _same_report,
+            _judge_repeated_report,
         ),
-        Step(
+        CheckStep(
             "another result for the same match is refused",
             "LEAGUE_ERROR E002",
             "The first result stands: refuse a different one for a finished match with E002.",
-            _other_result,
+            _judge_other_result,
         ),
     ]
 
 
-def _first(bench: ManagerBench) -> tuple[StandInReferee, str]:
+def _get_first_match(subject: ManagerSubject) -> tuple[CheckerReferee, str]:
     """Return the first match that a referee was assigned; skip the step if there is none."""
-    bench.open_match()
-    for referee in bench.referees:
+    subject.find_open_match()
+    for referee in subject.referees:
         for match_id in referee.orders:
             return referee, match_id
-    raise Skip("no referee was given a match")
+    raise SkipStep("no referee was given a match")
 
 
-async def _gives(bench: ManagerBench) -> Finding:
-    bench.must_run()
+async def _judge_start_match(subject: ManagerSubject) -> StepFinding:
+    subject.require_started()
     with suppress(TimeoutError):
         async with asyncio.timeout(START_MATCH_SECONDS):
-            while bench.open_match() is None:  # noqa: ASYNC110 - any of several referees may be given one
+            while subject.find_open_match() is None:  # noqa: ASYNC110 - any of several referees may be given one
                 await asyncio.sleep(0.05)
-    if bench.open_match() is None and any(referee.announced for referee in bench.referees):
-        bench.by_announcement = True
-        bench.noted.append("matches begun by ROUND_ANNOUNCEMENT")
+    if subject.find_open_match() is None and any(referee.announced_matches for referee in subject.referees):
+        subject.starts_by_announcement = True
+        subject.deviations.append("matches begun by ROUND_ANNOUNCEMENT")
         return warned("none, but ROUND_ANNOUNCEMENT names the referee and the players' addresses")
-    found = bench.open_match()
+    found = subject.find_open_match()
     return passed(found[1]) if found else failed("no referee was given a match")
 
 
-def _judge_players(bench: ManagerBench, order: Mapping[str, Any]) -> Finding:
+def _judge_order_players(subject: ManagerSubject, order: Mapping[str, Any]) -> StepFinding:
     for side in ("player_A", "player_B"):
         nested = order.get(side) if isinstance(order.get(side), dict) else {}
         player_id = (nested or {}).get("player_id") or order.get(f"{side}_id")
         endpoint = (nested or {}).get("endpoint") or order.get(f"{side}_endpoint")
-        if player_id not in bench.ids:
-            return failed(f"{side}: player_id is {show(player_id, 80)}")
-        if endpoint not in [player.endpoint for player in bench.admitted]:
-            return failed(f"{side}: endpoint is {show(endpoint, 80)}")
+        if player_id not in subject.player_ids:
+            return failed(f"{side}: player_id is {format_redacted(player_id, 80)}")
+        if endpoint not in [player.endpoint for player in subject.accepted_players]:
+            return failed(f"{side}: endpoint is {format_redacted(endpoint, 80)}")
     return passed()
 
 
-def _reports_with(token: str | None, code: str) -> Callable[[Any], Awaitable[Finding]]:
-    async def judge(bench: ManagerBench) -> Finding:
-        bench.must_run()
-        referee, match_id = _first(bench)
-        report = bench.report(referee, match_id, players_of(referee.orders[match_id])[1], auth_token=token)
-        return judge_refusal(await bench.ask("report_match_result", report), code)
+def _make_report_token_judge(token: str | None, code: str) -> Callable[[Any], Awaitable[StepFinding]]:
+    async def judge(subject: ManagerSubject) -> StepFinding:
+        subject.require_started()
+        referee, match_id = _get_first_match(subject)
+        report = subject.write_order_report(
+            referee, match_id, get_player_ids(referee.orders[match_id])[1], auth_token=token
+        )
+        return judge_refusal(await subject.ask("report_match_result", report), code)
 
     return judge
 
 
-async def _wrong_winner(bench: ManagerBench) -> Finding:
-    bench.must_run()
-    referee, match_id = _first(bench)
-    report = bench.report(referee, match_id, players_of(referee.orders[match_id])[0])
+async def _judge_wrong_winner(subject: ManagerSubject) -> StepFinding:
+    subject.require_started()
+    referee, match_id = _get_first_match(subject)
+    report = subject.write_order_report(referee, match_id, get_player_ids(referee.orders[match_id])[0])
     report = {**report, "result": {**report["result"], "winner": "P98", "score": {"P98": 3}, "details": {}}}
-    return judge_refusal(await bench.ask("report_match_result", report), "E002")
+    return judge_refusal(await subject.ask("report_match_result", report), "E002")
 
 
-async def _right_report(bench: ManagerBench) -> Finding:
-    bench.must_run()
-    referee, match_id = _first(bench)
-    exchange = await bench.send_report(referee, match_id, players_of(referee.orders[match_id])[0])
-    return passed("acknowledged") if exchange.acknowledged else failed(exchange.came)
+async def _judge_right_report(subject: ManagerSubject) -> StepFinding:
+    subject.require_started()
+    referee, match_id = _get_first_match(subject)
+    exchange = await subject.send_report(referee, match_id, get_player_ids(referee.orders[match_id])[0])
+    return passed("acknowledged") if exchange.is_acknowledged else failed(exchange.reply_text)
 
 
-async def _same_report(bench: ManagerBench) -> Finding:
-    referee, match_id = _reported(bench)
-    exchange = await bench.send_report(referee, match_id, bench.results[match_id][2])
-    return passed("acknowledged") if exchange.acknowledged else warned(exchange.came)
+async def _judge_repeated_report(subject: ManagerSubject) -> StepFinding:
+    referee, match_id = _get_reported_match(subject)
+    exchange = await subject.send_report(referee, match_id, subject.results[match_id][2])
+    return passed("acknowledged") if exchange.is_acknowledged else warned(exchange.reply_text)
 
 
-async def _other_result(bench: ManagerBench) -> Finding:
-    referee, match_id = _reported(bench)
-    other = bench.report(referee, match_id, players_of(referee.orders[match_id])[1])
-    return judge_refusal(await bench.ask("report_match_result", other), "E002")
+async def _judge_other_result(subject: ManagerSubject) -> StepFinding:
+    referee, match_id = _get_reported_match(subject)
+    other = subject.write_order_report(referee, match_id, get_player_ids(referee.orders[match_id])[1])
+    return judge_refusal(await subject.ask("report_match_result", other), "E002")
 
 
-def _reported(bench: ManagerBench) -> tuple[StandInReferee, str]:
-    bench.must_run()
-    referee, match_id = _first(bench)
-    if match_id not in bench.results:
-        raise Skip("no report was taken")
+def _get_reported_match(subject: ManagerSubject) -> tuple[CheckerReferee, str]:
+    subject.require_started()
+    referee, match_id = _get_first_match(subject)
+    if match_id not in subject.results:
+        raise SkipStep("no report was taken")
     return referee, match_id
 
 
-def _round_steps() -> list[AnyStep]:
+def _build_round_steps() -> list[AnyStep]:
     return [
-        Step(
+        CheckStep(
             "the league is played to its end",
             "START_MATCH for every match, and LEAGUE_COMPLETED",
             "Go on with the next round once all matches of a round are reported; after the last one tell everybody.",
-            _plays,
+            _judge_whole_league,
         ),
-        Step(
+        CheckStep(
             "every pair meets once",
             "each pair of players exactly once",
             "A round robin: n players, n(n-1)/2 matches, each pair once.",
-            _every_pair,
+            _judge_pairings,
         ),
-        _everybody("LEAGUE_STANDINGS_UPDATE", "update_standings"),
-        Step(
+        _build_delivery_step("LEAGUE_STANDINGS_UPDATE", "update_standings"),
+        CheckStep(
             "the standings are right after each round",
             "3 points for a win, 1 for a draw, 0 for a loss, as reported",
             "Count 3, 1 and 0 points; 'standings' has rank, played, wins, draws, losses and points of every player.",
-            _standings,
+            _judge_standings,
         ),
-        _everybody("ROUND_COMPLETED", "notify_round_completed"),
-        Step(
+        _build_delivery_step("ROUND_COMPLETED", "notify_round_completed"),
+        CheckStep(
             "ROUND_COMPLETED counts the matches",
             "matches_completed or matches_played: the matches of the round",
             "Put the number of matches of the round into 'matches_completed'.",
-            _round_count,
+            _judge_round_count,
         ),
     ]
 
 
-async def _plays(bench: ManagerBench) -> Finding:
+async def _judge_whole_league(subject: ManagerSubject) -> StepFinding:
     """Report every match until LEAGUE_COMPLETED comes: player A wins, and every third match is a draw."""
-    bench.must_run()
+    subject.require_started()
     deadline = time.monotonic() + LEAGUE_SECONDS
     while time.monotonic() < deadline:
-        found = bench.open_match()
+        found = subject.find_open_match()
         if found is None:
-            if await bench.asker.hears("notify_league_completed", 0.1):
-                return passed(f"{len(bench.results)} matches")
+            if await subject.querying_player.wait_for_calls("notify_league_completed", 0.1):
+                return passed(f"{len(subject.results)} matches")
             continue
         referee, match_id = found
-        winner = None if len(bench.results) % 3 == 2 else players_of(referee.orders[match_id])[0]
-        exchange = await bench.send_report(referee, match_id, winner)
-        bench.sent = bench.sent[-1:]
-        if not exchange.acknowledged:
-            return failed(f"the report of {match_id} was refused: {exchange.came}", ends=True)
-    return failed(f"no LEAGUE_COMPLETED within {LEAGUE_SECONDS:g} s; {len(bench.results)} matches were reported")
+        winner = None if len(subject.results) % 3 == 2 else get_player_ids(referee.orders[match_id])[0]
+        exchange = await subject.send_report(referee, match_id, winner)
+        subject.sent = subject.sent[-1:]
+        if not exchange.is_acknowledged:
+            return failed(f"the report of {match_id} was refused: {exchange.reply_text}", ends=True)
+    return failed(f"no LEAGUE_COMPLETED within {LEAGUE_SECONDS:g} s; {len(subject.results)} matches were reported")
 
 
-async def _every_pair(bench: ManagerBench) -> Finding:
-    _must_be_over(bench)
-    pairs = [frozenset(score) for _, score, _ in bench.results.values()]
-    players = len(bench.ids)
+async def _judge_pairings(subject: ManagerSubject) -> StepFinding:
+    _get_league_completed(subject)
+    pairs = [frozenset(score) for _, score, _ in subject.results.values()]
+    players = len(subject.player_ids)
     wanted = players * (players - 1) // 2
     twice = [pair for pair in set(pairs) if pairs.count(pair) > 1]
     if twice:
@@ -363,102 +392,105 @@ async def _every_pair(bench: ManagerBench) -> Finding:
     return passed(f"{wanted} matches") if len(pairs) == wanted else failed(f"{len(pairs)} matches, expected {wanted}")
 
 
-def _must_be_over(bench: ManagerBench) -> Incoming:
-    bench.must_run()
-    calls = bench.asker.calls("notify_league_completed")
+def _get_league_completed(subject: ManagerSubject) -> IncomingCall:
+    subject.require_started()
+    calls = subject.querying_player.find_calls("notify_league_completed")
     if not calls:
-        raise Skip("the league did not come to its end")
+        raise SkipStep("the league did not come to its end")
     return calls[0]
 
 
-def points_after(bench: ManagerBench, round_id: int) -> dict[str, int]:
+def count_points(subject: ManagerSubject, round_id: int) -> dict[str, int]:
     """Count the points that every player must have after a round, by the reports."""
-    points = dict.fromkeys(bench.ids, 0)
-    for number, score, _ in bench.results.values():
+    points = dict.fromkeys(subject.player_ids, 0)
+    for number, score, _ in subject.results.values():
         for player, won in score.items():
             points[player] = points.get(player, 0) + (won if number <= round_id else 0)
     return points
 
 
-async def _standings(bench: ManagerBench) -> Finding:
-    _must_be_over(bench)
-    updates = bench.asker.calls("update_standings")
+async def _judge_standings(subject: ManagerSubject) -> StepFinding:
+    _get_league_completed(subject)
+    updates = subject.querying_player.find_calls("update_standings")
     if not updates:
-        raise Skip("no LEAGUE_STANDINGS_UPDATE came")
+        raise SkipStep("no LEAGUE_STANDINGS_UPDATE came")
     for call in updates:
         rows = call.message.get("standings")
         told = {row.get("player_id"): row.get("points") for row in rows or [] if isinstance(row, dict)}
-        wanted = points_after(bench, int(call.message.get("round_id") or 0))
+        wanted = count_points(subject, int(call.message.get("round_id") or 0))
         if told != wanted:
             return failed(
-                f"after round {call.message.get('round_id')}: {show(told, 200)}, expected {show(wanted, 200)}"
+                f"after round {call.message.get('round_id')}: {format_redacted(told, 200)}, expected "
+                f"{format_redacted(wanted, 200)}"
             )
     return passed(f"{len(updates)} tables")
 
 
-async def _round_count(bench: ManagerBench) -> Finding:
-    _must_be_over(bench)
-    calls = bench.asker.calls("notify_round_completed")
+async def _judge_round_count(subject: ManagerSubject) -> StepFinding:
+    _get_league_completed(subject)
+    calls = subject.querying_player.find_calls("notify_round_completed")
     if not calls:
-        raise Skip("no ROUND_COMPLETED came")
+        raise SkipStep("no ROUND_COMPLETED came")
     message = calls[0].message
-    bench.sent.append(f"nothing: the manager sent {show(calls[0].body)}")
-    wanted = sum(number == message.get("round_id") for number, *_ in bench.results.values())
+    subject.sent.append(f"nothing: the manager sent {format_redacted(calls[0].body)}")
+    wanted = sum(number == message.get("round_id") for number, *_ in subject.results.values())
     told = message.get("matches_completed", message.get("matches_played"))
-    return passed(str(told)) if told == wanted else failed(f"{show(told, 40)}, expected {wanted}")
+    return passed(str(told)) if told == wanted else failed(f"{format_redacted(told, 40)}, expected {wanted}")
 
 
-def _end_steps() -> list[AnyStep]:
-    def completed(bench: ManagerBench) -> Mapping[str, Any]:
-        call = _must_be_over(bench)
-        bench.sent.append(f"nothing: the manager sent {show(call.body)}")
+def _build_end_steps() -> list[AnyStep]:
+    def completed(subject: ManagerSubject) -> Mapping[str, Any]:
+        call = _get_league_completed(subject)
+        subject.sent.append(f"nothing: the manager sent {format_redacted(call.body)}")
         return call.message
 
     kind = "LEAGUE_COMPLETED"
     return [
-        _everybody(kind, "notify_league_completed", referees=True),
-        *_read_by_agents(kind, completed, envelope_steps(kind, completed, "league_manager", lambda _: None)),
-        Step(
+        _build_delivery_step(kind, "notify_league_completed", referees=True),
+        *_judge_like_agents(kind, completed, build_envelope_steps(kind, completed, "league_manager", lambda _: None)),
+        CheckStep(
             f"{kind}: champion",
             "a player with the most points",
             "The champion is the first of the final standings: put player_id and points into 'champion'.",
-            on(completed, _judge_champion),
+            make_message_judge(completed, _judge_champion),
         ),
-        Step(
+        CheckStep(
             f"{kind}: final_standings",
             "every player with its points, best first",
             "List every player with rank, player_id and points in 'final_standings'.",
-            on(completed, _judge_final),
+            make_message_judge(completed, _judge_final_standings),
         ),
-        Step(
+        CheckStep(
             f"{kind}: total_matches",
             "the number of matches",
             "Put the number of matches that were played into 'total_matches'.",
-            on(completed, lambda bench, found: judge_value(found, "total_matches", len(bench.results))),
+            make_message_judge(
+                completed, lambda subject, found: judge_value(found, "total_matches", len(subject.results))
+            ),
         ),
-        rejected_step("a registration after the end", "Registration closed", _late),
+        build_rejection_step("a registration after the end", "Registration closed", _write_late_registration),
     ]
 
 
-def _late(bench: ManagerBench, player: StandInPlayer) -> Mapping[str, Any]:
-    bench.must_run()
-    return bench.player_request(player)
+def _write_late_registration(subject: ManagerSubject, player: CheckerPlayer) -> Mapping[str, Any]:
+    subject.require_started()
+    return subject.write_player_request(player)
 
 
-def _judge_champion(bench: ManagerBench, found: Mapping[str, Any]) -> Finding:
-    points = points_after(bench, len(bench.results))
-    champion, most = look_up(found, "champion.player_id"), max(points.values())
-    if points.get(str(champion)) == most and look_up(found, "champion.points") == most:
+def _judge_champion(subject: ManagerSubject, found: Mapping[str, Any]) -> StepFinding:
+    points = count_points(subject, len(subject.results))
+    champion, most = get_field(found, "champion.player_id"), max(points.values())
+    if points.get(str(champion)) == most and get_field(found, "champion.points") == most:
         return passed(f"{champion} with {most}")
-    return failed(f"{show(found.get('champion'), 120)}, expected {most} points")
+    return failed(f"{format_redacted(found.get('champion'), 120)}, expected {most} points")
 
 
-def _judge_final(bench: ManagerBench, found: Mapping[str, Any]) -> Finding:
+def _judge_final_standings(subject: ManagerSubject, found: Mapping[str, Any]) -> StepFinding:
     rows = [row for row in found.get("final_standings") or [] if isinstance(row, dict)]
     told = {row.get("player_id"): row.get("points") for row in rows}
-    wanted = points_after(bench, len(bench.results))
+    wanted = count_points(subject, len(subject.results))
     if told != wanted:
-        return failed(f"{show(told, 200)}, expected {show(wanted, 200)}")
+        return failed(f"{format_redacted(told, 200)}, expected {format_redacted(wanted, 200)}")
     order = [wanted[str(row["player_id"])] for row in rows]
     return (
         passed(f"{len(rows)} players") if order == sorted(order, reverse=True) else failed(f"not best first: {order}")

@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-from agent_league.check.scripted_agents import MANAGER, stamp
+from agent_league.check.scripted_agents import MANAGER_SENDER, format_now
 from agent_league.errors import Refusal
 from agent_league.protocol import v2
-from agent_league.protocol.checks import check_envelope, read_fields
+from agent_league.protocol.checks import check_envelope, parse_fields
 from agent_league.protocol.envelope import Message
-from agent_league.protocol.foreign_messages import Known, complete
+from agent_league.protocol.foreign_messages import KnownFacts, complete_message
 from agent_league.protocol.version import PROTOCOL_V2
 
-MODELS: Mapping[str, type[Message]] = {
+NOTICE_MODELS: Mapping[str, type[Message]] = {
     model.TYPE: model for model in (v2.RoundAnnouncement, v2.StartMatch, v2.LeagueCompleted)
 }
 
@@ -26,8 +26,8 @@ def find_notice_problem(
     right = {
         "protocol": PROTOCOL_V2,
         "message_type": kind,
-        "sender": MANAGER,
-        "timestamp": stamp(),
+        "sender": MANAGER_SENDER,
+        "timestamp": format_now(),
         "conversation_id": "conv-notice",
         "league_id": league_id,
     }
@@ -37,10 +37,12 @@ def find_notice_problem(
     else:
         message.pop(name, None)
     if not has_key:
-        message, _ = complete(kind, message, Known(stamp(), MANAGER, player_id, league_id, round_id=1))
+        message, _ = complete_message(
+            kind, message, KnownFacts(format_now(), MANAGER_SENDER, player_id, league_id, round_id=1)
+        )
     try:
         check_envelope(message, kind)
-        read_fields(MODELS[kind], message)
+        parse_fields(NOTICE_MODELS[kind], message)
     except Refusal as refusal:
         return refusal.message
     return None

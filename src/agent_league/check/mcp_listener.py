@@ -11,22 +11,22 @@ import orjson
 from mcp.server import Server
 from mcp.server.context import ServerRequestContext
 
-from agent_league.agent.request_parsing import applicant
+from agent_league.agent.request_parsing import write_applicant_sender
 from agent_league.clock import SystemClock, format_utc
 from agent_league.protocol.methods import METHODS
-from agent_league.protocol.tools import tool_form
+from agent_league.protocol.tools import define_tool
 from agent_league.protocol.v2.registration import RegisterRequest
 from agent_league.protocol.version import PROTOCOL_V2
 
 Context = ServerRequestContext[Any, Any]
-Answer = Callable[[bytes], Awaitable[bytes | None]]
+AnswerBody = Callable[[bytes], Awaitable[bytes | None]]
 
 
-def listener_server(answer: Answer) -> "Server[Any]":
+def create_mcp_server(answer: AnswerBody) -> "Server[Any]":
     """Create an MCP server whose tool calls are answered like JSON-RPC calls."""
 
     async def list_tools(_: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        forms = [tool_form(method) for method in METHODS.values()]
+        forms = [define_tool(method) for method in METHODS.values()]
         return types.ListToolsResult(
             tools=[
                 types.Tool(name=form.name, description=form.description, input_schema=form.input_schema)
@@ -35,7 +35,7 @@ def listener_server(answer: Answer) -> "Server[Any]":
         )
 
     async def call_tool(_: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        message = _enveloped(params.name, params.arguments or {})
+        message = _add_envelope(params.name, params.arguments or {})
         frame = {"jsonrpc": "2.0", "id": 1, "method": params.name, "params": message}
         answered = orjson.loads(await answer(orjson.dumps(frame)) or b"{}")
         result = answered.get("result", answered)
@@ -45,7 +45,7 @@ def listener_server(answer: Answer) -> "Server[Any]":
     return Server("agent-league-check", on_list_tools=list_tools, on_call_tool=call_tool)
 
 
-def _enveloped(name: str, message: dict[str, Any]) -> dict[str, Any]:
+def _add_envelope(name: str, message: dict[str, Any]) -> dict[str, Any]:
     """Add the envelope to a registration, because MCP clients may leave it out."""
     kind = METHODS[name].request if name in METHODS else None
     if kind is None or not issubclass(kind, RegisterRequest):
@@ -53,7 +53,7 @@ def _enveloped(name: str, message: dict[str, Any]) -> dict[str, Any]:
     envelope = {
         "protocol": PROTOCOL_V2,
         "message_type": kind.TYPE,
-        "sender": applicant(kind, message),
+        "sender": write_applicant_sender(kind, message),
         "timestamp": format_utc(SystemClock().now()),
         "conversation_id": "conv-mcp-001",
     }

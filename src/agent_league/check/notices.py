@@ -4,40 +4,40 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from agent_league.check.frames import no_json
-from agent_league.check.http_probe import NO_CONNECTION, show
+from agent_league.check.frames import make_no_json_hint
+from agent_league.check.http_probe import NO_CONNECTION, format_redacted
 from agent_league.check.steps import (
     AnyStep,
-    Finding,
+    CheckStep,
     NoReply,
-    Step,
+    StepFinding,
     failed,
     passed,
     tolerate,
-    tolerate_all,
+    tolerate_judge,
     warned,
 )
-from agent_league.check.subject import Bench, Exchange
+from agent_league.check.subject import Exchange, Subject
 from agent_league.model.agents import Role
 from agent_league.protocol import v2
 from agent_league.protocol.envelope import Message
 
-RESULT = "notify_match_result"
-UNCOUNTED = (RESULT, "notify_game_error")
+RESULT_METHOD = "notify_match_result"
+REFEREE_NOTICES = (RESULT_METHOD, "notify_game_error")
 """A referee's notices: a league needs no answer to them, but counts missing answers to those of the manager."""
-ACKNOWLEDGED = 'any result, such as {"status": "ok"}'
-SHUT_OUT = ("E008", "E011", "E012", "E016")
+ANY_RESULT = 'any result, such as {"status": "ok"}'
+UNTRUSTED_CODES = ("E008", "E011", "E012", "E016")
 """Error codes with which an agent refuses all calls of a sender it doesn't trust."""
 
 
-def notice(bench: Bench, model: type[Message], conversation_id: str, **fields: Any) -> dict[str, Any]:
+def write_notice(subject: Subject, model: type[Message], conversation_id: str, **fields: Any) -> dict[str, Any]:
     """Write a notice of the manager."""
     return model.write(
-        **bench.envelope("league_manager", conversation_id), league_id=bench.league_id, **fields
+        **subject.make_envelope("league_manager", conversation_id), league_id=subject.league_id, **fields
     ).to_wire()
 
 
-def standings_update(bench: Bench, *players: str) -> dict[str, Any]:
+def write_standings_update(subject: Subject, *players: str) -> dict[str, Any]:
     rows = [
         {
             "rank": rank,
@@ -51,12 +51,12 @@ def standings_update(bench: Bench, *players: str) -> dict[str, Any]:
         }
         for rank, player in enumerate(players, 1)
     ]
-    return notice(bench, v2.LeagueStandingsUpdate, "conv-round-9-standings", round_id=9, standings=rows)
+    return write_notice(subject, v2.LeagueStandingsUpdate, "conv-round-9-standings", round_id=9, standings=rows)
 
 
-def round_completed(bench: Bench) -> dict[str, Any]:
-    return notice(
-        bench,
+def write_round_completed(subject: Subject) -> dict[str, Any]:
+    return write_notice(
+        subject,
         v2.RoundCompleted,
         "conv-round-9-complete",
         round_id=9,
@@ -67,9 +67,9 @@ def round_completed(bench: Bench) -> dict[str, Any]:
     )
 
 
-def league_completed(bench: Bench, champion: str) -> dict[str, Any]:
-    return notice(
-        bench,
+def write_league_completed(subject: Subject, champion: str) -> dict[str, Any]:
+    return write_notice(
+        subject,
         v2.LeagueCompleted,
         "conv-league-complete",
         total_rounds=9,
@@ -79,29 +79,31 @@ def league_completed(bench: Bench, champion: str) -> dict[str, Any]:
     )
 
 
-def notice_step(kind: str, method: str, write: Callable[[Any], Mapping[str, Any]]) -> AnyStep:
+def build_notice_step(kind: str, method: str, write: Callable[[Any], Mapping[str, Any]]) -> AnyStep:
     """Build the step on whether a notice of the manager is acknowledged."""
 
-    async def judge(bench: Bench) -> Finding:
-        return await tell(bench, kind, method, write(bench), bench.manager_bearer())
+    async def judge(subject: Subject) -> StepFinding:
+        return await judge_notice(subject, kind, method, write(subject), subject.sign_manager_token())
 
     hint = f'Serve the method `{method}` and return {{"status": "ok"}}.'
-    return Step(f"{kind} is acknowledged", ACKNOWLEDGED, hint, judge)
+    return CheckStep(f"{kind} is acknowledged", ANY_RESULT, hint, judge)
 
 
-async def tell(bench: Bench, kind: str, method: str, message: Mapping[str, Any], bearer: str) -> Finding:
+async def judge_notice(
+    subject: Subject, kind: str, method: str, message: Mapping[str, Any], bearer: str
+) -> StepFinding:
     """Send a notice and judge whether it is acknowledged."""
 
-    async def judge(bench: Bench) -> Finding:
-        with handler_of(method):
-            exchange = await bench.learn(method, message, None, bearer)
-        return _judge(bench, exchange, kind)
+    async def judge(subject: Subject) -> StepFinding:
+        with add_handler_hint(method):
+            exchange = await subject.ask_in_any_form(method, message, None, bearer)
+        return _judge_acknowledgement(subject, exchange, kind)
 
-    return await (tolerate_all(judge) if method in UNCOUNTED and bench.registration else judge)(bench)
+    return await (tolerate_judge(judge) if method in REFEREE_NOTICES and subject.registration else judge)(subject)
 
 
 @contextmanager
-def handler_of(method: str) -> Iterator[None]:
+def add_handler_hint(method: str) -> Iterator[None]:
     """Add a hint to NoReply errors: if the connection closed after the call arrived, the agent's handler failed."""
     try:
         yield
@@ -111,41 +113,48 @@ def handler_of(method: str) -> Iterator[None]:
         raise
 
 
-def _judge(bench: Bench, exchange: Exchange, kind: str) -> Finding:
+def _judge_acknowledgement(subject: Subject, exchange: Exchange, kind: str) -> StepFinding:
     method = exchange.method
-    if exchange.acknowledged:
-        return passed(show(exchange.reply.body, 80) if exchange.reply.body else "no body")
-    if exchange.unknown_method:
+    if exchange.is_acknowledged:
+        return passed(format_redacted(exchange.reply.body, 80) if exchange.reply.body else "no body")
+    if exchange.is_unknown_method:
         hint = (
-            f"{exchange.own_words}The agent doesn't know the method `{method}`; name it exactly so, and return "
+            f"{exchange.agent_complaint}The agent doesn't know the method `{method}`; name it exactly so, and return "
             '{"status": "ok"}.'
         )
-        return tolerate(warned(exchange.came, hint))
+        return tolerate(warned(exchange.reply_text, hint))
     if exchange.league_error is not None:
-        refused = failed(exchange.came, why_refused(bench, exchange), ends=exchange.league_code in SHUT_OUT)
-        return refused if bench.registration is None else tolerate(refused)
-    if method != RESULT and exchange.error and not exchange.broke_down:
+        refused = failed(
+            exchange.reply_text, make_refusal_hint(subject, exchange), ends=exchange.league_code in UNTRUSTED_CODES
+        )
+        return refused if subject.registration is None else tolerate(refused)
+    if method != RESULT_METHOD and exchange.error and not exchange.is_breakdown:
         hint = f'Serve the method `{method}` and return {{"status": "ok"}}.'
-        return tolerate(warned(exchange.came, f"{exchange.own_words}{hint}"))
-    example = ", such as drawn_number, which is null after a technical loss" if method == RESULT else ""
+        return tolerate(warned(exchange.reply_text, f"{exchange.agent_complaint}{hint}"))
+    example = ", such as drawn_number, which is null after a technical loss" if method == RESULT_METHOD else ""
     broke_down = (
         f"Your handler of {kind} (`{method}`) breaks down: look for a field that you take for granted{example}."
     )
-    return tolerate(failed(exchange.came, no_json(exchange) or f"{exchange.own_words}{broke_down}"))
+    return tolerate(
+        failed(exchange.reply_text, make_no_json_hint(exchange) or f"{exchange.agent_complaint}{broke_down}")
+    )
 
 
-def join_hint(bench: Bench) -> str:
+def make_join_hint(subject: Subject) -> str:
     """Write how to start the agent with the checker as its manager."""
-    practice = " (a player of ours: or with --practice)" if bench.role is Role.PLAYER else ""
-    if bench.manager is None:
+    practice = " (a player of ours: or with --practice)" if subject.role is Role.PLAYER else ""
+    if subject.manager is None:
         return (
             "free port 8000, or choose another one here with --manager-port; start the agent again with the checker "
             f"as its manager{practice}, then check again"
         )
-    return f"start the agent again with --manager {bench.manager.endpoint}{practice}, then check again"
+    return f"start the agent again with --manager {subject.manager.endpoint}{practice}, then check again"
 
 
-def why_refused(bench: Bench, exchange: Exchange) -> str:
-    if exchange.league_code in SHUT_OUT:
-        return f"{exchange.own_words}The agent answers only those for whom its manager vouches: {join_hint(bench)}."
-    return f"{exchange.own_words}The agent refuses a good message with {exchange.league_code}."
+def make_refusal_hint(subject: Subject, exchange: Exchange) -> str:
+    if exchange.league_code in UNTRUSTED_CODES:
+        return (
+            f"{exchange.agent_complaint}The agent answers only those for whom its manager vouches: "
+            f"{make_join_hint(subject)}."
+        )
+    return f"{exchange.agent_complaint}The agent refuses a good message with {exchange.league_code}."

@@ -7,46 +7,46 @@ from typing import Any
 from agent_league.errors import UserError
 from agent_league.games.base import CHANCE, Move
 from agent_league.games.game_messages import PlainWire
-from agent_league.games.registry import Game, playable
-from agent_league.model.agents import takes
+from agent_league.games.registry import Game, load_playable_game
+from agent_league.model.agents import supports_game
 
 CHOICES = ("even", "odd")
 CHOOSE, MOVE = "choose_parity", "make_move"
 EVEN_ODD = "even_odd"
-ROLES = ("PLAYER_A", "PLAYER_B")
+PLAYER_ROLES = ("PLAYER_A", "PLAYER_B")
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class CheckQuestion:
     """The question that a player is asked in a check, and its game."""
 
     game_type: str = EVEN_ODD
     method: str = CHOOSE
-    role: str = ROLES[0]
-    legal: Sequence[Move] = CHOICES
+    role: str = PLAYER_ROLES[0]
+    legal_moves: Sequence[Move] = CHOICES
     move_request: dict[str, Any] = field(default_factory=dict)
-    missing: str = ""
+    unplayable_reason: str = ""
     """Why no game of the player can be played here; empty if one can."""
 
 
-PARITY = Question()
+PARITY_QUESTION = CheckQuestion()
 
 
-def question_for(games: Sequence[str]) -> Question:
+def choose_question(games: Sequence[str]) -> CheckQuestion:
     """Choose the question for a player that names these games: Even/Odd if it plays that or names none."""
-    if not games or takes(games, EVEN_ODD):
-        return PARITY
+    if not games or supports_game(games, EVEN_ODD):
+        return PARITY_QUESTION
     problems: list[str] = []
     for name in games:
         try:
-            return _opening(playable(name, {}))
+            return _make_opening_question(load_playable_game(name, {}))
         except Exception as error:  # noqa: BLE001 - a game may be anybody's
             problems.append(f"{error!s:.300}" if isinstance(error, UserError) else f"{name!r:.80}: {error!r:.200}")
     missing = f"the player takes only games that can't be played here: {'; '.join(problems[:3])}"
-    return Question(games[0], MOVE, legal=(), missing=missing)
+    return CheckQuestion(games[0], MOVE, legal_moves=(), unplayable_reason=missing)
 
 
-def _opening(game: Game) -> Question:
+def _make_opening_question(game: Game) -> CheckQuestion:
     """Make the first question of a match; chance moves take their first outcome."""
     rules = game.rules
     state = rules.new(game.parameters)
@@ -54,5 +54,5 @@ def _opening(game: Game) -> Question:
         state = rules.apply(state, {CHANCE: rules.legal(state, CHANCE)[0][0]})
     seat = actors[0]
     legal = rules.legal(state, seat)
-    asked = PlainWire().question(game.game_type, rules.view(state, seat), legal, 0, ROLES[seat])
-    return Question(game.game_type, MOVE, ROLES[seat], legal, asked["move_request"])
+    asked = PlainWire().question(game.game_type, rules.view(state, seat), legal, 0, PLAYER_ROLES[seat])
+    return CheckQuestion(game.game_type, MOVE, PLAYER_ROLES[seat], legal, asked["move_request"])

@@ -7,118 +7,124 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
-from agent_league.check.fields import look_up
-from agent_league.check.http_probe import Probe, Reply
-from agent_league.check.listener import Incoming
-from agent_league.check.notices import join_hint, notice, standings_update
-from agent_league.check.scripted_agents import Behaviour, StandInManager, StandInPlayer
-from agent_league.check.steps import Skip
-from agent_league.check.subject import Bench, Exchange, GoodCall, Options
-from agent_league.league.messages import in_words_of_others
-from agent_league.league.reports import report_in
+from agent_league.check.fields import get_field
+from agent_league.check.http_probe import HttpProbe, ProbeReply
+from agent_league.check.listener import IncomingCall
+from agent_league.check.notices import make_join_hint, write_notice, write_standings_update
+from agent_league.check.scripted_agents import CheckerManager, CheckerPlayer, PlayerBehaviour
+from agent_league.check.steps import SkipStep
+from agent_league.check.subject import CheckOptions, Exchange, Subject, ValidCall
+from agent_league.league.messages import guest_referee_fields
+from agent_league.league.reports import find_report
 from agent_league.model.agents import Role
 from agent_league.model.schedule import Pairing
 from agent_league.protocol import v2
 from agent_league.protocol.tokens import SigningKey
-from agent_league.protocol.tolerance import POLL, styles_for
+from agent_league.protocol.tolerance import POLL_METHOD, order_forms
 from agent_league.protocol.version import PROTOCOL_V2
 
-ROUND = 9
+ROUND_ID = 9
 BEGIN_SECONDS = 5.0
 """How long a referee has to invite the players of a match; after that it did not understand the order."""
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class RefereedMatch:
     """A match that was assigned to the referee, and the calls that players and manager received."""
 
     match_id: str
     order: Mapping[str, Any]
-    started: Exchange
-    players: tuple[StandInPlayer, StandInPlayer]
-    manager: StandInManager
+    start_exchange: Exchange
+    players: tuple[CheckerPlayer, CheckerPlayer]
+    manager: CheckerManager
 
-    def heard(self, method: str, side: int) -> list[Incoming]:
-        return self.players[side].calls(method, match_id=self.match_id)
+    def find_calls(self, method: str, side: int) -> list[IncomingCall]:
+        return self.players[side].find_calls(method, match_id=self.match_id)
 
-    def result(self, side: int = 0) -> Mapping[str, Any] | None:
+    def get_result(self, side: int = 0) -> Mapping[str, Any] | None:
         """Return the `game_result` that a player received with GAME_OVER, or None."""
-        told = self.heard("notify_match_result", side)
+        told = self.find_calls("notify_match_result", side)
         found = told[0].message.get("game_result") if told else None
         return found if isinstance(found, dict) else None
 
     @property
     def report(self) -> Mapping[str, Any] | None:
         """The report that the manager received, or the one inside the reply to START_MATCH; None if there is none."""
-        calls = self.manager.calls("report_match_result", match_id=self.match_id)
+        calls = self.manager.find_calls("report_match_result", match_id=self.match_id)
         if calls:
             return calls[0].message
-        body = self.started.body
+        body = self.start_exchange.body
         inside = body.get("result") if isinstance(body, dict) else None
-        return inside if isinstance(inside, dict) and "result" in inside else report_in(body)
+        return inside if isinstance(inside, dict) and "result" in inside else find_report(body)
 
     @property
     def is_report_in_reply(self) -> bool:
         """Whether the report came inside the reply to START_MATCH, and not as a call."""
-        calls = self.manager.calls("report_match_result", match_id=self.match_id)
+        calls = self.manager.find_calls("report_match_result", match_id=self.match_id)
         return not calls and self.report is not None
 
-    async def is_over(self, limit: float) -> bool:
+    async def wait_until_over(self, limit: float) -> bool:
         """Wait until both players have the result and the manager the report; return whether they do in time."""
         try:
             async with asyncio.timeout(limit):
                 for player in self.players:
-                    await player.hears("notify_match_result", limit, match_id=self.match_id)
+                    await player.wait_for_calls("notify_match_result", limit, match_id=self.match_id)
                 if self.report is None:
-                    await self.manager.hears("report_match_result", limit, match_id=self.match_id)
+                    await self.manager.wait_for_calls("report_match_result", limit, match_id=self.match_id)
         except TimeoutError:
             return False
-        return self.report is not None and all(self.result(side) is not None for side in (0, 1))
+        return self.report is not None and all(self.get_result(side) is not None for side in (0, 1))
 
 
-class RefereeBench(Bench):
+class RefereeSubject(Subject):
     """A referee under check; assigns matches to it as its manager."""
 
     role = Role.REFEREE
 
-    def __init__(self, probe: Probe, options: Options, key: SigningKey, manager: StandInManager | None) -> None:
+    def __init__(
+        self, probe: HttpProbe, options: CheckOptions, key: SigningKey, manager: CheckerManager | None
+    ) -> None:
         super().__init__(probe, options, key, manager)
         self.agent_id = "REF01"
-        self.servers = self.players = (StandInPlayer("P01"), StandInPlayer("P02"))
-        self.matches: dict[str, Played] = {}
+        self.servers = self.players = (CheckerPlayer("P01"), CheckerPlayer("P02"))
+        self.matches: dict[str, RefereedMatch] = {}
         """Name of the test -> its match; the first match is `first`."""
-        self.by_announcement = False
+        self.starts_by_announcement = False
         """Whether the referee starts its matches when a round is announced."""
-        self.by_poll = False
+        self.starts_by_poll = False
         """Whether the referee fetches its matches from the manager."""
-        self._count = 0
+        self._match_count = 0
 
     @property
-    def max_matches(self) -> int:
+    def max_concurrent_matches(self) -> int:
         """How many matches the referee takes at once, by its registration."""
-        said = look_up(self.registration.message, "referee_meta.max_concurrent_matches") if self.registration else 1
+        said = get_field(self.registration.message, "referee_meta.max_concurrent_matches") if self.registration else 1
         return said if isinstance(said, int) and said > 0 else 1
 
     @property
-    def unjudged(self) -> str:
+    def unjudged_reason(self) -> str:
         if self.matches:
             return ""
         if self.registration is None:
             why = "no match was played, because it has not registered with the checker as a referee"
-            return f"{why}: {join_hint(self)} (if it is none, without --role)"
+            return f"{why}: {make_join_hint(self)} (if it is none, without --role)"
         if self.registration.method != "register_referee":
             return "no match was played, and it registered as a player: check it with --role player"
         return "no match was played: mend what failed at start_match first"
 
-    def good_call(self) -> GoodCall:
-        return GoodCall("update_standings", standings_update(self, "P01", "P02"), None, self.manager_bearer())
+    def make_valid_call(self) -> ValidCall:
+        return ValidCall(
+            "update_standings", write_standings_update(self, "P01", "P02"), None, self.sign_manager_token()
+        )
 
-    def is_good(self, exchange: Exchange) -> bool:
-        return exchange.acknowledged or (exchange.unknown_method and exchange.reply.status == 200)
+    def is_valid_answer(self, exchange: Exchange) -> bool:
+        return exchange.is_acknowledged or (exchange.is_unknown_method and exchange.reply.status == 200)
 
-    def order(self, match_id: str) -> dict[str, Any]:
+    def write_order(self, match_id: str) -> dict[str, Any]:
         a, b = self.players
-        token = self.passes.for_match(Pairing(match_id, ROUND, a.player_id, b.player_id), self.agent_id).shared
+        token = self.token_signer.issue_match_tokens(
+            Pairing(match_id, ROUND_ID, a.player_id, b.player_id), self.agent_id
+        ).shared_token
         seats: dict[str, Any] = {
             f"player_{side}": {
                 "player_id": player.player_id,
@@ -131,9 +137,9 @@ class RefereeBench(Bench):
             for side, player in (("A", a), ("B", b))
         }
         order = v2.StartMatch.write(
-            **self.envelope("league_manager", f"conv-{match_id.lower()}-001"),
+            **self.make_envelope("league_manager", f"conv-{match_id.lower()}-001"),
             league_id=self.league_id,
-            round_id=ROUND,
+            round_id=ROUND_ID,
             match_id=match_id,
             game_type="even_odd",
             **seats,
@@ -144,80 +150,80 @@ class RefereeBench(Bench):
             match_token=token,
             scoring={"win_points": 3, "draw_points": 1, "loss_points": 0, "technical_loss_points": 0},
         ).to_wire()
-        return {**order, **in_words_of_others(self.agent_id, seats["player_A"], seats["player_B"])}
+        return {**order, **guest_referee_fields(self.agent_id, seats["player_A"], seats["player_B"])}
 
     @property
-    def boss(self) -> StandInManager:
+    def registered_manager(self) -> CheckerManager:
         if self.manager is None or self.registration is None:
-            raise Skip("the referee has not registered with the checker, so its reports would go to somebody else")
+            raise SkipStep("the referee has not registered with the checker, so its reports would go to somebody else")
         return self.manager
 
-    def next_id(self) -> str:
-        self._count += 1
-        return f"R9M{self._count}"
+    def new_match_id(self) -> str:
+        self._match_count += 1
+        return f"R9M{self._match_count}"
 
-    async def start(self, a: Behaviour, b: Behaviour) -> Played:
+    async def start_match(self, a: PlayerBehaviour, b: PlayerBehaviour) -> RefereedMatch:
         """Assign a new match to the referee, in which the players behave like this."""
-        boss, match_id = self.boss, self.next_id()
+        boss, match_id = self.registered_manager, self.new_match_id()
         for player, behaviour in zip(self.players, (a, b), strict=True):
             player.behaviours[match_id] = behaviour
-        order = self.order(match_id)
-        exchange = await self._give(match_id, order)
-        return Played(match_id, order, exchange, self.players, boss)
+        order = self.write_order(match_id)
+        exchange = await self._assign_match(match_id, order)
+        return RefereedMatch(match_id, order, exchange, self.players, boss)
 
-    def played(self, name: str) -> Played:
+    def get_match(self, name: str) -> RefereedMatch:
         if name not in self.matches:
-            raise Skip("no match came to its end that could be looked at")
+            raise SkipStep("no match came to its end that could be looked at")
         return self.matches[name]
 
-    async def _order(self, match_id: str, order: Mapping[str, Any]) -> Exchange:
+    async def _send_order(self, match_id: str, order: Mapping[str, Any]) -> Exchange:
         """Send START_MATCH in the call form that starts the match; return the first exchange if none does."""
-        bearer = self.manager_bearer()
-        if "start_match" in self.styles:
+        bearer = self.sign_manager_token()
+        if "start_match" in self.call_forms:
             return await self.ask("start_match", order, bearer=bearer)
         first: Exchange | None = None
-        for style in styles_for("start_match", PROTOCOL_V2, self.style.name):
-            exchange = await self.ask("start_match", order, style=style, bearer=bearer)
+        for style in order_forms("start_match", PROTOCOL_V2, self.call_form.name):
+            exchange = await self.ask("start_match", order, call_form=style, bearer=bearer)
             if exchange.league_error is not None:
                 return exchange
-            if exchange.acknowledged and await self._begun(match_id):
-                self.styles["start_match"] = self.style = style
-                self.note(exchange)
+            if exchange.is_acknowledged and await self._has_begun(match_id):
+                self.call_forms["start_match"] = self.call_form = style
+                self.record_deviations(exchange)
                 return exchange
             first = first or exchange
         if first is None:
-            raise Skip("no style has a name for start_match")
+            raise SkipStep("no style has a name for start_match")
         return first
 
-    async def _begun(self, match_id: str) -> bool:
-        return bool(await self.players[0].hears("handle_game_invitation", BEGIN_SECONDS, match_id=match_id))
+    async def _has_begun(self, match_id: str) -> bool:
+        return bool(await self.players[0].wait_for_calls("handle_game_invitation", BEGIN_SECONDS, match_id=match_id))
 
-    def need_orders(self) -> None:
+    def require_orders(self) -> None:
         """Skip the step if the referee takes no START_MATCH."""
-        if self.by_poll:
-            raise Skip(f"the referee takes no orders: it fetches its matches with `{POLL}`")
+        if self.starts_by_poll:
+            raise SkipStep(f"the referee takes no orders: it fetches its matches with `{POLL_METHOD}`")
 
-    async def _give(self, match_id: str, order: Mapping[str, Any]) -> Exchange:
+    async def _assign_match(self, match_id: str, order: Mapping[str, Any]) -> Exchange:
         """Assign a match by START_MATCH, by ROUND_ANNOUNCEMENT or in the answer to a poll, whichever starts it."""
-        if self.by_poll:
-            self.boss.waiting_matches[match_id] = order
-            return self._write_fetched(order)
-        exchange = self.kept["start"] if self.by_announcement else await self._order(match_id, order)
-        if "start_match" in self.styles or exchange.league_error is not None:
+        if self.starts_by_poll:
+            self.registered_manager.waiting_matches[match_id] = order
+            return self._make_fetched_exchange(order)
+        exchange = self.exchanges["start"] if self.starts_by_announcement else await self._send_order(match_id, order)
+        if "start_match" in self.call_forms or exchange.league_error is not None:
             return exchange
-        if self.agent_id not in self.boss.polls:
-            announced = await self._announce(order)
-            if announced.acknowledged and await self._begun(match_id):
-                self.by_announcement = True
-                self.noted.append("started by ROUND_ANNOUNCEMENT")
+        if self.agent_id not in self.registered_manager.polls:
+            announced = await self._announce_round(order)
+            if announced.is_acknowledged and await self._has_begun(match_id):
+                self.starts_by_announcement = True
+                self.deviations.append("started by ROUND_ANNOUNCEMENT")
                 return announced
-        if await self._is_fetched(match_id, order):
-            self.by_poll = True
-            self.noted.append(f"matches fetched by {POLL}")
-            return self._write_fetched(order)
+        if await self._is_match_fetched(match_id, order):
+            self.starts_by_poll = True
+            self.deviations.append(f"matches fetched by {POLL_METHOD}")
+            return self._make_fetched_exchange(order)
         return exchange
 
-    async def _announce(self, order: Mapping[str, Any]) -> Exchange:
+    async def _announce_round(self, order: Mapping[str, Any]) -> Exchange:
         announced = {
             name: order[name]
             for name in (
@@ -231,21 +237,25 @@ class RefereeBench(Bench):
         }
         own = {"referee_id": self.agent_id, "referee_endpoint": self.probe.url, "match_token": order["match_token"]}
         match = {**announced, **own}
-        announcement = notice(self, v2.RoundAnnouncement, "conv-round-9-announce", round_id=ROUND, matches=[match])
-        return await self.learn("notify_round", announcement, None, self.manager_bearer())
+        announcement = write_notice(
+            self, v2.RoundAnnouncement, "conv-round-9-announce", round_id=ROUND_ID, matches=[match]
+        )
+        return await self.ask_in_any_form("notify_round", announcement, None, self.sign_manager_token())
 
-    async def _is_fetched(self, match_id: str, order: Mapping[str, Any]) -> bool:
+    async def _is_match_fetched(self, match_id: str, order: Mapping[str, Any]) -> bool:
         """Whether the referee fetches this match from its manager and starts it."""
-        boss = self.boss
+        boss = self.registered_manager
         boss.waiting_matches[match_id] = order
-        await boss.until(lambda: self.agent_id in boss.polls or boss.refused_poll, BEGIN_SECONDS)
-        limit = self.options.match if self.agent_id in boss.polls else 0  # its polling interval is unknown
-        if await self.players[0].hears("handle_game_invitation", limit, match_id=match_id):
+        await boss.wait_until(lambda: self.agent_id in boss.polls or boss.poll_refusal, BEGIN_SECONDS)
+        limit = self.options.match_seconds if self.agent_id in boss.polls else 0  # its polling interval is unknown
+        if await self.players[0].wait_for_calls("handle_game_invitation", limit, match_id=match_id):
             return True
         del boss.waiting_matches[match_id]
         return False
 
-    def _write_fetched(self, order: Mapping[str, Any]) -> Exchange:
+    def _make_fetched_exchange(self, order: Mapping[str, Any]) -> Exchange:
         """Make the exchange that replaces the answer to START_MATCH if the referee fetches its matches."""
-        reply = Reply(HTTPStatus.OK, "application/json", b"", 0.0)
-        return Exchange(POLL, order, self.style, f"nothing: the referee asks with {POLL}", reply, None)
+        reply = ProbeReply(HTTPStatus.OK, "application/json", b"", 0.0)
+        return Exchange(
+            POLL_METHOD, order, self.call_form, f"nothing: the referee asks with {POLL_METHOD}", reply, None
+        )

@@ -5,44 +5,44 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from agent_league.check.fields import envelope_steps, judge_kind, name_hint, on
-from agent_league.check.frames import ask_well
-from agent_league.check.http_probe import show
-from agent_league.check.listener import Incoming
-from agent_league.check.notices import SHUT_OUT, join_hint
-from agent_league.check.player_subject import PlayerBench
+from agent_league.check.fields import build_envelope_steps, judge_type, make_field_names_hint, make_message_judge
+from agent_league.check.frames import send_valid_call
+from agent_league.check.http_probe import format_redacted
+from agent_league.check.listener import IncomingCall
+from agent_league.check.notices import UNTRUSTED_CODES, make_join_hint
+from agent_league.check.player_subject import PlayerSubject
 from agent_league.check.questions import EVEN_ODD
 from agent_league.check.steps import (
     AnyStep,
-    Finding,
+    CheckStep,
     NoReply,
-    Skip,
-    Step,
-    Verdict,
+    SkipStep,
+    StepFinding,
+    StepVerdict,
     failed,
     passed,
     tolerate,
     warned,
 )
-from agent_league.check.subject import Bench
+from agent_league.check.subject import Subject
 from agent_league.errors import ErrorCode
-from agent_league.model.agents import takes
-from agent_league.protocol.tolerance import Frame, tidied
+from agent_league.model.agents import supports_game
+from agent_league.protocol.tolerance import MessageFrame, normalise
 
-LOCAL = ("localhost", "127.0.0.1", "::1")
-TYPES = {"player": "LEAGUE_REGISTER_REQUEST", "referee": "REFEREE_REGISTER_REQUEST"}
+LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
+REQUEST_TYPES = {"player": "LEAGUE_REGISTER_REQUEST", "referee": "REFEREE_REGISTER_REQUEST"}
 
 
-def registration_steps(role: str) -> list[AnyStep]:
+def build_registration_steps(role: str) -> list[AnyStep]:
     """Build the steps on the registration of a player or a referee."""
-    meta, kind = f"{role}_meta", TYPES[role]
+    meta, kind = f"{role}_meta", REQUEST_TYPES[role]
 
-    def request(bench: Bench) -> Mapping[str, Any]:
-        return tidied(kind, seen(bench).message)[0]
+    def request(subject: Subject) -> Mapping[str, Any]:
+        return normalise(kind, require_registration(subject).message)[0]
 
-    def field(name: str, expected: str, hint: str, type_: type, missing: Verdict = Verdict.FAIL) -> AnyStep:
-        judge = on(request, lambda _, found: judge_kind(found, f"{meta}.{name}", type_, missing))
-        return tolerate_if_registered(Step(f"{kind}: {meta}.{name}", expected, hint, judge))
+    def field(name: str, expected: str, hint: str, type_: type, missing: StepVerdict = StepVerdict.FAIL) -> AnyStep:
+        judge = make_message_judge(request, lambda _, found: judge_type(found, f"{meta}.{name}", type_, missing))
+        return tolerate_if_registered(CheckStep(f"{kind}: {meta}.{name}", expected, hint, judge))
 
     more = [
         field(
@@ -50,30 +50,32 @@ def registration_steps(role: str) -> list[AnyStep]:
             "a number of at least 1",
             f"Say in '{meta}.max_concurrent_matches' how many matches you can run at once, as a number.",
             int,
-            Verdict.WARNING,
+            StepVerdict.WARNING,
         )
     ]
     return [
-        Step(
+        CheckStep(
             "registers with the manager",
             f"a {kind} at the checker's own manager",
             "Start the agent with the checker as its manager (`league check` listens at port 8000, or --manager-port), "
             "and give it time with --wait.",
-            registers,
+            judge_registering,
         ),
-        Step(
+        CheckStep(
             f"{kind}: the call",
             f"the method register_{role} with the message in params, posted to /mcp",
             f'Post to /mcp: method "register_{role}", with the message itself as `params`.',
-            _call(role, kind),
+            _make_call_judge(role, kind),
         ),
-        *map(tolerate_if_registered, envelope_steps(kind, request, role, lambda _: None, Verdict.WARNING)),
+        *map(tolerate_if_registered, build_envelope_steps(kind, request, role, lambda _: None, StepVerdict.WARNING)),
         tolerate_if_registered(
-            Step(
+            CheckStep(
                 f"{kind}: conversation_id",
                 "a string",
                 'Put a "conversation_id" of your own choice into the request, such as "conv-player-alpha-reg-001".',
-                on(request, lambda _, found: judge_kind(found, "conversation_id", str, Verdict.WARNING)),
+                make_message_judge(
+                    request, lambda _, found: judge_type(found, "conversation_id", str, StepVerdict.WARNING)
+                ),
             )
         ),
         field("display_name", "a name", f"Put the name to be shown into '{meta}.display_name'.", str),
@@ -82,19 +84,19 @@ def registration_steps(role: str) -> list[AnyStep]:
             "a string",
             f"Put the version of your agent into '{meta}.version', such as \"1.0.0\".",
             str,
-            Verdict.WARNING,
+            StepVerdict.WARNING,
         ),
-        Step(
+        CheckStep(
             f"{kind}: {meta}.game_types",
             'a list of names, such as "even_odd", or "*" for any game',
             f"Put the games that you play into '{meta}.game_types' as a list: [\"even_odd\"].",
-            on(request, lambda bench, found: _games(bench, found, meta)),
+            make_message_judge(request, lambda subject, found: _judge_game_types(subject, found, meta)),
         ),
-        Step(
+        CheckStep(
             f"{kind}: {meta}.contact_endpoint",
             "the address at which the agent is being checked",
             f"Put the address at which you listen into '{meta}.contact_endpoint': http://localhost:8101/mcp.",
-            on(request, lambda bench, found: _endpoint(bench, found, meta)),
+            make_message_judge(request, lambda subject, found: _judge_endpoint(subject, found, meta)),
         ),
         *(more if role == "referee" else []),
     ]
@@ -103,98 +105,98 @@ def registration_steps(role: str) -> list[AnyStep]:
 def tolerate_if_registered(step: AnyStep) -> AnyStep:
     """Make failures of a step on a registration's field tolerated warnings if our manager has accepted it."""
 
-    async def judge(bench: Bench) -> Finding:
-        found = await step.judge(bench)
-        return tolerate(found) if bench.registration is not None else found
+    async def judge(subject: Subject) -> StepFinding:
+        found = await step.judge(subject)
+        return tolerate(found) if subject.registration is not None else found
 
     return replace(step, judge=judge)
 
 
-def seen(bench: Bench) -> Incoming:
+def require_registration(subject: Subject) -> IncomingCall:
     """Return the agent's registration, accepted or refused; skip the step if there is none."""
-    refusals = bench.manager.refusals if bench.manager else []
-    found = bench.registration or (refusals[-1][0] if refusals else None)
+    refusals = subject.manager.refusals if subject.manager else []
+    found = subject.registration or (refusals[-1][0] if refusals else None)
     if found is None:
-        raise Skip("no registration was seen")
-    bench.sent.append(f"nothing: the agent sent {show(found.body)}")
+        raise SkipStep("no registration was seen")
+    subject.sent.append(f"nothing: the agent sent {format_redacted(found.body)}")
     return found
 
 
-async def registers(bench: Bench) -> Finding:
+async def judge_registering(subject: Subject) -> StepFinding:
     """Judge whether the agent registers with the checker's manager and is accepted."""
-    await bench.meet()
-    bench.sent = []
-    if bench.registration is not None:
-        bench.sent.append("nothing: the agent registers by itself")
-        return passed(f"accepted as {bench.given_id}")
-    if bench.manager and bench.manager.refusals:
-        refused, why = bench.manager.refusals[-1]
-        bench.sent.append(f"nothing: the agent sent {show(refused.body)}")
+    await subject.wait_for_registration()
+    subject.sent = []
+    if subject.registration is not None:
+        subject.sent.append("nothing: the agent registers by itself")
+        return passed(f"accepted as {subject.given_id}")
+    if subject.manager and subject.manager.refusals:
+        refused, why = subject.manager.refusals[-1]
+        subject.sent.append(f"nothing: the agent sent {format_redacted(refused.body)}")
         return failed(f"a league refuses the registration: {why}", "Send what the refusal asks for; see docs/schemas.")
-    if bench.manager and bench.manager.misunderstood:
-        return failed(f"a call that can't be understood: {bench.manager.misunderstood}")
-    if code := await _shut_out(bench):
+    if subject.manager and subject.manager.last_frame_error:
+        return failed(f"a call that can't be understood: {subject.manager.last_frame_error}")
+    if code := await _find_untrusted_code(subject):
         waits = code == ErrorCode.SERVICE_UNAVAILABLE
         whose = "waits for another manager" if waits else "belongs to another manager's league"
-        bench.elsewhere = f"this agent {whose}; stop that one, {join_hint(bench)}"
-        return Finding(Verdict.SKIPPED, f"{code}: the agent {whose}", ends=True)
-    if bench.manager is None:
-        raise Skip("port 8000 is taken by somebody else, so the checker plays no manager (--manager-port)")
-    raise Skip(f"registration not seen within {bench.options.wait:g} s at {bench.manager.endpoint}")
+        subject.other_league_hint = f"this agent {whose}; stop that one, {make_join_hint(subject)}"
+        return StepFinding(StepVerdict.SKIPPED, f"{code}: the agent {whose}", ends_check=True)
+    if subject.manager is None:
+        raise SkipStep("port 8000 is taken by somebody else, so the checker plays no manager (--manager-port)")
+    raise SkipStep(f"registration not seen within {subject.options.wait_seconds:g} s at {subject.manager.endpoint}")
 
 
-async def _shut_out(bench: Bench) -> str:
+async def _find_untrusted_code(subject: Subject) -> str:
     """Return the code with which the agent refuses the checker's signed calls; empty if it doesn't."""
     try:
-        code = (await ask_well(bench)).league_code
+        code = (await send_valid_call(subject)).league_code
     except NoReply:
         return ""
-    return code if code in SHUT_OUT else ""
+    return code if code in UNTRUSTED_CODES else ""
 
 
-def _call(role: str, kind: str) -> Any:
-    async def judge(bench: Bench) -> Finding:
-        heard = seen(bench)
-        noted = tidied(kind, heard.message)[1]
+def _make_call_judge(role: str, kind: str) -> Any:
+    async def judge(subject: Subject) -> StepFinding:
+        heard = require_registration(subject)
+        noted = normalise(kind, heard.message)[1]
         method = f"register_{role}"
-        if heard.frame is not Frame.PARAMS:
+        if heard.frame is not MessageFrame.PARAMS:
             return warned(f"the message is in {heard.frame}")
-        if heard.named != method:
-            return warned(f"the method is {show(heard.named, 80)}")
+        if heard.called_method != method:
+            return warned(f"the method is {format_redacted(heard.called_method, 80)}")
         if heard.path != "/mcp":
-            return warned(f"posted to {show(heard.path, 80)}")
-        return warned(", ".join(noted), name_hint(noted)) if noted else passed()
+            return warned(f"posted to {format_redacted(heard.path, 80)}")
+        return warned(", ".join(noted), make_field_names_hint(noted)) if noted else passed()
 
     return judge
 
 
-def _games(bench: Bench, request: Mapping[str, Any], meta: str) -> Finding:
-    found = judge_kind(request, f"{meta}.game_types", list)
-    if found.verdict is not Verdict.PASS:
+def _judge_game_types(subject: Subject, request: Mapping[str, Any], meta: str) -> StepFinding:
+    found = judge_type(request, f"{meta}.game_types", list)
+    if found.verdict is not StepVerdict.PASS:
         return found
     games = request[meta]["game_types"]
     if not games or not all(isinstance(game, str) and game for game in games):
         return failed(found.came)
-    if isinstance(bench, PlayerBench):
-        missing = bench.question.missing
+    if isinstance(subject, PlayerSubject):
+        missing = subject.question.unplayable_reason
         return passed(f"{found.came}; {missing}") if missing else found
     hint = "A referee is checked in Even/Odd: let it take that game for the check."
-    return found if takes(games, EVEN_ODD) else failed(found.came, hint)
+    return found if supports_game(games, EVEN_ODD) else failed(found.came, hint)
 
 
-def _endpoint(bench: Bench, request: Mapping[str, Any], meta: str) -> Finding:
-    found = judge_kind(request, f"{meta}.contact_endpoint", str)
-    if found.verdict is not Verdict.PASS:
+def _judge_endpoint(subject: Subject, request: Mapping[str, Any], meta: str) -> StepFinding:
+    found = judge_type(request, f"{meta}.contact_endpoint", str)
+    if found.verdict is not StepVerdict.PASS:
         return found
-    address, url = request[meta]["contact_endpoint"], bench.probe.url
+    address, url = request[meta]["contact_endpoint"], subject.probe.url
     hint = f"A league calls you at '{meta}.contact_endpoint': put {url} there, where you listen."
-    if _place(address) != _place(url):
-        return failed(f"{show(address, 120)}, and the agent is checked at {url}", hint)
+    if _parse_origin(address) != _parse_origin(url):
+        return failed(f"{format_redacted(address, 120)}, and the agent is checked at {url}", hint)
     same = urlsplit(address).path.rstrip("/") == urlsplit(url).path.rstrip("/")
-    return found if same else warned(f"{show(address, 120)}, and the agent is checked at {url}", hint)
+    return found if same else warned(f"{format_redacted(address, 120)}, and the agent is checked at {url}", hint)
 
 
-def _place(address: str) -> tuple[str, str, int | None] | None:
+def _parse_origin(address: str) -> tuple[str, str, int | None] | None:
     """Return scheme, host and port; None if the address can't be called."""
     try:
         parts = urlsplit(address)
@@ -203,4 +205,4 @@ def _place(address: str) -> tuple[str, str, int | None] | None:
         return None
     if not host or parts.scheme not in ("http", "https"):
         return None
-    return parts.scheme, "localhost" if host in LOCAL else host, port
+    return parts.scheme, "localhost" if host in LOCAL_HOSTS else host, port

@@ -10,17 +10,17 @@ from typing import Any
 from agent_league.check.questions import EVEN_ODD
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
-from agent_league.http.carrier import PostRefused
+from agent_league.http.carrier import PostRejected
 from agent_league.http.memory import MemoryNetwork
 from agent_league.league.app import LeagueManager
 from agent_league.league.settings import ManagerSettings
 from agent_league.model.agents import ANY_GAME
 from agent_league.model.events import Event, RegistrationRefused
-from agent_league.protocol.tolerance import REGISTER_PATH, candidates
-from agent_league.storage.files import read_json
+from agent_league.protocol.tolerance import REGISTER_PATH, find_candidates
+from agent_league.storage.files import parse_json
 from agent_league.storage.memory import MemoryStore
 
-EVERY_HOST = {"network.allowed_hosts": ["*"]}
+ALLOW_EVERY_HOST = {"network.allowed_hosts": ["*"]}
 """The owner decides at which hosts agents may run; the registered endpoint has a step of its own."""
 
 
@@ -29,7 +29,7 @@ class RegistrationRefusal:
     """A league's refusal of a registration: its answer, and the reason in one sentence."""
 
     answer: bytes
-    why: str
+    reason: str
 
 
 async def judge_registration(path: str, body: bytes, games: Any) -> RegistrationRefusal | None:
@@ -48,22 +48,22 @@ async def judge_registration(path: str, body: bytes, games: Any) -> Registration
         running = asyncio.create_task(manager.run())
         await asyncio.sleep(0)  # only a manager that has begun to run lets go of its files when it is stopped
         dispatcher = manager.dispatcher
-        answer = dispatcher.answer_registration if path == REGISTER_PATH else dispatcher.answer
+        answer = dispatcher.answer_registration if path == REGISTER_PATH else dispatcher.answer_request
         try:
             said = await answer(body)
-        except PostRefused as refused:
+        except PostRejected as refused:
             said = refused.body
         finally:
             running.cancel()
             await asyncio.wait({running})
-    if said is None or _is_accepted(body := read_json(said)):
+    if said is None or _is_accepted(body := parse_json(said)):
         return None
-    return RegistrationRefusal(said, told[-1] if told else _read_sentence(body))
+    return RegistrationRefusal(said, told[-1] if told else _read_refusal_reason(body))
 
 
-def _read_sentence(body: Any) -> str:
+def _read_refusal_reason(body: Any) -> str:
     """Return the reason that a refusal gives, in one sentence."""
-    for _, message in candidates(body):
+    for _, message in find_candidates(body):
         if reason := message.get("reason") or message.get("message"):
             code = message.get("error_code")
             return f"{code}: {reason}" if code else str(reason)
@@ -73,13 +73,21 @@ def _read_sentence(body: Any) -> str:
 
 def _new_manager(home: Path, games: Any, watch: Callable[[Event], None]) -> LeagueManager:
     make_home(home)
-    loader = ConfigLoader(home, EVERY_HOST)
+    loader = ConfigLoader(home, ALLOW_EVERY_HOST)
     named = [game for game in games if isinstance(game, str) and game != ANY_GAME] if isinstance(games, list) else []
     game = EVEN_ODD if EVEN_ODD in named or not named else named[0]
     league = loader.load_league().model_copy(update={"game_type": game})
-    settings = ManagerSettings(loader.load_system(), league, home, players=0, referees=0, web=False, seats=False)
-    return LeagueManager(settings, MemoryNetwork(), watch=watch, store=MemoryStore())
+    settings = ManagerSettings(
+        loader.load_system(),
+        league,
+        home,
+        expected_players=0,
+        expected_referees=0,
+        serves_pages=False,
+        offers_seats=False,
+    )
+    return LeagueManager(settings, MemoryNetwork(), watcher=watch, store=MemoryStore())
 
 
 def _is_accepted(body: Any) -> bool:
-    return any(message.get("status") == "ACCEPTED" for _, message in candidates(body))
+    return any(message.get("status") == "ACCEPTED" for _, message in find_candidates(body))

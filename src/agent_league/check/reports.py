@@ -11,127 +11,132 @@ from dataclasses import asdict, replace
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from agent_league.check.steps import Outcome, Report, Verdict
-from agent_league.model.names import printable
+from agent_league.check.steps import CheckReport, StepOutcome, StepVerdict
+from agent_league.model.names import to_printable
 
-MARKS = {Verdict.PASS: "ok  ", Verdict.WARNING: "WARN", Verdict.FAIL: "FAIL", Verdict.SKIPPED: "skip"}
+MARKS = {StepVerdict.PASS: "ok  ", StepVerdict.WARNING: "WARN", StepVerdict.FAIL: "FAIL", StepVerdict.SKIPPED: "skip"}
 TITLES = {"hint": "how to mend it", "sent": "sent", "expected": "expected", "came": "came"}
-FEW = 2
+MAX_LISTED_SKIPS = 2
 """Up to this many steps skipped for one reason get a line each."""
-PAGE = 3
+MAX_ANSWER_LINES = 3
 """Lines of an answer that the terminal shows."""
-NEAR = 20
+VISIBLE_LINES = 20
 """After this many lines a failure has scrolled out of sight."""
 NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-class Terminal:
+class TerminalReport:
     """Formats outcomes for a terminal as they come: counts steps skipped for one reason, shows each hint once."""
 
     def __init__(self, *, in_full: bool = False) -> None:
         self._in_full = in_full
-        self._skipped: list[Outcome] = []
+        self._skipped: list[StepOutcome] = []
         self._hints: dict[str, int] = {}
         """Hint -> number of the step that showed it."""
 
-    def lines(self, outcome: Outcome) -> Iterator[str]:
+    def format_outcome(self, outcome: StepOutcome) -> Iterator[str]:
         """Yield the lines for this outcome, after those for skipped steps held back before it."""
-        is_skipped = outcome.verdict is Verdict.SKIPPED and not self._in_full
+        is_skipped = outcome.verdict is StepVerdict.SKIPPED and not self._in_full
         if outcome.number == 1:
             self._hints.clear()
         if not is_skipped or any(one.came != outcome.came for one in self._skipped):
-            yield from self.rest()
+            yield from self.flush_skipped()
         if is_skipped:
             self._skipped.append(outcome)
             return
-        yield from text_lines(self.once(outcome), in_full=self._in_full)
+        yield from format_outcome_lines(self.shorten_repeated_hint(outcome), in_full=self._in_full)
 
-    def rest(self) -> Iterator[str]:
+    def flush_skipped(self) -> Iterator[str]:
         """Yield the lines for the skipped steps that were held back."""
         skipped, self._skipped = self._skipped, []
-        if len(skipped) > FEW:
-            yield printable(f"    {len(skipped)} more steps were skipped: {skipped[0].came}")
+        if len(skipped) > MAX_LISTED_SKIPS:
+            yield to_printable(f"    {len(skipped)} more steps were skipped: {skipped[0].came}")
         else:
             for outcome in skipped:
-                yield from text_lines(outcome)
+                yield from format_outcome_lines(outcome)
 
-    def once(self, outcome: Outcome) -> Outcome:
+    def shorten_repeated_hint(self, outcome: StepOutcome) -> StepOutcome:
         given = self._hints.setdefault(outcome.hint, outcome.number)
         repeated = outcome.hint and given != outcome.number
         return replace(outcome, hint=f"as at step {given}") if repeated else outcome
 
 
-def recap(report: Report) -> list[str]:
+def format_failures(report: CheckReport) -> list[str]:
     """List the failed steps with their hints, if the first of them has scrolled out of sight; else nothing."""
-    faults = [outcome for outcome in report.outcomes if outcome.verdict is Verdict.FAIL]
-    screen = Terminal()
+    faults = [outcome for outcome in report.outcomes if outcome.verdict is StepVerdict.FAIL]
+    screen = TerminalReport()
     after = report.outcomes[faults[0].number :] if faults else ()
-    if sum(len(list(screen.lines(outcome))) for outcome in after) <= NEAR:
+    if sum(len(list(screen.format_outcome(outcome))) for outcome in after) <= VISIBLE_LINES:
         return []
-    by_hint: dict[str, list[Outcome]] = {}
+    by_hint: dict[str, list[StepOutcome]] = {}
     for one in faults:
         by_hint.setdefault(one.hint, []).append(one)
-    return ["What failed:", *(f"{_names(same)}: {hint}" for hint, same in by_hint.items()), ""]
+    return ["What failed:", *(f"{_format_step_names(same)}: {hint}" for hint, same in by_hint.items()), ""]
 
 
-def _names(steps: Sequence[Outcome]) -> str:
+def _format_step_names(steps: Sequence[StepOutcome]) -> str:
     first, *others = steps
     more = f" (and {', '.join(str(one.number) for one in others)})" if others else ""
     return f"{first.number:3} {first.name}{more}"
 
 
-def text_lines(outcome: Outcome, *, in_full: bool = False) -> Iterator[str]:
+def format_outcome_lines(outcome: StepOutcome, *, in_full: bool = False) -> Iterator[str]:
     """Yield a line for a step; for warnings and failures also its details."""
-    reason = f" ({outcome.came})" if outcome.verdict is Verdict.SKIPPED else ""
-    yield printable(f"{outcome.number:3} {MARKS[outcome.verdict]} {outcome.name}{reason}")
-    if in_full or outcome.verdict in (Verdict.WARNING, Verdict.FAIL):
-        for name, value in _details(outcome):
+    reason = f" ({outcome.came})" if outcome.verdict is StepVerdict.SKIPPED else ""
+    yield to_printable(f"{outcome.number:3} {MARKS[outcome.verdict]} {outcome.name}{reason}")
+    if in_full or outcome.verdict in (StepVerdict.WARNING, StepVerdict.FAIL):
+        for name, value in _list_details(outcome):
             lines = value.split("\n")
             if name == "sent" and len(lines) > 1 and not in_full:
                 lines = [lines[0], f"and {len(lines) - 1} other{'s' if len(lines) > 2 else ''}"]
-            if name == "came" and len(lines) > PAGE and not in_full:
-                lines = [*lines[:PAGE], "..."]
+            if name == "came" and len(lines) > MAX_ANSWER_LINES and not in_full:
+                lines = [*lines[:MAX_ANSWER_LINES], "..."]
             for number, line in enumerate(lines):
-                yield printable(f"         {TITLES[name] + ':' if not number else '':16}{line}")
+                yield to_printable(f"         {TITLES[name] + ':' if not number else '':16}{line}")
 
 
-def summary(report: Report) -> str:
+def format_summary(report: CheckReport) -> str:
     counts = ", ".join(
-        f"{report.count(verdict)} {word}"
+        f"{report.count_verdict(verdict)} {word}"
         for verdict, word in (
-            (Verdict.PASS, "passed"),
-            (Verdict.WARNING, "warnings"),
-            (Verdict.FAIL, "failed"),
-            (Verdict.SKIPPED, "skipped"),
+            (StepVerdict.PASS, "passed"),
+            (StepVerdict.WARNING, "warnings"),
+            (StepVerdict.FAIL, "failed"),
+            (StepVerdict.SKIPPED, "skipped"),
         )
     )
     return f"{len(report.outcomes)} steps in {report.seconds:.1f} s: {counts}."
 
 
-def judgement(report: Report) -> str:
+def format_conclusion(report: CheckReport) -> str:
     """Write the conclusion of the whole check in a sentence."""
     strictly = ", strictly" if report.strict else ""
-    unjudged = f"could not be judged as a {_role(report)}: {report.unjudged}."
-    if report.elsewhere:
+    unjudged = f"could not be judged as a {_format_role(report)}: {report.unjudged}."
+    if report.is_in_other_league:
         return f"Nothing could be checked at {report.url}: {report.unjudged}."
-    if report.count(Verdict.FAIL):
-        return f"The {_role(report)} at {report.url} fails{strictly}.{f' It {unjudged}' if report.unjudged else ''}"
+    if report.count_verdict(StepVerdict.FAIL):
+        return (
+            f"The {_format_role(report)} at {report.url} fails{strictly}.{f' It {unjudged}' if report.unjudged else ''}"
+        )
     if report.unjudged:
         return f"The agent at {report.url} {unjudged}"
-    warnings = report.count(Verdict.WARNING)
-    return f"The {_role(report)} at {report.url} passes{strictly}{', with warnings' if warnings else ''}."
+    warnings = report.count_verdict(StepVerdict.WARNING)
+    return f"The {_format_role(report)} at {report.url} passes{strictly}{', with warnings' if warnings else ''}."
 
 
-def as_json(reports: Sequence[Report]) -> str:
+def to_json(reports: Sequence[CheckReport]) -> str:
     """Write one JSON object: the report, or a list of reports if several agents were checked."""
     if len(reports) == 1:
-        content: Any = _content(reports[0])
+        content: Any = _report_to_json(reports[0])
     else:
-        content = {"ok": all(report.ok for report in reports), "reports": [_content(report) for report in reports]}
+        content = {
+            "ok": all(report.ok for report in reports),
+            "reports": [_report_to_json(report) for report in reports],
+        }
     return json.dumps(content, ensure_ascii=False, indent=1)
 
 
-def _content(report: Report) -> dict[str, Any]:
+def _report_to_json(report: CheckReport) -> dict[str, Any]:
     return {
         "url": report.url,
         "role": report.role,
@@ -141,13 +146,13 @@ def _content(report: Report) -> dict[str, Any]:
         "unjudged": report.unjudged,
         "started": report.started,
         "seconds": round(report.seconds, 3),
-        "counts": {str(verdict): report.count(verdict) for verdict in Verdict},
+        "counts": {str(verdict): report.count_verdict(verdict) for verdict in StepVerdict},
         "remarks": list(report.remarks),
         "steps": [{**asdict(outcome), "seconds": round(outcome.seconds, 3)} for outcome in report.outcomes],
     }
 
 
-def as_junit(reports: Sequence[Report]) -> str:
+def to_junit(reports: Sequence[CheckReport]) -> str:
     """Write JUnit XML for CI systems: a warning is a passed test with output."""
     suites = ET.Element("testsuites")
     for report in reports:
@@ -156,15 +161,15 @@ def as_junit(reports: Sequence[Report]) -> str:
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(suites, encoding="unicode") + "\n"
 
 
-def _add_suite(suites: ET.Element, report: Report) -> None:
+def _add_suite(suites: ET.Element, report: CheckReport) -> None:
     suite = ET.SubElement(
         suites,
         "testsuite",
-        name=_plain(f"league check {report.url}"),
+        name=_replace_invalid_xml(f"league check {report.url}"),
         tests=str(len(report.outcomes)),
-        failures=str(report.count(Verdict.FAIL)),
+        failures=str(report.count_verdict(StepVerdict.FAIL)),
         errors="0",
-        skipped=str(report.count(Verdict.SKIPPED)),
+        skipped=str(report.count_verdict(StepVerdict.SKIPPED)),
         time=f"{report.seconds:.3f}",
         timestamp=report.started.removesuffix("Z"),
     )
@@ -173,26 +178,28 @@ def _add_suite(suites: ET.Element, report: Report) -> None:
             suite,
             "testcase",
             classname=f"league_check.{report.role}",
-            name=_plain(f"{outcome.number:03} {outcome.name}"),
+            name=_replace_invalid_xml(f"{outcome.number:03} {outcome.name}"),
             time=f"{outcome.seconds:.3f}",
         )
-        words = "\n".join(f"{TITLES[name]}: {value}" for name, value in _details(outcome))
-        if outcome.verdict is Verdict.FAIL:
-            ET.SubElement(case, "failure", message=_plain(outcome.came)).text = _plain(words)
-        elif outcome.verdict is Verdict.SKIPPED:
-            ET.SubElement(case, "skipped", message=_plain(outcome.came))
-        elif outcome.verdict is Verdict.WARNING:
-            ET.SubElement(case, "system-out").text = _plain(f"WARNING\n{words}")
+        words = "\n".join(f"{TITLES[name]}: {value}" for name, value in _list_details(outcome))
+        if outcome.verdict is StepVerdict.FAIL:
+            ET.SubElement(case, "failure", message=_replace_invalid_xml(outcome.came)).text = _replace_invalid_xml(
+                words
+            )
+        elif outcome.verdict is StepVerdict.SKIPPED:
+            ET.SubElement(case, "skipped", message=_replace_invalid_xml(outcome.came))
+        elif outcome.verdict is StepVerdict.WARNING:
+            ET.SubElement(case, "system-out").text = _replace_invalid_xml(f"WARNING\n{words}")
 
 
-def as_html(reports: Sequence[Report]) -> str:
+def to_html(reports: Sequence[CheckReport]) -> str:
     """Write one HTML page with all reports."""
-    title = judgement(reports[0]) if len(reports) == 1 else "league check"
-    articles = "".join(_article(number, report) for number, report in enumerate(reports, 1))
-    return page(title, STYLE, f"<p>league check</p>\n{articles}")
+    title = format_conclusion(reports[0]) if len(reports) == 1 else "league check"
+    articles = "".join(_render_article(number, report) for number, report in enumerate(reports, 1))
+    return render_page(title, PAGE_STYLE, f"<p>league check</p>\n{articles}")
 
 
-def page(title: str, style: str, body: str) -> str:
+def render_page(title: str, style: str, body: str) -> str:
     """Render a self-contained HTML page, which loads nothing and runs no scripts. Only `title` is escaped here."""
     return f"""<!doctype html>
 <html lang="en">
@@ -200,7 +207,7 @@ def page(title: str, style: str, body: str) -> str:
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>{_escaped(title)}</title>
+<title>{_escape_html(title)}</title>
 <style>{style}</style>
 </head>
 <body>
@@ -209,16 +216,19 @@ def page(title: str, style: str, body: str) -> str:
 """
 
 
-def _article(number: int, report: Report) -> str:
-    rows = "".join(_row(f"check-{number}-step-{outcome.number}", outcome) for outcome in report.outcomes)
-    details = "".join(_section(f"check-{number}-step-{outcome.number}", outcome) for outcome in report.outcomes)
-    counts = "".join(f'<li class="{verdict}"><b>{report.count(verdict)}</b> {verdict}</li>' for verdict in Verdict)
-    remarks = "".join(f"<p>{_escaped(remark)}</p>\n" for remark in report.remarks)
+def _render_article(number: int, report: CheckReport) -> str:
+    rows = "".join(_render_row(f"check-{number}-step-{outcome.number}", outcome) for outcome in report.outcomes)
+    details = "".join(_render_section(f"check-{number}-step-{outcome.number}", outcome) for outcome in report.outcomes)
+    counts = "".join(
+        f'<li class="{verdict}"><b>{report.count_verdict(verdict)}</b> {verdict}</li>' for verdict in StepVerdict
+    )
+    remarks = "".join(f"<p>{_escape_html(remark)}</p>\n" for remark in report.remarks)
+    extent = f"{len(report.outcomes)} steps in {report.seconds:.1f} s"
     return f"""<article>
-<h1 class="{"pass" if report.ok else "fail"}">{_escaped(judgement(report))}</h1>
-<p>{_escaped(report.dialect)} · {_escaped(report.started)} · {len(report.outcomes)} steps in {report.seconds:.1f} s</p>
+<h1 class="{"pass" if report.ok else "fail"}">{_escape_html(format_conclusion(report))}</h1>
+<p>{_escape_html(report.dialect)} · {_escape_html(report.started)} · {extent}</p>
 <ul class="counts">{counts}</ul>
-{remarks}{_faults(number, report)}<h2>Steps</h2>
+{remarks}{_render_faults(number, report)}<h2>Steps</h2>
 <table>
 <thead><tr><th>No.</th><th>Step</th><th>Result</th><th>Seconds</th></tr></thead>
 <tbody>{rows}</tbody>
@@ -229,19 +239,19 @@ def _article(number: int, report: Report) -> str:
 """
 
 
-def _faults(number: int, report: Report) -> str:
+def _render_faults(number: int, report: CheckReport) -> str:
     """Render the list of what to fix: failures first, then warnings."""
     items = "".join(
-        f'<li><a href="#check-{number}-step-{one.number}">{_escaped(one.name)}</a> '
-        f'<span class="{verdict}">{verdict}</span><br>{_escaped(one.hint)}</li>'
-        for verdict in (Verdict.FAIL, Verdict.WARNING)
+        f'<li><a href="#check-{number}-step-{one.number}">{_escape_html(one.name)}</a> '
+        f'<span class="{verdict}">{verdict}</span><br>{_escape_html(one.hint)}</li>'
+        for verdict in (StepVerdict.FAIL, StepVerdict.WARNING)
         for one in report.outcomes
         if one.verdict is verdict
     )
     return f'<h2>What to mend</h2>\n<ul class="faults">{items}</ul>\n' if items else ""
 
 
-STYLE = """
+PAGE_STYLE = """
 :root { color-scheme: light dark; --ink: #1c2430; --paper: #fff; --line: #d5dae1; --soft: #f4f6f8;
   --pass: #17713c; --warning: #8a5a00; --fail: #b3261e; --skipped: #5d6775; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e4e8ee; --paper: #14181d; --line: #38414c; --soft: #1d232a;
@@ -269,35 +279,35 @@ pre { margin: 0; padding: .4rem .6rem; background: var(--soft); border-radius: .
 """
 
 
-def _row(anchor: str, outcome: Outcome) -> str:
+def _render_row(anchor: str, outcome: StepOutcome) -> str:
     return (
-        f'<tr><td>{outcome.number}</td><td><a href="#{anchor}">{_escaped(outcome.name)}</a></td>'
+        f'<tr><td>{outcome.number}</td><td><a href="#{anchor}">{_escape_html(outcome.name)}</a></td>'
         f'<td class="{outcome.verdict}">{outcome.verdict}</td><td>{outcome.seconds:.2f}</td></tr>'
     )
 
 
-def _section(anchor: str, outcome: Outcome) -> str:
+def _render_section(anchor: str, outcome: StepOutcome) -> str:
     items = "".join(
-        f"<dt>{TITLES[name]}</dt><dd>{_escaped(value) if name == 'hint' else f'<pre>{_escaped(value)}</pre>'}</dd>"
-        for name, value in _details(outcome)
+        f"<dt>{TITLES[name]}</dt><dd>{text if name == 'hint' else f'<pre>{text}</pre>'}</dd>"
+        for name, text in ((name, _escape_html(value)) for name, value in _list_details(outcome))
     )
     return (
-        f'<section id="{anchor}"><h3>{outcome.number}. {_escaped(outcome.name)}: '
+        f'<section id="{anchor}"><h3>{outcome.number}. {_escape_html(outcome.name)}: '
         f'<span class="{outcome.verdict}">{outcome.verdict}</span></h3><dl>{items}</dl></section>'
     )
 
 
-def _details(outcome: Outcome) -> list[tuple[str, str]]:
+def _list_details(outcome: StepOutcome) -> list[tuple[str, str]]:
     return [(name, value) for name in TITLES if (value := getattr(outcome, name))]
 
 
-def _role(report: Report) -> str:
+def _format_role(report: CheckReport) -> str:
     return report.role.replace("_", " ")
 
 
-def _escaped(text: str) -> str:
+def _escape_html(text: str) -> str:
     return html.escape(NOT_IN_XML.sub("\ufffd", text))
 
 
-def _plain(text: str) -> str:
+def _replace_invalid_xml(text: str) -> str:
     return NOT_IN_XML.sub("\ufffd", text)

@@ -13,32 +13,32 @@ from datetime import datetime
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from agent_league.check.fields import look_up
-from agent_league.check.listener import Garbage, Incoming, Listener
+from agent_league.check.fields import get_field
+from agent_league.check.listener import IncomingCall, Listener, RawAnswer
 from agent_league.check.registration_judge import judge_registration
 from agent_league.clock import SystemClock, format_utc
 from agent_league.errors import Refusal, UserError
-from agent_league.league.authorization import UNKNOWN_TOKEN, invalid_token, missing_token
+from agent_league.league.authorization import UNKNOWN_TOKEN, invalid_token_refusal, missing_token_refusal
 from agent_league.model.agents import Role
 from agent_league.model.names import CHECK_LEAGUE
 from agent_league.protocol import v1, v2
 from agent_league.protocol.envelope import Message
 from agent_league.protocol.tokens import SigningKey
-from agent_league.protocol.tolerance import POLL, tidied
+from agent_league.protocol.tolerance import POLL_METHOD, normalise
 from agent_league.protocol.v1.envelope import format_millis
-from agent_league.protocol.v1.ids import conversation_uuid, league_uuid, player_id_v1
+from agent_league.protocol.v1.ids import derive_conversation_uuid, derive_league_uuid, to_v1_player_id
 from agent_league.protocol.v2.errors import write_league_error
 from agent_league.protocol.version import CURRENT_VERSION, PROTOCOL_V1
 
-MANAGER = "league_manager"
-REGISTRATIONS = {
+MANAGER_SENDER = "league_manager"
+REGISTRATION_TYPES = {
     "register_player": ("LEAGUE_REGISTER_REQUEST", "player_meta"),
     "register_referee": ("REFEREE_REGISTER_REQUEST", "referee_meta"),
 }
-WANTED = re.compile(r"(P|REF)\d{2,4}", re.ASCII)
+AGENT_ID = re.compile(r"(P|REF)\d{2,4}", re.ASCII)
 
 
-class StandInManager(Listener):
+class CheckerManager(Listener):
     """The checker's manager: registers agents, issues tokens, offers matches to polling referees, records reports."""
 
     def __init__(self, port: int, key: SigningKey) -> None:
@@ -46,10 +46,10 @@ class StandInManager(Listener):
             Role.LEAGUE_MANAGER,
             port,
             {
-                "register_player": self._register,
-                "register_referee": self._register,
-                "league_query": self._query,
-                POLL: self._list_assigned_matches,
+                "register_player": self._answer_registration,
+                "register_referee": self._answer_registration,
+                "league_query": self._answer_query,
+                POLL_METHOD: self._list_assigned_matches,
             },
         )
         self.key = key
@@ -58,50 +58,50 @@ class StandInManager(Listener):
         """Agent id -> its current token."""
         self.token_owners: dict[str, str] = {}
         """Every issued token -> the agent's id."""
-        self.registrations: list[Incoming] = []
+        self.registrations: list[IncomingCall] = []
         """Accepted registrations."""
-        self.refusals: list[tuple[Incoming, str]] = []
+        self.refusals: list[tuple[IncomingCall, str]] = []
         """Refused registrations, each with the reason."""
         self.waiting_matches: dict[str, Mapping[str, Any]] = {}
         """Match id -> START_MATCH, for a referee that fetches its matches; offered until it is reported."""
         self.polls: dict[str, int] = {}
         """Referee id -> number of its polls."""
-        self.refused_poll = ""
+        self.poll_refusal = ""
         """Why the last refused poll was refused; empty if none was."""
-        self._ids: dict[str, str] = {}
+        self._agent_ids: dict[str, str] = {}
 
-    async def registration(self, url: str, limit: float) -> Incoming | None:
+    async def wait_for_registration(self, url: str, limit: float) -> IncomingCall | None:
         """Wait for the registration of the agent at this address.
 
         If no agent gives this address, return the registration of the only agent, or None.
         """
-        await self.until(lambda: self._from(url), limit)
-        places = {_endpoint(call) for call in self.registrations}
-        return self._from(url) or (self.registrations[-1] if len(places) == 1 else None)
+        await self.wait_until(lambda: self._find_registration(url), limit)
+        places = {_read_endpoint(call) for call in self.registrations}
+        return self._find_registration(url) or (self.registrations[-1] if len(places) == 1 else None)
 
-    def _from(self, url: str) -> Incoming | None:
+    def _find_registration(self, url: str) -> IncomingCall | None:
         calls = reversed(self.registrations)
-        return next((call for call in calls if _port(_endpoint(call)) == _port(url)), None)
+        return next((call for call in calls if _parse_port(_read_endpoint(call)) == _parse_port(url)), None)
 
-    def endpoint_of(self, heard: Incoming) -> str:
+    def get_endpoint(self, heard: IncomingCall) -> str:
         """Return the address that a registration gives, under any of its field names."""
-        return _endpoint(heard)
+        return _read_endpoint(heard)
 
-    def id_of(self, heard: Incoming) -> str:
+    def get_agent_id(self, heard: IncomingCall) -> str:
         """Return the id that this registration got."""
-        return self._ids[_endpoint(heard) or heard.body.decode(errors="replace")]
+        return self._agent_ids[_read_endpoint(heard) or heard.body.decode(errors="replace")]
 
-    async def _register(self, heard: Incoming) -> Any:
+    async def _answer_registration(self, heard: IncomingCall) -> Any:
         role = heard.method.removeprefix("register_")
-        place = _endpoint(heard) or heard.body.decode(errors="replace")
+        place = _read_endpoint(heard) or heard.body.decode(errors="replace")
         if heard.message.get("auth_token") not in self.token_owners:
-            message_type, meta = REGISTRATIONS[heard.method]
-            games = look_up(tidied(message_type, heard.message)[0], f"{meta}.game_types")
+            message_type, meta = REGISTRATION_TYPES[heard.method]
+            games = get_field(normalise(message_type, heard.message)[0], f"{meta}.game_types")
             if refusal := await judge_registration(heard.path, heard.body, games):
-                self.refusals.append((heard, refusal.why))
-                raise Garbage(refusal.answer)
-        agent_id = self._ids.get(place) or self._new_id(role, str(heard.message.get("sender") or ""))
-        self._ids[place] = agent_id
+                self.refusals.append((heard, refusal.reason))
+                raise RawAnswer(refusal.answer)
+        agent_id = self._agent_ids.get(place) or self._choose_agent_id(role, str(heard.message.get("sender") or ""))
+        self._agent_ids[place] = agent_id
         self.registrations.append(heard)
         self.tokens[agent_id] = f"tok-{agent_id.lower()}-of-league-check-{len(self.token_owners) + 1}"
         self.token_owners[self.tokens[agent_id]] = agent_id
@@ -109,61 +109,65 @@ class StandInManager(Listener):
         if isinstance(wanted, str) and wanted and heard.message.get("protocol") != PROTOCOL_V1:
             self.league_id = wanted
         if heard.message.get("protocol") == PROTOCOL_V1:
-            return self._welcome_v1(heard, agent_id)
+            return self._write_v1_answer(heard, agent_id)
         kind = v2.LeagueRegisterResponse if role == "player" else v2.RefereeRegisterResponse
         return kind.write(
-            sender=MANAGER,
-            timestamp=stamp(),
+            sender=MANAGER_SENDER,
+            timestamp=format_now(),
             conversation_id=str(heard.message.get("conversation_id") or "conv-registration"),
             status="ACCEPTED",
             auth_token=self.tokens[agent_id],
             league_id=self.league_id,
             reason=None,
             protocol_version=CURRENT_VERSION,
-            public_key=self.key.public,
+            public_key=self.key.public_jwk,
             **{f"{role}_id": agent_id},
         ).to_wire()
 
-    def _welcome_v1(self, heard: Incoming, agent_id: str) -> dict[str, Any]:
+    def _write_v1_answer(self, heard: IncomingCall, agent_id: str) -> dict[str, Any]:
         return v1.LeagueRegisterResponse.write(
-            league_id=league_uuid(self.league_id),
+            league_id=derive_league_uuid(self.league_id),
             round_id=0,
-            conversation_id=conversation_uuid(str(heard.message.get("conversation_id"))),
-            sender=MANAGER,
-            timestamp=format_millis(_now()),
+            conversation_id=derive_conversation_uuid(str(heard.message.get("conversation_id"))),
+            sender=MANAGER_SENDER,
+            timestamp=format_millis(_get_now()),
             status="ACCEPTED",
-            player_id=player_id_v1(agent_id),
+            player_id=to_v1_player_id(agent_id),
             reason=None,
         ).to_wire()
 
-    def _new_id(self, role: str, sender: str) -> str:
+    def _choose_agent_id(self, role: str, sender: str) -> str:
         wanted = sender.partition(":")[2]
         prefix = "P" if role == "player" else "REF"
-        if WANTED.fullmatch(wanted) and wanted.startswith(prefix) and wanted not in self._ids.values():
+        if AGENT_ID.fullmatch(wanted) and wanted.startswith(prefix) and wanted not in self._agent_ids.values():
             return wanted
-        return f"{prefix}{1 + sum(known.startswith(prefix) for known in self._ids.values()):02}"
+        return f"{prefix}{1 + sum(known.startswith(prefix) for known in self._agent_ids.values()):02}"
 
-    async def _list_assigned_matches(self, heard: Incoming) -> Any:
+    async def _list_assigned_matches(self, heard: IncomingCall) -> Any:
         """Answer a poll as a league does: the matches of the token's owner that are not reported yet."""
         token = heard.message.get("auth_token") or heard.bearer
         referee_id = self.token_owners.get(str(token))
         if referee_id is None:
-            refusal = invalid_token(UNKNOWN_TOKEN) if token else missing_token("the auth_token from your registration")
-            self.refused_poll = str(refusal)
+            refusal = (
+                invalid_token_refusal(UNKNOWN_TOKEN)
+                if token
+                else missing_token_refusal("the auth_token from your registration")
+            )
+            self.poll_refusal = str(refusal)
             return _write_refusal(refusal, heard)
         self.polls[referee_id] = self.polls.get(referee_id, 0) + 1
         waiting = [
             order
             for match_id, order in self.waiting_matches.items()
-            if not self.calls("report_match_result", match_id=match_id)
+            if not self.find_calls("report_match_result", match_id=match_id)
         ]
         return {"league_id": self.league_id, "referee_id": referee_id, "matches": waiting}
 
-    async def _query(self, heard: Incoming) -> Any:
+    async def _answer_query(self, heard: IncomingCall) -> Any:
         """Answer a query with a running league: agents ask to see whether their manager is still there."""
         return v2.LeagueQueryResponse.write(
-            sender=MANAGER,
-            timestamp=stamp(),
+            sender=MANAGER_SENDER,
+            timestamp=format_now(),
             conversation_id=str(heard.message.get("conversation_id")),
             league_id=self.league_id,
             query_type=heard.message.get("query_type"),
@@ -174,26 +178,30 @@ class StandInManager(Listener):
         ).to_wire()
 
 
-class StandInReferee(Listener):
+class CheckerReferee(Listener):
     """The checker's referee: accepts every match and answers `get_match_state`; the checker reports in its name."""
 
     def __init__(self, name: str) -> None:
-        scripts = {"start_match": self._take, "notify_round": self._hear_round, "get_match_state": self._state}
+        scripts = {
+            "start_match": self._accept_match,
+            "notify_round": self._store_announcement,
+            "get_match_state": self._answer_match_state,
+        }
         super().__init__(Role.REFEREE, scripts=scripts)
         self.name = name
         self.referee_id = name
         self.token = ""
         self.orders: dict[str, Mapping[str, Any]] = {}
         """Match id -> START_MATCH."""
-        self.announced: dict[str, Mapping[str, Any]] = {}
+        self.announced_matches: dict[str, Mapping[str, Any]] = {}
         """Match id -> its entry in a ROUND_ANNOUNCEMENT, for matches of this referee with the players' addresses."""
-        self.reported: set[str] = set()
+        self.reported_ids: set[str] = set()
 
-    async def _take(self, heard: Incoming) -> Any:
+    async def _accept_match(self, heard: IncomingCall) -> Any:
         self.orders.setdefault(str(heard.message.get("match_id")), heard.message)
         return {"status": "ok"}
 
-    async def _hear_round(self, heard: Incoming) -> Any:
+    async def _store_announcement(self, heard: IncomingCall) -> Any:
         matches = heard.message.get("matches")
         for match in matches if isinstance(matches, list) else []:
             if (
@@ -202,12 +210,12 @@ class StandInReferee(Listener):
                 and "player_A_endpoint" in match
             ):
                 order = {"round_id": heard.message.get("round_id"), **match}
-                self.announced.setdefault(str(match.get("match_id")), order)
+                self.announced_matches.setdefault(str(match.get("match_id")), order)
         return {"status": "ok"}
 
-    async def _state(self, heard: Incoming) -> Any:
+    async def _answer_match_state(self, heard: IncomingCall) -> Any:
         asked = heard.message.get("match_ids")
-        held = {name: "COLLECTING_CHOICES" for name in self.orders if name not in self.reported}
+        held = {name: "COLLECTING_CHOICES" for name in self.orders if name not in self.reported_ids}
         if isinstance(asked, list):
             return {"matches": {str(name): held.get(str(name)) for name in asked}}
         match_id = str(heard.message.get("match_id"))
@@ -215,51 +223,54 @@ class StandInReferee(Listener):
 
 
 @dataclass(slots=True)
-class Behaviour:
+class PlayerBehaviour:
     """What a CheckerPlayer does in one match."""
 
     accept: bool = True
-    held: asyncio.Event | None = None
+    release: asyncio.Event | None = None
     """If given, the invitation is answered only once this is set."""
     answers: tuple[str, ...] = ("even",)
     """Its choices for the first, second, ... question; the last one is repeated. INVALID_JSON is sent as raw bytes."""
-    asked: int = 0
+    question_count: int = 0
 
 
-RUBBISH = "\x00 this is no JSON"
+INVALID_JSON = "\x00 this is no JSON"
 
 
-class StandInPlayer(Listener):
+class CheckerPlayer(Listener):
     """The checker's player: follows the protocol exactly, except for the behaviour set for a match."""
 
     def __init__(self, player_id: str) -> None:
-        super().__init__(Role.PLAYER, scripts={"handle_game_invitation": self._join, "choose_parity": self._choose})
+        super().__init__(
+            Role.PLAYER,
+            scripts={"handle_game_invitation": self._answer_invitation, "choose_parity": self._answer_choose_parity},
+        )
         self.name = player_id
         self.player_id = player_id
         self.token = f"tok-{player_id.lower()}-{secrets.token_hex(16)}"
-        self.behaviours: dict[str, Behaviour] = {}
+        self.behaviours: dict[str, PlayerBehaviour] = {}
 
-    async def _join(self, heard: Incoming) -> Any:
-        behaviour = self._behaviour(heard)
-        if behaviour.held:
-            await behaviour.held.wait()
-        return self._reply(v2.GameJoinAck, heard, arrival_timestamp=stamp(), accept=behaviour.accept)
+    async def _answer_invitation(self, heard: IncomingCall) -> Any:
+        behaviour = self._get_behaviour(heard)
+        if behaviour.release:
+            await behaviour.release.wait()
+        return self._write_reply(v2.GameJoinAck, heard, arrival_timestamp=format_now(), accept=behaviour.accept)
 
-    async def _choose(self, heard: Incoming) -> Any:
-        behaviour = self._behaviour(heard)
-        choice = behaviour.answers[min(behaviour.asked, len(behaviour.answers) - 1)]
-        behaviour.asked += 1
-        if choice == RUBBISH:
-            raise Garbage(choice.encode())
-        return {**self._reply(v2.ChooseParityResponse, heard, parity_choice="even"), "parity_choice": choice}
+    async def _answer_choose_parity(self, heard: IncomingCall) -> Any:
+        behaviour = self._get_behaviour(heard)
+        choice = behaviour.answers[min(behaviour.question_count, len(behaviour.answers) - 1)]
+        behaviour.question_count += 1
+        if choice == INVALID_JSON:
+            raise RawAnswer(choice.encode())
+        return {**self._write_reply(v2.ChooseParityResponse, heard, parity_choice="even"), "parity_choice": choice}
 
-    def _behaviour(self, heard: Incoming) -> Behaviour:
-        return self.behaviours.setdefault(str(heard.message.get("match_id")), Behaviour())
+    def _get_behaviour(self, heard: IncomingCall) -> PlayerBehaviour:
+        return self.behaviours.setdefault(str(heard.message.get("match_id")), PlayerBehaviour())
 
-    def _reply(self, model: type[Message], heard: Incoming, **fields: Any) -> dict[str, Any]:
+    def _write_reply(self, model: type[Message], heard: IncomingCall, **fields: Any) -> dict[str, Any]:
         return model.write(
             sender=f"player:{self.player_id}",
-            timestamp=stamp(),
+            timestamp=format_now(),
             conversation_id=str(heard.message.get("conversation_id")),
             auth_token=self.token,
             match_id=heard.message.get("match_id"),
@@ -268,15 +279,15 @@ class StandInPlayer(Listener):
         ).to_wire()
 
 
-def stamp() -> str:
+def format_now() -> str:
     """Format the current time as the protocol does."""
-    return format_utc(_now())
+    return format_utc(_get_now())
 
 
-M = TypeVar("M", bound=StandInManager)
+M = TypeVar("M", bound=CheckerManager)
 
 
-async def open_manager(port: int | None, key: SigningKey, kind: Callable[[int, SigningKey], M]) -> M | None:
+async def start_manager(port: int | None, key: SigningKey, kind: Callable[[int, SigningKey], M]) -> M | None:
     """Start a manager at this port; without one at 8000, or return None if that is taken.
 
     Raises UserError if a port that was named is taken.
@@ -291,11 +302,11 @@ async def open_manager(port: int | None, key: SigningKey, kind: Callable[[int, S
     return manager
 
 
-def _write_refusal(refusal: Refusal, heard: Incoming) -> dict[str, Any]:
+def _write_refusal(refusal: Refusal, heard: IncomingCall) -> dict[str, Any]:
     return write_league_error(
         refusal,
-        sender=MANAGER,
-        timestamp=stamp(),
+        sender=MANAGER_SENDER,
+        timestamp=format_now(),
         conversation_id=str(heard.message.get("conversation_id") or "conv-refused"),
         original_message_type=None,
         method=heard.method,
@@ -303,19 +314,19 @@ def _write_refusal(refusal: Refusal, heard: Incoming) -> dict[str, Any]:
     ).to_wire()
 
 
-def _now() -> datetime:
+def _get_now() -> datetime:
     return SystemClock().now()
 
 
-def _endpoint(call: Incoming) -> str:
+def _read_endpoint(call: IncomingCall) -> str:
     """Return the address that a registration gives, under any of its field names."""
-    kind, meta = REGISTRATIONS[call.method]
-    message, _ = tidied(kind, call.message)
+    kind, meta = REGISTRATION_TYPES[call.method]
+    message, _ = normalise(kind, call.message)
     inner = message.get(meta)
     return str((inner if isinstance(inner, dict) else message).get("contact_endpoint") or "")
 
 
-def _port(url: str) -> int | None:
+def _parse_port(url: str) -> int | None:
     try:
         return urlsplit(url).port
     except ValueError:

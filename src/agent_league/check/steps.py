@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Generic, Protocol, TypeVar
 
-TIMEOUTS_IN_A_ROW = 3
+MAX_SILENT_CALLS = 3
 """After this many calls in a row without an answer the other steps are skipped."""
-TOLERATED = "Our league tolerates it; other hosts may not."
+TOLERATED_HINT = "Our league tolerates it; other hosts may not."
 
 
-class Verdict(StrEnum):
+class StepVerdict(StrEnum):
     """The verdict on a step."""
 
     PASS = "pass"  # noqa: S105 - a verdict, not a secret
@@ -24,7 +24,7 @@ class Verdict(StrEnum):
     SKIPPED = "skipped"
 
 
-class Skip(Exception):
+class SkipStep(Exception):
     """Raised by a judge to skip its step; the message says why."""
 
 
@@ -39,13 +39,13 @@ class NoReply(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class StepFinding:
     """What a judge found in a step; its hint, if any, replaces the step's own."""
 
-    verdict: Verdict
+    verdict: StepVerdict
     came: str = ""
     hint: str = ""
-    ends: bool = False
+    ends_check: bool = False
     """Whether all steps after this one are skipped."""
     is_tolerated: bool = False
     """Whether our own league tolerates it, which the hint then says."""
@@ -53,26 +53,26 @@ class Finding:
     """Whether the agent accepted the call and didn't answer in time."""
 
 
-def passed(came: str = "as expected") -> Finding:
-    return Finding(Verdict.PASS, came)
+def passed(came: str = "as expected") -> StepFinding:
+    return StepFinding(StepVerdict.PASS, came)
 
 
-def warned(came: str, hint: str = "") -> Finding:
-    return Finding(Verdict.WARNING, came, hint)
+def warned(came: str, hint: str = "") -> StepFinding:
+    return StepFinding(StepVerdict.WARNING, came, hint)
 
 
-def failed(came: str, hint: str = "", *, ends: bool = False) -> Finding:
-    return Finding(Verdict.FAIL, came, hint, ends)
+def failed(came: str, hint: str = "", *, ends: bool = False) -> StepFinding:
+    return StepFinding(StepVerdict.FAIL, came, hint, ends)
 
 
-def tolerate(finding: Finding) -> Finding:
+def tolerate(finding: StepFinding) -> StepFinding:
     """Make a failure or a warning a tolerated warning; return other findings unchanged."""
-    if finding.verdict not in (Verdict.FAIL, Verdict.WARNING):
+    if finding.verdict not in (StepVerdict.FAIL, StepVerdict.WARNING):
         return finding
-    return replace(finding, verdict=Verdict.WARNING, ends=False, is_tolerated=True)
+    return replace(finding, verdict=StepVerdict.WARNING, ends_check=False, is_tolerated=True)
 
 
-class Workplace(Protocol):
+class CheckedAgent(Protocol):
     """What running the steps needs of the agent under check."""
 
     sent: list[str]
@@ -83,31 +83,31 @@ class Workplace(Protocol):
         ...
 
 
-B = TypeVar("B", bound=Workplace)
+B = TypeVar("B", bound=CheckedAgent)
 
 
 @dataclass(frozen=True, slots=True)
-class Step(Generic[B]):
+class CheckStep(Generic[B]):
     """One thing to judge; if a vital step fails, all steps after it are skipped."""
 
     name: str
     expected: str
     hint: str
-    judge: Callable[[B], Awaitable[Finding]]
-    vital: bool = False
+    judge: Callable[[B], Awaitable[StepFinding]]
+    is_vital: bool = False
 
 
-AnyStep = Step[Any]
+AnyStep = CheckStep[Any]
 
 
-def tolerate_all(judge: Callable[[Any], Awaitable[Finding]]) -> Callable[[Any], Awaitable[Finding]]:
+def tolerate_judge(judge: Callable[[Any], Awaitable[StepFinding]]) -> Callable[[Any], Awaitable[StepFinding]]:
     """Wrap a judge so that failures and missing replies are tolerated warnings, as long as the agent is listening."""
 
-    async def judged(bench: Any) -> Finding:
+    async def judged(subject: Any) -> StepFinding:
         try:
-            return tolerate(await judge(bench))
+            return tolerate(await judge(subject))
         except NoReply as error:
-            if not error.silent and not await bench.is_there():
+            if not error.silent and not await subject.is_there():
                 raise
             return replace(tolerate(failed(error.sentence, error.hint)), is_silent=error.silent)
 
@@ -116,7 +116,7 @@ def tolerate_all(judge: Callable[[Any], Awaitable[Finding]]) -> Callable[[Any], 
 
 def tolerate_step(step: AnyStep) -> AnyStep:
     """Return the step with its failures tolerated, for fields that no agent of ours reads."""
-    return replace(step, judge=tolerate_all(step.judge))
+    return replace(step, judge=tolerate_judge(step.judge))
 
 
 def judge_like_league(step: AnyStep, find_problem: Callable[[Any], str | None]) -> AnyStep:
@@ -125,25 +125,25 @@ def judge_like_league(step: AnyStep, find_problem: Callable[[Any], str | None]) 
     `find_problem` says why our league refuses what came, or None if it accepts it.
     """
 
-    async def judge(bench: Any) -> Finding:
-        found = await step.judge(bench)
-        if found.verdict not in (Verdict.FAIL, Verdict.WARNING):
+    async def judge(subject: Any) -> StepFinding:
+        found = await step.judge(subject)
+        if found.verdict not in (StepVerdict.FAIL, StepVerdict.WARNING):
             return found
-        problem = find_problem(bench)
+        problem = find_problem(subject)
         if problem is None:
             return tolerate(found)
-        return replace(found, verdict=Verdict.FAIL, came=f"{found.came}. A league refuses it: {problem}")
+        return replace(found, verdict=StepVerdict.FAIL, came=f"{found.came}. A league refuses it: {problem}")
 
     return replace(step, judge=judge)
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class StepOutcome:
     """The result of one step, as reports show it; the field names are keys of the JSON report."""
 
     number: int
     name: str
-    verdict: Verdict
+    verdict: StepVerdict
     sent: str
     expected: str
     came: str
@@ -152,7 +152,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class CheckReport:
     """The result of a whole check."""
 
     url: str
@@ -161,91 +161,91 @@ class Report:
     strict: bool
     started: str
     seconds: float
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[StepOutcome, ...]
     remarks: tuple[str, ...] = field(default=())
     unjudged: str = ""
     """Why the agent could not be judged in its role, and what to do; empty if it could."""
-    elsewhere: bool = False
+    is_in_other_league: bool = False
     """Whether it could not be judged because it belongs to another league."""
 
-    def count(self, verdict: Verdict) -> int:
+    def count_verdict(self, verdict: StepVerdict) -> int:
         return sum(outcome.verdict is verdict for outcome in self.outcomes)
 
     @property
     def ok(self) -> bool:
-        return not self.count(Verdict.FAIL) and not self.unjudged
+        return not self.count_verdict(StepVerdict.FAIL) and not self.unjudged
 
     @property
     def exit_code(self) -> int:
         """0: nothing failed. 1: something failed, or the role couldn't be judged. 2: nothing could be checked."""
-        if self.elsewhere or not self.count(Verdict.PASS):
+        if self.is_in_other_league or not self.count_verdict(StepVerdict.PASS):
             return 2
         return 0 if self.ok else 1
 
 
-def strictly(report: Report) -> Report:
+def apply_strictness(report: CheckReport) -> CheckReport:
     """Return the report with every warning made a failure."""
-    return replace(report, strict=True, outcomes=tuple(map(hardened, report.outcomes)))
+    return replace(report, strict=True, outcomes=tuple(map(fail_on_warning, report.outcomes)))
 
 
-def hardened(outcome: Outcome) -> Outcome:
-    return replace(outcome, verdict=Verdict.FAIL) if outcome.verdict is Verdict.WARNING else outcome
+def fail_on_warning(outcome: StepOutcome) -> StepOutcome:
+    return replace(outcome, verdict=StepVerdict.FAIL) if outcome.verdict is StepVerdict.WARNING else outcome
 
 
-async def work_through(
-    steps: Sequence[Step[B]], bench: B, bound: float, tell: Callable[[Outcome], Any] = lambda _: None
-) -> list[Outcome]:
+async def run_steps(
+    steps: Sequence[CheckStep[B]], subject: B, bound: float, on_outcome: Callable[[StepOutcome], Any] = lambda _: None
+) -> list[StepOutcome]:
     """Run the steps in order, within `bound` seconds; steps that can't be judged any more are skipped with a reason."""
-    outcomes: list[Outcome] = []
+    outcomes: list[StepOutcome] = []
     deadline = asyncio.get_running_loop().time() + bound
     silences, gone = 0, ""
     for number, step in enumerate(steps, 1):
-        bench.sent = []
+        subject.sent = []
         began = time.monotonic()
         silent = False
         limit = asyncio.timeout_at(deadline)
         try:
             if gone:
-                raise Skip(gone)
+                raise SkipStep(gone)
             async with limit:
-                finding = await step.judge(bench)
-        except Skip as skip:
-            finding = Finding(Verdict.SKIPPED, str(skip))
+                finding = await step.judge(subject)
+        except SkipStep as skip:
+            finding = StepFinding(StepVerdict.SKIPPED, str(skip))
         except NoReply as error:
             finding, silent = failed(error.sentence, error.hint), error.silent
-            if not silent and not await bench.is_there():
+            if not silent and not await subject.is_there():
                 gone = f"nobody listens at the agent's address any more since step {number}"
         except Exception as error:  # noqa: BLE001 - no reply of an agent may abort its check
             if limit.expired():
                 gone = f"the whole check may take {bound:g} s, and they are over"
-                finding = Finding(Verdict.SKIPPED, gone)
+                finding = StepFinding(StepVerdict.SKIPPED, gone)
             else:
                 finding = failed(f"what came broke the checker itself: {error!r:.300}")
         silent = silent or finding.is_silent
-        silences = 0 if finding.verdict is not Verdict.SKIPPED and not silent else silences + silent
-        if silences >= TIMEOUTS_IN_A_ROW and not gone:
+        silences = 0 if finding.verdict is not StepVerdict.SKIPPED and not silent else silences + silent
+        if silences >= MAX_SILENT_CALLS and not gone:
             gone = f"the agent left {silences} calls in a row without an answer"
-        if finding.ends and finding.verdict is Verdict.SKIPPED:
+        if finding.ends_check and finding.verdict is StepVerdict.SKIPPED:
             gone = finding.came
-        elif (finding.ends or step.vital) and finding.verdict is Verdict.FAIL and not gone:
+        elif (finding.ends_check or step.is_vital) and finding.verdict is StepVerdict.FAIL and not gone:
             gone = f"nothing more can be judged, because step {number} ({step.name}) failed"
         outcomes.append(
-            Outcome(
+            StepOutcome(
                 number=number,
                 name=step.name,
                 verdict=finding.verdict,
-                sent="\n".join(bench.sent),
+                sent="\n".join(subject.sent),
                 expected=step.expected,
                 came=finding.came,
                 hint=_write_hint(step, finding),
                 seconds=time.monotonic() - began,
             )
         )
-        tell(outcomes[-1])
+        on_outcome(outcomes[-1])
     return outcomes
 
 
-def _write_hint(step: AnyStep, finding: Finding) -> str:
-    if finding.verdict is Verdict.PASS:
+def _write_hint(step: AnyStep, finding: StepFinding) -> str:
+    if finding.verdict is StepVerdict.PASS:
         return ""
-    return " ".join(filter(None, [finding.hint or step.hint, TOLERATED if finding.is_tolerated else ""]))
+    return " ".join(filter(None, [finding.hint or step.hint, TOLERATED_HINT if finding.is_tolerated else ""]))

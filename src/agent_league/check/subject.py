@@ -10,68 +10,68 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
-from agent_league.agent.peer_client import UNKNOWN_TOOL
-from agent_league.check.http_probe import NOT_JSON, Probe, Reply, show, told
-from agent_league.check.listener import Incoming, Listener
-from agent_league.check.scripted_agents import StandInManager, stamp
-from agent_league.check.steps import NoReply, Skip
+from agent_league.agent.peer_client import UNKNOWN_TOOL_PATTERN
+from agent_league.check.http_probe import NOT_JSON, HttpProbe, ProbeReply, format_redacted, format_reply
+from agent_league.check.listener import IncomingCall, Listener
+from agent_league.check.scripted_agents import CheckerManager, format_now
+from agent_league.check.steps import NoReply, SkipStep
 from agent_league.clock import SystemClock
-from agent_league.config.models import Timeouts
-from agent_league.errors import FrameCode
-from agent_league.league.match_tokens import Passes
+from agent_league.config.models import TimeoutConfig
+from agent_league.errors import JsonRpcErrorCode
+from agent_league.league.match_tokens import TokenIssuer
 from agent_league.model.agents import Role
 from agent_league.model.names import CHECK_LEAGUE, is_safe_name
 from agent_league.protocol.envelope import Sender
 from agent_league.protocol.methods import METHODS
 from agent_league.protocol.tokens import SigningKey
 from agent_league.protocol.tolerance import (
-    MCP_NAMED,
-    SEEDS,
-    STYLE_BY_NAME,
-    Frame,
-    Style,
-    candidates,
-    holds,
-    styles_for,
-    tidied,
-    with_one_argument,
+    CANONICAL,
+    FORM_BY_NAME,
+    MCP_FORMS,
+    CallForm,
+    MessageFrame,
+    find_candidates,
+    find_one_argument_form,
+    is_message_of_type,
+    normalise,
+    order_forms,
 )
 from agent_league.protocol.version import PROTOCOL_V2
 
-FRAMELESS = ("params", "the bare body")
-PASS_SECONDS = 3600
-MOST_READ = 1000
+FRAMELESS_PLACES = ("params", "the bare body")
+TOKEN_SECONDS = 3600
+MAX_COMPLAINT_LENGTH = 1000
 """Characters of a complaint that are searched for the words that mean an unknown tool."""
-UNKNOWN = (404, 405, 422, 501)
+UNKNOWN_CALL_STATUSES = (404, 405, 422, 501)
 """HTTP statuses that mean an unknown call, as does the JSON-RPC code -32601."""
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class CheckOptions:
     """Options of `league check`; times in seconds."""
 
     timeout: float | None = None
     """Upper bound for every call; None: the protocol's limits alone."""
-    wait: float = 3.0
+    wait_seconds: float = 3.0
     """How long to wait for the agent to listen and to register."""
-    bound: float = 300.0
+    total_seconds: float = 300.0
     """How long the whole check may take."""
-    match: float = 30.0
+    match_seconds: float = 30.0
     """How long a match may take in which both players answer at once."""
-    silence: float = 60.0
+    silent_match_seconds: float = 60.0
     """How long a match may take in which a player never answers: three attempts of 5 s, and the waits between them."""
     admin_token: str | None = None
-    timeouts: Timeouts = field(default_factory=Timeouts)
+    timeouts: TimeoutConfig = field(default_factory=TimeoutConfig)
 
-    def limit(self, method: str) -> float:
+    def get_limit(self, method: str) -> float:
         """Return how many seconds a call of this method may take."""
-        name = METHODS[method].limit if method in METHODS else "generic_response_timeout_sec"
+        name = METHODS[method].timeout_setting if method in METHODS else "generic_response_timeout_sec"
         limit = float(getattr(self.timeouts, name))
         return limit if self.timeout is None else min(limit, self.timeout)
 
 
 @dataclass(frozen=True, slots=True)
-class GoodCall:
+class ValidCall:
     """A harmless call that every agent of the role must answer; also sent to see whether the agent still works."""
 
     method: str
@@ -86,19 +86,19 @@ class Exchange:
 
     method: str
     message: Mapping[str, Any]
-    style: Style
+    call_form: CallForm
     sent: str
-    reply: Reply
+    reply: ProbeReply
     body: Any
     """The parsed reply, or NOT_JSON."""
     answer: Mapping[str, Any] | None = None
     """The message in the reply, with the protocol's field names; None if there is none of the wanted type."""
     place: str = "result"
-    noted: tuple[str, ...] = ()
+    deviations: tuple[str, ...] = ()
 
     @property
-    def came(self) -> str:
-        return told(self.reply)
+    def reply_text(self) -> str:
+        return format_reply(self.reply)
 
     @property
     def error(self) -> Mapping[str, Any]:
@@ -110,7 +110,7 @@ class Exchange:
     @property
     def league_error(self) -> Mapping[str, Any] | None:
         """The LEAGUE_ERROR in the reply, or None."""
-        found = (message for _, message in candidates(self.body))
+        found = (message for _, message in find_candidates(self.body))
         return next((message for message in found if message.get("message_type") == "LEAGUE_ERROR"), None)
 
     @property
@@ -118,82 +118,86 @@ class Exchange:
         return str((self.league_error or {}).get("error_code", ""))
 
     @property
-    def own_words(self) -> str:
+    def agent_complaint(self) -> str:
         """What the agent itself says is wrong, as a sentence to begin a hint with; empty if it says nothing."""
         body = self.body if isinstance(self.body, dict) else {}
         said = (self.league_error or {}).get("message") or self.error.get("message") or body.get("detail")
         complaint = body.get("error") if isinstance(body.get("error"), str) else None
-        return f"The agent itself says: {show(said or complaint, 200)} " if said or complaint else ""
+        return f"The agent itself says: {format_redacted(said or complaint, 200)} " if said or complaint else ""
 
     @property
-    def refused(self) -> bool:
+    def is_refused(self) -> bool:
         """Whether the agent refused: with an error, a failed tool, a LEAGUE_ERROR or HTTP 4xx."""
         complains = isinstance(self.body, dict) and bool(self.body.get("error"))
-        return complains or self._failed_tool or self.league_error is not None or 400 <= self.reply.status < 500
+        return complains or self._is_tool_error or self.league_error is not None or 400 <= self.reply.status < 500
 
     @property
-    def unknown_method(self) -> bool:
+    def is_unknown_method(self) -> bool:
         """Whether the agent doesn't know the method; some agents say so without the JSON-RPC code."""
-        if self.reply.status in UNKNOWN:
+        if self.reply.status in UNKNOWN_CALL_STATUSES:
             return True
         complains = isinstance(self.body, dict) and bool(self.body.get("error"))
-        return (complains and self.error.get("code") in (None, FrameCode.METHOD_NOT_FOUND)) or self._unknown_tool
+        return (
+            complains and self.error.get("code") in (None, JsonRpcErrorCode.METHOD_NOT_FOUND)
+        ) or self._is_unknown_tool
 
     @property
-    def _failed_tool(self) -> bool:
+    def _is_tool_error(self) -> bool:
         """Whether the reply is an MCP tool result with `isError`."""
         result = self.body.get("result") if isinstance(self.body, dict) else None
         return isinstance(result, dict) and result.get("isError") is True
 
     @property
-    def _unknown_tool(self) -> bool:
+    def _is_unknown_tool(self) -> bool:
         """Whether an error message or the text of a failed tool says that there is no such tool."""
-        said = self.body["result"] if self._failed_tool else self.error.get("message", "")
-        return UNKNOWN_TOOL.search(str(said)[:MOST_READ]) is not None
+        said = self.body["result"] if self._is_tool_error else self.error.get("message", "")
+        return UNKNOWN_TOOL_PATTERN.search(str(said)[:MAX_COMPLAINT_LENGTH]) is not None
 
     @property
-    def broke_down(self) -> bool:
+    def is_breakdown(self) -> bool:
         """Whether the agent's handler failed: HTTP 5xx, an internal error, or a page that is not JSON."""
         page = self.reply.status == 200 and bool(self.reply.body) and self.body is NOT_JSON
-        return page or self.reply.status >= 500 or self.error.get("code") == FrameCode.INTERNAL_ERROR
+        return page or self.reply.status >= 500 or self.error.get("code") == JsonRpcErrorCode.INTERNAL_ERROR
 
     @property
-    def acknowledged(self) -> bool:
+    def is_acknowledged(self) -> bool:
         """Whether a notice was acknowledged: a result, a bare body or an empty one, and no error."""
-        if self.reply.status not in (200, 201, 202, 204) or self.refused:
+        if self.reply.status not in (200, 201, 202, 204) or self.is_refused:
             return False
         return not self.reply.body or self.body is not NOT_JSON
 
 
-class Bench:
+class Subject:
     """One agent under check; a subclass for each role knows its messages."""
 
     role = Role.PLAYER
 
-    def __init__(self, probe: Probe, options: Options, key: SigningKey, manager: StandInManager | None) -> None:
+    def __init__(
+        self, probe: HttpProbe, options: CheckOptions, key: SigningKey, manager: CheckerManager | None
+    ) -> None:
         self.probe = probe
         self.options = options
         self.key = key
         self.manager = manager
         self.servers: Sequence[Listener] = ()
         """The checker's own servers beside the manager."""
-        self.registration: Incoming | None = None
-        self.deadline = 0.0
+        self.registration: IncomingCall | None = None
+        self.registration_deadline = 0.0
         """Until when the agent may register, by the event loop's clock."""
         self.agent_id = "P01"
-        self.style = SEEDS
-        self._is_style_learned = False
+        self.call_form = CANONICAL
+        self._is_call_form_learned = False
         """Whether a question was understood; before that the call form is a guess."""
-        self.styles: dict[str, Style] = {}
+        self.call_forms: dict[str, CallForm] = {}
         """Method -> the call form in which the agent understood it."""
-        self.kept: dict[str, Exchange] = {}
-        self.frameless = False
+        self.exchanges: dict[str, Exchange] = {}
+        self.is_frameless = False
         """Whether the agent answers without a JSON-RPC frame."""
-        self.elsewhere = ""
+        self.other_league_hint = ""
         """What to do if the agent belongs to another league; empty if it doesn't."""
-        self.noted: list[str] = []
+        self.deviations: list[str] = []
         """Deviations from the protocol that were tolerated."""
-        self._numbers = itertools.count(1001)
+        self._request_ids = itertools.count(1001)
 
     @property
     def sent(self) -> list[str]:
@@ -218,9 +222,9 @@ class Bench:
         return self.agent_id
 
     @property
-    def passes(self) -> Passes:
+    def token_signer(self) -> TokenIssuer:
         """Signs tokens as the checker's manager, for the league that the agent named when it registered."""
-        return Passes(self.key, self.league_id, SystemClock(), PASS_SECONDS)
+        return TokenIssuer(self.key, self.league_id, SystemClock(), TOKEN_SECONDS)
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -228,12 +232,12 @@ class Bench:
         return ()
 
     @property
-    def has_answered_well(self) -> bool:
+    def has_valid_answer(self) -> bool:
         """Whether a valid call was ever answered, so that others can be compared with it."""
         return True
 
     @property
-    def unjudged(self) -> str:
+    def unjudged_reason(self) -> str:
         """Why the agent could not be judged in its role, and what to do; empty if it could."""
         return ""
 
@@ -245,7 +249,7 @@ class Bench:
 
     @property
     def is_bare(self) -> bool:
-        return self.style.frame is Frame.BARE
+        return self.call_form.frame is MessageFrame.BARE
 
     async def open(self) -> None:
         """Start the checker's own servers beside the manager."""
@@ -257,46 +261,46 @@ class Bench:
         servers = [*self.servers, *([self.manager] if self.manager else [])]
         await asyncio.gather(*(server.stop() for server in servers))
 
-    async def knock(self) -> Exchange:
+    async def send_first_call(self) -> Exchange:
         """Send a call that every agent of the role knows, in one call form after the other."""
-        call = self.good_call()
-        return await self.learn(call.method, call.message, call.wanted, call.bearer)
+        call = self.make_valid_call()
+        return await self.ask_in_any_form(call.method, call.message, call.wanted, call.bearer)
 
-    def good_call(self) -> GoodCall:
+    def make_valid_call(self) -> ValidCall:
         raise NotImplementedError
 
-    def is_good(self, exchange: Exchange) -> bool:
+    def is_valid_answer(self, exchange: Exchange) -> bool:
         """Whether a valid call got the right answer."""
         raise NotImplementedError
 
     async def is_there(self) -> bool:
-        return await self.probe.connects() is None
+        return await self.probe.find_connect_problem() is None
 
-    def limit(self, method: str) -> float:
-        return self.options.limit(method)
+    def get_limit(self, method: str) -> float:
+        return self.options.get_limit(method)
 
-    def envelope(self, sender: str, conversation_id: str) -> dict[str, Any]:
-        return {"sender": sender, "timestamp": stamp(), "conversation_id": conversation_id}
+    def make_envelope(self, sender: str, conversation_id: str) -> dict[str, Any]:
+        return {"sender": sender, "timestamp": format_now(), "conversation_id": conversation_id}
 
-    def manager_bearer(self) -> str:
+    def sign_manager_token(self) -> str:
         """Sign the manager's bearer token; agents that registered with the checker, now or earlier, accept it."""
-        return self.passes.for_call(self.agent_id)
+        return self.token_signer.get_call_token(self.agent_id)
 
-    async def meet(self) -> None:
+    async def wait_for_registration(self) -> None:
         """Wait until the agent has registered, at most until the deadline; else read its id from `/health`."""
         if self.manager and self.registration is None:
-            left = max(0.0, self.deadline - asyncio.get_running_loop().time())
-            self.registration = await self.manager.registration(self.probe.url, left)
+            left = max(0.0, self.registration_deadline - asyncio.get_running_loop().time())
+            self.registration = await self.manager.wait_for_registration(self.probe.url, left)
             if self.registration:
-                self.agent_id = self.manager.id_of(self.registration)
-                self.style = STYLE_BY_NAME.get(self.registration.style, SEEDS)  # as our league does
+                self.agent_id = self.manager.get_agent_id(self.registration)
+                self.call_form = FORM_BY_NAME.get(self.registration.call_form, CANONICAL)  # as our league does
         if self.registration is None:
-            await self._take_name()
+            await self._read_agent_id()
 
-    async def _take_name(self) -> None:
+    async def _read_agent_id(self) -> None:
         """Read the agent's id from `/health`: it may have registered elsewhere, or in an earlier check."""
         try:
-            health = (await self.probe.get(self.probe.at("/health"), self.limit(""))).parsed
+            health = (await self.probe.get(self.probe.url_at("/health"), self.get_limit(""))).json_value
         except NoReply:
             return
         said = health.get("id") if isinstance(health, dict) else None
@@ -308,13 +312,15 @@ class Bench:
         message: Mapping[str, Any],
         *,
         wanted: str | None = None,
-        style: Style | None = None,
+        call_form: CallForm | None = None,
         bearer: str | None = None,
     ) -> Exchange:
         """Send a message in the call form that was learned for this method."""
-        style = style or (self.style_of(method) if self.style_of(method).knows(method) else SEEDS)
-        body = style.request(method, message, next(self._numbers))
-        return await self.post(body, method, message, wanted=wanted, style=style, bearer=bearer)
+        call_form = call_form or (
+            self.get_call_form(method) if self.get_call_form(method).has_method(method) else CANONICAL
+        )
+        body = call_form.encode_request(method, message, next(self._request_ids))
+        return await self.post(body, method, message, wanted=wanted, call_form=call_form, bearer=bearer)
 
     async def post(
         self,
@@ -323,22 +329,27 @@ class Bench:
         message: Mapping[str, Any] | None = None,
         *,
         wanted: str | None = None,
-        style: Style = SEEDS,
+        call_form: CallForm = CANONICAL,
         bearer: str | None = None,
         shown: str | None = None,
         limit: float | None = None,
     ) -> Exchange:
         """Send raw bytes and parse the reply; `shown` replaces them in the report."""
-        url = self.probe.at(style.path) if style.path else None
+        url = self.probe.url_at(call_form.path) if call_form.path else None
         reply = await self.probe.post(
-            body, limit or self.limit(method), url=url, bearer=bearer, shown=shown, more_headers=style.headers(method)
+            body,
+            limit or self.get_limit(method),
+            url=url,
+            bearer=bearer,
+            shown=shown,
+            more_headers=call_form.build_headers(method),
         )
-        parsed = reply.parsed
-        answer, place, noted = _found(parsed, wanted)
+        parsed = reply.json_value
+        answer, place, noted = _find_answer(parsed, wanted)
         line = self.probe.sent[-1]
-        return Exchange(method, message or {}, style, line, reply, parsed, answer, place, noted)
+        return Exchange(method, message or {}, call_form, line, reply, parsed, answer, place, noted)
 
-    async def learn(
+    async def ask_in_any_form(
         self, method: str, message: Mapping[str, Any], wanted: str | None, bearer: str | None = None
     ) -> Exchange:
         """Send a message in one call form after the other until the agent understands it.
@@ -347,83 +358,87 @@ class Bench:
         """
         first: Exchange | None = None
         answered: set[str] = set()
-        styles = list(styles_for(method, PROTOCOL_V2, self.style.name))
+        styles = list(order_forms(method, PROTOCOL_V2, self.call_form.name))
         for style in styles:
-            if style.is_combined and style.frame is Frame.MESSAGE and style.name_of(method) in answered:
+            if style.is_combined and style.frame is MessageFrame.MESSAGE and style.find_method_name(method) in answered:
                 continue  # the name is known, and the reply doesn't say that the message is missing
-            exchange = await self.ask(method, message, wanted=wanted, style=style, bearer=bearer)
+            exchange = await self.ask(method, message, wanted=wanted, call_form=style, bearer=bearer)
             first = first or exchange
-            if style.frame is Frame.PARAMS and not (exchange.unknown_method or exchange.broke_down):
-                answered.add(style.name_of(method))
-            if understood(exchange, wanted):
-                self.styles[method] = style
-                if style.is_mcp or (wanted is not None and not self._is_style_learned):
-                    self.style, self._is_style_learned = style, wanted is not None
-                self.note(exchange)
+            if style.frame is MessageFrame.PARAMS and not (exchange.is_unknown_method or exchange.is_breakdown):
+                answered.add(style.find_method_name(method))
+            if is_understood(exchange, wanted):
+                self.call_forms[method] = style
+                if style.is_mcp or (wanted is not None and not self._is_call_form_learned):
+                    self.call_form, self._is_call_form_learned = style, wanted is not None
+                self.record_deviations(exchange)
                 return exchange
-            if exchange.league_error is not None or (wanted is None and self.styles and exchange.broke_down):
+            if exchange.league_error is not None or (wanted is None and self.call_forms and exchange.is_breakdown):
                 return exchange
-            more = [other for other in _on_a_sign(exchange, style) if other not in styles and other.knows(method)]
+            more = [
+                other
+                for other in _list_further_forms(exchange, style)
+                if other not in styles and other.has_method(method)
+            ]
             styles.extend(more)  # tried after the others
         if first is None:
-            raise Skip(f"no style has a name for {method}")
+            raise SkipStep(f"no style has a name for {method}")
         return first
 
-    def style_of(self, method: str) -> Style:
+    def get_call_form(self, method: str) -> CallForm:
         """Return the call form in which the agent understood a method, or its general one."""
-        return self.styles.get(method, self.style)
+        return self.call_forms.get(method, self.call_form)
 
-    def keep(self, name: str, exchange: Exchange) -> Exchange:
-        self.kept[name] = exchange
+    def store_exchange(self, name: str, exchange: Exchange) -> Exchange:
+        self.exchanges[name] = exchange
         return exchange
 
-    def need(self, name: str, what: str) -> Exchange:
+    def require_exchange(self, name: str, what: str) -> Exchange:
         """Return the exchange of an earlier step; skip the step if that got no answer."""
-        exchange = self.kept.get(name)
+        exchange = self.exchanges.get(name)
         if exchange is None or exchange.answer is None:
-            raise Skip(f"no {what} came that could be looked at")
+            raise SkipStep(f"no {what} came that could be looked at")
         self.sent.append(exchange.sent)
         return exchange
 
     @property
     def dialect(self) -> str:
         """The agent's protocol, call form and deviations in a few words, for the report."""
-        if self.style is SEEDS and not self.noted:
-            known = any(one.answer is not None or one.acknowledged for one in self.kept.values())
+        if self.call_form is CANONICAL and not self.deviations:
+            known = any(one.answer is not None or one.is_acknowledged for one in self.exchanges.values())
             return "league.v2, in the protocol's own form" if known else "league.v2, as far as can be told"
-        spoken = "the protocol's own form" if self.style is SEEDS else self.style.says
-        return ", ".join(["league.v2", spoken.replace("`", ""), *dict.fromkeys(self.noted)])
+        spoken = "the protocol's own form" if self.call_form is CANONICAL else self.call_form.description
+        return ", ".join(["league.v2", spoken.replace("`", ""), *dict.fromkeys(self.deviations)])
 
-    def note(self, exchange: Exchange) -> None:
+    def record_deviations(self, exchange: Exchange) -> None:
         """Record call form, place of the answer and field names that deviate from the protocol."""
-        method, style = exchange.method, exchange.style
-        if style.request(method, {}, 1) != self.style.request(method, {}, 1):
-            self.noted.append(f"{method} as {style.shown(method)}")
-        if exchange.answer is not None and exchange.place not in style.answers:
-            self.noted.append(f"answers in {exchange.place}")
-            self.frameless = self.frameless or exchange.place in FRAMELESS
-        self.noted += exchange.noted
+        method, style = exchange.method, exchange.call_form
+        if style.encode_request(method, {}, 1) != self.call_form.encode_request(method, {}, 1):
+            self.deviations.append(f"{method} as {style.describe_call(method)}")
+        if exchange.answer is not None and exchange.place not in style.answer_places:
+            self.deviations.append(f"answers in {exchange.place}")
+            self.is_frameless = self.is_frameless or exchange.place in FRAMELESS_PLACES
+        self.deviations += exchange.deviations
 
 
-def _on_a_sign(exchange: Exchange, style: Style) -> Iterator[Style]:
+def _list_further_forms(exchange: Exchange, style: CallForm) -> Iterator[CallForm]:
     """List call forms to try after a tool call: other tool names in MCP, or the message as the only argument."""
-    if style.frame is Frame.ARGUMENTS and exchange.reply.status == HTTPStatus.OK:
+    if style.frame is MessageFrame.ARGUMENTS and exchange.reply.status == HTTPStatus.OK:
         if style.is_mcp:
-            yield from MCP_NAMED
-        if not exchange.unknown_method and (again := with_one_argument(style)):
+            yield from MCP_FORMS
+        if not exchange.is_unknown_method and (again := find_one_argument_form(style)):
             yield again
 
 
-def understood(exchange: Exchange, wanted: str | None) -> bool:
+def is_understood(exchange: Exchange, wanted: str | None) -> bool:
     """Whether the wanted answer came, or an acknowledgement if none is wanted."""
     if wanted is not None:
         return exchange.answer is not None
-    return exchange.acknowledged
+    return exchange.is_acknowledged
 
 
-def _found(body: Any, wanted: str | None) -> tuple[Mapping[str, Any] | None, str, tuple[str, ...]]:
-    for place, message in candidates(body) if wanted else ():
-        if holds(wanted or "", message):
-            tidy, noted = tidied(wanted or "", message)
+def _find_answer(body: Any, wanted: str | None) -> tuple[Mapping[str, Any] | None, str, tuple[str, ...]]:
+    for place, message in find_candidates(body) if wanted else ():
+        if is_message_of_type(wanted or "", message):
+            tidy, noted = normalise(wanted or "", message)
             return tidy, place, tuple(noted)
     return None, "result", ()

@@ -8,9 +8,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent_league.model.names import printable
+from agent_league.model.names import to_printable
 
-SHOWN_MESSAGES = 20
+MAX_SHOWN_MESSAGES = 20
 """Invalid messages that the terminal shows."""
 
 
@@ -39,80 +39,80 @@ class InvalidMessage:
 
 
 @dataclass(slots=True)
-class RecordReport:
+class TranscriptReport:
     """The result of validating a file or folder."""
 
     path: str
-    files: int = 0
+    file_count: int = 0
     """Files with messages in them."""
-    counts: Counter[str | None] = field(default_factory=Counter)
+    direction_counts: Counter[str | None] = field(default_factory=Counter)
     """Messages by direction; None if the transcript doesn't say it."""
     invalid: list[InvalidMessage] = field(default_factory=list)
-    cut: int = 0
+    cut_count: int = 0
     """Answers that were cut in the transcript: they can't be validated and aren't counted as messages."""
     unreadable: dict[str, str] = field(default_factory=dict)
     """File -> why."""
     without_messages: list[str] = field(default_factory=list)
 
     @property
-    def messages(self) -> int:
-        return self.counts.total()
+    def message_count(self) -> int:
+        return self.direction_counts.total()
 
     @property
-    def valid(self) -> int:
-        return self.messages - len(self.invalid)
+    def valid_count(self) -> int:
+        return self.message_count - len(self.invalid)
 
     @property
-    def percent(self) -> float:
+    def valid_percent(self) -> float:
         """Percentage of valid messages, rounded down: 100 only if all are valid."""
-        return math.floor(self.valid * 1000 / self.messages) / 10 if self.messages else 0.0
+        return math.floor(self.valid_count * 1000 / self.message_count) / 10 if self.message_count else 0.0
 
     @property
     def exit_code(self) -> int:
         """0: all valid. 1: some are invalid. 2: there are no messages, or a file can't be read."""
         if self.invalid:
             return 1
-        return 2 if self.unreadable or not self.messages else 0
+        return 2 if self.unreadable or not self.message_count else 0
 
     @property
     def invalid_counts(self) -> Counter[str | None]:
         return Counter(message.direction for message in self.invalid)
 
-    def lines(self) -> list[str]:
+    def format_lines(self) -> list[str]:
         """The report for a terminal."""
-        lines = [self._headline()] if self.messages else [f"No messages to judge in {self.path}."]
-        lines += [f"  {message}" for message in self.invalid[:SHOWN_MESSAGES]]
-        if (more := len(self.invalid) - SHOWN_MESSAGES) > 0:
+        lines = [self._format_headline()] if self.message_count else [f"No messages to judge in {self.path}."]
+        lines += [f"  {message}" for message in self.invalid[:MAX_SHOWN_MESSAGES]]
+        if (more := len(self.invalid) - MAX_SHOWN_MESSAGES) > 0:
             lines.append(f"  and {more} more")
-        if self.cut:
-            lines.append(f"Not counted: {self.cut} that were too long to be kept whole.")
+        if self.cut_count:
+            lines.append(f"Not counted: {self.cut_count} that were too long to be kept whole.")
         lines += [f"{file}: {why}" for file, why in self.unreadable.items()]
         if self.without_messages:
             lines.append(f"No messages in: {', '.join(self.without_messages)}")
-        return [printable(line) for line in lines]
+        return [to_printable(line) for line in lines]
 
     def to_json(self) -> dict[str, Any]:
         return {
             "ok": self.exit_code == 0,
-            "percent_valid": self.percent,
-            "messages": self.messages,
-            "valid": self.valid,
-            "directions": _by_way(self.counts),
-            "invalid_directions": _by_way(self.invalid_counts),
+            "percent_valid": self.valid_percent,
+            "messages": self.message_count,
+            "valid": self.valid_count,
+            "directions": _list_directions(self.direction_counts),
+            "invalid_directions": _list_directions(self.invalid_counts),
             "invalid": [message.to_json() for message in self.invalid],
-            "cut": self.cut,
-            "files": self.files,
+            "cut": self.cut_count,
+            "files": self.file_count,
             "unreadable": self.unreadable,
             "without_messages": self.without_messages,
         }
 
-    def _headline(self) -> str:
-        figure = f"{self.percent:g}% of messages valid ({self.valid} of {self.messages})"
-        counts, what = (self.invalid_counts, "; invalid") if self.invalid else (self.counts, "")
-        ways = [f"{count} {way}" for way, count in _by_way(counts).items() if count or not counts[None]]
+    def _format_headline(self) -> str:
+        figure = f"{self.valid_percent:g}% of messages valid ({self.valid_count} of {self.message_count})"
+        counts, what = (self.invalid_counts, "; invalid") if self.invalid else (self.direction_counts, "")
+        ways = [f"{count} {way}" for way, count in _list_directions(counts).items() if count or not counts[None]]
         return f"{figure}{what}: {', '.join(ways)}"
 
 
-def _by_way(counts: Counter[str | None]) -> dict[str, int]:
+def _list_directions(counts: Counter[str | None]) -> dict[str, int]:
     unknown = {"without a direction": counts[None]} if counts[None] else {}
     return {"sent": counts["sent"], "received": counts["received"], **unknown}

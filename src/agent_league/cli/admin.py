@@ -6,19 +6,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent_league.cli.agents import Manager, manager_of
-from agent_league.cli.command_text import home_option
-from agent_league.cli.options import Game, Home, open_existing_home, say
+from agent_league.cli.agents import ManagerOption, resolve_manager
+from agent_league.cli.command_text import format_home_option
+from agent_league.cli.options import GameOption, HomeOption, open_existing_home, print_remark
 from agent_league.config import ConfigLoader
 
 if TYPE_CHECKING:
     from agent_league.protocol.envelope import Message
 
-LeagueId = Annotated[str | None, typer.Option(help="The league (default: the one that is being conducted here).")]
-TokenFile = Annotated[Path | None, typer.Option(help="The file with the admin token.")]
+ConductedLeagueOption = Annotated[
+    str | None, typer.Option(help="The league (default: the one that is being conducted here).")
+]
+TokenFileOption = Annotated[Path | None, typer.Option(help="The file with the admin token.")]
 
 
-class Action(StrEnum):
+class AdminAction(StrEnum):
     """The choices of `league admin`."""
 
     OPEN = "open"
@@ -29,42 +31,42 @@ class Action(StrEnum):
     REINSTATE = "reinstate"
 
 
-SAID = {
-    Action.OPEN: ("OPEN_REGISTRATION", "Registration to {league} is open."),
-    Action.CLOSE: ("CLOSE_REGISTRATION", "Registration to {league} is closed; `league start{home}` starts it."),
-    Action.PAUSE: ("PAUSE", "{league} is paused: matches in play end, no other begins."),
-    Action.RESUME: ("RESUME", "{league} goes on."),
-    Action.SUSPEND: ("SUSPEND_PLAYER", "{player} is suspended, and loses its matches until it is reinstated."),
-    Action.REINSTATE: ("REINSTATE_PLAYER", "{player} plays again."),
+ACTION_MESSAGES = {
+    AdminAction.OPEN: ("OPEN_REGISTRATION", "Registration to {league} is open."),
+    AdminAction.CLOSE: ("CLOSE_REGISTRATION", "Registration to {league} is closed; `league start{home}` starts it."),
+    AdminAction.PAUSE: ("PAUSE", "{league} is paused: matches in play end, no other begins."),
+    AdminAction.RESUME: ("RESUME", "{league} goes on."),
+    AdminAction.SUSPEND: ("SUSPEND_PLAYER", "{player} is suspended, and loses its matches until it is reinstated."),
+    AdminAction.REINSTATE: ("REINSTATE_PLAYER", "{player} plays again."),
 }
 """By action: the protocol's name for it, and the sentence that confirms it."""
-OF_PLAYERS = (Action.SUSPEND, Action.REINSTATE)
+PLAYER_ACTIONS = (AdminAction.SUSPEND, AdminAction.REINSTATE)
 
 
 def start(
-    manager: Manager = None,
-    league_id: LeagueId = None,
-    game: Game = None,
-    token_file: TokenFile = None,
-    home: Home = None,
+    manager: ManagerOption = None,
+    league_id: ConductedLeagueOption = None,
+    game: GameOption = None,
+    token_file: TokenFileOption = None,
+    home: HomeOption = None,
 ) -> None:
     """Close registration and start the league now."""
     from agent_league.protocol.v2 import StartLeague
 
     home, loader = open_existing_home(home)
-    league_id, address = _meant(home, loader, manager, league_id, game)
-    _command(StartLeague, "start_league", address, league_id, token_file, home)
-    say(f"{league_id} has started.")
+    league_id, address = _resolve_league(home, loader, manager, league_id, game)
+    _send_command(StartLeague, "start_league", address, league_id, token_file, home)
+    print_remark(f"{league_id} has started.")
 
 
 def admin(
-    action: Annotated[Action, typer.Argument(help="What to do.", show_default=False)],
+    action: Annotated[AdminAction, typer.Argument(help="What to do.", show_default=False)],
     player: Annotated[str | None, typer.Argument(help="Whom to suspend or reinstate: P01, or a name.")] = None,
-    manager: Manager = None,
-    league_id: LeagueId = None,
-    game: Game = None,
-    token_file: TokenFile = None,
-    home: Home = None,
+    manager: ManagerOption = None,
+    league_id: ConductedLeagueOption = None,
+    game: GameOption = None,
+    token_file: TokenFileOption = None,
+    home: HomeOption = None,
 ) -> None:
     """Open or close registration, pause or resume the league, suspend or reinstate a player.
 
@@ -74,38 +76,39 @@ def admin(
     from agent_league.errors import UserError
     from agent_league.protocol.v2 import ManageLeague
 
-    if (player is not None) is not (action in OF_PLAYERS):
+    if (player is not None) is not (action in PLAYER_ACTIONS):
         expected = f"which player? expected `league admin {action} P01`" if player is None else "takes no player"
         raise UserError(f"league admin {action}: {expected}")
-    said, sentence = SAID[action]
+    said, sentence = ACTION_MESSAGES[action]
     about = {} if player is None else {"player_id": player}
     home, loader = open_existing_home(home)
-    league_id, address = _meant(home, loader, manager, league_id, game)
-    _command(ManageLeague, "manage_league", address, league_id, token_file, home, action=said, **about)
-    say(sentence.format(league=league_id, player=player, home=home_option(home)))
+    league_id, address = _resolve_league(home, loader, manager, league_id, game)
+    _send_command(ManageLeague, "manage_league", address, league_id, token_file, home, action=said, **about)
+    print_remark(sentence.format(league=league_id, player=player, home=format_home_option(home)))
 
 
-def _meant(
+def _resolve_league(
     home: Path, loader: ConfigLoader, manager: str | None, league_id: str | None, game: str | None
 ) -> tuple[str, str]:
     """Return league id and manager's endpoint: as typed, else those of the league that this folder's manager runs."""
     from agent_league.errors import UserError
-    from agent_league.http.hosts import place_of
-    from agent_league.launch.league_start import conducted
+    from agent_league.http.hosts import normalise_endpoint
+    from agent_league.launch.league_start import find_running_leagues
 
     asked = loader.load_league(league_id, game).league_id if league_id or game else None
     here = {
         league: endpoint
-        for league, endpoint in conducted(home).items()
-        if asked in (None, league) and (not manager or place_of(endpoint) == place_of(manager_of(manager, loader)))
+        for league, endpoint in find_running_leagues(home).items()
+        if asked in (None, league)
+        and (not manager or normalise_endpoint(endpoint) == normalise_endpoint(resolve_manager(manager, loader)))
     }
     if len(here) > 1:
         raise UserError(f"Several leagues are being conducted in {home}; choose with --league-id: {', '.join(here)}.")
     found, endpoint = next(iter(here.items()), (asked or loader.load_league().league_id, None))
-    return found, manager_of(manager, loader) if manager or endpoint is None else endpoint
+    return found, resolve_manager(manager, loader) if manager or endpoint is None else endpoint
 
 
-def _command(
+def _send_command(
     message: "type[Message]",
     method: str,
     manager: str,
@@ -120,7 +123,7 @@ def _command(
     from agent_league.launch.serving import run_async
     from agent_league.storage.paths import DataPaths
 
-    token_file = token_file or DataPaths(home).admin_token(league_id)
+    token_file = token_file or DataPaths(home).admin_token_file(league_id)
     try:
         token = token_file.read_text(encoding="utf-8").strip()
     except OSError as error:
@@ -143,17 +146,17 @@ def _command(
         league_id=league_id,
         **fields,
     )
-    run_async(_ask(manager, method, written))
+    run_async(_call_manager(manager, method, written))
 
 
-async def _ask(manager: str, method: str, message: "Message") -> None:
-    from agent_league.agent.client import Line
+async def _call_manager(manager: str, method: str, message: "Message") -> None:
+    from agent_league.agent.client import JsonRpcClient
     from agent_league.errors import CallFailed, LeagueFailed, PeerUnreachable
     from agent_league.http.client import HttpCarrier
 
     carrier = HttpCarrier()
     try:
-        await Line(carrier).ask(manager, method, message, limit=10)
+        await JsonRpcClient(carrier).call_method(manager, method, message, limit=10)
     except PeerUnreachable:
         raise LeagueFailed(f"nobody answers at {manager}; is the manager running there? (--manager URL)") from None
     except CallFailed as error:

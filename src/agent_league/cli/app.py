@@ -45,44 +45,44 @@ COMMANDS: Mapping[str, tuple[Callable[..., None], ...]] = {
     ),
 }
 """Command functions by heading; a command is named after its function."""
-PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+PASS_THROUGH_SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 """Context settings of a command that passes all options, `--help` too, on to another program."""
-LONGEST_HELP = 500
-HELP = {"help_option_names": ["--help", "-h"]}
+MAX_HELP_LENGTH = 500
+HELP_SETTINGS = {"help_option_names": ["--help", "-h"]}
 
 
-class Headed(TyperGroup):
+class HeadedCommandGroup(TyperGroup):
     """A Typer group whose help lists commands under headings, each with its whole first sentence."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         widest = max(map(len, self.commands))
         for heading, functions in COMMANDS.items():
-            shown = [self.commands[_name(function)] for function in functions]
+            shown = [self.commands[_command_name(function)] for function in functions]
             with formatter.section(heading):
                 formatter.write_dl(
-                    [(str(one.name).ljust(widest), one.get_short_help_str(LONGEST_HELP)) for one in shown]
+                    [(str(one.name).ljust(widest), one.get_short_help_str(MAX_HELP_LENGTH)) for one in shown]
                 )
 
 
-def _name(function: Callable[..., None]) -> str:
+def _command_name(function: Callable[..., None]) -> str:
     return function.__name__.replace("_", "-")
 
 
 app = typer.Typer(
     name="league",
-    cls=Headed,
+    cls=HeadedCommandGroup,
     help="Leagues of autonomous agents that meet over an open protocol and play.",
     epilog="`league COMMAND --help` tells more. In a source checkout, ./league test runs all checks.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    context_settings=HELP,
+    context_settings=HELP_SETTINGS,
 )
 
 
 @app.callback(invoke_without_command=True)
-def answer_version(
+def print_version(
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
     if version:
@@ -91,4 +91,6 @@ def answer_version(
 
 
 for command in chain.from_iterable(COMMANDS.values()):
-    app.command(_name(command), context_settings=PASSED_ON if command is setup.bench else None)(command)
+    app.command(_command_name(command), context_settings=PASS_THROUGH_SETTINGS if command is setup.bench else None)(
+        command
+    )

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 import typer
 
-from agent_league.cli.options import put_out
+from agent_league.cli.options import write_to_stdout
 from agent_league.errors import UserError
 from agent_league.model.agents import Role
-from agent_league.model.names import printable
+from agent_league.model.names import to_printable
 
 if TYPE_CHECKING:
-    from agent_league.check.steps import Outcome, Report
-    from agent_league.check.subject import Options
+    from agent_league.check.steps import CheckReport, StepOutcome
+    from agent_league.check.subject import CheckOptions
 
-Watch = Callable[["Outcome"], Any]
+OutcomeListener = Callable[["StepOutcome"], Any]
 
 
 class CheckedRole(StrEnum):
@@ -29,7 +29,7 @@ class CheckedRole(StrEnum):
     MANAGER = "manager"
 
 
-ROLES = {
+ROLE_BY_CHOICE = {
     CheckedRole.PLAYER: Role.PLAYER,
     CheckedRole.REFEREE: Role.REFEREE,
     CheckedRole.MANAGER: Role.LEAGUE_MANAGER,
@@ -72,83 +72,93 @@ def check(
     if sum((url is not None, itself, record is not None)) != 1:
         raise UserError("expected one thing to check: the address of an agent, --self or --record PATH")
     if record is not None:
-        _refuse_beside_record({"--html": html, "--junit": junit, "--strict": strict})
+        _reject_options_with_record({"--html": html, "--junit": junit, "--strict": strict})
         if not record.strip():
             raise UserError("--record: expected the path of a file or a folder, came an empty one")
         raise typer.Exit(_check_record(Path(record), as_json=json))
     for path in filter(None, (junit, html)):
-        _try_out(path)
-    from agent_league.check.reports import Terminal
-    from agent_league.check.subject import Options
+        _check_writable(path)
+    from agent_league.check.reports import TerminalReport
+    from agent_league.check.subject import CheckOptions
 
-    terminal = Terminal(in_full=verbose)
-    options = Options(timeout=timeout, wait=wait, admin_token=_admin_token(admin_token_file))
+    terminal = TerminalReport(in_full=verbose)
+    options = CheckOptions(timeout=timeout, wait_seconds=wait, admin_token=_read_admin_token(admin_token_file))
 
-    def watch(outcome: "Outcome") -> None:
+    def watch(outcome: "StepOutcome") -> None:
         if not json:
-            _print(terminal.lines(outcome))
+            _print_lines(terminal.format_outcome(outcome))
 
     if itself:
-        reports = _check_ourselves(options, strict=strict, watch=watch)
+        reports = _check_own_agents(options, strict=strict, watch=watch)
     else:
         reports = [
-            _check_one(str(url), ROLES.get(role) if role else None, options, manager_port, strict=strict, watch=watch)
+            _check_agent(
+                str(url), ROLE_BY_CHOICE.get(role) if role else None, options, manager_port, strict=strict, watch=watch
+            )
         ]
     if not json:
-        _print(terminal.rest())
-    _write(reports, as_json=json, junit=junit, html=html)
+        _print_lines(terminal.flush_skipped())
+    _write_reports(reports, as_json=json, junit=junit, html=html)
     if code := max(report.exit_code for report in reports):
         raise typer.Exit(code)
 
 
-def _check_one(
-    url: str, role: Role | None, options: "Options", manager_port: int | None, *, strict: bool, watch: Watch
-) -> "Report":
+def _check_agent(
+    url: str,
+    role: Role | None,
+    options: "CheckOptions",
+    manager_port: int | None,
+    *,
+    strict: bool,
+    watch: OutcomeListener,
+) -> "CheckReport":
     from agent_league.check.check import check_agent
     from agent_league.launch.serving import run_async
 
-    found: list[Report] = []
+    found: list[CheckReport] = []
 
     async def run() -> None:
         found.append(
-            await check_agent(url, role=role, options=options, manager_port=manager_port, strict=strict, tell=watch)
+            await check_agent(
+                url, role=role, options=options, manager_port=manager_port, strict=strict, on_outcome=watch
+            )
         )
 
     run_async(run())
     return found[0]
 
 
-def _check_ourselves(options: "Options", *, strict: bool, watch: Watch) -> "list[Report]":
-    from agent_league.cli.check_self import check_ourselves
+def _check_own_agents(options: "CheckOptions", *, strict: bool, watch: OutcomeListener) -> "list[CheckReport]":
+    from agent_league.cli.check_self import check_own_agents
     from agent_league.launch.serving import run_async
 
-    found: list[Report] = []
+    found: list[CheckReport] = []
 
     async def run() -> None:
-        found.extend(await check_ourselves(options, strict=strict, tell=watch))
+        found.extend(await check_own_agents(options, strict=strict, tell=watch))
 
     run_async(run())
     return found
 
 
 def _check_record(path: Path, *, as_json: bool) -> int:
-    from agent_league.check.transcript_check import validate_record
+    from agent_league.check.transcript_check import validate_transcripts
 
-    report = validate_record(path)
+    report = validate_transcripts(path)
     if as_json:
-        put_out(orjson.dumps(report.to_json()))
+        write_to_stdout(orjson.dumps(report.to_json()))
     else:
-        _print(report.lines())
+        _print_lines(report.format_lines())
     return report.exit_code
 
 
-def _refuse_beside_record(options: Mapping[str, object]) -> None:
+def _reject_options_with_record(options: Mapping[str, object]) -> None:
     given = [name for name, value in options.items() if value]
     if given:
         raise UserError(f"{' and '.join(given)}: only for the check of an agent; --record goes with --json alone")
 
 
-def _try_out(path: Path) -> None:
+def _check_writable(path: Path) -> None:
     """Raise UserError before the check if a report can't be written after it."""
     is_new = not path.exists()
     try:
@@ -159,7 +169,7 @@ def _try_out(path: Path) -> None:
         raise UserError(f"can't write the report {path}: {error.strerror}") from None
 
 
-def _admin_token(path: Path | None) -> str | None:
+def _read_admin_token(path: Path | None) -> str | None:
     if path is None:
         return None
     try:
@@ -168,21 +178,26 @@ def _admin_token(path: Path | None) -> str | None:
         raise UserError(f"can't read the admin token in {path}: {error}") from None
 
 
-def _print(lines: Iterable[str]) -> None:
+def _print_lines(lines: Iterable[str]) -> None:
     if text := "\n".join(lines):
-        put_out(text.encode(sys.stdout.encoding, errors="replace"))
+        write_to_stdout(text.encode(sys.stdout.encoding, errors="replace"))
 
 
-def _write(reports: "Sequence[Report]", *, as_json: bool, junit: Path | None, html: Path | None) -> None:
+def _write_reports(reports: "Sequence[CheckReport]", *, as_json: bool, junit: Path | None, html: Path | None) -> None:
     from agent_league.check import reports as forms
 
     if as_json:
-        put_out(forms.as_json(reports).encode())
+        write_to_stdout(forms.to_json(reports).encode())
     else:
         for report in reports:
-            lines = [*forms.recap(report), forms.summary(report), f"Dialect: {report.dialect}", *report.remarks]
-            lines.append(forms.judgement(report))
-            _print(["", *map(printable, lines)])
-    for path, content in ((junit, forms.as_junit), (html, forms.as_html)):
+            lines = [
+                *forms.format_failures(report),
+                forms.format_summary(report),
+                f"Dialect: {report.dialect}",
+                *report.remarks,
+            ]
+            lines.append(forms.format_conclusion(report))
+            _print_lines(["", *map(to_printable, lines)])
+    for path, content in ((junit, forms.to_junit), (html, forms.to_html)):
         if path is not None:
             path.write_text(content(reports), encoding="utf-8")

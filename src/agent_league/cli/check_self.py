@@ -9,31 +9,33 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from agent_league.check.check import check_agent
-from agent_league.check.steps import Outcome, Report
-from agent_league.check.subject import Options
+from agent_league.check.steps import CheckReport, StepOutcome
+from agent_league.check.subject import CheckOptions
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
-from agent_league.launch.agent_plan import ManagerSeat, PlayerSeat, RefereeSeat, Seat
-from agent_league.launch.serving import serve
+from agent_league.launch.agent_plan import AgentPlan, ManagerPlan, PlayerPlan, RefereePlan
+from agent_league.launch.serving import serve_agents
 from agent_league.league.settings import ManagerSettings
 from agent_league.model.agents import Role
 from agent_league.players.app import PlayerSettings
 from agent_league.referee.settings import RefereeSettings
 
-QUICK = {"timeouts.game_join_ack_timeout_sec": 1, "retry_policy.base_delay_sec": 0.05}
+QUICK_SETTINGS = {"timeouts.game_join_ack_timeout_sec": 1, "retry_policy.base_delay_sec": 0.05}
 """Short timeouts: with the defaults a silent player holds up our referee for half a minute."""
-PLAYERS = 4
+PLAYER_COUNT = 4
 
 
-async def check_ourselves(options: Options, *, strict: bool, tell: Callable[[Outcome], Any]) -> list[Report]:
+async def check_own_agents(
+    options: CheckOptions, *, strict: bool, tell: Callable[[StepOutcome], Any]
+) -> list[CheckReport]:
     """Check our player, referee and manager; a report for each."""
     reports = []
     with TemporaryDirectory(prefix="league-check-") as folder:
         for role in (Role.PLAYER, Role.REFEREE, Role.LEAGUE_MANAGER):
             home = Path(folder) / role
             make_home(home)
-            port, manager_port = _free_ports()
-            async with _served(_seat(role, home, port, manager_port)):
+            port, manager_port = _find_free_ports()
+            async with _serve_agent(_plan_agent(role, home, port, manager_port)):
                 reports.append(
                     await check_agent(
                         f"http://localhost:{port}/mcp",
@@ -41,17 +43,20 @@ async def check_ourselves(options: Options, *, strict: bool, tell: Callable[[Out
                         options=options,
                         manager_port=manager_port,
                         strict=strict,
-                        tell=tell,
+                        on_outcome=tell,
                     )
                 )
     return reports
 
 
-def _seat(role: Role, home: Path, port: int, manager_port: int) -> Seat:
-    loader = ConfigLoader(home, QUICK)
+def _plan_agent(role: Role, home: Path, port: int, manager_port: int) -> AgentPlan:
+    loader = ConfigLoader(home, QUICK_SETTINGS)
     system = loader.load_system()
     if role is Role.LEAGUE_MANAGER:
-        return ManagerSeat(ManagerSettings(system, loader.load_league(None), home, players=PLAYERS, referees=1), port)
+        return ManagerPlan(
+            ManagerSettings(system, loader.load_league(None), home, expected_players=PLAYER_COUNT, expected_referees=1),
+            port,
+        )
     place: dict[str, Any] = {
         "system": system,
         "home": home,
@@ -61,15 +66,15 @@ def _seat(role: Role, home: Path, port: int, manager_port: int) -> Seat:
         "display_name": f"Our {role}",
     }
     if role is Role.REFEREE:
-        return RefereeSeat(RefereeSettings(games=loader.load_games_registry(), **place), port)
-    return PlayerSeat(PlayerSettings(**place), port)
+        return RefereePlan(RefereeSettings(games=loader.load_games_registry(), **place), port)
+    return PlayerPlan(PlayerSettings(**place), port)
 
 
 @asynccontextmanager
-async def _served(seat: Seat) -> AsyncIterator[None]:
+async def _serve_agent(seat: AgentPlan) -> AsyncIterator[None]:
     """Serve the agent inside this context."""
     stop, ready = asyncio.Event(), asyncio.Event()
-    serving = asyncio.create_task(serve([seat], stop, ready=ready.set))
+    serving = asyncio.create_task(serve_agents([seat], stop, ready=ready.set))
     waiting = asyncio.create_task(ready.wait())
     await asyncio.wait({serving, waiting}, return_when=asyncio.FIRST_COMPLETED)
     try:
@@ -80,7 +85,7 @@ async def _served(seat: Seat) -> AsyncIterator[None]:
         await serving
 
 
-def _free_ports() -> tuple[int, int]:
+def _find_free_ports() -> tuple[int, int]:
     """Find two ports on which nothing listens at the moment."""
     with socket.socket() as first, socket.socket() as second:
         first.bind(("127.0.0.1", 0))

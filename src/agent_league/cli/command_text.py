@@ -8,28 +8,28 @@ from pathlib import Path
 
 from agent_league.config.home import find_home
 
-TYPED = "AGENT_LEAGUE_COMMAND"
+COMMAND_VARIABLE = "AGENT_LEAGUE_COMMAND"
 """The variable in which the bootstrap script says how it was called, such as `./league`."""
-_COMMAND = re.compile(r"`league (?=[a-z])")
+_QUOTED_COMMAND = re.compile(r"`league (?=[a-z])")
 
 
-def as_typed(sentence: str) -> str:
+def rewrite_commands(sentence: str) -> str:
     """Spell the commands of a sentence the way this program was started: `./league run` in a source checkout."""
-    return _COMMAND.sub(lambda _: "`" + spell_command(""), sentence)
+    return _QUOTED_COMMAND.sub(lambda _: "`" + spell_command(""), sentence)
 
 
 def spell_command(arguments: str) -> str:
     """Spell a command that stands by itself the way this program was started."""
-    return f"{os.environ.get(TYPED) or 'league'} {arguments}"
+    return f"{os.environ.get(COMMAND_VARIABLE) or 'league'} {arguments}"
 
 
-def write_options(options: Mapping[str, object]) -> str:
+def format_options(options: Mapping[str, object]) -> str:
     """Format options with their values, quoted for a shell, each after a blank; None is left out."""
     return "".join(f" {name} {shlex.quote(str(value))}" for name, value in options.items() if value is not None)
 
 
-def home_option(home: Path) -> str:
+def format_home_option(home: Path) -> str:
     """Format `--home`; empty if a command that runs here finds this folder by itself."""
     found = find_home(Path.cwd())
     is_found = found is not None and found.resolve() == home.resolve()
-    return write_options({"--home": None if is_found else home})
+    return format_options({"--home": None if is_found else home})

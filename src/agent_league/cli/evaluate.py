@@ -8,32 +8,32 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent_league.cli.exit_codes import FAILED, INTERRUPTED
+from agent_league.cli.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED
 from agent_league.cli.options import (
-    Param,
+    ParamOption,
     PlayerProtocol,
-    asked_game,
-    config_here,
-    legible,
-    parameters_of,
-    put_out,
-    say,
+    find_config,
+    load_requested_game,
+    parse_game_parameters,
+    print_remark,
+    require_utf8,
+    write_to_stdout,
 )
-from agent_league.cli.progress import bar
+from agent_league.cli.progress import show_progress_bar
 from agent_league.errors import UserError
-from agent_league.model.names import printable
+from agent_league.model.names import to_printable
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from agent_league.lab.evaluation.evaluator import Request
-    from agent_league.lab.evaluation.findings import Sheet
+    from agent_league.lab.evaluation.evaluator import EvaluationRequest
+    from agent_league.lab.evaluation.findings import ReportTable
     from agent_league.lab.evaluation.model import Evaluation, PracticeGame
 
-    Watch = Callable[[str, PracticeGame | None], None]
+    GameListener = Callable[[str, PracticeGame | None], None]
 
-FOLDER = Path("evaluations")
-STYLES = {"PASS": "green", "FAIL": "bold red", "not judged": "yellow"}
+REPORTS_FOLDER = Path("evaluations")
+VERDICT_STYLES = {"PASS": "green", "FAIL": "bold red", "not judged": "yellow"}
 
 
 def evaluate(
@@ -41,7 +41,7 @@ def evaluate(
         str, typer.Argument(metavar="PLAYER", help="A running player's address, or the name of a strategy.")
     ],
     game: Annotated[str, typer.Option(help="The game to play, see `league games`.", metavar="GAME")] = "even_odd",
-    param: Param = None,
+    param: ParamOption = None,
     games: Annotated[
         int, typer.Option(min=1, max=10_000, help="Games against each opponent, sides alternating.")
     ] = 100,
@@ -77,50 +77,50 @@ def evaluate(
     """
     import asyncio
 
-    from agent_league.config.models import PlayerDefaults, Timeouts
-    from agent_league.lab.evaluation.evaluator import Request
-    from agent_league.lab.evaluation.report import check_folder
+    from agent_league.config.models import PlayerDefaults, TimeoutConfig
+    from agent_league.lab.evaluation.evaluator import EvaluationRequest
+    from agent_league.lab.evaluation.report import check_report_folder
 
     try:
-        check_folder(out or FOLDER)
+        check_report_folder(out or REPORTS_FOLDER)
     except UserError as error:
         raise UserError(f"--out {error}") from None
-    loader = config_here()
-    request = Request(
+    loader = find_config()
+    request = EvaluationRequest(
         player=player,
-        game=asked_game(loader, game, parameters_of(param)),
-        seed=legible(seed, "--seed") if seed is not None else secrets.token_hex(16),  # unpredictable opponents
+        game=load_requested_game(loader, game, parse_game_parameters(param)),
+        seed=require_utf8(seed, "--seed") if seed is not None else secrets.token_hex(16),  # unpredictable opponents
         games=games,
         earlier=earlier,
         protocol=f"league.{protocol.value}" if protocol else None,
         timeout=timeout,
-        timeouts=loader.load_system().timeouts if loader else Timeouts(),
-        wait=wait,
+        timeouts=loader.load_system().timeouts if loader else TimeoutConfig(),
+        wait_seconds=wait,
         manager_port=manager_port,
-        bound=minutes * 60,
+        max_seconds=minutes * 60,
         defaults=loader.load_player_defaults() if loader else PlayerDefaults(),
     )
 
     async def run() -> int:
-        with _progress(games, quiet=json) as watch:
-            evaluation = await _evaluated(request, watch)
+        with _show_progress(games, quiet=json) as watch:
+            evaluation = await _run_evaluation(request, watch)
         # Before the loop ends: a strategy that never comes back would keep it, and the report with it.
-        return _finish(evaluation, out, as_json=json)
+        return _finish_report(evaluation, out, as_json=json)
 
     if code := asyncio.run(run()):  # uvloop's clock counts milliseconds, and answers take less
         raise typer.Exit(code)
 
 
-async def _evaluated(request: "Request", watch: "Watch") -> "Evaluation":
+async def _run_evaluation(request: "EvaluationRequest", watch: "GameListener") -> "Evaluation":
     """Run an evaluation; after Ctrl-C return what was found so far."""
     import asyncio
 
     from agent_league.lab.evaluation.evaluator import Evaluator
-    from agent_league.launch.play_function import interruption
+    from agent_league.launch.play_function import interrupt_event
 
-    evaluator = Evaluator(request, watch, say)
+    evaluator = Evaluator(request, watch, print_remark)
     running = asyncio.create_task(evaluator.run())
-    stopping = asyncio.create_task(interruption().wait())
+    stopping = asyncio.create_task(interrupt_event().wait())
     await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()
     if running.done():
@@ -128,80 +128,82 @@ async def _evaluated(request: "Request", watch: "Watch") -> "Evaluation":
     running.cancel()
     with suppress(asyncio.CancelledError):
         await running
-    return evaluator.found(interrupted=True)
+    return evaluator.current_evaluation(interrupted=True)
 
 
-def _finish(evaluation: "Evaluation", out: Path | None, *, as_json: bool) -> int:
+def _finish_report(evaluation: "Evaluation", out: Path | None, *, as_json: bool) -> int:
     """Write the report, print its results and return the exit code."""
     from agent_league.lab.evaluation import findings, report
-    from agent_league.lab.evaluation.criteria import judge
+    from agent_league.lab.evaluation.criteria import judge_criteria
 
     if evaluation.interrupted and not evaluation.games:
-        say("Interrupted before the first game was over; there is nothing to report.")
-        return INTERRUPTED
-    folder = out or report.default_folder(evaluation, FOLDER)
+        print_remark("Interrupted before the first game was over; there is nothing to report.")
+        return EXIT_INTERRUPTED
+    folder = out or report.choose_report_folder(evaluation, REPORTS_FOLDER)
     report.write_report(evaluation, folder)
     if as_json:
-        put_out(report.as_json(evaluation).rstrip().encode())
+        write_to_stdout(report.render_json(evaluation).rstrip().encode())
     else:
-        _show(evaluation)
-    say(f"The report is in {folder}: evaluation.html and evaluation.md with plots, evaluation.json with all numbers.")
+        _print_evaluation(evaluation)
+    print_remark(
+        f"The report is in {folder}: evaluation.html and evaluation.md with plots, evaluation.json with all numbers."
+    )
     if evaluation.interrupted:
-        say(f"Interrupted: it tells of {findings.games_of(len(evaluation.games))}.")
-        return INTERRUPTED
-    return FAILED if findings.failed(judge(evaluation)) else 0
+        print_remark(f"Interrupted: it tells of {findings.games_text(len(evaluation.games))}.")
+        return EXIT_INTERRUPTED
+    return EXIT_FAILED if findings.has_failed(judge_criteria(evaluation)) else 0
 
 
 @contextmanager
-def _progress(games: int, *, quiet: bool) -> "Iterator[Watch]":
+def _show_progress(games: int, *, quiet: bool) -> "Iterator[GameListener]":
     """Show a progress bar on a terminal, else a line for each opponent."""
-    with bar(quiet=quiet) as progress:
+    with show_progress_bar(quiet=quiet) as progress:
         task = progress.add_task("", total=games)
 
         def watch(opponent: str, game: "PracticeGame | None") -> None:
             if game is None:
                 progress.reset(task, description=f"Against {opponent}", total=games)
                 if not quiet and progress.disable:
-                    say(f"Against {opponent} ...")
+                    print_remark(f"Against {opponent} ...")
             else:
                 progress.advance(task)
 
         yield watch
 
 
-def _show(evaluation: "Evaluation") -> None:
+def _print_evaluation(evaluation: "Evaluation") -> None:
     from rich.console import Console
     from rich.padding import Padding
     from rich.text import Text
 
     from agent_league.lab.evaluation import findings
-    from agent_league.lab.evaluation.criteria import judge
+    from agent_league.lab.evaluation.criteria import judge_criteria
 
     console = Console(highlight=False)
-    console.print(_table(findings.results_sheet(evaluation), f"{evaluation.player}: {evaluation.title}"))
-    console.print(Text(printable(findings.who_they_are(evaluation)) + "\n"))
-    console.print(_table(findings.times_sheet(evaluation), "Response times"))
-    if evaluation.faults:
-        console.print(_table(findings.faults_sheet(evaluation), "Messages that are not valid"))
-    for one in judge(evaluation):
-        console.print(Text(f"{one.verdict.value:12}{one.name}", style=STYLES[one.verdict.value]))
+    console.print(_make_rich_table(findings.results_table(evaluation), f"{evaluation.player}: {evaluation.title}"))
+    console.print(Text(to_printable(findings.describe_opponents(evaluation)) + "\n"))
+    console.print(_make_rich_table(findings.times_table(evaluation), "Response times"))
+    if evaluation.faults_by_frequency:
+        console.print(_make_rich_table(findings.faults_table(evaluation), "Messages that are not valid"))
+    for one in judge_criteria(evaluation):
+        console.print(Text(f"{one.verdict.value:12}{one.name}", style=VERDICT_STYLES[one.verdict.value]))
         for line in filter(None, (one.found, one.note)):
-            console.print(Padding(Text(printable(line)), (0, 0, 0, 12)))
-    for remark in findings.remarks(evaluation):
-        console.print(Text(printable(remark)))
-    console.print(Text(findings.sentence(evaluation)))
+            console.print(Padding(Text(to_printable(line)), (0, 0, 0, 12)))
+    for remark in findings.list_remarks(evaluation):
+        console.print(Text(to_printable(remark)))
+    console.print(Text(findings.summary_sentence(evaluation)))
 
 
-def _table(sheet: "Sheet", title: str) -> "Table":
+def _make_rich_table(sheet: "ReportTable", title: str) -> "Table":
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
     table = Table(
-        title=Text(printable(title)), title_justify="left", box=SIMPLE_HEAD, collapse_padding=True, pad_edge=False
+        title=Text(to_printable(title)), title_justify="left", box=SIMPLE_HEAD, collapse_padding=True, pad_edge=False
     )
-    for name in sheet.head:
+    for name in sheet.headings:
         table.add_column(Text(name))
     for row in sheet.rows:
-        table.add_row(*(Text(printable(cell)) for cell in row))
+        table.add_row(*(Text(to_printable(cell)) for cell in row))
     return table

@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent_league.cli.options import LookedAt, Store, open_league, put_out, say
+from agent_league.cli.options import ExistingHomeOption, StoreOption, open_league, print_remark, write_to_stdout
 from agent_league.errors import LeagueFailed, UserError
 
 if TYPE_CHECKING:
-    from agent_league.launch.stored_leagues import Found
-    from agent_league.web.export.site_files import Place, Written
-    from agent_league.web.league_reader import Reader
+    from agent_league.launch.stored_leagues import StoredLeague
+    from agent_league.web.export.site_files import ExportedFile, PageIndex
+    from agent_league.web.league_reader import LeagueReader
 
 STDOUT = "-"
-AT_A_TIME = 250
+PAGES_PER_CHUNK = 250
 """Pages of a chunk, the unit of work of a process."""
-ALONE_UP_TO = 500
+MAX_PAGES_IN_PROCESS = 500
 """Up to so many pages, starting worker processes takes longer than writing them here."""
 
 
@@ -49,8 +49,8 @@ def export(
     league_id: Annotated[
         str | None, typer.Option(help="The league (default: the one that runs, or the latest).")
     ] = None,
-    store: Store = None,
-    home: LookedAt = None,
+    store: StoreOption = None,
+    home: ExistingHomeOption = None,
 ) -> None:
     """Write a league out of the manager's database: as a site to put anywhere, for spreadsheets, for programs.
 
@@ -67,85 +67,90 @@ def export(
         _export_site(found, html, force=force)
 
 
-def _export_data(found: "Found", csv: str | None, json: str | None, table: TableName) -> None:
+def _export_data(found: "StoredLeague", csv: str | None, json: str | None, table: TableName) -> None:
     from agent_league.clock import SystemClock, format_utc
-    from agent_league.storage.files import json_bytes
-    from agent_league.web.export.tables import TABLES, document, table_csv
+    from agent_league.storage.files import encode_json
+    from agent_league.web.export.tables import TABLES, build_document, format_table_csv
 
-    told = document(found.reader(), format_utc(SystemClock().now()))
+    told = build_document(found.make_reader(), format_utc(SystemClock().now()))
     if json is not None:
-        _put(json, json_bytes(told))
+        _write_output(json, encode_json(told))
     if csv == STDOUT or (csv is not None and csv.lower().endswith(".csv")):
-        _put(csv, table_csv(told, table).encode())
+        _write_output(csv, format_table_csv(told, table).encode())
     elif csv is not None:
         for name in TABLES:
-            _put(os.path.join(csv, f"{name}.csv"), table_csv(told, name).encode())  # noqa: PTH118 - as it was typed
+            _write_output(os.path.join(csv, f"{name}.csv"), format_table_csv(told, name).encode())  # noqa: PTH118 - as it was typed
 
 
-def _put(path: str, content: bytes) -> None:
-    from agent_league.storage.files import write_whole
+def _write_output(path: str, content: bytes) -> None:
+    from agent_league.storage.files import write_atomically
 
     if path == STDOUT:
-        put_out(content.removesuffix(b"\n"))
+        write_to_stdout(content.removesuffix(b"\n"))
         return
     if Path(path).is_dir():
         raise UserError(f"{path} is a folder; expected a file")
     try:
-        write_whole(Path(path), content)
+        write_atomically(Path(path), content)
     except (FileExistsError, NotADirectoryError):
         raise UserError(f"{path} can't be written: a part of its path is a file") from None
     except OSError as error:
         raise UserError(f"{path} can't be written: {error.strerror}") from None
-    say(f"wrote {path}")
+    print_remark(f"wrote {path}")
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class PageChunk:
     """Some pages of a site, for another process to write."""
 
-    found: "Found"
+    league: "StoredLeague"
     folder: Path
-    places: Sequence["Place"]
+    places: Sequence["PageIndex"]
     note: str
 
-    def write(self) -> "list[Written]":
-        from agent_league.web.export.site_files import write_places
+    def write_pages(self) -> "list[ExportedFile]":
+        from agent_league.web.export.site_files import write_pages
 
-        return list(write_places(self.found.reader(), self.folder, self.places, self.note))
+        return list(write_pages(self.league.make_reader(), self.folder, self.places, self.note))
 
 
-def _export_site(found: "Found", folder: Path, *, force: bool) -> None:
-    from agent_league.cli.progress import bar
-    from agent_league.web.export.site_files import claim, finish, places, write_assets
+def _export_site(found: "StoredLeague", folder: Path, *, force: bool) -> None:
+    from agent_league.cli.progress import show_progress_bar
+    from agent_league.web.export.site_files import claim_folder, finish_export, list_pages, write_assets
 
     began = time.perf_counter()
-    reader = found.reader()
-    note = _note(reader)
-    earlier = claim(folder, force=force)
-    wanted = places(reader)
-    written: list[Written] = []
+    reader = found.make_reader()
+    note = _unfinished_note(reader)
+    earlier = claim_folder(folder, force=force)
+    wanted = list_pages(reader)
+    written: list[ExportedFile] = []
     pieces = [
-        Piece(found, folder, wanted[first : first + AT_A_TIME], note) for first in range(0, len(wanted), AT_A_TIME)
+        PageChunk(found, folder, wanted[first : first + PAGES_PER_CHUNK], note)
+        for first in range(0, len(wanted), PAGES_PER_CHUNK)
     ]
-    with bar(quiet=False) as progress:
+    with show_progress_bar(quiet=False) as progress:
         task = progress.add_task("Writing pages", total=len(wanted))
-        for piece, done in _in_processes(pieces) if len(wanted) > ALONE_UP_TO else _here(pieces):
+        for piece, done in (
+            _write_in_workers(pieces) if len(wanted) > MAX_PAGES_IN_PROCESS else _write_in_process(pieces)
+        ):
             written += done
             progress.advance(task, len(piece.places))
     written += write_assets(folder, written)
-    finish(folder, written, earlier, reader.season.league_id)
+    finish_export(folder, written, earlier, reader.state.league_id)
     for file in written:
         if file.problem:
-            say(f"{file.path} could not be made, and says so: {file.problem}")
+            print_remark(f"{file.path} could not be made, and says so: {file.problem}")
     size = sum(file.size for file in written) / 1e6
-    say(f"wrote {len(written)} files, {size:.1f} MB, in {time.perf_counter() - began:.1f} s: {folder / 'index.html'}")
+    print_remark(
+        f"wrote {len(written)} files, {size:.1f} MB, in {time.perf_counter() - began:.1f} s: {folder / 'index.html'}"
+    )
 
 
-def _note(reader: "Reader") -> str:
+def _unfinished_note(reader: "LeagueReader") -> str:
     """Return the site's note for a league that isn't over; empty for a completed one."""
     from agent_league.clock import SystemClock
 
-    season = reader.season
+    season = reader.state
     if season.phase == "COMPLETED":
         return ""
     now, matches = SystemClock().now().strftime("%Y-%m-%d %H:%M UTC"), len(season.schedule.pairings)
@@ -154,11 +159,11 @@ def _note(reader: "Reader") -> str:
     return f"As it stood at {now}, after {len(season.results)} of {matches} matches."
 
 
-def _here(pieces: Sequence[Piece]) -> Iterator[tuple[Piece, "list[Written]"]]:
-    return ((piece, piece.write()) for piece in pieces)
+def _write_in_process(pieces: Sequence[PageChunk]) -> Iterator[tuple[PageChunk, "list[ExportedFile]"]]:
+    return ((piece, piece.write_pages()) for piece in pieces)
 
 
-def _in_processes(pieces: Sequence[Piece]) -> Iterator[tuple[Piece, "list[Written]"]]:
+def _write_in_workers(pieces: Sequence[PageChunk]) -> Iterator[tuple[PageChunk, "list[ExportedFile]"]]:
     """Write chunks in worker processes and yield them as they finish; closing the iterator ends the workers."""
     pool = ProcessPoolExecutor(
         min(len(pieces), os.cpu_count() or 1),
@@ -167,7 +172,7 @@ def _in_processes(pieces: Sequence[Piece]) -> Iterator[tuple[Piece, "list[Writte
         initargs=(signal.SIGINT, signal.SIG_IGN),
     )
     try:
-        futures = {pool.submit(piece.write): piece for piece in pieces}
+        futures = {pool.submit(piece.write_pages): piece for piece in pieces}
         for future in as_completed(futures):
             yield futures[future], future.result()
     except BrokenProcessPool:

@@ -3,8 +3,13 @@
 from rich.console import Console
 from rich.text import Text
 
-from agent_league.cli.command_text import as_typed
-from agent_league.cli.run_view import broken_off_lines, remark_on, standings_table, tolerated_lines
+from agent_league.cli.command_text import rewrite_commands
+from agent_league.cli.run_view import (
+    describe_aborted_matches,
+    describe_deviations,
+    describe_unusual_event,
+    standings_table,
+)
 from agent_league.model.events import (
     AgentRegistered,
     Event,
@@ -16,38 +21,44 @@ from agent_league.model.events import (
     RoundCompleted,
     RoundStarted,
 )
-from agent_league.model.names import printable
-from agent_league.model.result_words import champion, counted, ending
+from agent_league.model.names import to_printable
+from agent_league.model.result_words import describe_ending, format_champion, format_count
 
 
-class ManagerTerminal:
+class ManagerEventPrinter:
     """Prints a manager's events, and what its organiser can do while the league waits or once it is over."""
 
     def __init__(self, endpoint: str, players: int, referees: int, ending: str = "") -> None:
-        self._start_referee = f"`league referee --manager {endpoint.removesuffix('/mcp')}` starts one."
-        self._players, self._referees = players, referees
-        self._registered: set[tuple[str, str]] = set()
-        self._ending = ending
+        self._referee_hint = f"`league referee --manager {endpoint.removesuffix('/mcp')}` starts one."
+        self._expected_players, self._expected_referees = players, referees
+        self._registered_agents: set[tuple[str, str]] = set()
+        self._closing_line = ending
 
-    def tell(self, event: Event) -> None:
+    def handle_event(self, event: Event) -> None:
         """Print an event, and a hint if the league waits for referees or is over."""
-        tell_event(event)
+        print_event(event)
         match event:
-            case AgentRegistered() if (event.role, event.agent_id) not in self._registered:
-                self._registered.add((event.role, event.agent_id))
-                missing = self._referees - self._count("referee")
-                if event.role == "player" and self._count("player") == self._players and missing > 0:
-                    _print_line(f"All players are in; waiting for {counted(missing, 'referee')}. {self._start_referee}")
+            case AgentRegistered() if (event.role, event.agent_id) not in self._registered_agents:
+                self._registered_agents.add((event.role, event.agent_id))
+                missing = self._expected_referees - self._count_registered("referee")
+                if (
+                    event.role == "player"
+                    and self._count_registered("player") == self._expected_players
+                    and missing > 0
+                ):
+                    _print_line(
+                        f"All players are in; waiting for {format_count(missing, 'referee')}. {self._referee_hint}"
+                    )
             case RefereeWaitChanged(is_waiting=True):
-                _print_line(self._start_referee)
-            case LeagueCompleted() if self._ending:
-                _print_line(self._ending)
+                _print_line(self._referee_hint)
+            case LeagueCompleted() if self._closing_line:
+                _print_line(self._closing_line)
 
-    def _count(self, role: str) -> int:
-        return sum(role == registered for registered, _ in self._registered)
+    def _count_registered(self, role: str) -> int:
+        return sum(role == registered for registered, _ in self._registered_agents)
 
 
-def tell_event(event: Event) -> None:
+def print_event(event: Event) -> None:
     """Print one event; those without a line of their own print nothing."""
     console = Console(highlight=False)
     match event:
@@ -56,13 +67,13 @@ def tell_event(event: Event) -> None:
             noted = f" (put up with: {'; '.join(event.tolerated)})" if event.tolerated else ""
             line = f"{event.agent_id} registered{again}: {event.display_name} at {event.endpoint}{noted}"
         case LeagueStarted():
-            line = f"The league starts: {_numbers(event.players, event.rounds, event.matches)}."
+            line = f"The league starts: {_describe_size(event.players, event.rounds, event.matches)}."
         case LeagueResumed():
-            line = f"The league goes on: {len(event.results)} of {counted(event.matches, 'match')} played."
+            line = f"The league goes on: {len(event.results)} of {format_count(event.matches, 'match')} played."
         case RoundStarted():
             line = f"Round {event.round.round_id}"
         case MatchFinished():
-            line = f"  {event.result.match_id}: {ending(event.result, {})}"
+            line = f"  {event.result.match_id}: {describe_ending(event.result, {})}"
         case RoundCompleted(is_last=True):
             return  # the final table follows
         case RoundCompleted():
@@ -70,18 +81,18 @@ def tell_event(event: Event) -> None:
             return
         case LeagueCompleted():
             console.print(standings_table(event.standings, "Final table", len(event.standings)))
-            for noted in [*tolerated_lines(event), *broken_off_lines(event)]:
-                console.print(Text(printable(noted)), soft_wrap=True)
-            line = "There is no champion." if event.is_void else f"{champion(event.standings[0])}."
+            for noted in [*describe_deviations(event), *describe_aborted_matches(event)]:
+                console.print(Text(to_printable(noted)), soft_wrap=True)
+            line = "There is no champion." if event.is_void else f"{format_champion(event.standings[0])}."
         case _:
-            line = remark_on(event) or ""
+            line = describe_unusual_event(event) or ""
     if line:
         _print_line(line.rstrip())
 
 
 def _print_line(line: str) -> None:
-    Console(highlight=False).print(Text(printable(as_typed(line))), soft_wrap=True)
+    Console(highlight=False).print(Text(to_printable(rewrite_commands(line))), soft_wrap=True)
 
 
-def _numbers(players: int, rounds: int, matches: int) -> str:
-    return f"{counted(players, 'player')}, {counted(rounds, 'round')}, {counted(matches, 'match')}"
+def _describe_size(players: int, rounds: int, matches: int) -> str:
+    return f"{format_count(players, 'player')}, {format_count(rounds, 'round')}, {format_count(matches, 'match')}"

@@ -9,26 +9,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent_league.cli.command_text import as_typed
+from agent_league.cli.command_text import rewrite_commands
 from agent_league.config import ConfigLoader
-from agent_league.config.home import FOLDER, find_home, is_home, make_home
+from agent_league.config.home import HOME_FOLDER, find_home, is_home, make_home
 from agent_league.config.overrides import parse_overrides
 from agent_league.errors import UserError
-from agent_league.model.names import printable
+from agent_league.model.names import to_printable
 
 if TYPE_CHECKING:
     from agent_league.games import registry
-    from agent_league.launch.stored_leagues import Found
+    from agent_league.launch.stored_leagues import StoredLeague
 
-Home = Annotated[
+HomeOption = Annotated[
     Path | None,
     typer.Option("--home", help="The SHARED folder to use; made where there is none.", metavar="DIR"),
 ]
-LookedAt = Annotated[Path | None, typer.Option("--home", help="The SHARED folder to look at.", metavar="DIR")]
-ChosenLeague = Annotated[
+ExistingHomeOption = Annotated[Path | None, typer.Option("--home", help="The SHARED folder to look at.", metavar="DIR")]
+StoredLeagueOption = Annotated[
     str | None, typer.Option("--league-id", help="The league (default: the one that runs, or the latest).")
 ]
-Set = Annotated[
+SettingsOption = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
@@ -36,33 +36,35 @@ Set = Annotated[
         metavar="PATH=VALUE",
     ),
 ]
-Game = Annotated[
+GameOption = Annotated[
     str | None,
     typer.Option(help="The game to play, see `league games` (default: the league file's).", metavar="GAME"),
 ]
-Games = Annotated[
+GamesOption = Annotated[
     list[str] | None,
     typer.Option("--game", help="A game to take part in; * is any (default: as configured). Repeatable."),
 ]
-Param = Annotated[
+ParamOption = Annotated[
     list[str] | None,
     typer.Option("--param", help="A parameter of the game, such as repeat=15. Repeatable.", metavar="NAME=VALUE"),
 ]
-Port = Annotated[int, typer.Option(min=1, max=65535, help="The port to serve.")]
-OptionalPort = Annotated[int | None, typer.Option(min=1, max=65535, help="The port to serve (default: system.json's).")]
-FreePort = Annotated[
+PortOption = Annotated[int, typer.Option(min=1, max=65535, help="The port to serve.")]
+OptionalPortOption = Annotated[
+    int | None, typer.Option(min=1, max=65535, help="The port to serve (default: system.json's).")
+]
+FreePortOption = Annotated[
     int | None, typer.Option(min=1, max=65535, help="The port to serve (default: a free one of system.json's range).")
 ]
-FirstPort = Annotated[
+FirstPortOption = Annotated[
     int | None, typer.Option(min=1, max=65535, help="The first port of these (default: system.json's).")
 ]
-Seed = Annotated[
+SeedOption = Annotated[
     str | None,
     typer.Option(
         help="Makes draws and built-in players repeatable; what players learn is then neither loaded nor kept."
     ),
 ]
-Store = Annotated[
+StoreOption = Annotated[
     str | None,
     typer.Option(
         envvar="LEAGUE_STORE",
@@ -71,31 +73,31 @@ Store = Annotated[
         metavar="URL",
     ),
 ]
-NoWeb = Annotated[bool, typer.Option("--no-web", help="Serve no pages.")]
-NoSeats = Annotated[bool, typer.Option("--no-seats", help="Let nobody play in the browser.")]
-ExitWhenDone = Annotated[bool, typer.Option("--exit-when-done", help="End after LEAGUE_COMPLETED.")]
+NoWebOption = Annotated[bool, typer.Option("--no-web", help="Serve no pages.")]
+NoSeatsOption = Annotated[bool, typer.Option("--no-seats", help="Let nobody play in the browser.")]
+ExitWhenDoneOption = Annotated[bool, typer.Option("--exit-when-done", help="End after LEAGUE_COMPLETED.")]
 
 
-Strict = Annotated[
+StrictOption = Annotated[
     bool, typer.Option("--strict", help="For grading: what isn't in the protocol's own form is an error.")
 ]
 
 
-def parameters_of(params: list[str] | None) -> dict[str, Any]:
+def parse_game_parameters(params: list[str] | None) -> dict[str, Any]:
     """Parse the values of `--param`."""
     return parse_overrides(params or [], "--param", "NAME=VALUE, such as repeat=15")
 
 
-def asked_game(loader: ConfigLoader | None, game: str, parameters: Mapping[str, Any]) -> "registry.Game":
+def load_requested_game(loader: ConfigLoader | None, game: str, parameters: Mapping[str, Any]) -> "registry.Game":
     """Load the game of `--game` and `--param`; other parameters come from the SHARED folder, if there is one."""
-    from agent_league.launch.config_checks import configured_game
+    from agent_league.launch.config_checks import load_configured_game
 
-    with naming_options():
-        return configured_game(loader, game, parameters)
+    with name_options_in_errors():
+        return load_configured_game(loader, game, parameters)
 
 
 @contextmanager
-def naming_options() -> Iterator[None]:
+def name_options_in_errors() -> Iterator[None]:
     """Turn errors about a game into UserErrors that begin with the option: `--game: ...` or `--param: ...`."""
     from agent_league.games.base import BadParameters
     from agent_league.games.registry import UnknownGame
@@ -108,7 +110,7 @@ def naming_options() -> Iterator[None]:
         raise UserError(f"--param: {error}") from None
 
 
-def legible(text: str, option: str) -> str:
+def require_utf8(text: str, option: str) -> str:
     """Return the text if it is valid UTF-8, else raise UserError: a shell may hand over any bytes."""
     try:
         text.encode()
@@ -128,26 +130,26 @@ class LeagueProtocol(StrEnum):
     MIXED = "mixed"
 
 
-def with_strict(settings: list[str] | None, *, strict: bool) -> list[str]:
+def add_strict_setting(settings: list[str] | None, *, strict: bool) -> list[str]:
     """Return the values of `--set`, with the setting that `--strict` stands for."""
     return [*(settings or []), *(["tolerance.strict=true"] if strict else [])]
 
 
-def say(sentence: str) -> None:
+def print_remark(sentence: str) -> None:
     """Print a remark for the person at the terminal to stderr; stdout is for results."""
-    sys.stderr.write(printable(as_typed(sentence)) + "\n")
+    sys.stderr.write(to_printable(rewrite_commands(sentence)) + "\n")
 
 
-def say_where(endpoint: str, people: int = 0) -> None:
+def print_pages_address(endpoint: str, people: int = 0) -> None:
     """Print the address of a manager's pages, and of the page where people take their seats."""
     pages = endpoint.removesuffix("mcp")
-    say(f"Watch it at {pages}")
+    print_remark(f"Watch it at {pages}")
     if people:
         awaited = "one person takes a seat" if people == 1 else f"{people} people take their seats"
-        say(f"It starts once {awaited} at {pages}play")
+        print_remark(f"It starts once {awaited} at {pages}play")
 
 
-def put_out(result: bytes) -> None:
+def write_to_stdout(result: bytes) -> None:
     """Write a result and a line break to stdout, to the last byte: a pipe may take less than all of it at once."""
     rest = memoryview(result + b"\n")
     while rest:
@@ -155,12 +157,12 @@ def put_out(result: bytes) -> None:
     sys.stdout.flush()
 
 
-def open_home(home: Path | None, settings: list[str] | None) -> tuple[Path, ConfigLoader]:
+def open_or_create_home(home: Path | None, settings: list[str] | None) -> tuple[Path, ConfigLoader]:
     """Find the SHARED folder, or create one with the default configuration; return it with its configuration."""
-    home = home or find_home(Path.cwd()) or Path(FOLDER)
+    home = home or find_home(Path.cwd()) or Path(HOME_FOLDER)
     if not is_home(home):
         make_home(home)
-        say(f"No SHARED folder was found; wrote {home} with the default configuration.")
+        print_remark(f"No SHARED folder was found; wrote {home} with the default configuration.")
     return home, open_config(home, settings)
 
 
@@ -172,20 +174,20 @@ def open_existing_home(home: Path | None) -> tuple[Path, ConfigLoader]:
     return found, open_config(found, None)
 
 
-def config_here(home: Path | None = None) -> ConfigLoader | None:
+def find_config(home: Path | None = None) -> ConfigLoader | None:
     """Open the configuration of the SHARED folder; None if there is no folder, and none is created."""
     found = home or find_home(Path.cwd())
     return open_config(found, None) if found else None
 
 
-def open_league(home: Path | None, league_id: str | None, store: str | None) -> "Found":
+def open_league(home: Path | None, league_id: str | None, store: str | None) -> "StoredLeague":
     """Find a league in a SHARED folder; print which one it is if `league_id` doesn't name it."""
     from agent_league.launch.stored_leagues import find_league
 
     folder, loader = open_existing_home(home)
     found = find_league(folder, loader, league_id, store)
     if found.remark:
-        say(found.remark)
+        print_remark(found.remark)
     return found
 
 

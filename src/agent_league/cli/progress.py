@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def bar(*, quiet: bool) -> "Iterator[Progress]":
+def show_progress_bar(*, quiet: bool) -> "Iterator[Progress]":
     """Show a progress bar inside this context; its `disable` is True if stderr is no terminal or `quiet` is set."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn

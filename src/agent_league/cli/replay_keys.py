@@ -8,9 +8,9 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-KEY = re.compile(r"\x1b[\[O][0-9;]*[A-Za-z~]|.", re.DOTALL)
+KEY_PATTERN = re.compile(r"\x1b[\[O][0-9;]*[A-Za-z~]|.", re.DOTALL)
 """One key: a character, or the escape sequence of an arrow key and the like."""
-NAMES = {
+KEY_NAMES = {
     "\x1b[C": "right",
     "\x1bOC": "right",
     "\x1b[D": "left",
@@ -33,11 +33,11 @@ NAMES = {
     "\x08": "backspace",
 }
 
-Press = Callable[[float | None], str | None]
+KeyReader = Callable[[float | None], str | None]
 """Waits for a key for so many seconds (None: for ever); returns None if none came, `escape` if stdin has ended."""
 
 
-def are_read() -> bool:
+def can_read_keys() -> bool:
     """Whether keys can be read one by one: stdin and stdout are a terminal, and the system has termios."""
     try:
         import termios  # noqa: F401 - not there on every system
@@ -47,7 +47,7 @@ def are_read() -> bool:
 
 
 @contextmanager
-def pressed() -> Iterator[Press]:
+def read_keys() -> Iterator[KeyReader]:
     """Give a reader of keys that need no Enter and are not echoed; restores the terminal's settings at the end."""
     import termios
     import tty
@@ -60,7 +60,7 @@ def pressed() -> Iterator[Press]:
         if not waiting:
             if not select.select([terminal], [], [], seconds)[0]:
                 return None
-            waiting.extend(names_of(os.read(terminal, 1024)) or ["escape"])
+            waiting.extend(parse_keys(os.read(terminal, 1024)) or ["escape"])
         return waiting.popleft()
 
     try:
@@ -70,6 +70,6 @@ def pressed() -> Iterator[Press]:
         termios.tcsetattr(terminal, termios.TCSADRAIN, before)
 
 
-def names_of(typed: bytes) -> list[str]:
+def parse_keys(typed: bytes) -> list[str]:
     """Split the bytes that a terminal sent into names of keys."""
-    return [NAMES.get(key, key) for key in KEY.findall(typed.decode(errors="replace"))]
+    return [KEY_NAMES.get(key, key) for key in KEY_PATTERN.findall(typed.decode(errors="replace"))]

@@ -10,47 +10,47 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import orjson
 import typer
 
-from agent_league.cli.command_text import home_option, write_options
+from agent_league.cli.command_text import format_home_option, format_options
 from agent_league.cli.options import (
-    FirstPort,
-    Game,
-    Home,
+    FirstPortOption,
+    GameOption,
+    HomeOption,
     LeagueProtocol,
-    NoWeb,
-    OptionalPort,
-    Param,
-    Seed,
-    Set,
-    Store,
-    Strict,
-    naming_options,
-    open_home,
-    parameters_of,
-    put_out,
-    say,
-    say_where,
-    with_strict,
+    NoWebOption,
+    OptionalPortOption,
+    ParamOption,
+    SeedOption,
+    SettingsOption,
+    StoreOption,
+    StrictOption,
+    add_strict_setting,
+    name_options_in_errors,
+    open_or_create_home,
+    parse_game_parameters,
+    print_pages_address,
+    print_remark,
+    write_to_stdout,
 )
-from agent_league.cli.tables import while_somebody_reads
+from agent_league.cli.tables import tolerate_closed_stdout
 from agent_league.errors import AgentLeagueError, LeagueFailed, UserError
 from agent_league.model.events import LeagueCompleted
 
 if TYPE_CHECKING:
-    from agent_league.cli.run_view import LeagueView, Silence
+    from agent_league.cli.run_view import LeagueView, QuietView
     from agent_league.launch.plan import LeaguePlan
-    from agent_league.launch.processes import Fleet
+    from agent_league.launch.processes import LeagueProcesses
 
 TICK_SECONDS = 0.25
-MOST_PEOPLE = 8
+MAX_PEOPLE = 8
 """The manager gives at most so many seats to one address."""
 
 
 def run(
-    game: Game = None,
-    param: Param = None,
+    game: GameOption = None,
+    param: ParamOption = None,
     players: Annotated[int | None, typer.Option(min=1, help="How many players (default: those configured).")] = None,
     people: Annotated[
-        int, typer.Option(min=0, max=MOST_PEOPLE, help="How many people play as well, in the browser.")
+        int, typer.Option(min=0, max=MAX_PEOPLE, help="How many people play as well, in the browser.")
     ] = 0,
     referees: Annotated[int | None, typer.Option(min=1, help="How many referees (default: those configured).")] = None,
     rounds: Annotated[
@@ -59,22 +59,22 @@ def run(
     strategy: Annotated[
         str, typer.Option(help="Strategies of the players, dealt out in turn.", metavar="NAME[,NAME...]")
     ] = "",
-    seed: Seed = None,
+    seed: SeedOption = None,
     league_id: Annotated[str | None, typer.Option(help="Which league file to play.")] = None,
-    home: Home = None,
-    manager_port: OptionalPort = None,
-    referee_port: FirstPort = None,
-    player_port: FirstPort = None,
+    home: HomeOption = None,
+    manager_port: OptionalPortOption = None,
+    referee_port: FirstPortOption = None,
+    player_port: FirstPortOption = None,
     protocol: Annotated[
         LeagueProtocol | None,
         typer.Option(help="What the players speak; mixed: both, in turn (default: as the league file says, or v2)."),
     ] = None,
-    strict: Strict = False,
-    settings: Set = None,
-    store: Store = None,
+    strict: StrictOption = False,
+    settings: SettingsOption = None,
+    store: StoreOption = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run, as it was started.")] = False,
     new: Annotated[bool, typer.Option("--new", help="Put an unfinished league aside and begin another.")] = False,
-    no_web: NoWeb = False,
+    no_web: NoWebOption = False,
     stay: Annotated[
         bool | None,
         typer.Option(
@@ -91,23 +91,23 @@ def run(
     """
     from agent_league.launch.addresses import own_endpoint
     from agent_league.launch.league_start import (
-        alone,
-        begin_anew,
-        check_nobody_else_plays,
+        check_no_other_league,
+        describe_lost_league,
         describe_moved,
-        keep_request,
-        lost_league,
-        progress,
-        resumed,
-        unfinished,
+        describe_progress,
+        load_interrupted_run,
+        load_unfinished,
+        lock_league,
+        save_request,
+        start_new_league,
     )
-    from agent_league.launch.plan import LeagueRequest, make_plan
+    from agent_league.launch.plan import LeagueRequest, make_league_plan
     from agent_league.launch.serving import check_ports
-    from agent_league.players.strategies import unsuited
+    from agent_league.players.strategies import find_game_mismatch
 
     started = time.perf_counter()
-    chosen = [*with_strict(settings, strict=strict), *([f"scheduling.rounds={rounds}"] if rounds else [])]
-    home, loader = open_home(home, chosen)
+    chosen = [*add_strict_setting(settings, strict=strict), *([f"scheduling.rounds={rounds}"] if rounds else [])]
+    home, loader = open_or_create_home(home, chosen)
     request = LeagueRequest(
         home=home,
         league_id=league_id,
@@ -121,81 +121,83 @@ def run(
         store=store,
         protocol=protocol and protocol.value,
         game=game,
-        parameters=parameters_of(param),
+        parameters=parse_game_parameters(param),
         people=people,
     )
     if people and no_web:
         raise UserError("--people play on the manager's pages, which --no-web turns off; give one of the two.")
     shown_store = store if store and "@" not in store else None  # a password is never printed
-    which = write_options({"--game": game, "--league-id": league_id, "--store": shown_store}) + home_option(home)
+    which = format_options({"--game": game, "--league-id": league_id, "--store": shown_store}) + format_home_option(
+        home
+    )
     if resume:
-        loader, request = resumed(loader, request)
-    with naming_options():
-        plan = make_plan(loader, request)
+        loader, request = load_interrupted_run(loader, request)
+    with name_options_in_errors():
+        plan = make_league_plan(loader, request)
     if stay is None:  # people who have played look at the table and at their matches
         stay = plan.people > 0 and not json
-    plan = plan.shown(web=not no_web, stay=stay)
+    plan = plan.with_manager_options(web=not no_web, stay=stay)
     for name in dict.fromkeys(plan.strategies.values()):
-        if remark := unsuited(name, plan.league.game_type):
-            say(remark)
-    check_ports(plan.seats)
+        if remark := find_game_mismatch(name, plan.league.game_type):
+            print_remark(remark)
+    check_ports(plan.agent_plans)
     endpoint = own_endpoint(plan.manager.host, plan.manager.port, plan.system.network.base_host)
-    with alone(home, plan.league.league_id, endpoint):
-        check_nobody_else_plays(home, plan.league.league_id)
+    with lock_league(home, plan.league.league_id, endpoint):
+        check_no_other_league(home, plan.league.league_id)
         if not resume:
-            if not new and (left := unfinished(home, plan.league.league_id, store)):
+            if not new and (left := load_unfinished(home, plan.league.league_id, store)):
                 raise UserError(
-                    f"{home} holds an unfinished league ({progress(left)}). Continue it with"
+                    f"{home} holds an unfinished league ({describe_progress(left)}). Continue it with"
                     f" `league run --resume{which}` or `league manager{which}`, put it aside with --new, or play"
                     " elsewhere with --home."
                 )
-            if not new and (lost := lost_league(home, plan.league.league_id, store)):
-                say(lost)
-            if moved := begin_anew(home, plan.league.league_id, store, plan.seats):
-                say(describe_moved(moved))
-            keep_request(replace(request, store=None), plan.league.league_id, loader.overrides)
+            if not new and (lost := describe_lost_league(home, plan.league.league_id, store)):
+                print_remark(lost)
+            if moved := start_new_league(home, plan.league.league_id, store, plan.agent_plans):
+                print_remark(describe_moved(moved))
+            save_request(replace(request, store=None), plan.league.league_id, loader.overrides)
         if not no_web and not json:
-            say_where(endpoint, plan.people)
-        how = _How(*_view(plan, as_json=json), stay, f"league run --resume{which}", started)
-        completed = _play(plan, request.seed, how)
+            print_pages_address(endpoint, plan.people)
+        how = _RunDisplay(*_choose_view(plan, as_json=json), stay, f"league run --resume{which}", started)
+        completed = _play_league(plan, request.seed, how)
     if completed is not None:
         _require_champion(completed)
 
 
 @dataclass(frozen=True, slots=True)
-class _How:
+class _RunDisplay:
     """How a league is shown, and what happens after it."""
 
-    view: "LeagueView | Silence"
-    finish: Callable[[LeagueCompleted, float], None]
+    view: "LeagueView | QuietView"
+    print_summary: Callable[[LeagueCompleted, float], None]
     """Called with the completed league and its duration in seconds."""
     stay: bool
-    again: str
+    resume_command: str
     """The command that continues it."""
-    started: float
+    started_at: float
 
 
-def _play(plan: "LeaguePlan", seed: str | None, how: _How) -> LeagueCompleted | None:
+def _play_league(plan: "LeaguePlan", seed: str | None, how: _RunDisplay) -> LeagueCompleted | None:
     """Start the processes, follow the league and print its summary; None if the manager ended without a result."""
-    from agent_league.launch.orchestrator_log import orchestrator_log
-    from agent_league.launch.processes import Fleet
-    from agent_league.launch.steady_output import steady_output
+    from agent_league.launch.orchestrator_log import open_orchestrator_log
+    from agent_league.launch.processes import LeagueProcesses
+    from agent_league.launch.steady_output import nonblocking_output
 
     league_id = plan.league.league_id
-    log = orchestrator_log(plan.home, plan.system)
-    log.info("league_run_started", league_id=league_id, agents=len(plan.seats), seed=seed)
-    signal.signal(signal.SIGTERM, _end)
+    log = open_orchestrator_log(plan.home, plan.system)
+    log.info("league_run_started", league_id=league_id, agents=len(plan.agent_plans), seed=seed)
+    signal.signal(signal.SIGTERM, _raise_interrupt)
     try:
-        with steady_output(), Fleet(plan.processes()) as fleet:
+        with nonblocking_output(), LeagueProcesses(plan.group_by_process()) as fleet:
             log.info("processes_started", league_id=league_id, pids=fleet.pids)
-            completed = _follow(fleet, how.view, stay=how.stay)
-            seconds = time.perf_counter() - how.started
+            completed = _follow_league(fleet, how.view, stay=how.stay)
+            seconds = time.perf_counter() - how.started_at
             if how.stay and completed:
-                how.finish(completed, seconds)
-                _stay(fleet)
+                how.print_summary(completed, seconds)
+                _keep_serving(fleet)
     except KeyboardInterrupt:
         log.warning("league_run_interrupted", league_id=league_id)
-        say(f"Interrupted; everything that was started has ended. `{how.again}` continues it.")
+        print_remark(f"Interrupted; everything that was started has ended. `{how.resume_command}` continues it.")
         raise
     except AgentLeagueError as error:
         log.error("league_run_failed", league_id=league_id, error=str(error))
@@ -203,17 +205,17 @@ def _play(plan: "LeaguePlan", seed: str | None, how: _How) -> LeagueCompleted | 
     log.info("league_run_completed", league_id=league_id, seconds=round(seconds, 3))
     log.close()
     if completed and not how.stay:
-        with while_somebody_reads():
-            how.finish(completed, seconds)
+        with tolerate_closed_stdout():
+            how.print_summary(completed, seconds)
     return completed
 
 
-def _follow(fleet: "Fleet", view: "LeagueView | Silence", *, stay: bool) -> LeagueCompleted | None:
+def _follow_league(fleet: "LeagueProcesses", view: "LeagueView | QuietView", *, stay: bool) -> LeagueCompleted | None:
     """Show events until the manager ends, or with `stay` until the league is completed."""
     completed = None
     with view:
-        for event in fleet.events(TICK_SECONDS, view.remark):
-            view.show(event)
+        for event in fleet.iter_events(TICK_SECONDS, view.show_remark):
+            view.show_event(event)
             if isinstance(event, LeagueCompleted):
                 completed = event
                 if stay:
@@ -221,10 +223,10 @@ def _follow(fleet: "Fleet", view: "LeagueView | Silence", *, stay: bool) -> Leag
     return completed
 
 
-def _stay(fleet: "Fleet") -> None:
-    say("The manager and its pages stay until Ctrl-C.")
+def _keep_serving(fleet: "LeagueProcesses") -> None:
+    print_remark("The manager and its pages stay until Ctrl-C.")
     with suppress(KeyboardInterrupt):
-        for _ in fleet.events(TICK_SECONDS, say):
+        for _ in fleet.iter_events(TICK_SECONDS, print_remark):
             pass
 
 
@@ -237,21 +239,21 @@ def _require_champion(completed: LeagueCompleted) -> None:
         )
 
 
-def _view(
+def _choose_view(
     plan: "LeaguePlan", *, as_json: bool
-) -> "tuple[LeagueView | Silence, Callable[[LeagueCompleted, float], None]]":
+) -> "tuple[LeagueView | QuietView, Callable[[LeagueCompleted, float], None]]":
     """Choose the view, and the function that prints the summary."""
-    from agent_league.cli.run_view import LeagueView, Silence
+    from agent_league.cli.run_view import LeagueView, QuietView
 
     if as_json:
-        return Silence(), lambda completed, seconds: put_out(
-            orjson.dumps(_summary(completed, plan.strategies, seconds))
+        return QuietView(), lambda completed, seconds: write_to_stdout(
+            orjson.dumps(_summary_json(completed, plan.strategies, seconds))
         )
     view = LeagueView(plan)
-    return view, view.finish
+    return view, view.print_summary
 
 
-def _summary(completed: LeagueCompleted, strategies: Mapping[str, str], seconds: float) -> dict[str, Any]:
+def _summary_json(completed: LeagueCompleted, strategies: Mapping[str, str], seconds: float) -> dict[str, Any]:
     champion = completed.standings[0]
     return {
         "league_id": completed.league_id,
@@ -264,7 +266,7 @@ def _summary(completed: LeagueCompleted, strategies: Mapping[str, str], seconds:
             "display_name": champion.display_name,
             "points": champion.points,
         },
-        "standings": [row.as_dict() for row in completed.standings],
+        "standings": [row.to_json() for row in completed.standings],
         "strategies": dict(strategies),
         "tolerated": {agent_id: list(noted) for agent_id, noted in completed.tolerated.items()},
         "broken_off": dict(completed.broken_off),
@@ -272,6 +274,6 @@ def _summary(completed: LeagueCompleted, strategies: Mapping[str, str], seconds:
     }
 
 
-def _end(*_: object) -> NoReturn:
+def _raise_interrupt(*_: object) -> NoReturn:
     """Handle SIGTERM as Ctrl-C, which ends all processes."""
     raise KeyboardInterrupt

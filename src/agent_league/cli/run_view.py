@@ -11,11 +11,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from agent_league.cli.command_text import as_typed
-from agent_league.cli.options import say
-from agent_league.clock import duration
+from agent_league.cli.command_text import rewrite_commands
+from agent_league.cli.options import print_remark
+from agent_league.clock import format_duration
 from agent_league.launch.plan import LeaguePlan
-from agent_league.league.standings import Table as Standings
+from agent_league.league.standings import StandingsTable as Standings
 from agent_league.model.events import (
     AgentRegistered,
     AgentStateChanged,
@@ -33,38 +33,38 @@ from agent_league.model.events import (
     RoundStarted,
     StoreChanged,
 )
-from agent_league.model.names import printable
-from agent_league.model.result_words import champion, counted
+from agent_league.model.names import to_printable
+from agent_league.model.result_words import format_champion, format_count
 from agent_league.model.results import MatchResult, Scoring, StandingsRow, Termination
 
-SHOWN_ROWS = 15
-UNREADABLE = (Termination.UNREADABLE_ANSWER, Termination.ILLEGAL_MOVE, Termination.BAD_TOKEN)
+MAX_SHOWN_ROWS = 15
+ANSWER_FAULTS = (Termination.UNREADABLE_ANSWER, Termination.ILLEGAL_MOVE, Termination.BAD_TOKEN)
 
 
-class Faults:
+class FaultSummary:
     """Collects technical losses by unusable answers, and aborted matches, for the summary of a league."""
 
     def __init__(self) -> None:
         self.endpoints: dict[str, str] = {}
-        self.broken_off: list[str] = []
-        self._lost: Counter[str] = Counter()
+        self.aborted_matches: list[str] = []
+        self._technical_losses: Counter[str] = Counter()
 
-    def note(self, result: MatchResult) -> None:
+    def add_result(self, result: MatchResult) -> None:
         if result.is_void:
-            self.broken_off.append(f"{result.match_id} was broken off: {result.fault}")
-        self._lost.update(player for player, how in result.terminations.items() if how in UNREADABLE)
+            self.aborted_matches.append(f"{result.match_id} was broken off: {result.fault}")
+        self._technical_losses.update(player for player, how in result.terminations.items() if how in ANSWER_FAULTS)
 
-    def lines(self) -> list[str]:
+    def technical_loss_lines(self) -> list[str]:
         return [
-            as_typed(
+            rewrite_commands(
                 f"{player} lost {count} technically by its answers;"
                 f" `league check {shlex.quote(self.endpoints.get(player, 'URL'))}` says what is wrong with them."
             )
-            for player, count in sorted(self._lost.items())
+            for player, count in sorted(self._technical_losses.items())
         ]
 
 
-class Silence:
+class QuietView:
     """Prints only what holds a league up: a pause, a missing referee, an overdue match. For `--json`."""
 
     def __enter__(self) -> Self:
@@ -73,12 +73,12 @@ class Silence:
     def __exit__(self, *_: object) -> None:
         """Nothing to close."""
 
-    def show(self, event: Event | None) -> None:
+    def show_event(self, event: Event | None) -> None:
         if isinstance(event, PauseChanged | MatchOverdue | MatchNotTaken | RefereeWaitChanged):
-            self.remark(remark_on(event) or "")
+            self.show_remark(describe_unusual_event(event) or "")
 
-    def remark(self, sentence: str) -> None:
-        say(sentence)
+    def show_remark(self, sentence: str) -> None:
+        print_remark(sentence)
 
 
 class LeagueView:
@@ -95,19 +95,19 @@ class LeagueView:
         self._tiebreakers = plan.league.scoring.tiebreakers
         self._title = plan.league.display_name or plan.league.league_id
         self._strategies = plan.strategies if len(set(plan.strategies.values())) > 1 else {}
-        self._expected = len(plan.seats) - 1 + plan.people
-        self._names: dict[str, str] = {}
-        self._agents: set[str] = set()
-        self._finished: set[str] = set()
-        self._void: set[str] = set()
+        self._expected_agents = len(plan.agent_plans) - 1 + plan.people
+        self._player_names: dict[str, str] = {}
+        self._agent_ids: set[str] = set()
+        self._finished_matches: set[str] = set()
+        self._void_matches: set[str] = set()
         self._standings: Standings | None = None
         self._remarks: list[str] = []
-        self._faults = Faults()
+        self._faults = FaultSummary()
         self._progress = Progress(
             TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
         )
-        self._bar = self._progress.add_task("Registering", total=self._expected)
-        self._live = Live(console=self._console, refresh_per_second=8, transient=True, get_renderable=self._picture)
+        self._progress_task = self._progress.add_task("Registering", total=self._expected_agents)
+        self._live = Live(console=self._console, refresh_per_second=8, transient=True, get_renderable=self._render)
 
     def __enter__(self) -> Self:
         self._live.start(refresh=True)
@@ -116,79 +116,83 @@ class LeagueView:
     def __exit__(self, *_: object) -> None:
         self._live.stop()
 
-    def show(self, event: Event | None) -> None:
+    def show_event(self, event: Event | None) -> None:
         match event:
             case AgentRegistered():
-                self._agents.add(event.agent_id)
+                self._agent_ids.add(event.agent_id)
                 if event.role == "player":
-                    self._names[event.agent_id] = event.display_name
+                    self._player_names[event.agent_id] = event.display_name
                     self._faults.endpoints[event.agent_id] = event.endpoint
                 if self._standings is None:
-                    self._progress.update(self._bar, completed=len(self._agents))
+                    self._progress.update(self._progress_task, completed=len(self._agent_ids))
             case LeagueStarted():
-                self._standings = Standings(self._names, self._scoring, self._tiebreakers)
+                self._standings = Standings(self._player_names, self._scoring, self._tiebreakers)
                 self._count_matches(event.matches, ())
             case LeagueResumed():
                 self._standings = Standings(event.names, self._scoring, self._tiebreakers)
                 for result in event.results:
-                    self._standings.record(result)
+                    self._standings.add_result(result)
                 self._count_matches(event.matches, event.results)
             case RoundStarted():
-                self._progress.update(self._bar, description=f"Round {event.round.round_id}")
+                self._progress.update(self._progress_task, description=f"Round {event.round.round_id}")
             case MatchFinished():
-                self._faults.note(event.result)
+                self._faults.add_result(event.result)
                 match_id = event.result.match_id
-                is_new = match_id not in self._finished or match_id in self._void  # a void one may still be reported
+                is_new = (
+                    match_id not in self._finished_matches or match_id in self._void_matches
+                )  # a void one may still be reported
                 if self._standings is not None and is_new:
-                    self._standings.record(event.result)
-                    self._finished.add(match_id)
-                    (self._void.add if event.result.is_void else self._void.discard)(match_id)
-                    self._progress.update(self._bar, completed=len(self._finished))
+                    self._standings.add_result(event.result)
+                    self._finished_matches.add(match_id)
+                    (self._void_matches.add if event.result.is_void else self._void_matches.discard)(match_id)
+                    self._progress.update(self._progress_task, completed=len(self._finished_matches))
             case _:
-                if event and (sentence := remark_on(event)):
-                    self.remark(sentence)
+                if event and (sentence := describe_unusual_event(event)):
+                    self.show_remark(sentence)
 
     def _count_matches(self, matches: int, finished: Sequence[MatchResult]) -> None:
         """Make the progress bar count matches from now on: the total, and those finished before."""
-        self._finished = {result.match_id for result in finished}
-        self._void = {result.match_id for result in finished if result.is_void}
-        self._progress.update(self._bar, total=matches, completed=len(self._finished))
+        self._finished_matches = {result.match_id for result in finished}
+        self._void_matches = {result.match_id for result in finished if result.is_void}
+        self._progress.update(self._progress_task, total=matches, completed=len(self._finished_matches))
 
-    def remark(self, sentence: str) -> None:
+    def show_remark(self, sentence: str) -> None:
         """Add a remark to the live view; it is printed again with the summary."""
         self._remarks.append(sentence)
 
-    def finish(self, completed: LeagueCompleted, seconds: float) -> None:
+    def print_summary(self, completed: LeagueCompleted, seconds: float) -> None:
         """Print what stays on the screen: the final table, remarks, faults and the champion."""
         rows = completed.standings
         self._console.print(standings_table(rows, self._title, len(rows), self._strategies))
         for remark in self._remarks:
-            self._console.print(Text(printable(remark), style="yellow"), soft_wrap=True)
-        for line in broken_off_lines(completed):
-            self._console.print(Text(printable(line), style="yellow"), soft_wrap=True)
-        for line in [*self._faults.lines(), *tolerated_lines(completed)]:
-            self._console.print(Text(printable(line), style="dim"), soft_wrap=True)
+            self._console.print(Text(to_printable(remark), style="yellow"), soft_wrap=True)
+        for line in describe_aborted_matches(completed):
+            self._console.print(Text(to_printable(line), style="yellow"), soft_wrap=True)
+        for line in [*self._faults.technical_loss_lines(), *describe_deviations(completed)]:
+            self._console.print(Text(to_printable(line), style="dim"), soft_wrap=True)
         if completed.is_void:
             return
-        played = f"after {counted(completed.matches, 'match')} in {counted(completed.rounds, 'round')}"
-        first = Text(printable(champion(completed.standings[0])), style="bold green")
-        self._console.print(first.append(f", {played} and {duration(seconds)}.", "not bold default"), soft_wrap=True)
+        played = f"after {format_count(completed.matches, 'match')} in {format_count(completed.rounds, 'round')}"
+        first = Text(to_printable(format_champion(completed.standings[0])), style="bold green")
+        self._console.print(
+            first.append(f", {played} and {format_duration(seconds)}.", "not bold default"), soft_wrap=True
+        )
 
-    def _picture(self) -> Group:
+    def _render(self) -> Group:
         parts: list[Any] = [self._progress]
         if self._standings is not None:
-            parts.append(standings_table(self._standings.rows(), self._title, strategies=self._strategies))
-        remarks = [*self._remarks[-5:], *self._faults.broken_off[:1]]
-        parts += [Text(printable(remark), style="yellow") for remark in remarks]
+            parts.append(standings_table(self._standings.ranked_rows(), self._title, strategies=self._strategies))
+        remarks = [*self._remarks[-5:], *self._faults.aborted_matches[:1]]
+        parts += [Text(to_printable(remark), style="yellow") for remark in remarks]
         return Group(*parts)
 
 
-def remark_on(event: Event) -> str | None:
+def describe_unusual_event(event: Event) -> str | None:
     """Describe an event that is out of the ordinary in a sentence; None for any other."""
     sentence = None
     match event:
         case RegistrationRefused():
-            sentence = f"{event.sentence}." if event.is_old_token else f"Not registered: {event.who}: {event.why}"
+            sentence = f"{event.sentence}." if event.has_old_token else f"Not registered: {event.who}: {event.why}"
         case AgentStateChanged():
             sentence = f"{event.agent_id} is {event.state.lower()}: {event.why}"
         case StoreChanged():
@@ -201,10 +205,10 @@ def remark_on(event: Event) -> str | None:
         case PauseChanged():
             paused = "The league is paused; `league admin resume` goes on."
             sentence = paused if event.is_paused else "The league goes on."
-    return as_typed(sentence) if sentence else None
+    return rewrite_commands(sentence) if sentence else None
 
 
-def broken_off_lines(completed: LeagueCompleted) -> list[str]:
+def describe_aborted_matches(completed: LeagueCompleted) -> list[str]:
     """Say how many matches were aborted, and why the first one was; empty if none was."""
     if not completed.broken_off:
         return []
@@ -213,16 +217,16 @@ def broken_off_lines(completed: LeagueCompleted) -> list[str]:
     return [f"Matches that were broken off, and won by nobody: {count}. {first}: {why}."]
 
 
-def tolerated_lines(completed: LeagueCompleted) -> list[str]:
+def describe_deviations(completed: LeagueCompleted) -> list[str]:
     """List the tolerated deviations, a line for each agent."""
     return [f"Put up with {agent_id}: {'; '.join(noted)}." for agent_id, noted in sorted(completed.tolerated.items())]
 
 
 def standings_table(
-    rows: Sequence[StandingsRow], title: str, shown: int = SHOWN_ROWS, strategies: Mapping[str, str] | None = None
+    rows: Sequence[StandingsRow], title: str, shown: int = MAX_SHOWN_ROWS, strategies: Mapping[str, str] | None = None
 ) -> Table:
     """Make a standings table; beyond `shown` rows it is cut, and says so. `strategies` adds a column, by player."""
-    table = Table(title=Text(printable(title)), title_justify="left")
+    table = Table(title=Text(to_printable(title)), title_justify="left")
     for heading in ("#", "Player", "Name", *(["Strategy"] if strategies else [])):
         table.add_column(heading)
     for heading in ("Played", "Won", "Drawn", "Lost", "Points"):
@@ -230,7 +234,7 @@ def standings_table(
     for row in rows[:shown]:
         numbers = (row.played, row.wins, row.draws, row.losses, row.points)
         strategy = [strategies.get(row.player_id, "")] if strategies else []
-        said = (Text(printable(text)) for text in (row.player_id, row.display_name, *strategy))
+        said = (Text(to_printable(text)) for text in (row.player_id, row.display_name, *strategy))
         table.add_row(str(row.rank), *said, *map(str, numbers))
     if len(rows) > shown:
         table.add_row("", "", f"and {len(rows) - shown} more")

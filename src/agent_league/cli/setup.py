@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from agent_league.cli.options import Game, Home, Store, open_existing_home, say
+from agent_league.cli.options import GameOption, HomeOption, StoreOption, open_existing_home, print_remark
 from agent_league.version import __version__
 
 
@@ -19,34 +19,34 @@ def init(
 
     written = make_home(folder)
     for path in written:
-        say(f"wrote {path}")
+        print_remark(f"wrote {path}")
     if not written:
-        say(f"{folder} has all its files already")
+        print_remark(f"{folder} has all its files already")
 
 
 def rebuild(
     league_id: Annotated[str | None, typer.Option(help="The league (default: default_league_id).")] = None,
-    game: Game = None,
-    store: Store = None,
-    home: Home = None,
+    game: GameOption = None,
+    store: StoreOption = None,
+    home: HomeOption = None,
 ) -> None:
     """Write the files of a league (standings, rounds, lost match files) anew from the manager's database."""
     from agent_league.clock import SystemClock
     from agent_league.errors import UserError
-    from agent_league.league.rebuild_files import rebuild as rebuild_files
+    from agent_league.league.rebuild_files import rebuild_league_files as rebuild_files
     from agent_league.league.resume import open_store
 
     home, loader = open_existing_home(home)
     league = loader.load_league(league_id, game)
     opened = open_store(home, store)
     try:
-        saved = opened.read(league.league_id)
+        saved = opened.read_season(league.league_id)
     finally:
         opened.close()
     if saved is None:
         raise UserError(f"The database knows no league {league.league_id}; a manager writes it (--home, --store).")
     for path in rebuild_files(saved, league, loader.load_system(), home, SystemClock()):
-        say(f"wrote {path}")
+        print_remark(f"wrote {path}")
 
 
 def schemas(
@@ -55,14 +55,14 @@ def schemas(
     """Write the JSON Schemas of all messages, one file a message; those of league.v1 in a folder v1."""
     import json
 
-    from agent_league.protocol.schemas import message_schemas, message_schemas_v1
+    from agent_league.protocol.schemas import build_message_schemas, build_message_schemas_v1
 
-    for place, found in ((folder, message_schemas()), (folder / "v1", message_schemas_v1())):
+    for place, found in ((folder, build_message_schemas()), (folder / "v1", build_message_schemas_v1())):
         place.mkdir(parents=True, exist_ok=True)
         for message_type, schema in found.items():
             path = place / f"{message_type}.json"
             path.write_text(json.dumps(schema, indent=2) + "\n", encoding="utf-8")
-        say(f"wrote {len(found)} schemas to {place}")
+        print_remark(f"wrote {len(found)} schemas to {place}")
 
 
 def spec(
@@ -76,7 +76,7 @@ def spec(
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    say(f"wrote {len(files)} files to {folder}")
+    print_remark(f"wrote {len(files)} files to {folder}")
 
 
 def bench(context: typer.Context) -> None:

@@ -11,75 +11,79 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 import typer
 
-from agent_league.cli.command_text import as_typed, spell_command, write_options
-from agent_league.cli.options import LookedAt, Store, open_league, put_out
-from agent_league.cli.tables import console_out, print_lines, print_table
+from agent_league.cli.command_text import format_options, rewrite_commands, spell_command
+from agent_league.cli.options import ExistingHomeOption, StoreOption, open_league, write_to_stdout
+from agent_league.cli.tables import make_stdout_console, print_lines, print_table
 from agent_league.errors import UserError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from agent_league.model.results import MatchResult
-    from agent_league.web.league_reader import Reader
+    from agent_league.web.league_reader import LeagueReader
 
-MOST_MOVES = 100
-MOST_NAMED = 20
+MAX_MOVES = 100
+MAX_LISTED = 20
 
 
-class What(StrEnum):
+class ShowSubject(StrEnum):
     STANDINGS = "standings"
     SCHEDULE = "schedule"
     MATCH = "match"
     PLAYER = "player"
 
 
-SUBJECTS = "|".join(What)
-_IDS = {What.MATCH: re.compile(r"(?i)r\d+m\d+"), What.PLAYER: re.compile(r"(?i)p\d+")}
+SUBJECT_CHOICES = "|".join(ShowSubject)
+_ID_PATTERNS = {ShowSubject.MATCH: re.compile(r"(?i)r\d+m\d+"), ShowSubject.PLAYER: re.compile(r"(?i)p\d+")}
 
 
-def parse_subject(word: str) -> What:
+def parse_subject(word: str) -> ShowSubject:
     """Parse the subject; for an id alone, raise UserError with the command that shows it."""
     with suppress(ValueError):
-        return What(word.casefold())
-    for what, ids in _IDS.items():
+        return ShowSubject(word.casefold())
+    for what, ids in _ID_PATTERNS.items():
         if ids.fullmatch(word):
             raise UserError(f"{word} is the id of a {what}: `league show {what} {word}` shows it.")
-    from agent_league.model.names import there_are
+    from agent_league.model.names import list_known_names
 
-    raise UserError(f"Nothing to show is called {word[:80]!r} {there_are(word.casefold(), list(What))}.")
+    raise UserError(f"Nothing to show is called {word[:80]!r} {list_known_names(word.casefold(), list(ShowSubject))}.")
 
 
 def show(
-    what: Annotated[What, typer.Argument(help="What to show.", parser=parse_subject, metavar=SUBJECTS)],
+    what: Annotated[
+        ShowSubject, typer.Argument(help="ShowSubject to show.", parser=parse_subject, metavar=SUBJECT_CHOICES)
+    ],
     which: Annotated[str | None, typer.Argument(metavar="[ID]", help="The match, or the player (id or name).")] = None,
     round_id: Annotated[int | None, typer.Option("--round", min=1, help="Of the schedule, this round alone.")] = None,
     league_id: Annotated[
         str | None, typer.Option(help="The league (default: the one that runs, or the latest).")
     ] = None,
-    store: Store = None,
-    home: LookedAt = None,
+    store: StoreOption = None,
+    home: ExistingHomeOption = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Show the standings, the schedule, a match or a player of a league, as its manager's database has it now."""
-    if (which is None) is (what in (What.MATCH, What.PLAYER)):
-        wanted = f"expected its id, such as `league show {what} {EXAMPLES[what]}`" if which is None else "takes no id"
+    if (which is None) is (what in (ShowSubject.MATCH, ShowSubject.PLAYER)):
+        wanted = (
+            f"expected its id, such as `league show {what} {EXAMPLE_IDS[what]}`" if which is None else "takes no id"
+        )
         raise UserError(f"league show {what}: {wanted}")
-    if round_id is not None and what is not What.SCHEDULE:
+    if round_id is not None and what is not ShowSubject.SCHEDULE:
         raise UserError("--round is for `league show schedule`")
-    reader = open_league(home, league_id, store).reader()
-    told = READ[what](reader, which or "", round_id)
+    reader = open_league(home, league_id, store).make_reader()
+    told = SUBJECT_READERS[what](reader, which or "", round_id)
     if json:
-        put_out(orjson.dumps(told))
+        write_to_stdout(orjson.dumps(told))
     else:
-        PRINT[what](console_out(), told, reader)
+        SUBJECT_PRINTERS[what](make_stdout_console(), told, reader)
 
 
-def _standings(reader: "Reader", _: str, __: int | None) -> dict[str, Any]:
-    return {**reader.queries.standings(), **_progress(reader)}
+def _read_standings(reader: "LeagueReader", _: str, __: int | None) -> dict[str, Any]:
+    return {**reader.queries.get_standings(), **_read_progress(reader)}
 
 
-def _schedule(reader: "Reader", _: str, round_id: int | None) -> dict[str, Any]:
-    told = reader.queries.schedule()
+def _read_schedule(reader: "LeagueReader", _: str, round_id: int | None) -> dict[str, Any]:
+    told = reader.queries.get_schedule()
     numbers = [round_["round_id"] for round_ in told["rounds"]]
     if round_id is not None:
         if round_id not in numbers:
@@ -89,57 +93,57 @@ def _schedule(reader: "Reader", _: str, round_id: int | None) -> dict[str, Any]:
     return told
 
 
-def _match(reader: "Reader", match_id: str, _: int | None) -> dict[str, Any]:
+def _read_match(reader: "LeagueReader", match_id: str, _: int | None) -> dict[str, Any]:
     from agent_league.league.match_files import read_match
-    from agent_league.referee.transcript import objects
+    from agent_league.referee.transcript import filter_objects
 
-    season = reader.season
+    season = reader.state
     known = [pairing.match_id for pairing in season.schedule.pairings]
-    match_id = _found(match_id, known, "match", "`league show schedule` lists them", {})
-    told, result = reader.queries.match(match_id), season.results.get(match_id)
-    if result is None and match_id in season.assigned:
+    match_id = _resolve_id(match_id, known, "match", "`league show schedule` lists them", {})
+    told, result = reader.queries.get_match(match_id), season.results.get(match_id)
+    if result is None and match_id in season.assigned_referees:
         told["state"] = "RUNNING"
     filed = read_match(reader.paths, season.league_id, result, told["referee_id"]) if result else None
     file = filed.content if filed else None
     return {
         **told,
         "reason": file["result"].get("reason") if file else None,
-        "lifecycle": [state for state in objects(file.get("lifecycle")) if "at" in state] if file else None,
-        "moves": [step for step in objects(file.get("moves")) if step] if file else None,
-        "calls": _calls(file) if file else None,
-        "file": str(reader.paths.match(season.league_id, match_id)) if file else None,
-        "no_file": filed.shortfall or None if filed else None,
-        "is_filed": reader.paths.match(season.league_id, match_id).is_file(),
+        "lifecycle": [state for state in filter_objects(file.get("lifecycle")) if "at" in state] if file else None,
+        "moves": [step for step in filter_objects(file.get("moves")) if step] if file else None,
+        "calls": _summarise_calls(file) if file else None,
+        "file": str(reader.paths.match_file(season.league_id, match_id)) if file else None,
+        "no_file": filed.missing_reason or None if filed else None,
+        "is_filed": reader.paths.match_file(season.league_id, match_id).is_file(),
     }
 
 
-def _player(reader: "Reader", player_id: str, _: int | None) -> dict[str, Any]:
-    from agent_league.model.result_words import sign_of
+def _read_player(reader: "LeagueReader", player_id: str, _: int | None) -> dict[str, Any]:
+    from agent_league.model.result_words import label_result
 
-    season = reader.season
-    names = {name: other for other, name in reader.names.items()}
-    player_id = _found(player_id, list(reader.names), "player", "`league show standings` lists them", names)
-    told = reader.queries.player(player_id)
+    season = reader.state
+    names = {name: other for other, name in reader.player_names.items()}
+    player_id = _resolve_id(player_id, list(reader.player_names), "player", "`league show standings` lists them", names)
+    told = reader.queries.get_player(player_id)
     for match in told["matches"]:
         result = season.results.get(match["match_id"])
-        match["points"] = season.scoring.points(result, player_id) if result else None
-        match["result"] = sign_of(result, player_id).letter if result else None
+        match["points"] = season.scoring.points_for(result, player_id) if result else None
+        match["result"] = label_result(result, player_id).letter if result else None
         match["termination"] = str(result.terminations.get(player_id, "normal")) if result else None
     played = [match for match in told["matches"] if match["points"] is not None]
-    return {**told, "form": [match["result"] for match in played], "head_to_head": _head_to_head(played)}
+    return {**told, "form": [match["result"] for match in played], "head_to_head": _count_head_to_head(played)}
 
 
-READ: Mapping[What, Callable[["Reader", str, int | None], dict[str, Any]]] = {
-    What.STANDINGS: _standings,
-    What.SCHEDULE: _schedule,
-    What.MATCH: _match,
-    What.PLAYER: _player,
+SUBJECT_READERS: Mapping[ShowSubject, Callable[["LeagueReader", str, int | None], dict[str, Any]]] = {
+    ShowSubject.STANDINGS: _read_standings,
+    ShowSubject.SCHEDULE: _read_schedule,
+    ShowSubject.MATCH: _read_match,
+    ShowSubject.PLAYER: _read_player,
 }
-EXAMPLES = {What.MATCH: "R1M1", What.PLAYER: "P01"}
+EXAMPLE_IDS = {ShowSubject.MATCH: "R1M1", ShowSubject.PLAYER: "P01"}
 
 
-def _progress(reader: "Reader") -> dict[str, Any]:
-    season = reader.season
+def _read_progress(reader: "LeagueReader") -> dict[str, Any]:
+    season = reader.state
     return {
         "total_rounds": len(season.schedule.rounds),
         "matches_played": len(season.results),
@@ -147,27 +151,29 @@ def _progress(reader: "Reader") -> dict[str, Any]:
     }
 
 
-def _found(asked: str, known: Sequence[str], kind: str, list_: str, names: Mapping[str, str]) -> str:
+def _resolve_id(asked: str, known: Sequence[str], kind: str, list_: str, names: Mapping[str, str]) -> str:
     """Find an id by its letters in either case or by a display name; UserError with what there is."""
-    from agent_league.model.names import likeness, there_are
+    from agent_league.model.names import list_known_names, normalise_confusables
 
-    alike = {likeness(name): one for name, one in names.items()} | {likeness(one): one for one in known}
-    if found := alike.get(likeness(asked)):
+    alike = {normalise_confusables(name): one for name, one in names.items()} | {
+        normalise_confusables(one): one for one in known
+    }
+    if found := alike.get(normalise_confusables(asked)):
         return found
     if not known:
         raise UserError(f"No {kind} {asked[:80]!r}: the league hasn't started, and has none yet.")
-    if len(known) <= MOST_NAMED:
-        raise UserError(f"No {kind} {asked[:80]!r} in this league {there_are(asked, known)}.")
+    if len(known) <= MAX_LISTED:
+        raise UserError(f"No {kind} {asked[:80]!r} in this league {list_known_names(asked, known)}.")
     raise UserError(
         f"No {kind} {asked[:80]!r} in this league; there are {len(known)}, {known[0]} to {known[-1]}: {list_}."
     )
 
 
-def _head_to_head(played: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _count_head_to_head(played: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Count wins, draws, losses and points by opponent, in the order of the first match."""
-    from agent_league.model.result_words import SIGNS
+    from agent_league.model.result_words import RESULT_LABELS
 
-    columns = {sign.letter: {"W": "wins", "D": "draws", "L": "losses"}.get(sign.column, "") for sign in SIGNS}
+    columns = {sign.letter: {"W": "wins", "D": "draws", "L": "losses"}.get(sign.column, "") for sign in RESULT_LABELS}
     against: dict[str, dict[str, Any]] = {}
     for match in played:
         opponent = match["opponent_id"]
@@ -179,7 +185,7 @@ def _head_to_head(played: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return list(against.values())
 
 
-def _calls(file: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def _summarise_calls(file: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Summarise each player's calls in a transcript: answers, failures and latency."""
     entries = [entry for entry in file["transcript"] if isinstance(entry.get("player_id"), str)]
     told = {}
@@ -195,32 +201,32 @@ def _calls(file: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return told
 
 
-def _print_standings(console: "Console", told: Mapping[str, Any], reader: "Reader") -> None:
+def _print_standings(console: "Console", told: Mapping[str, Any], reader: "LeagueReader") -> None:
     from agent_league.cli.run_view import standings_table
-    from agent_league.model.result_words import counted
+    from agent_league.model.result_words import format_count
 
-    rows = reader.season.standings()
+    rows = reader.state.standings()
     console.print(standings_table(rows, reader.title, len(rows)))
-    matches, rounds = counted(told["total_matches"], "match"), counted(told["total_rounds"], "round")
-    is_open = "open" if reader.season.is_open else "closed"
+    matches, rounds = format_count(told["total_matches"], "match"), format_count(told["total_rounds"], "round")
+    is_open = "open" if reader.state.is_registration_open else "closed"
     so_far = {
-        "REGISTRATION": f"Registration is {is_open}; {counted(len(rows), 'player')} so far.",
+        "REGISTRATION": f"Registration is {is_open}; {format_count(len(rows), 'player')} so far.",
         "RUNNING": f"{told['matches_played']} of {matches} played, {told['rounds_completed']} of {rounds} completed.",
         "COMPLETED": f"The league is over: {matches} in {rounds}.",
     }
     print_lines(console, [so_far.get(told["phase"], told["phase"])], "dim")
 
 
-def _print_schedule(console: "Console", told: Mapping[str, Any], reader: "Reader") -> None:
-    names = reader.names
+def _print_schedule(console: "Console", told: Mapping[str, Any], reader: "LeagueReader") -> None:
+    names = reader.player_names
     rows = [
         (
             match["round_id"],
             match["match_id"],
-            _named(match["player_A_id"], names),
-            _named(match["player_B_id"], names),
+            _id_with_name(match["player_A_id"], names),
+            _id_with_name(match["player_B_id"], names),
             match["referee_id"] or "",
-            _outcome(match, reader.season.results.get(match["match_id"])),
+            _describe_outcome(match, reader.state.results.get(match["match_id"])),
         )
         for round_ in told["rounds"]
         for match in round_["matches"]
@@ -228,8 +234,8 @@ def _print_schedule(console: "Console", told: Mapping[str, Any], reader: "Reader
     print_table(console, reader.title, (">Round", "Match", "A", "B", "Referee", "Result"), rows)
 
 
-def _print_match(console: "Console", told: Mapping[str, Any], reader: "Reader") -> None:
-    result, names = told["result"], reader.names
+def _print_match(console: "Console", told: Mapping[str, Any], reader: "LeagueReader") -> None:
+    result, names = told["result"], reader.player_names
     players = [player["player_id"] for player in told["players"]]
     title = f"{told['match_id']} · round {told['round_id']} · {told['game_type']} · {told['state'].lower()}"
     calls = told["calls"] or {}
@@ -242,24 +248,26 @@ def _print_match(console: "Console", told: Mapping[str, Any], reader: "Reader") 
             result["terminations"].get(player_id, "normal").replace("_", " ") if result else "",
             calls.get(player_id, {}).get("answers", ""),
             ", ".join(calls.get(player_id, {}).get("failures", [])),
-            _ms(calls.get(player_id, {}).get("median_ms")),
-            _ms(calls.get(player_id, {}).get("slowest_ms")),
+            _format_ms(calls.get(player_id, {}).get("median_ms")),
+            _format_ms(calls.get(player_id, {}).get("slowest_ms")),
         )
         for side, player_id in zip("AB", players, strict=True)
     ]
     columns = ("", "Player", "Name", ">Points", "Ending", ">Answers", "Failures", ">Median", ">Slowest")
     seen = [index for index in range(len(columns)) if index < 3 or any(row[index] not in ("", None) for row in rows)]
     print_table(console, title, [columns[i] for i in seen], [[row[i] for i in seen] for row in rows])
-    print_lines(console, _about_match(told, players))
+    print_lines(console, _describe_match(told, players))
     if moves := told["moves"]:
-        steps = [(step, *(_move(move, player) for player in players)) for step, move in enumerate(moves, start=1)]
-        print_table(console, "Moves", (">Step", *players), steps[:MOST_MOVES])
-        if len(steps) > MOST_MOVES:
-            print_lines(console, [f"and {len(steps) - MOST_MOVES} more"])
-    print_lines(console, map(as_typed, _hints(told, reader)), "dim")
+        steps = [
+            (step, *(_describe_move(move, player) for player in players)) for step, move in enumerate(moves, start=1)
+        ]
+        print_table(console, "Moves", (">Step", *players), steps[:MAX_MOVES])
+        if len(steps) > MAX_MOVES:
+            print_lines(console, [f"and {len(steps) - MAX_MOVES} more"])
+    print_lines(console, map(rewrite_commands, _suggest_commands(told, reader)), "dim")
 
 
-def _about_match(told: Mapping[str, Any], players: Sequence[str]) -> Iterable[str]:
+def _describe_match(told: Mapping[str, Any], players: Sequence[str]) -> Iterable[str]:
     if told["referee_id"]:
         yield f"Referee: {told['referee_id']}"
     if result := told["result"]:
@@ -274,14 +282,14 @@ def _about_match(told: Mapping[str, Any], players: Sequence[str]) -> Iterable[st
                 yield f"Put up with {player_id}: {'; '.join(noted)}"
     moments = [str(moment["at"]) for moment in told["lifecycle"] or ()]
     if moments:
-        yield f"Played: {moments[0]} to {moments[-1]} ({_took(moments[0], moments[-1])})"
+        yield f"Played: {moments[0]} to {moments[-1]} ({_format_period(moments[0], moments[-1])})"
 
 
-def _hints(told: Mapping[str, Any], reader: "Reader") -> Iterable[str]:
+def _suggest_commands(told: Mapping[str, Any], reader: "LeagueReader") -> Iterable[str]:
     if told["state"] != "FINISHED":
         yield "What is played shows once the match is over."
         return
-    where = write_options({"--home": reader.home, "--league-id": told["league_id"]})
+    where = format_options({"--home": reader.home, "--league-id": told["league_id"]})
     if not told["file"]:
         yield f"What was said is not known here: {told['no_file']}."
         if not told["is_filed"]:
@@ -292,24 +300,24 @@ def _hints(told: Mapping[str, Any], reader: "Reader") -> Iterable[str]:
     yield spell_command(f"verify {shlex.quote(str(told['file']))}")
 
 
-def _print_player(console: "Console", told: Mapping[str, Any], reader: "Reader") -> None:
-    from agent_league.web.agents import state_words
+def _print_player(console: "Console", told: Mapping[str, Any], reader: "LeagueReader") -> None:
+    from agent_league.web.agents import describe_state
 
-    names = reader.names
-    state = state_words(told["state"], is_barred=reader.season.is_barred(told["player_id"]))
+    names = reader.player_names
+    state = describe_state(told["state"], is_barred=reader.state.is_barred(told["player_id"]))
     title = f"{told['player_id']} {told['display_name']} · {state}"
     record = (told["rank"], told["played"], told["wins"], told["draws"], told["losses"], told["technical_losses"])
     columns = (">#", ">Played", ">Won", ">Drawn", ">Lost", ">Technically", ">Points")
     print_table(console, title, columns, [(*record, told["points"])])
     if told["form"]:
-        print_lines(console, [f"Form: {' '.join(told['form'][-MOST_NAMED:])}"])
+        print_lines(console, [f"Form: {' '.join(told['form'][-MAX_LISTED:])}"])
     if told["tolerated"]:
         print_lines(console, [f"Put up with: {'; '.join(told['tolerated'])}"])
     rows = [
         (
             match["round_id"],
             match["match_id"],
-            _named(match["opponent_id"], names),
+            _id_with_name(match["opponent_id"], names),
             match["result"] or "",
             match["points"],
             "" if match["termination"] in (None, "normal") else match["termination"].replace("_", " "),
@@ -320,27 +328,27 @@ def _print_player(console: "Console", told: Mapping[str, Any], reader: "Reader")
         print_table(console, "Matches", (">Round", "Match", "Opponent", "Result", ">Points", "Ending"), rows)
     if any(meeting["played"] > 1 for meeting in told["head_to_head"]):
         meetings = [
-            (_named(meeting["opponent_id"], names), *(meeting[name] for name in ("played", *TALLIES)))
+            (_id_with_name(meeting["opponent_id"], names), *(meeting[name] for name in ("played", *TALLY_FIELDS)))
             for meeting in told["head_to_head"]
         ]
         headings = ("Opponent", ">Played", ">Won", ">Drawn", ">Lost", ">Points")
         print_table(console, "Head to head", headings, meetings)
 
 
-TALLIES = ("wins", "draws", "losses", "points")
-PRINT: Mapping[What, Callable[["Console", Mapping[str, Any], "Reader"], None]] = {
-    What.STANDINGS: _print_standings,
-    What.SCHEDULE: _print_schedule,
-    What.MATCH: _print_match,
-    What.PLAYER: _print_player,
+TALLY_FIELDS = ("wins", "draws", "losses", "points")
+SUBJECT_PRINTERS: Mapping[ShowSubject, Callable[["Console", Mapping[str, Any], "LeagueReader"], None]] = {
+    ShowSubject.STANDINGS: _print_standings,
+    ShowSubject.SCHEDULE: _print_schedule,
+    ShowSubject.MATCH: _print_match,
+    ShowSubject.PLAYER: _print_player,
 }
 
 
-def _named(player_id: str, names: Mapping[str, str]) -> str:
+def _id_with_name(player_id: str, names: Mapping[str, str]) -> str:
     return f"{player_id} {names.get(player_id, '')}".rstrip()
 
 
-def _outcome(match: Mapping[str, Any], result: "MatchResult | None") -> str:
+def _describe_outcome(match: Mapping[str, Any], result: "MatchResult | None") -> str:
     """Describe a scheduled match's result in a word or two; empty before it is assigned."""
     if result is None:
         return "being played" if match["referee_id"] else ""
@@ -352,23 +360,23 @@ def _outcome(match: Mapping[str, Any], result: "MatchResult | None") -> str:
     return f"{winner or 'nobody'} wins{', technically' if match['status'] == 'TECHNICAL_LOSS' else ''}"
 
 
-def _move(move: Any, player_id: str) -> str:
+def _describe_move(move: Any, player_id: str) -> str:
     """Return a player's move in a step; empty if only its opponent moved."""
     if not isinstance(move, Mapping) or player_id not in move:
         return ""
-    from agent_league.games.shared_views import move_text
+    from agent_league.games.shared_views import format_short_move
 
-    return move_text(move[player_id])
-
-
-def _ms(value: float | None) -> str:
-    from agent_league.clock import duration
-
-    return "" if value is None else duration(value / 1000)
+    return format_short_move(move[player_id])
 
 
-def _took(first: str, last: str) -> str:
-    from agent_league.clock import duration, parse_utc
+def _format_ms(value: float | None) -> str:
+    from agent_league.clock import format_duration
+
+    return "" if value is None else format_duration(value / 1000)
+
+
+def _format_period(first: str, last: str) -> str:
+    from agent_league.clock import format_duration, parse_utc
 
     begun, ended = parse_utc(first), parse_utc(last)
-    return duration((ended - begun).total_seconds()) if begun and ended else "?"
+    return format_duration((ended - begun).total_seconds()) if begun and ended else "?"

@@ -13,20 +13,28 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import orjson
 import typer
 
-from agent_league.cli.exit_codes import INTERRUPTED
-from agent_league.cli.options import Param, asked_game, config_here, legible, parameters_of, put_out, say
-from agent_league.cli.progress import bar
+from agent_league.cli.exit_codes import EXIT_INTERRUPTED
+from agent_league.cli.options import (
+    ParamOption,
+    find_config,
+    load_requested_game,
+    parse_game_parameters,
+    print_remark,
+    require_utf8,
+    write_to_stdout,
+)
+from agent_league.cli.progress import show_progress_bar
 from agent_league.errors import UserError
-from agent_league.model.names import printable
+from agent_league.model.names import to_printable
 
 if TYPE_CHECKING:
-    from agent_league.lab.counts import Score
+    from agent_league.lab.counts import PlayerScore
     from agent_league.lab.scoreboard import Scoreboard
     from agent_league.lab.statistics import Estimate
     from agent_league.lab.tournament import Tournament
-    from agent_league.lab.workers import Work
+    from agent_league.lab.workers import WorkItem
 
-MOST_IN_A_MATRIX = 8
+MAX_MATRIX_PLAYERS = 8
 """With more players the head-to-head table is left out; `--json` has its numbers."""
 
 
@@ -38,7 +46,7 @@ def simulate(
         ),
     ],
     game: Annotated[str, typer.Option(help="The game to play, see `league games`.", metavar="GAME")] = "even_odd",
-    param: Param = None,
+    param: ParamOption = None,
     rounds: Annotated[int, typer.Option(min=1, help="Games that each pair plays, sides alternating.")] = 1000,
     seed: Annotated[str | None, typer.Option(help="The same seed gives the same table, whatever --jobs is.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Processes to use.")] = 1,
@@ -59,83 +67,89 @@ def simulate(
     which is counted as a fault. 95% intervals are Student's over series (with --full over leagues), since games of one
     series hang together; those of win rates are never narrower than Wilson's over games.
     """
-    from agent_league.lab.full_league import leagues
+    from agent_league.lab.full_league import plan_leagues
     from agent_league.lab.tournament import Tournament
 
     if full and series:
         raise UserError("--series: with --full every league is a series of its own")
-    chosen = asked_game(config_here(), game, parameters_of(param))
+    chosen = load_requested_game(find_config(), game, parse_game_parameters(param))
     tournament = Tournament(
         game_type=chosen.game_type,
         strategies=tuple(name.strip() for name in players.split(",") if name.strip()),
         rounds=rounds,
-        seed=legible(seed, "--seed") if seed is not None else str(secrets.randbelow(10**9)),
+        seed=require_utf8(seed, "--seed") if seed is not None else str(secrets.randbelow(10**9)),
         parameters=dict(chosen.parameters),
         series=series,
     )
     try:
-        remarks = tournament.check()
+        remarks = tournament.check_players()
     except UserError as error:
         raise UserError(f"--players: {error}") from None
     for remark in remarks:
-        say(remark)
-    board = tournament.scoreboard()
+        print_remark(remark)
+    board = tournament.make_scoreboard()
     started = time.perf_counter()
     with TemporaryDirectory(prefix="league-") as folder:
-        work = leagues(tournament, Path(folder)) if full else tournament.plan()
-        interrupted = not _played(work, jobs, board, tournament.games, quiet=json)
+        work = plan_leagues(tournament, Path(folder)) if full else tournament.plan_series()
+        interrupted = not _play_games(work, jobs, board, tournament.games, quiet=json)
     seconds = time.perf_counter() - started
     if json:
         told = {"full": full, "interrupted": interrupted, "seconds": round(seconds, 3)}
-        put_out(orjson.dumps(_summary(tournament, board) | told | {"games_per_second": round(board.games / seconds)}))
+        write_to_stdout(
+            orjson.dumps(_summary_json(tournament, board) | told | {"games_per_second": round(board.games / seconds)})
+        )
     elif board.games:
-        _show(tournament, board)
-        say(f"{_games(board.games)} in {seconds:.2f} s: {board.games / seconds:.0f} games a second.")
+        _print_scoreboard(tournament, board)
+        print_remark(f"{_games_text(board.games)} in {seconds:.2f} s: {board.games / seconds:.0f} games a second.")
     if interrupted:
-        say(f"Interrupted: {board.games} of {tournament.games} games were counted.")
-        raise typer.Exit(INTERRUPTED)
+        print_remark(f"Interrupted: {board.games} of {tournament.games} games were counted.")
+        raise typer.Exit(EXIT_INTERRUPTED)
 
 
-def _played(work: "Iterable[Work]", jobs: int, board: "Scoreboard", games: int, *, quiet: bool) -> bool:
+def _play_games(work: "Iterable[WorkItem]", jobs: int, board: "Scoreboard", games: int, *, quiet: bool) -> bool:
     """Play all games and count them on the board; False if interrupted before the last."""
     from agent_league.lab.workers import play_all
 
     try:
-        with _polite_ending(), bar(quiet=quiet) as progress, closing(play_all(work, jobs)) as meetings:
+        with (
+            _interrupt_on_sigterm(),
+            show_progress_bar(quiet=quiet) as progress,
+            closing(play_all(work, jobs)) as meetings,
+        ):
             task = progress.add_task("Games", total=games)
             for meeting in meetings:
-                board.add(meeting)
+                board.add_tallies(meeting)
                 progress.advance(task, meeting.games)
     except KeyboardInterrupt:
         return False
     return True
 
 
-def _show(tournament: "Tournament", board: "Scoreboard") -> None:
+def _print_scoreboard(tournament: "Tournament", board: "Scoreboard") -> None:
     from rich.console import Console
 
     console = Console(highlight=False)
-    console.print(_table(tournament, board))
-    if 2 < len(board.names) <= MOST_IN_A_MATRIX:
-        console.print(_matrix(board))
-    for sentence in _troubles(board):
-        console.print(printable(sentence), markup=False)
+    console.print(_scoreboard_table(tournament, board))
+    if 2 < len(board.names) <= MAX_MATRIX_PLAYERS:
+        console.print(_head_to_head_table(board))
+    for sentence in _describe_problems(board):
+        console.print(to_printable(sentence), markup=False)
 
 
-def _troubles(board: "Scoreboard") -> Iterator[str]:
+def _describe_problems(board: "Scoreboard") -> Iterator[str]:
     """List faults and changed game states, which make the table less trustworthy."""
     for name, fault in board.first_faults.items():
         yield f"{name}: the first fault: {fault}."
-    for one, other in sorted(board.spoiled):
+    for one, other in sorted(board.spoiled_pairs):
         yield f"{one} or {other} changed the game's state instead of playing: what came of their games means nothing."
 
 
-def _table(tournament: "Tournament", board: "Scoreboard") -> Any:
+def _scoreboard_table(tournament: "Tournament", board: "Scoreboard") -> Any:
     from rich.table import Table
 
     rows = board.rows()
     faulty = any(row.total.tally.faults for row in rows)
-    title = f"{tournament.game_type}: {_games(tournament.rounds)} for each pair, seed {tournament.seed}"
+    title = f"{tournament.game_type}: {_games_text(tournament.rounds)} for each pair, seed {tournament.seed}"
     caption = "In brackets: 95% intervals."
     if any(row.total.series == 1 for row in rows):
         caption += " A pair's only series tells nothing of others: they take games as independent."
@@ -151,17 +165,17 @@ def _table(tournament: "Tournament", board: "Scoreboard") -> Any:
             table.add_row("-", row.name, "0", *["-"] * (3 + faulty))
             continue
         counts = (str(tally.games), f"{tally.wins}-{tally.draws}-{tally.losses}")
-        worth = _told(row.total.mean_payoff, ".2f") if board.by_payoff else str(row.points)
+        worth = _format_estimate(row.total.mean_payoff, ".2f") if board.by_payoff else str(row.points)
         faults = (str(tally.faults),) if faulty else ()
-        table.add_row(str(row.rank), row.name, *counts, _told(row.total.win_rate, ".1%"), worth, *faults)
+        table.add_row(str(row.rank), row.name, *counts, _format_estimate(row.total.win_rate, ".1%"), worth, *faults)
     return table
 
 
-def _games(number: int) -> str:
+def _games_text(number: int) -> str:
     return "1 game" if number == 1 else f"{number} games"
 
 
-def _told(estimate: "Estimate | None", form: str) -> str:
+def _format_estimate(estimate: "Estimate | None", form: str) -> str:
     if estimate is None:
         return ""
     if not isfinite(estimate.low):
@@ -170,7 +184,7 @@ def _told(estimate: "Estimate | None", form: str) -> str:
     return f"{estimate.value:{form}} [{low}, {high}]"
 
 
-def _matrix(board: "Scoreboard") -> Any:
+def _head_to_head_table(board: "Scoreboard") -> Any:
     """Make the head-to-head table: the row's player against the column's."""
     from rich.table import Table
 
@@ -181,29 +195,29 @@ def _matrix(board: "Scoreboard") -> Any:
     for row in rows:
         table.add_column(row.name, justify="right")
     for row in rows:
-        table.add_row(row.name, *(_meeting(row.against.get(other.name)) for other in rows))
+        table.add_row(row.name, *(_format_meeting(row.against.get(other.name)) for other in rows))
     return table
 
 
-def _meeting(score: "Score | None") -> str:
+def _format_meeting(score: "PlayerScore | None") -> str:
     if score is None:
         return ""
     tally, paid = score.tally, score.mean_payoff
     return f"{tally.wins}-{tally.draws}-{tally.losses}" + (f" ({paid.value:.2f})" if paid else "")
 
 
-def _summary(tournament: "Tournament", board: "Scoreboard") -> dict[str, Any]:
+def _summary_json(tournament: "Tournament", board: "Scoreboard") -> dict[str, Any]:
     return {
         "game": tournament.game_type,
         "parameters": dict(tournament.game.parameters),
         "rounds": tournament.rounds,
         "seed": tournament.seed,
-        **board.as_dict(),
+        **board.to_json(),
     }
 
 
 @contextmanager
-def _polite_ending() -> Iterator[None]:
+def _interrupt_on_sigterm() -> Iterator[None]:
     """Treat SIGTERM as Ctrl-C inside this context."""
 
     def end(*_: object) -> NoReturn:

@@ -9,13 +9,13 @@ from typing import Annotated, Any
 import orjson
 import typer
 
-from agent_league.cli.exit_codes import FAILED
-from agent_league.cli.options import say
+from agent_league.cli.exit_codes import EXIT_FAILED
+from agent_league.cli.options import print_remark
 from agent_league.errors import UserError
 
-SHOWN_EVENTS = 40
+MAX_SHOWN_EVENTS = 40
 PROGRESS_SECONDS = 2.0
-SEEDS = re.compile(r"(\d+)(?:\.\.(\d+))?", re.ASCII)
+SEED_RANGE = re.compile(r"(\d+)(?:\.\.(\d+))?", re.ASCII)
 
 
 def simulate_faults(
@@ -34,22 +34,22 @@ def simulate_faults(
     After each one the promises of a league are checked. The first seed that breaks one is shown; it repeats exactly.
     """
     from agent_league.testing.faults import make_scenario
-    from agent_league.testing.simulation import simulate, simulate_all
+    from agent_league.testing.simulation import simulate_scenario, simulate_scenarios
 
-    first, last = _range(seeds)
-    kinds = _kinds(faults)
+    first, last = _parse_seed_range(seeds)
+    kinds = _parse_fault_kinds(faults)
     scenarios = [make_scenario(seed, players, referees, kinds) for seed in range(first, last + 1)]
     if trace and len(scenarios) > 1:
         raise UserError("--trace shows one league; give one seed, such as --seeds 7")
-    progress = _Progress(len(scenarios), quiet=json or trace)
+    progress = _SimulationProgress(len(scenarios), quiet=json or trace)
     failed = None
     reports = (
-        iter([simulate(scenarios[0], keep_events=trace)])
+        iter([simulate_scenario(scenarios[0], keep_events=trace)])
         if len(scenarios) == 1
-        else simulate_all(scenarios, jobs or os.cpu_count() or 1)
+        else simulate_scenarios(scenarios, jobs or os.cpu_count() or 1)
     )
     for report in reports:
-        progress.add(report)
+        progress.add_report(report)
         if trace:
             sys.stdout.write("\n".join(report.events) + "\n")
         if report.breaches:
@@ -57,64 +57,64 @@ def simulate_faults(
             break
     progress.finish()
     if json:
-        sys.stdout.write(orjson.dumps(progress.summary(failed)).decode() + "\n")
+        sys.stdout.write(orjson.dumps(progress.summarise(failed)).decode() + "\n")
     elif failed is not None:
-        sys.stdout.write(_told(failed, _again(failed.scenario.seed, players, referees, faults)))
+        sys.stdout.write(_failure_report(failed, _repeat_command(failed.scenario.seed, players, referees, faults)))
     elif not trace:
         sys.stdout.write(f"{progress.leagues} leagues: every promise was kept.\n")
     if failed is not None:
-        raise typer.Exit(FAILED)
+        raise typer.Exit(EXIT_FAILED)
 
 
-class _Progress:
+class _SimulationProgress:
     """Counts finished leagues and prints progress to stderr every few seconds."""
 
     def __init__(self, total: int, *, quiet: bool) -> None:
         self._total = total
         self._quiet = quiet
-        self._started = self._shown = time.perf_counter()
+        self._started_at = self._printed_at = time.perf_counter()
         self.leagues = self.calls = self.lives = 0
-        self.hours = 0.0
+        self.virtual_hours = 0.0
 
-    def add(self, report: Any) -> None:
+    def add_report(self, report: Any) -> None:
         self.leagues += 1
         self.calls += report.calls
         self.lives += report.lives
-        self.hours += report.seconds / 3600
-        if time.perf_counter() - self._shown >= PROGRESS_SECONDS:
-            self._show()
+        self.virtual_hours += report.seconds / 3600
+        if time.perf_counter() - self._printed_at >= PROGRESS_SECONDS:
+            self._print_progress()
 
     def finish(self) -> None:
-        self._show()
+        self._print_progress()
 
     @property
-    def rate(self) -> float:
-        return self.leagues / max(time.perf_counter() - self._started, 1e-6)
+    def leagues_per_second(self) -> float:
+        return self.leagues / max(time.perf_counter() - self._started_at, 1e-6)
 
-    def summary(self, failed: Any) -> dict[str, Any]:
+    def summarise(self, failed: Any) -> dict[str, Any]:
         return {
             "leagues": self.leagues,
             "calls": self.calls,
             "lives": self.lives,
-            "virtual_hours": round(self.hours, 1),
-            "leagues_per_second": round(self.rate, 1),
+            "virtual_hours": round(self.virtual_hours, 1),
+            "leagues_per_second": round(self.leagues_per_second, 1),
             "failed_seed": failed.scenario.seed if failed else None,
             "breaches": [{"invariant": breach.invariant, "what": breach.what} for breach in failed.breaches]
             if failed
             else [],
         }
 
-    def _show(self) -> None:
-        self._shown = time.perf_counter()
+    def _print_progress(self) -> None:
+        self._printed_at = time.perf_counter()
         if not self._quiet:
-            say(
-                f"{self.leagues} of {self._total} leagues, {self.rate:.1f} a second; "
-                f"{self.lives} lives, {self.calls} calls, {self.hours:.1f} hours of virtual time"
+            print_remark(
+                f"{self.leagues} of {self._total} leagues, {self.leagues_per_second:.1f} a second; "
+                f"{self.lives} lives, {self.calls} calls, {self.virtual_hours:.1f} hours of virtual time"
             )
 
 
-def _range(text: str) -> tuple[int, int]:
-    found = SEEDS.fullmatch(text)
+def _parse_seed_range(text: str) -> tuple[int, int]:
+    found = SEED_RANGE.fullmatch(text)
     if not found:
         raise UserError(f"--seeds {text!r}: expected one seed, such as 7, or a range, such as 1..300")
     first, last = int(found[1]), int(found[2] or found[1])
@@ -123,27 +123,27 @@ def _range(text: str) -> tuple[int, int]:
     return first, last
 
 
-def _kinds(text: str) -> tuple[Any, ...]:
-    from agent_league.testing.faults import Fault
+def _parse_fault_kinds(text: str) -> tuple[Any, ...]:
+    from agent_league.testing.faults import FaultKind
 
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
-        return tuple(Fault)
+        return tuple(FaultKind)
     if names == ["none"]:
         return ()
     for name in names:
-        if name not in tuple(Fault):
-            raise UserError(f"--faults: no kind {name!r} (there are: {', '.join(Fault)})")
-    return tuple(Fault(name) for name in names)
+        if name not in tuple(FaultKind):
+            raise UserError(f"--faults: no kind {name!r} (there are: {', '.join(FaultKind)})")
+    return tuple(FaultKind(name) for name in names)
 
 
-def _again(seed: int, players: int | None, referees: int | None, faults: str) -> str:
+def _repeat_command(seed: int, players: int | None, referees: int | None, faults: str) -> str:
     chosen = {"--players": players, "--referees": referees, "--faults": faults}
     options = "".join(f" {name} {value}" for name, value in chosen.items() if value)
     return f"league simulate-faults --seeds {seed}{options} --trace"
 
 
-def _told(report: Any, again: str) -> str:
+def _failure_report(report: Any, again: str) -> str:
     scenario = report.scenario
     lines = [
         "",
@@ -151,7 +151,7 @@ def _told(report: Any, again: str) -> str:
         *(f"Broken: {breach.invariant}: {breach.what}" for breach in report.breaches),
         "",
         "The last events:",
-        *report.events[-SHOWN_EVENTS:],
+        *report.events[-MAX_SHOWN_EVENTS:],
         "",
         f"To repeat it: {again}",
     ]

@@ -7,13 +7,13 @@ from typing import Annotated, Any
 import orjson
 import typer
 
-from agent_league.cli.exit_codes import FAILED, WRONG_INPUT
-from agent_league.cli.options import put_out
+from agent_league.cli.exit_codes import EXIT_FAILED, EXIT_WRONG_INPUT
+from agent_league.cli.options import write_to_stdout
 from agent_league.errors import UserError
-from agent_league.model.names import printable
+from agent_league.model.names import to_printable
 
-REPORTED = "told by a referee that isn't ours: there is a result, but no transcript to check it by"
-REBUILT = "rebuilt from the database: there is a result, but no transcript to check it by"
+REPORTED_ONLY = "told by a referee that isn't ours: there is a result, but no transcript to check it by"
+REBUILT_ONLY = "rebuilt from the database: there is a result, but no transcript to check it by"
 
 
 def verify(
@@ -26,21 +26,23 @@ def verify(
 
     Exit code 0: all holds. 1: something doesn't. 2: not a match file.
     """
-    reports = [_report(path) for path in _match_files(files)]
+    reports = [_verify_file(path) for path in _find_match_files(files)]
     if json:
-        put_out(orjson.dumps({"ok": all(report["ok"] for report in reports), "files": reports}))
+        write_to_stdout(orjson.dumps({"ok": all(report["ok"] for report in reports), "files": reports}))
     else:
         for report in reports:
-            sys.stdout.write("".join(printable(line) + "\n" for line in _lines(report, in_full=len(reports) == 1)))
+            sys.stdout.write(
+                "".join(to_printable(line) + "\n" for line in _report_lines(report, in_full=len(reports) == 1))
+            )
         if len(reports) > 1:
-            sys.stdout.write(_sum(reports) + "\n")
+            sys.stdout.write(_summary_line(reports) + "\n")
     if any(report["findings"] and not report["ok"] for report in reports):
-        raise typer.Exit(FAILED)
+        raise typer.Exit(EXIT_FAILED)
     if not all(report["ok"] for report in reports):
-        raise typer.Exit(WRONG_INPUT)
+        raise typer.Exit(EXIT_WRONG_INPUT)
 
 
-def _match_files(paths: list[Path]) -> list[Path]:
+def _find_match_files(paths: list[Path]) -> list[Path]:
     """List the match files: files as they are, all JSON files of a folder, the matches of a SHARED folder."""
     found: list[Path] = []
     for path in paths:
@@ -55,7 +57,7 @@ def _match_files(paths: list[Path]) -> list[Path]:
     return found
 
 
-def _report(path: Path) -> dict[str, Any]:
+def _verify_file(path: Path) -> dict[str, Any]:
     from agent_league.referee.match_file import NotAMatchFile
     from agent_league.referee.verify import verify_match
 
@@ -64,12 +66,12 @@ def _report(path: Path) -> dict[str, Any]:
         if not isinstance(content, dict):
             raise NotAMatchFile("not a match file: expected a JSON object")
         if content.get("rebuilt") is True:
-            return {"file": str(path), "ok": True, "error": REBUILT, "findings": []}
+            return {"file": str(path), "ok": True, "error": REBUILT_ONLY, "findings": []}
         if content.get("reported") is True:
-            return {"file": str(path), "ok": True, "error": REPORTED, "findings": []}
+            return {"file": str(path), "ok": True, "error": REPORTED_ONLY, "findings": []}
         findings = verify_match(content)
     except (OSError, orjson.JSONDecodeError, NotAMatchFile) as error:
-        return {"file": str(path), "ok": False, "error": _sentence(error), "findings": []}
+        return {"file": str(path), "ok": False, "error": _error_sentence(error), "findings": []}
     return {
         "file": str(path),
         "ok": all(finding.ok for finding in findings),
@@ -78,7 +80,7 @@ def _report(path: Path) -> dict[str, Any]:
     }
 
 
-def _sum(reports: list[dict[str, Any]]) -> str:
+def _summary_line(reports: list[dict[str, Any]]) -> str:
     right = sum(report["ok"] for report in reports)
     if right == len(reports):
         return f"{right} match files: all hold"
@@ -86,7 +88,7 @@ def _sum(reports: list[dict[str, Any]]) -> str:
     return f"{len(reports)} files: {right} right, {wrong} wrong, {len(reports) - right - wrong} no match files"
 
 
-def _sentence(error: Exception) -> str:
+def _error_sentence(error: Exception) -> str:
     if isinstance(error, OSError):
         return f"can't be read: {error.strerror}"
     if isinstance(error, orjson.JSONDecodeError):
@@ -94,7 +96,7 @@ def _sentence(error: Exception) -> str:
     return str(error)
 
 
-def _lines(report: dict[str, Any], *, in_full: bool) -> list[str]:
+def _report_lines(report: dict[str, Any], *, in_full: bool) -> list[str]:
     """Format a line for the file and one for each check; without `in_full` only failed checks are listed."""
     if report["error"]:
         return [f"{report['file']}: {report['error']}"]

@@ -9,8 +9,8 @@ import typer
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from agent_league.cli.watch_view import Board
-    from agent_league.launch.live_feed import Update
+    from agent_league.cli.watch_view import WatchedLeague
+    from agent_league.launch.live_feed import FeedUpdate
 
 
 def watch(
@@ -22,65 +22,65 @@ def watch(
 
     Where nobody answers, or the connection is lost, it is tried again until Ctrl-C. Nothing of it needs a token.
     """
-    from agent_league.launch.addresses import manager_endpoint
+    from agent_league.launch.addresses import parse_manager_endpoint
     from agent_league.launch.serving import run_async
 
-    run_async(_watch(manager_endpoint(url, "URL")))
+    run_async(_follow_league(parse_manager_endpoint(url, "URL")))
 
 
-class _View(Protocol):
-    def show(self, update: "Update") -> None: ...
+class _WatchOutput(Protocol):
+    def show_update(self, update: "FeedUpdate") -> None: ...
     def close(self) -> None: ...
 
 
-async def _watch(endpoint: str) -> None:
-    from agent_league.cli.watch_view import Board
-    from agent_league.launch.live_feed import Changed, Watching
+async def _follow_league(endpoint: str) -> None:
+    from agent_league.cli.watch_view import WatchedLeague
+    from agent_league.launch.live_feed import FeedChange, LeagueFeed
 
-    board = Board(endpoint)
-    view: _View = _Screen(board) if sys.stdout.isatty() else _Lines(board)
+    board = WatchedLeague(endpoint)
+    view: _WatchOutput = _ScreenOutput(board) if sys.stdout.isatty() else _LineOutput(board)
     try:
-        async with aclosing(Watching(endpoint).updates()) as updates:
+        async with aclosing(LeagueFeed(endpoint).iter_updates()) as updates:
             async for update in updates:
-                board.take(update)
-                view.show(update)
-                if board.is_over or (board.is_played and not isinstance(update, Changed)):
+                board.apply_update(update)
+                view.show_update(update)
+                if board.is_over or (board.has_all_results and not isinstance(update, FeedChange)):
                     break
     finally:
         view.close()
-    _print_end(board)
+    _print_final_table(board)
 
 
-class _Screen:
+class _ScreenOutput:
     """Output to the whole terminal; restored by `close`."""
 
-    def __init__(self, board: "Board") -> None:
+    def __init__(self, board: "WatchedLeague") -> None:
         from rich.console import Console
         from rich.live import Live
 
-        self._board = board
+        self._league = board
         self._console = Console(highlight=False)
-        self._live = Live(console=self._console, screen=True, refresh_per_second=4, get_renderable=self._picture)
+        self._live = Live(console=self._console, screen=True, refresh_per_second=4, get_renderable=self._render)
         self._live.start(refresh=True)
 
-    def show(self, update: "Update") -> None:
+    def show_update(self, update: "FeedUpdate") -> None:
         """Do nothing: the screen redraws itself."""
 
     def close(self) -> None:
         self._live.stop()
 
-    def _picture(self) -> "RenderableType":
-        return self._board.picture(*self._console.size)
+    def _render(self) -> "RenderableType":
+        return self._league.render(*self._console.size)
 
 
-class _Lines:
+class _LineOutput:
     """Output as a line for each piece of news."""
 
-    def __init__(self, board: "Board") -> None:
-        self._board = board
+    def __init__(self, board: "WatchedLeague") -> None:
+        self._league = board
 
-    def show(self, update: "Update") -> None:
-        for line in self._board.news_lines():
+    def show_update(self, update: "FeedUpdate") -> None:
+        for line in self._league.drain_lines():
             sys.stdout.write(f"{line}\n")
         sys.stdout.flush()
 
@@ -88,11 +88,11 @@ class _Lines:
         """Nothing to close."""
 
 
-def _print_end(board: "Board") -> None:
+def _print_final_table(board: "WatchedLeague") -> None:
     from agent_league.cli.run_view import standings_table
-    from agent_league.cli.tables import console_out, print_lines
+    from agent_league.cli.tables import make_stdout_console, print_lines
 
-    console = console_out()
-    rows = board.standings()
+    console = make_stdout_console()
+    rows = board.standings_rows()
     console.print(standings_table(rows, board.title, len(rows)))
-    print_lines(console, [board.last_word()])
+    print_lines(console, [board.closing_sentence()])

@@ -13,162 +13,168 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from agent_league.clock import duration
-from agent_league.launch.live_feed import Changed, NotConnected, Remark, Update
-from agent_league.model.names import printable
-from agent_league.model.result_words import champion, counted
+from agent_league.clock import format_duration
+from agent_league.launch.live_feed import FeedChange, FeedDisconnected, FeedRemark, FeedUpdate
+from agent_league.model.names import to_printable
+from agent_league.model.result_words import format_champion, format_count
 from agent_league.model.results import StandingsRow
 
-WIDE = 110
+TWO_COLUMN_WIDTH = 110
 """Terminal width from which on two parts are shown side by side."""
-LONGEST_TEXT = 300
-LARGEST_NUMBER = 10**9
-MOST_ROWS = 2000
+MAX_TEXT_LENGTH = 300
+MAX_NUMBER = 10**9
+MAX_ROWS = 2000
 HEAD_LINES = 4
-TROUBLED = ("SUSPENDED",)
-LETTERS = {"W": "green", "D": "yellow", "L": "red"}
-KINDS = {"trouble": "yellow", "round": "bold", "league": "bold"}
+TROUBLED_STATES = ("SUSPENDED",)
+FORM_STYLES = {"W": "green", "D": "yellow", "L": "red"}
+NEWS_STYLES = {"trouble": "yellow", "round": "bold", "league": "bold"}
 
-Part = Mapping[str, Any]
+FeedSection = Mapping[str, Any]
 
 
-class Board:
+class WatchedLeague:
     """A league as its feed last reported it."""
 
     def __init__(self, endpoint: str) -> None:
         self._endpoint = endpoint
-        self._parts: dict[str, Part] = {}
-        self._why_not = "connecting"
-        self._remark = ""
-        self._boot = ""
-        self._latest = 0
+        self._sections: dict[str, FeedSection] = {}
+        self._connection_problem = "connecting"
+        self._last_remark = ""
+        self._boot_id = ""
+        self._latest_number = 0
         """Number of the latest feed item that became a line."""
-        self._lines: list[str] = []
+        self._pending_lines: list[str] = []
 
-    def take(self, update: Update) -> None:
+    def apply_update(self, update: FeedUpdate) -> None:
         match update:
-            case Changed():
-                if self._why_not and self._why_not != "connecting":
-                    self._lines.append("Connected again." if self._parts else "Connected.")
-                self._why_not = ""
-                if update.boot != self._boot:
-                    self._boot, self._latest = update.boot, 0
-                self._parts |= update.sections
-                self._lines += self._told_news(update)
-            case NotConnected():
-                if not self._why_not or self._why_not == "connecting":
-                    self._lines.append(f"Not connected to {self._endpoint}: {update.why}; trying again.")
-                self._why_not = update.why or "no answer"
-            case Remark():
-                self._remark = update.sentence
-                self._lines.append(f"{update.sentence[:1].upper()}{update.sentence[1:]}.")
+            case FeedChange():
+                if self._connection_problem and self._connection_problem != "connecting":
+                    self._pending_lines.append("Connected again." if self._sections else "Connected.")
+                self._connection_problem = ""
+                if update.boot != self._boot_id:
+                    self._boot_id, self._latest_number = update.boot, 0
+                self._sections |= update.sections
+                self._pending_lines += self._format_new_items(update)
+            case FeedDisconnected():
+                if not self._connection_problem or self._connection_problem == "connecting":
+                    self._pending_lines.append(f"Not connected to {self._endpoint}: {update.reason}; trying again.")
+                self._connection_problem = update.reason or "no answer"
+            case FeedRemark():
+                self._last_remark = update.sentence
+                self._pending_lines.append(f"{update.sentence[:1].upper()}{update.sentence[1:]}.")
 
     @property
     def title(self) -> str:
-        return _text(self._part("progress"), "title") or self._endpoint
+        return _read_text(self._section("progress"), "title") or self._endpoint
 
     @property
     def is_over(self) -> bool:
-        return self._part("progress").get("phase") == "COMPLETED"
+        return self._section("progress").get("phase") == "COMPLETED"
 
     @property
-    def is_played(self) -> bool:
+    def has_all_results(self) -> bool:
         """Whether all results are in; the manager may end before it reports that the league is over."""
-        progress = self._part("progress")
-        return 0 < _number(progress, "matches") <= _number(progress, "played")
+        progress = self._section("progress")
+        return 0 < _read_number(progress, "matches") <= _read_number(progress, "played")
 
-    def news_lines(self) -> Iterator[str]:
+    def drain_lines(self) -> Iterator[str]:
         """Return the lines that are new since the last call, oldest first."""
-        lines, self._lines = self._lines, []
-        return map(printable, lines)
+        lines, self._pending_lines = self._pending_lines, []
+        return map(to_printable, lines)
 
-    def standings(self) -> list[StandingsRow]:
+    def standings_rows(self) -> list[StandingsRow]:
         return [
             StandingsRow(
-                rank=_number(row, "rank"),
-                player_id=_text(row, "player_id"),
-                display_name=_text(row, "display_name"),
-                **{name: _number(row, name) for name in ("played", "wins", "draws", "losses", "points")},
+                rank=_read_number(row, "rank"),
+                player_id=_read_text(row, "player_id"),
+                display_name=_read_text(row, "display_name"),
+                **{name: _read_number(row, name) for name in ("played", "wins", "draws", "losses", "points")},
             )
-            for row in _rows(self._part("standings"), "rows")
+            for row in _read_rows(self._section("standings"), "rows")
         ]
 
-    def last_word(self) -> str:
-        progress = self._part("progress")
+    def closing_sentence(self) -> str:
+        progress = self._section("progress")
         if not self.is_over:
-            return f"The manager has left ({self._why_not}); this is the table as it was last told."
-        rows = self.standings()
+            return f"The manager has left ({self._connection_problem}); this is the table as it was last told."
+        rows = self.standings_rows()
         if progress.get("champion", "") is None or not rows:
             return "The league is over; there is no champion."
-        matches, rounds = _number(progress, "matches"), _number(progress, "rounds")
-        return f"{champion(rows[0])}, after {counted(matches, 'match')} in {counted(rounds, 'round')}."
+        matches, rounds = _read_number(progress, "matches"), _read_number(progress, "rounds")
+        return f"{format_champion(rows[0])}, after {format_count(matches, 'match')} in {format_count(rounds, 'round')}."
 
-    def picture(self, width: int, height: int) -> RenderableType:
+    def render(self, width: int, height: int) -> RenderableType:
         """Render the league for a screen of this size."""
-        head = Layout(self._head(width), size=HEAD_LINES)
+        head = Layout(self._render_head(width), size=HEAD_LINES)
         body = Layout()
         room = max(height - HEAD_LINES, 3)
         layout = Layout()
         layout.split_column(head, body)
-        if not self._parts:
+        if not self._sections:
             body.update(Text(""))
-        elif width >= WIDE:
-            aside = Padding(_stacked(self._aside(room)), (0, 0, 0, 2))
-            body.split_row(Layout(self._table(room, width * 3 // 5), ratio=3), Layout(aside, ratio=2))
+        elif width >= TWO_COLUMN_WIDTH:
+            aside = Padding(_stack_blocks(self._side_blocks(room)), (0, 0, 0, 2))
+            body.split_row(Layout(self._render_standings(room, width * 3 // 5), ratio=3), Layout(aside, ratio=2))
         else:
-            needed = len(_rows(self._part("standings"), "rows")) + 2
-            below = self._aside(max(room * 2 // 5, room - needed))
+            needed = len(_read_rows(self._section("standings"), "rows")) + 2
+            below = self._side_blocks(max(room * 2 // 5, room - needed))
             size = sum(len(lines) for lines in below)
-            body.split_column(Layout(self._table(room - size, width)), Layout(_stacked(below), size=max(size, 1)))
+            body.split_column(
+                Layout(self._render_standings(room - size, width)), Layout(_stack_blocks(below), size=max(size, 1))
+            )
         return layout
 
-    def _head(self, width: int) -> RenderableType:
-        progress = self._part("progress")
-        played, matches = _number(progress, "played"), _number(progress, "matches")
-        title = Text.assemble((printable(self.title), "bold"), "  ", (printable(self._state()), "dim"), no_wrap=True)
-        if self._why_not:
+    def _render_head(self, width: int) -> RenderableType:
+        progress = self._section("progress")
+        played, matches = _read_number(progress, "played"), _read_number(progress, "matches")
+        title = Text.assemble(
+            (to_printable(self.title), "bold"), "  ", (to_printable(self._describe_phase()), "dim"), no_wrap=True
+        )
+        if self._connection_problem:
             line = Text(
-                f"Not connected to {printable(self._endpoint)}: {printable(self._why_not)}; trying again", "red"
+                f"Not connected to {to_printable(self._endpoint)}: {to_printable(self._connection_problem)}; "
+                "trying again",
+                "red",
             )
         else:
-            line = Text(printable(self._remark or self._pace()), style="dim")
+            line = Text(to_printable(self._last_remark or self._describe_pace()), style="dim")
         count = Text(f"{played}/{matches} matches", no_wrap=True)
         bar = Table.grid(padding=(0, 1))
         bar.add_row(ProgressBar(total=max(matches, 1), completed=played, width=max(width - len(count) - 2, 10)), count)
         line.no_wrap, line.overflow, title.overflow = True, "ellipsis", "ellipsis"
         return Group(title, bar, line)
 
-    def _state(self) -> str:
-        progress = self._part("progress")
-        phase, players = _text(progress, "phase"), _number(progress, "players")
-        game = _text(progress, "game_type")
+    def _describe_phase(self) -> str:
+        progress = self._section("progress")
+        phase, players = _read_text(progress, "phase"), _read_number(progress, "players")
+        game = _read_text(progress, "game_type")
         about = [game] if game else []
         if phase == "REGISTRATION":
-            referees = [self._present("referee")] if "referees" in progress else []
-            return " · ".join([*about, "registration", self._present("player"), *referees])
+            referees = [self._count_present("referee")] if "referees" in progress else []
+            return " · ".join([*about, "registration", self._count_present("player"), *referees])
         if phase == "RUNNING":
-            round_ = f"round {_number(progress, 'round')} of {_number(progress, 'rounds')}"
+            round_ = f"round {_read_number(progress, 'round')} of {_read_number(progress, 'rounds')}"
             paused = ["paused"] if progress.get("is_paused") is True else []
-            return " · ".join([*about, round_, counted(players, "player"), *paused])
+            return " · ".join([*about, round_, format_count(players, "player"), *paused])
         return " · ".join([*about, *(["over"] if phase else [])])
 
-    def _present(self, who: str) -> str:
+    def _count_present(self, who: str) -> str:
         """Say how many have registered, and of how many if the league starts at a number."""
-        progress = self._part("progress")
-        there, awaited = _number(progress, f"{who}s"), _number(progress, f"awaited_{who}s")
-        return f"{there} of {counted(awaited, who)}" if awaited else counted(there, who)
+        progress = self._section("progress")
+        there, awaited = _read_number(progress, f"{who}s"), _read_number(progress, f"awaited_{who}s")
+        return f"{there} of {format_count(awaited, who)}" if awaited else format_count(there, who)
 
-    def _pace(self) -> str:
-        progress = self._part("progress")
-        if trouble := _text(progress, "trouble"):
+    def _describe_pace(self) -> str:
+        progress = self._section("progress")
+        if trouble := _read_text(progress, "trouble"):
             return trouble
-        left = _number(progress, "seconds_left")
-        return f"about {duration(left)} left" if left >= 1 else ""
+        left = _read_number(progress, "seconds_left")
+        return f"about {format_duration(left)} left" if left >= 1 else ""
 
-    def _table(self, lines: int, width: int) -> RenderableType:
-        rows = _rows(self._part("standings"), "rows")
+    def _render_standings(self, lines: int, width: int) -> RenderableType:
+        rows = _read_rows(self._section("standings"), "rows")
         shown = rows if len(rows) < lines else rows[: max(lines - 2, 1)]
-        has_form = width >= 70 and any(_rows(row, "form") for row in rows)
+        has_form = width >= 70 and any(_read_rows(row, "form") for row in rows)
         table = Table(box=None, padding=(0, 1), expand=True, header_style="bold")
         table.add_column("#", justify="right", no_wrap=True)
         table.add_column("", no_wrap=True)
@@ -179,136 +185,139 @@ class Board:
         if has_form:
             table.add_column("Form", no_wrap=True)
         for row in shown:
-            troubled = "yellow" if row.get("state") in TROUBLED else ""
-            numbers = [str(_number(row, name)) for name in ("played", "wins", "draws", "losses", "points")]
-            named = [Text(_text(row, name), style=troubled) for name in ("player_id", "display_name")]
-            form = [_form(row)] if has_form else []
-            table.add_row(str(_number(row, "rank")), _moved(row), *named, *numbers, *form)
+            troubled = "yellow" if row.get("state") in TROUBLED_STATES else ""
+            numbers = [str(_read_number(row, name)) for name in ("played", "wins", "draws", "losses", "points")]
+            named = [Text(_read_text(row, name), style=troubled) for name in ("player_id", "display_name")]
+            form = [_render_form(row)] if has_form else []
+            table.add_row(str(_read_number(row, "rank")), _render_rank_change(row), *named, *numbers, *form)
         if len(shown) < len(rows):
             table.add_row("", "", "", Text(f"and {len(rows) - len(shown)} more", style="dim"))
         return table
 
-    def _aside(self, lines: int) -> list[list[Text]]:
+    def _side_blocks(self, lines: int) -> list[list[Text]]:
         """Make the blocks for matches, news and agents in trouble; together at most so many lines."""
-        trouble = _block("In trouble", self._trouble(), max(lines // 4, 2))
+        trouble = _make_block("In trouble", self._trouble_lines(), max(lines // 4, 2))
         rest = lines - len(trouble)
-        matches, news = self._matches(), self._news()
+        matches, news = self._match_lines(), self._feed_lines()
         for_news = max(rest - len(matches) - 1, rest // 2)
         for_matches = rest - min(len(news) + 1, for_news)
-        blocks = (_block(self._round_title(), matches, for_matches), _block("News", news, for_news), trouble)
+        blocks = (_make_block(self._round_title(), matches, for_matches), _make_block("News", news, for_news), trouble)
         return [block for block in blocks if block]
 
     def _round_title(self) -> str:
-        round_ = self._part("round")
-        states = [match.get("state") for match in _rows(round_, "matches")]
+        round_ = self._section("round")
+        states = [match.get("state") for match in _read_rows(round_, "matches")]
         done, busy = states.count("finished"), states.count("playing")
-        return f"Round {_number(round_, 'round_id')}: {done} of {len(states)} finished, {busy} being played"
+        return f"Round {_read_number(round_, 'round_id')}: {done} of {len(states)} finished, {busy} being played"
 
-    def _matches(self) -> list[Text]:
+    def _match_lines(self) -> list[Text]:
         """Render the round's matches: running ones first, then finished, then waiting ones."""
         order = {"playing": 0, "finished": 1}
-        matches = _rows(self._part("round"), "matches")
-        return [_match(match) for match in sorted(matches, key=lambda match: order.get(str(match.get("state")), 2))]
-
-    def _news(self) -> list[Text]:
+        matches = _read_rows(self._section("round"), "matches")
         return [
-            Text.assemble(
-                (f"{_text(item, 'at')[11:19]} ", "dim"), (_sentence(item), KINDS.get(_text(item, "kind"), ""))
-            )
-            for item in _rows(self._part("feed"), "items")
+            _render_match(match) for match in sorted(matches, key=lambda match: order.get(str(match.get("state")), 2))
         ]
 
-    def _trouble(self) -> list[Text]:
+    def _feed_lines(self) -> list[Text]:
+        return [
+            Text.assemble(
+                (f"{_read_text(item, 'at')[11:19]} ", "dim"),
+                (_news_sentence(item), NEWS_STYLES.get(_read_text(item, "kind"), "")),
+            )
+            for item in _read_rows(self._section("feed"), "items")
+        ]
+
+    def _trouble_lines(self) -> list[Text]:
         found = []
-        for row in _rows(self._part("agents"), "rows"):
-            state, failures = _text(row, "state"), _number(row, "failures")
+        for row in _read_rows(self._section("agents"), "rows"):
+            state, failures = _read_text(row, "state"), _read_number(row, "failures")
             barred = row.get("is_barred") is True
-            if state in TROUBLED or failures or barred:
-                what = _text(row, "state_words") or state.lower()
+            if state in TROUBLED_STATES or failures or barred:
+                what = _read_text(row, "state_words") or state.lower()
                 failed = f", {failures} failures in a row" if failures else ""
-                name = f"{_text(row, 'agent_id')} {_text(row, 'display_name')}"
+                name = f"{_read_text(row, 'agent_id')} {_read_text(row, 'display_name')}"
                 found.append(Text(f"{name}: {what}{failed}", style="yellow"))
         return found
 
-    def _told_news(self, update: Changed) -> list[str]:
+    def _format_new_items(self, update: FeedChange) -> list[str]:
         """Format the new feed items of an update, oldest first, after a line that counts skipped ones."""
-        items = [item for item in _rows(update.sections.get("feed", {}), "items") if _number(item, "number")]
-        new = sorted((item for item in items if _number(item, "number") > self._latest), key=_by_number)
+        items = [item for item in _read_rows(update.sections.get("feed", {}), "items") if _read_number(item, "number")]
+        new = sorted((item for item in items if _read_number(item, "number") > self._latest_number), key=_news_number)
         if not new:
             return []
-        missed = _by_number(new[0]) - self._latest - 1 if self._latest else 0
-        self._latest = _by_number(new[-1])
-        lines = [f"{_text(item, 'at')[:19].replace('T', ' ')} {_sentence(item)}".strip() for item in new]
+        missed = _news_number(new[0]) - self._latest_number - 1 if self._latest_number else 0
+        self._latest_number = _news_number(new[-1])
+        lines = [f"{_read_text(item, 'at')[:19].replace('T', ' ')} {_news_sentence(item)}".strip() for item in new]
         return [*([f"(and {missed} more in between)"] if missed > 0 else []), *lines]
 
-    def _part(self, name: str) -> Part:
-        return self._parts.get(name, {})
+    def _section(self, name: str) -> FeedSection:
+        return self._sections.get(name, {})
 
 
-def _block(title: str, lines: Sequence[Text], most: int) -> list[Text]:
+def _make_block(title: str, lines: Sequence[Text], most: int) -> list[Text]:
     """Make a block of a title and as many lines as there is room for; empty without lines."""
     return [Text(title, style="bold underline"), *lines[: most - 1]] if lines and most > 1 else []
 
 
-def _stacked(blocks: Sequence[Sequence[Text]]) -> RenderableType:
+def _stack_blocks(blocks: Sequence[Sequence[Text]]) -> RenderableType:
     lines = [line for block in blocks for line in block]
     for line in lines:
         line.no_wrap, line.overflow = True, "ellipsis"
     return Group(*lines)
 
 
-def _match(match: Part) -> Text:
-    players = _rows(match, "players")
-    first, second = (*(_text(player, "display_name") for player in players), "", "")[:2]
-    state, winner = _text(match, "state"), match.get("winner")
+def _render_match(match: FeedSection) -> Text:
+    players = _read_rows(match, "players")
+    first, second = (*(_read_text(player, "display_name") for player in players), "", "")[:2]
+    state, winner = _read_text(match, "state"), match.get("winner")
     ids = [player.get("player_id") for player in players]
-    line = Text(f"{_text(match, 'match_id')}  ")
+    line = Text(f"{_read_text(match, 'match_id')}  ")
     for name, player_id in zip((first, second), (*ids, None, None), strict=False):
         line.append(name, "bold green" if winner and player_id == winner else "")
         if name is first:
             line.append(" - ")
     if state == "playing":
-        return line.append(f"  {_text(match, 'referee_id')}", "cyan")
+        return line.append(f"  {_read_text(match, 'referee_id')}", "cyan")
     if state != "finished":
         line.stylize("dim")
         return line
     if match.get("outcome") == "DRAW":
         line.append("  draw", "yellow")
-    return line.append(f"  {_text(match, 'note')}".rstrip(), "yellow")
+    return line.append(f"  {_read_text(match, 'note')}".rstrip(), "yellow")
 
 
-def _moved(row: Part) -> Text:
-    moved = _number(row, "moved")
+def _render_rank_change(row: FeedSection) -> Text:
+    moved = _read_number(row, "moved")
     if not moved:
         return Text("")
     return Text(f"▲{moved}", "green") if moved > 0 else Text(f"▼{-moved}", "red")
 
 
-def _form(row: Part) -> Text:
-    letters = [_text(item, "letter") for item in _rows(row, "form")]
-    return Text(" ").join(Text(letter, LETTERS.get(letter[:1], "")) for letter in letters)
+def _render_form(row: FeedSection) -> Text:
+    letters = [_read_text(item, "letter") for item in _read_rows(row, "form")]
+    return Text(" ").join(Text(letter, FORM_STYLES.get(letter[:1], "")) for letter in letters)
 
 
-def _sentence(item: Part) -> str:
-    return f"{_text(item, 'label')} {_text(item, 'text')}".strip()
+def _news_sentence(item: FeedSection) -> str:
+    return f"{_read_text(item, 'label')} {_read_text(item, 'text')}".strip()
 
 
-def _by_number(item: Part) -> int:
-    return _number(item, "number")
+def _news_number(item: FeedSection) -> int:
+    return _read_number(item, "number")
 
 
-def _text(part: Part, name: str) -> str:
+def _read_text(part: FeedSection, name: str) -> str:
     value = part.get(name)
-    return printable(value[:LONGEST_TEXT]) if isinstance(value, str) else ""
+    return to_printable(value[:MAX_TEXT_LENGTH]) if isinstance(value, str) else ""
 
 
-def _number(part: Part, name: str) -> int:
+def _read_number(part: FeedSection, name: str) -> int:
     value = part.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return 0
-    return int(max(-LARGEST_NUMBER, min(value, LARGEST_NUMBER)))
+    return int(max(-MAX_NUMBER, min(value, MAX_NUMBER)))
 
 
-def _rows(part: Part, name: str) -> list[Part]:
+def _read_rows(part: FeedSection, name: str) -> list[FeedSection]:
     value = part.get(name)
-    return [item for item in value[:MOST_ROWS] if isinstance(item, dict)] if isinstance(value, list) else []
+    return [item for item in value[:MAX_ROWS] if isinstance(item, dict)] if isinstance(value, list) else []

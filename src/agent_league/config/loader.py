@@ -13,28 +13,28 @@ from pydantic import ValidationError
 
 from agent_league.config.models import (
     AgentsConfig,
+    ConfigModel,
     GamesRegistry,
     LeagueConfig,
     PlayerDefaults,
     PlayerEntry,
     RefereeDefaults,
     RefereeEntry,
-    Settings,
     SystemConfig,
     port_of,
-    with_port,
+    replace_port,
 )
 from agent_league.config.overrides import apply_overrides
 from agent_league.errors import ConfigError
-from agent_league.model.names import is_safe_name, there_are
+from agent_league.model.names import is_safe_name, list_known_names
 
-S = TypeVar("S", bound=Settings)
+S = TypeVar("S", bound=ConfigModel)
 AGENTS_FILE = "agents/agents_config.json"
-MANAGER_PORT = "network.default_league_manager_port"
-THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
-OWN_KEYS = "x_"
+MANAGER_PORT_SETTING = "network.default_league_manager_port"
+LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
+CUSTOM_KEY_PREFIX = "x_"
 """Prefix of the user's own keys, which are allowed everywhere and ignored."""
-NOT_IN_IDS = re.compile(r"[^A-Za-z0-9]+")
+NON_ID_CHARACTERS = re.compile(r"[^A-Za-z0-9]+")
 
 
 class ConfigLoader:
@@ -45,27 +45,27 @@ class ConfigLoader:
         self.overrides = dict(overrides or {})
 
     def load_system(self) -> SystemConfig:
-        system = self._load("system.json", SystemConfig, self._overrides_for(SystemConfig))
+        system = self._load_file("system.json", SystemConfig, self._overrides_for(SystemConfig))
         interval, lease = system.heartbeat.interval_sec, system.heartbeat.lease_sec
         if lease <= interval:
             problem = f"expected more than heartbeat.interval_sec ({interval:g}), found {lease:g}"
-            raise self.wrong("system.json", "heartbeat.lease_sec", problem)
+            raise self.make_setting_error("system.json", "heartbeat.lease_sec", problem)
         return system
 
     def load_agents(self) -> AgentsConfig:
         """Read the agents; a manager on this machine must be at the port that system.json says."""
-        agents = self._load(AGENTS_FILE, AgentsConfig)
+        agents = self._load_file(AGENTS_FILE, AgentsConfig)
         network = self.load_system().network
         manager, port = agents.league_manager, network.default_league_manager_port
         host = urlsplit(manager.endpoint).hostname
-        if port_of(manager.endpoint) == port or host not in (*THIS_MACHINE, network.base_host):
+        if port_of(manager.endpoint) == port or host not in (*LOOPBACK_HOSTS, network.base_host):
             return agents
-        if MANAGER_PORT in self.overrides:
-            moved = manager.model_copy(update={"endpoint": with_port(manager.endpoint, port)})
+        if MANAGER_PORT_SETTING in self.overrides:
+            moved = manager.model_copy(update={"endpoint": replace_port(manager.endpoint, port)})
             return agents.model_copy(update={"league_manager": moved})
-        said = f"{self.path('system.json')} says {port} ({MANAGER_PORT})"
+        said = f"{self.file_path('system.json')} says {port} ({MANAGER_PORT_SETTING})"
         problem = f"port {port_of(manager.endpoint)}, but {said}; the manager has one address, so change one of the two"
-        raise ConfigError(self.path(AGENTS_FILE), "league_manager.endpoint", problem)
+        raise ConfigError(self.file_path(AGENTS_FILE), "league_manager.endpoint", problem)
 
     def load_league(self, league_id: str | None = None, game_type: str | None = None) -> LeagueConfig:
         """Load a league's file; without an id, that of `default_league_id`.
@@ -74,7 +74,7 @@ class ConfigLoader:
         """
         if game_type is None:
             return self._load_league_file(league_id)
-        league_id = league_id or f"league_{NOT_IN_IDS.sub('_', game_type)}"[:100]
+        league_id = league_id or f"league_{NON_ID_CHARACTERS.sub('_', game_type)}"[:100]
         if self.has_league_file(league_id) or not is_safe_name(league_id):
             league = self._load_league_file(league_id)
         else:
@@ -88,54 +88,60 @@ class ConfigLoader:
 
     def has_league_file(self, league_id: str) -> bool:
         """Tell whether a league has a file of its own."""
-        return self.path(f"leagues/{league_id}.json").is_file()
+        return self.file_path(f"leagues/{league_id}.json").is_file()
 
-    def league_file(self, league_id: str) -> str:
+    def league_file_name(self, league_id: str) -> str:
         """Name of the file in which a league's settings can be changed: its own, or the default league's."""
         return f"leagues/{league_id if self.has_league_file(league_id) else self.load_system().default_league_id}.json"
 
     def load_games_registry(self) -> GamesRegistry:
-        return self._load("games/games_registry.json", GamesRegistry)
+        return self._load_file("games/games_registry.json", GamesRegistry)
 
     def load_referee_defaults(self) -> RefereeDefaults:
-        return self._load("defaults/referee.json", RefereeDefaults)
+        return self._load_file("defaults/referee.json", RefereeDefaults)
 
     def load_player_defaults(self) -> PlayerDefaults:
-        return self._load("defaults/player.json", PlayerDefaults)
+        return self._load_file("defaults/player.json", PlayerDefaults)
 
     def get_referee_by_id(self, referee_id: str) -> RefereeEntry:
-        return self._entry("referees", referee_id, {entry.referee_id: entry for entry in self.load_agents().referees})
+        return self._find_entry(
+            "referees", referee_id, {entry.referee_id: entry for entry in self.load_agents().referees}
+        )
 
     def get_player_by_id(self, player_id: str) -> PlayerEntry:
-        return self._entry("players", player_id, {entry.player_id: entry for entry in self.load_agents().players})
+        return self._find_entry("players", player_id, {entry.player_id: entry for entry in self.load_agents().players})
 
     def check_overrides(self) -> None:
         """Raise ConfigError for an override that is no setting of any file."""
         known = set(self._overrides_for(SystemConfig)) | set(self._overrides_for(LeagueConfig))
         for path in self.overrides:
             if path not in known:
-                near = get_close_matches(path, [*_setting_paths(SystemConfig), *_setting_paths(LeagueConfig)], n=1)
+                near = get_close_matches(
+                    path, [*_list_setting_paths(SystemConfig), *_list_setting_paths(LeagueConfig)], n=1
+                )
                 meant = f"; did you mean {near[0]}?" if near else ""
                 raise ConfigError("--set", path, f"no such setting in system.json or the league file{meant}")
 
-    def path(self, name: str) -> Path:
+    def file_path(self, name: str) -> Path:
         return self.root / "config" / name
 
-    def wrong(self, name: str, setting: str, problem: str) -> ConfigError:
+    def make_setting_error(self, name: str, setting: str, problem: str) -> ConfigError:
         """Build the error for a bad setting, naming where it came from: `--set` or the file."""
-        return ConfigError("--set" if _is_set(setting, self.overrides) else self.path(name), setting, problem)
+        return ConfigError(
+            "--set" if _is_overridden(setting, self.overrides) else self.file_path(name), setting, problem
+        )
 
     def _load_league_file(self, league_id: str | None) -> LeagueConfig:
         if league_id is None:
             league_id = self.load_system().default_league_id
-            unusable = self.wrong("system.json", "default_league_id", _no_file_name(league_id))
+            unusable = self.make_setting_error("system.json", "default_league_id", _describe_bad_league_id(league_id))
         else:
-            unusable = ConfigError("league_id", "", _no_file_name(league_id))
+            unusable = ConfigError("league_id", "", _describe_bad_league_id(league_id))
         if not is_safe_name(league_id):  # it names files and folders
             raise unusable
-        league = self._load(f"leagues/{league_id}.json", LeagueConfig, self._overrides_for(LeagueConfig))
+        league = self._load_file(f"leagues/{league_id}.json", LeagueConfig, self._overrides_for(LeagueConfig))
         if league.league_id != league_id:
-            raise self.wrong(
+            raise self.make_setting_error(
                 f"leagues/{league_id}.json",
                 "league_id",
                 f"expected {league_id!r} (the file's name), found {league.league_id!r}",
@@ -144,26 +150,26 @@ class ConfigLoader:
         if least > most:
             setting = "max_players" if "participants.max_players" in self.overrides else "min_players"
             problem = f"min_players ({least}) is above max_players ({most})"
-            raise self.wrong(f"leagues/{league_id}.json", f"participants.{setting}", problem)
+            raise self.make_setting_error(f"leagues/{league_id}.json", f"participants.{setting}", problem)
         return league
 
-    def _overrides_for(self, model: type[Settings]) -> dict[str, Any]:
-        return {path: value for path, value in self.overrides.items() if _knows(model, path.split("."))}
+    def _overrides_for(self, model: type[ConfigModel]) -> dict[str, Any]:
+        return {path: value for path, value in self.overrides.items() if _has_setting(model, path.split("."))}
 
-    def _load(self, name: str, model: type[S], overrides: Mapping[str, Any] | None = None) -> S:
-        path = self.path(name)
+    def _load_file(self, name: str, model: type[S], overrides: Mapping[str, Any] | None = None) -> S:
+        path = self.file_path(name)
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            raise ConfigError(path, "", self._missing(path)) from None
+            raise ConfigError(path, "", self._missing_file_hint(path)) from None
         except IsADirectoryError:
-            raise ConfigError(path, "", f"a folder is in the place of the file; {self._rewrite(path)}") from None
+            raise ConfigError(path, "", f"a folder is in the place of the file; {self._rewrite_hint(path)}") from None
         except OSError as error:
             raise ConfigError(path, "", f"can't be read: {error.strerror}") from None
         except UnicodeDecodeError:
-            raise ConfigError(path, "", f"not text in UTF-8; {self._rewrite(path)}") from None
+            raise ConfigError(path, "", f"not text in UTF-8; {self._rewrite_hint(path)}") from None
         except json.JSONDecodeError as error:
-            empty = f"; the file is empty: {self._rewrite(path)}" if not error.doc.strip() else ""
+            empty = f"; the file is empty: {self._rewrite_hint(path)}" if not error.doc.strip() else ""
             place = f"(line {error.lineno}, column {error.colno})"
             raise ConfigError(path, "", f"not JSON: {error.msg} {place}{empty}") from None
         except (ValueError, RecursionError) as error:
@@ -173,7 +179,10 @@ class ConfigLoader:
         if unknown := _find_unknown_key(model, data):
             setting, known = unknown
             name_of_key = setting.rpartition(".")[2]
-            hint = f"no such setting {there_are(name_of_key, known)}; a key of your own begins with {OWN_KEYS}"
+            hint = (
+                f"no such setting {list_known_names(name_of_key, known)}; a key of your own begins with "
+                f"{CUSTOM_KEY_PREFIX}"
+            )
             raise ConfigError(path, setting, hint)
         if overrides:
             data = apply_overrides(data, overrides)
@@ -181,47 +190,47 @@ class ConfigLoader:
             # As JSON again, because only there strict means: a list is a tuple, but "30" is no number.
             return model.model_validate_json(json.dumps(data), strict=True)
         except ValidationError as error:
-            inside, problem = _first_mistake(data, error)
-            raise self.wrong(name, inside, problem) from None
+            inside, problem = _describe_first_error(data, error)
+            raise self.make_setting_error(name, inside, problem) from None
 
-    def _rewrite(self, path: Path) -> str:
+    def _rewrite_hint(self, path: Path) -> str:
         """Advice for a file that can't be used."""
         return f"move it away and run `league init {self.root}`, which writes {path.name} anew"
 
-    def _missing(self, path: Path) -> str:
+    def _missing_file_hint(self, path: Path) -> str:
         """Advice for a missing file: `league init` writes all but the user's own league files."""
         known = ", ".join(sorted(file.stem for file in path.parent.glob("*.json")))
         if path.parent.name == "leagues" and known:
             return f"no such file (there are: {known})"
         return f"no such file; `league init {shlex.quote(str(self.root))}` writes it"
 
-    def _entry(self, kind: str, agent_id: str, entries: Mapping[str, S]) -> S:
+    def _find_entry(self, kind: str, agent_id: str, entries: Mapping[str, S]) -> S:
         if agent_id not in entries:
             known = ", ".join(entries) or "none"
-            raise ConfigError(self.path(AGENTS_FILE), kind, f"no {agent_id!r} (there are: {known})")
+            raise ConfigError(self.file_path(AGENTS_FILE), kind, f"no {agent_id!r} (there are: {known})")
         return entries[agent_id]
 
 
-def _no_file_name(league_id: str) -> str:
+def _describe_bad_league_id(league_id: str) -> str:
     return f"expected up to 100 letters, digits, '_', '-' and '.', found {league_id[:120]!r}"
 
 
-def _knows(model: type[Settings], path: list[str]) -> bool:
+def _has_setting(model: type[ConfigModel], path: list[str]) -> bool:
     field = model.model_fields.get(path[0])
     if field is None:
         return False
     inner = field.annotation
     if len(path) == 1:
-        return not (isinstance(inner, type) and issubclass(inner, Settings))
-    return isinstance(inner, type) and issubclass(inner, Settings) and _knows(inner, path[1:])
+        return not (isinstance(inner, type) and issubclass(inner, ConfigModel))
+    return isinstance(inner, type) and issubclass(inner, ConfigModel) and _has_setting(inner, path[1:])
 
 
-def _setting_paths(model: type[Settings]) -> Iterator[str]:
+def _list_setting_paths(model: type[ConfigModel]) -> Iterator[str]:
     """List the paths of all settings of a file."""
     for name, field in model.model_fields.items():
         inner = field.annotation
-        if isinstance(inner, type) and issubclass(inner, Settings):
-            yield from (f"{name}.{path}" for path in _setting_paths(inner))
+        if isinstance(inner, type) and issubclass(inner, ConfigModel):
+            yield from (f"{name}.{path}" for path in _list_setting_paths(inner))
         else:
             yield name
 
@@ -229,11 +238,11 @@ def _setting_paths(model: type[Settings]) -> Iterator[str]:
 def _find_unknown_key(annotation: Any, data: Any) -> tuple[str, list[str]] | None:
     """Find the path of the first key in a file's data that its model doesn't know, and the keys it knows there."""
     inside: Iterator[tuple[str, Any, Any]] = iter(())
-    if isinstance(annotation, type) and issubclass(annotation, Settings):
+    if isinstance(annotation, type) and issubclass(annotation, ConfigModel):
         if not isinstance(data, dict):
             return None
         fields = annotation.model_fields
-        unknown = next((key for key in data if key not in fields and not key.startswith(OWN_KEYS)), None)
+        unknown = next((key for key in data if key not in fields and not key.startswith(CUSTOM_KEY_PREFIX)), None)
         if unknown is not None:
             return unknown, [*fields]
         inside = ((key, fields[key].annotation, data[key]) for key in data if key in fields)
@@ -247,12 +256,12 @@ def _find_unknown_key(annotation: Any, data: Any) -> tuple[str, list[str]] | Non
     return None
 
 
-def _is_set(setting: str, overrides: Mapping[str, Any]) -> bool:
+def _is_overridden(setting: str, overrides: Mapping[str, Any]) -> bool:
     """Whether an override set this setting or one that contains it."""
     return any(setting == path or setting.startswith(f"{path}.") for path in overrides)
 
 
-def _first_mistake(data: Any, error: ValidationError) -> tuple[str, str]:
+def _describe_first_error(data: Any, error: ValidationError) -> tuple[str, str]:
     """Return the path of the first error that pydantic found, and a sentence about it."""
     first = error.errors(include_url=False)[0]
     inside = ".".join(str(part) for part in first["loc"])

@@ -16,13 +16,13 @@ from agent_league.model.agents import ANY_GAME
 Port = Annotated[int, Field(ge=1, le=65535)]
 
 
-def _in_order(ports: tuple[int, int]) -> tuple[int, int]:
+def _check_port_order(ports: tuple[int, int]) -> tuple[int, int]:
     if ports[0] > ports[1]:
         raise ValueError("Input should be [first, last] with first not above last")
     return ports
 
 
-PortRange = Annotated[tuple[Port, Port], AfterValidator(_in_order)]
+PortRange = Annotated[tuple[Port, Port], AfterValidator(_check_port_order)]
 
 
 def port_of(endpoint: str) -> int:
@@ -31,14 +31,14 @@ def port_of(endpoint: str) -> int:
     return parts.port or (443 if parts.scheme == "https" else 80)
 
 
-def with_port(endpoint: str, port: int) -> str:
+def replace_port(endpoint: str, port: int) -> str:
     """Return the address with another port."""
     parts = urlsplit(endpoint)
     host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
     return parts._replace(netloc=f"{host}:{port}").geturl()
 
 
-def _has_port(endpoint: str) -> bool:
+def _has_valid_port(endpoint: str) -> bool:
     try:
         port_of(endpoint)
     except ValueError:  # not a number, or none that a port may have
@@ -46,28 +46,28 @@ def _has_port(endpoint: str) -> bool:
     return True
 
 
-def _callable(address: str) -> str:
-    if not re.fullmatch(r"https?://[^\s/]+/\S*", address) or not _has_port(address):
+def _check_endpoint(address: str) -> str:
+    if not re.fullmatch(r"https?://[^\s/]+/\S*", address) or not _has_valid_port(address):
         raise ValueError("Input should be an address such as http://localhost:8000/mcp")
     return address
 
 
-Endpoint = Annotated[str, AfterValidator(_callable)]
+Endpoint = Annotated[str, AfterValidator(_check_endpoint)]
 Seconds = Annotated[float, Field(gt=0, le=86400)]
-Attempts = Annotated[int, Field(ge=1, le=100)]
-Delay = Annotated[float, Field(ge=0, le=3600)]
+AttemptCount = Annotated[int, Field(ge=1, le=100)]
+DelaySeconds = Annotated[float, Field(ge=0, le=3600)]
 Tiebreaker = Literal["wins", "head_to_head", "draws", "losses", "technical_losses"]
 AssignmentStrategy = Literal["least_connections", "round_robin", "weighted"]
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 
 
-class Settings(BaseModel):
+class ConfigModel(BaseModel):
     """Base of the configuration models: frozen, unknown fields are kept."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
 
-class Network(Settings):
+class NetworkConfig(ConfigModel):
     base_host: str = "localhost"
     default_league_manager_port: Port = 8000
     default_referee_port_range: PortRange = (8001, 8010)
@@ -78,7 +78,7 @@ class Network(Settings):
     """Web pages of others that may call our agents, such as `http://localhost:3000`; `*` allows every page."""
 
 
-class Security(Settings):
+class SecurityConfig(ConfigModel):
     enable_auth_tokens: bool = True
     token_length: Annotated[int, Field(ge=32, le=256)] = 32
     """Random bytes in a token."""
@@ -97,12 +97,12 @@ class Security(Settings):
     """Requests that may come at once before the rate limit applies."""
 
 
-class Tolerance(Settings):
+class ToleranceConfig(ConfigModel):
     strict: bool = False
     """Whether every deviation from the protocol's own message form is an error, as for grading."""
 
 
-class Timeouts(Settings):
+class TimeoutConfig(ConfigModel):
     register_referee_timeout_sec: Seconds = 10
     register_player_timeout_sec: Seconds = 10
     game_join_ack_timeout_sec: Seconds = 5
@@ -113,19 +113,19 @@ class Timeouts(Settings):
     generic_response_timeout_sec: Seconds = 10
 
 
-class RetryPolicy(Settings):
-    max_retries: Attempts = 3
+class RetryPolicy(ConfigModel):
+    max_retries: AttemptCount = 3
     """Attempts in all for one request, the first included."""
-    base_delay_sec: Delay = 2.0
+    base_delay_sec: DelaySeconds = 2.0
     backoff_strategy: Literal["exponential", "fixed"] = "exponential"
 
 
-class CircuitBreaker(Settings):
+class CircuitBreakerConfig(ConfigModel):
     failure_threshold: Annotated[int, Field(ge=1)] = 5
     probe_after_sec: Seconds = 30
 
 
-class Heartbeat(Settings):
+class HeartbeatConfig(ConfigModel):
     interval_sec: Seconds = 2
     """How often a manager asks a referee for the state of its running matches."""
     lease_sec: Seconds = 10
@@ -136,7 +136,7 @@ class Heartbeat(Settings):
     """After so long without a call from its manager, an agent checks that the manager is still there."""
 
 
-class Logging(Settings):
+class LoggingConfig(ConfigModel):
     level: LogLevel = "INFO"
     messages: bool = True
     """Whether every message sent and received is a line of its own."""
@@ -155,35 +155,35 @@ class Logging(Settings):
         }
 
 
-class SystemConfig(Settings):
+class SystemConfig(ConfigModel):
     """`system.json`"""
 
     schema_version: str = "1.0.0"
     system_id: str = "league_system"
     protocol_version: Literal["league.v2"] = "league.v2"
     default_league_id: str
-    network: Network = Network()
-    security: Security = Security()
-    tolerance: Tolerance = Tolerance()
-    timeouts: Timeouts = Timeouts()
+    network: NetworkConfig = NetworkConfig()
+    security: SecurityConfig = SecurityConfig()
+    tolerance: ToleranceConfig = ToleranceConfig()
+    timeouts: TimeoutConfig = TimeoutConfig()
     retry_policy: RetryPolicy = RetryPolicy()
-    circuit_breaker: CircuitBreaker = CircuitBreaker()
-    heartbeat: Heartbeat = Heartbeat()
-    logging: Logging = Logging()
+    circuit_breaker: CircuitBreakerConfig = CircuitBreakerConfig()
+    heartbeat: HeartbeatConfig = HeartbeatConfig()
+    logging: LoggingConfig = LoggingConfig()
 
-    def for_practice(self) -> "SystemConfig":
+    def without_caller_checks(self) -> "SystemConfig":
         """Return a copy for practice, in which an agent answers every caller."""
         security = self.security.model_copy(update={"verify_callers": False})
         return self.model_copy(update={"security": security})
 
 
-class ManagerEntry(Settings):
+class ManagerEntry(ConfigModel):
     display_name: str = "League Manager"
     endpoint: Endpoint
     version: str = "1.0.0"
 
 
-class RefereeEntry(Settings):
+class RefereeEntry(ConfigModel):
     referee_id: str
     display_name: str
     endpoint: Endpoint
@@ -193,7 +193,7 @@ class RefereeEntry(Settings):
     active: bool = True
 
 
-class PlayerEntry(Settings):
+class PlayerEntry(ConfigModel):
     player_id: str
     display_name: str
     version: str = "1.0.0"
@@ -202,7 +202,7 @@ class PlayerEntry(Settings):
     active: bool = True
 
 
-class AgentsConfig(Settings):
+class AgentsConfig(ConfigModel):
     """`agents/agents_config.json`"""
 
     schema_version: str = "1.0.0"
@@ -232,7 +232,7 @@ class AgentsConfig(Settings):
         return tuple(entry for entry in self.players if entry.active)
 
 
-class ScoringRule(Settings):
+class ScoringConfig(ConfigModel):
     win_points: int = 3
     draw_points: int = 1
     loss_points: int = 0
@@ -240,7 +240,7 @@ class ScoringRule(Settings):
     tiebreakers: tuple[Tiebreaker, ...] = ("wins", "head_to_head", "draws")
 
 
-class Scheduling(Settings):
+class SchedulingConfig(ConfigModel):
     format: Literal["round_robin", "double_round_robin"] = "round_robin"
     matches_per_round: Annotated[int, Field(ge=1)] | None = None
     """Most matches in one round; None: all pairs of the round."""
@@ -251,12 +251,12 @@ class Scheduling(Settings):
     referee_assignment: AssignmentStrategy = "least_connections"
 
 
-class Participants(Settings):
+class ParticipantsConfig(ConfigModel):
     min_players: Annotated[int, Field(ge=2)] = 2
     max_players: Annotated[int, Field(ge=2)] = 100
 
 
-class LeagueConfig(Settings):
+class LeagueConfig(ConfigModel):
     """`leagues/<league_id>.json`"""
 
     schema_version: str = "1.0.0"
@@ -269,12 +269,12 @@ class LeagueConfig(Settings):
     """Parameters that differ from the registry's."""
     status: str = "ACTIVE"
     created_at: str | None = None
-    scoring: ScoringRule = ScoringRule()
-    scheduling: Scheduling = Scheduling()
-    participants: Participants = Participants()
+    scoring: ScoringConfig = ScoringConfig()
+    scheduling: SchedulingConfig = SchedulingConfig()
+    participants: ParticipantsConfig = ParticipantsConfig()
 
 
-class GameEntry(Settings):
+class GameEntry(ConfigModel):
     game_type: str
     display_name: str = ""
     description: str = ""
@@ -282,29 +282,29 @@ class GameEntry(Settings):
     active: bool = True
 
 
-class GamesRegistry(Settings):
+class GamesRegistry(ConfigModel):
     """`games/games_registry.json`"""
 
     schema_version: str = "1.0.0"
     games: tuple[GameEntry, ...]
 
-    def entry(self, game_type: str) -> GameEntry:
+    def get_entry(self, game_type: str) -> GameEntry:
         """Return a game's entry; an empty one if the registry doesn't name the game."""
         return next((game for game in self.games if game.game_type == game_type), GameEntry(game_type=game_type))
 
-    def parameters(self, game_type: str) -> dict[str, Any]:
+    def get_parameters(self, game_type: str) -> dict[str, Any]:
         """Return a copy of a game's parameters in the registry."""
-        return dict(self.entry(game_type).parameters)
+        return dict(self.get_entry(game_type).parameters)
 
     def with_parameters(self, game_type: str, parameters: Mapping[str, Any]) -> "GamesRegistry":
         """Return a copy of the registry with further parameters for one game."""
-        entry = self.entry(game_type)
+        entry = self.get_entry(game_type)
         changed = entry.model_copy(update={"parameters": {**entry.parameters, **parameters}})
         others = (game for game in self.games if game.game_type != game_type)
         return self.model_copy(update={"games": (*others, changed)})
 
 
-class RefereeDefaults(Settings):
+class RefereeDefaults(ConfigModel):
     """`defaults/referee.json`"""
 
     schema_version: str = "1.0.0"
@@ -313,7 +313,7 @@ class RefereeDefaults(Settings):
     max_concurrent_matches: Annotated[int, Field(ge=1)] = 2
 
 
-def _model_server(address: str) -> str:
+def _check_model_server(address: str) -> str:
     if not re.fullmatch(r"https?://[^\s/@]+(/\S*)?", address):
         raise ValueError("Input should be an address without a password, such as http://localhost:11434/v1")
     return address
@@ -322,7 +322,7 @@ def _model_server(address: str) -> str:
 ServerName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,24}$")]
 
 
-class McpServer(Settings):
+class McpServer(ConfigModel):
     """An MCP server: an address with headers, or a command with an environment. A bare address or command does too.
 
     `$NAME` in a header or in the environment stands for a variable of the player's own environment.
@@ -335,7 +335,7 @@ class McpServer(Settings):
 
     @model_validator(mode="before")
     @classmethod
-    def _written_out(cls, given: Any) -> Any:
+    def _expand_short_form(cls, given: Any) -> Any:
         if isinstance(given, str):
             return {"url": given}
         written = {"command": given} if isinstance(given, list | tuple) else given
@@ -344,7 +344,7 @@ class McpServer(Settings):
         return written
 
     @model_validator(mode="after")
-    def _one_of_two(self) -> Self:
+    def _check_url_or_command(self) -> Self:
         if bool(self.url) == bool(self.command):
             raise ValueError("Input should have a url or a command, one of the two")
         if self.headers if self.command else self.env:
@@ -352,12 +352,12 @@ class McpServer(Settings):
         return self
 
 
-class LlmSettings(Settings):
+class LlmSettings(ConfigModel):
     """Settings of the strategy `llm`. API keys come from the environment alone, so there is no field for them."""
 
     model: str | None = None
     """`provider:model` as pydantic-ai names it; with a `base_url`, the model's name on that server."""
-    base_url: Annotated[str, AfterValidator(_model_server)] | None = None
+    base_url: Annotated[str, AfterValidator(_check_model_server)] | None = None
     """A server with OpenAI's chat API: Ollama, vLLM, LM Studio, ..."""
     output: Literal["auto", "tool", "native", "prompted"] = "auto"
     """How the model returns structured output; auto: pydantic-ai's choice for the model."""
@@ -373,7 +373,7 @@ class LlmSettings(Settings):
     """MCP servers whose tools the model may use, by a name of the user's choice."""
 
 
-class PlayerDefaults(Settings):
+class PlayerDefaults(ConfigModel):
     """`defaults/player.json`"""
 
     schema_version: str = "1.0.0"

@@ -6,10 +6,10 @@ from typing import Any
 
 from agent_league.errors import ConfigError
 
-SETTING = "PATH=VALUE, such as timeouts.move_timeout_sec=2"
+OVERRIDE_FORM = "PATH=VALUE, such as timeouts.move_timeout_sec=2"
 
 
-def parse_overrides(settings: Iterable[str], option: str = "--set", expected: str = SETTING) -> dict[str, Any]:
+def parse_overrides(settings: Iterable[str], option: str = "--set", expected: str = OVERRIDE_FORM) -> dict[str, Any]:
     """Parse settings such as `timeouts.move_timeout_sec=2`; a value that isn't JSON is text. Raises ConfigError."""
     overrides: dict[str, Any] = {}
     for setting in settings:

@@ -9,9 +9,9 @@ from typing import Any, Protocol, TypeGuard
 
 CHANCE = -1
 """The seat of the referee's draw."""
-LONGEST_LIST = 256
+MAX_LISTED_MOVES = 256
 """A longer range is sent to players as a schema, and described by its ends."""
-REPEATING = ("repeat", "first_to")
+REPEAT_PARAMETERS = ("repeat", "first_to")
 """Parameters of every game that make a match of several games; a game's own rules never see them."""
 
 State = Any
@@ -59,60 +59,60 @@ class Rules(Protocol):
         ...
 
 
-def allows(legal: Sequence[Move], move: Move) -> bool:
+def is_legal_move(legal: Sequence[Move], move: Move) -> bool:
     """Whether a move is one of the legal ones, with equal value and types; fast for a range."""
     if isinstance(legal, range):
         return type(move) is int and move in legal
-    return any(_same(option, move) for option in legal)
+    return any(_is_same_value(option, move) for option in legal)
 
 
-def is_long(moves: Sequence[Move]) -> TypeGuard[range]:
+def is_long_range(moves: Sequence[Move]) -> TypeGuard[range]:
     """Whether the moves are a range too long to be listed."""
-    return isinstance(moves, range) and len(moves) > LONGEST_LIST
+    return isinstance(moves, range) and len(moves) > MAX_LISTED_MOVES
 
 
-def in_words(moves: range) -> str:
+def describe_range(moves: range) -> str:
     """Describe a range by its ends, for people and language models."""
     low, high, step = min(moves[0], moves[-1]), max(moves[0], moves[-1]), abs(moves.step)
     return f"the whole numbers from {low} to {high}" + (f" in steps of {step}" if step > 1 else "")
 
 
-def _same(one: Any, other: Any) -> bool:
+def _is_same_value(one: Any, other: Any) -> bool:
     if type(one) is not type(other):
         return False
     if isinstance(one, list):
-        return len(one) == len(other) and all(map(_same, one, other))
+        return len(one) == len(other) and all(map(_is_same_value, one, other))
     if isinstance(one, dict):
-        return one.keys() == other.keys() and all(_same(value, other[name]) for name, value in one.items())
+        return one.keys() == other.keys() and all(_is_same_value(value, other[name]) for name, value in one.items())
     return bool(one == other)
 
 
-def hides_nothing(rules: Rules) -> bool:
+def has_perfect_information(rules: Rules) -> bool:
     """Whether the rules declare perfect information: every view is the state itself."""
     return bool(getattr(rules, "perfect_information", False))
 
 
-def moves_are_public(rules: Rules) -> bool:
+def has_public_moves(rules: Rules) -> bool:
     """Whether each seat may know the other's moves, once all actors have moved."""
     return bool(getattr(rules, "public_moves", True))
 
 
-def hidden(rules: Rules, state: State, seat: int) -> Iterable[State]:
+def find_hidden_states(rules: Rules, state: State, seat: int) -> Iterable[State]:
     """Return the states that a seat must not be able to tell from this one; empty if the rules name none."""
     told = getattr(rules, "hidden", None)
     found: Iterable[State] = told(state, seat) if told else ()
     return found
 
 
-def check_names(config: Mapping[str, Any], *known: str) -> None:
+def check_parameter_names(config: Mapping[str, Any], *known: str) -> None:
     """Raise BadParameters for a parameter that the rules don't have."""
     for name in config:
-        if name not in known and name not in REPEATING:
-            there_are = ", ".join((*known, *REPEATING))
+        if name not in known and name not in REPEAT_PARAMETERS:
+            there_are = ", ".join((*known, *REPEAT_PARAMETERS))
             raise BadParameters(f"there is no parameter {name!r:.80} (there are: {there_are})")
 
 
-def whole_number(config: Mapping[str, Any], name: str, default: int, least: int, most: int) -> int:
+def read_whole_number(config: Mapping[str, Any], name: str, default: int, least: int, most: int) -> int:
     """Read a parameter that must be a whole number within bounds; raises BadParameters."""
     value = config.get(name, default)
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:

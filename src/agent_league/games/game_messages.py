@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from agent_league.errors import ErrorCode
-from agent_league.games.base import Move, State, is_long, winning_seat
+from agent_league.games.base import Move, State, is_long_range, winning_seat
 from agent_league.protocol.envelope import Message
-from agent_league.protocol.move_schema import schema_of
+from agent_league.protocol.move_schema import moves_to_schema
 from agent_league.protocol.v2 import GameMoveCall, GameMoveResponse
 
 Moves = Sequence[Mapping[str, Move]]
@@ -59,7 +59,7 @@ class PlainWire:
         return {
             "move_request": {
                 "move_type": game_type,
-                **offered(legal),
+                **legal_move_fields(legal),
                 "context": view,
                 "step": step,
                 "your_role": role,
@@ -76,7 +76,7 @@ class PlainWire:
         return {"moves": [dict(step) for step in moves]}
 
     def reason(self, state: State, moves: Moves, players: Sequence[str], winner: str | None) -> str:
-        made = _counted(len(moves), "move")
+        made = _format_count(len(moves), "move")
         return f"{winner} won after {made}" if winner else f"draw after {made}"
 
 
@@ -86,24 +86,24 @@ class RepeatedWire(PlainWire):
     def __init__(self, single: Wire, *, amounts: bool = False) -> None:
         """Replace `single`. With `amounts`, the reason gives scores, not games won, unless `first_to` is set."""
         self.single = single
-        self._amounts = amounts
+        self._counts_amounts = amounts
 
     def reason(self, state: State, moves: Moves, players: Sequence[str], winner: str | None) -> str:
         wins, scores = state["wins"], state["scores"]
-        tells = not self._amounts and winning_seat(wins) == winning_seat(scores)
+        tells = not self._counts_amounts and winning_seat(wins) == winning_seat(scores)
         a, b = wins if tells or state["first_to"] is not None else scores
-        rounds = _counted(len(state["rounds"]), "round")
+        rounds = _format_count(len(state["rounds"]), "round")
         if winner is None:
             return f"draw, {a:g} to {b:g} after {rounds}"
         own, other = (a, b) if winner == players[0] else (b, a)
         return f"{winner} won {own:g} to {other:g} after {rounds}"
 
 
-def offered(legal: Sequence[Move]) -> dict[str, Any]:
+def legal_move_fields(legal: Sequence[Move]) -> dict[str, Any]:
     """Return the message field with the legal moves: `valid_options`, or `move_schema` for a long range."""
-    schema = schema_of(legal) if is_long(legal) else None
+    schema = moves_to_schema(legal) if is_long_range(legal) else None
     return {"valid_options": list(legal)} if schema is None else {"move_schema": schema}
 
 
-def _counted(number: int, what: str) -> str:
+def _format_count(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -16,14 +16,14 @@ class MatrixRules(ABC):
     moves: tuple[Move, ...]
 
     @abstractmethod
-    def table(self, config: Mapping[str, Any]) -> list[list[Any]]:
+    def payoff_table(self, config: Mapping[str, Any]) -> list[list[Any]]:
         """Return a row for every pair of moves: [move of seat 0, move of seat 1, payoff of seat 0, payoff of seat 1].
 
         May raise BadParameters.
         """
 
     def new(self, config: Mapping[str, Any]) -> State:
-        return {"payoffs": self.table(config), "choices": None}
+        return {"payoffs": self.payoff_table(config), "choices": None}
 
     def actors(self, state: State) -> tuple[int, ...]:
         return (0, 1) if state["choices"] is None else ()

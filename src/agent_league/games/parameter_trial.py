@@ -17,34 +17,34 @@ from typing import Any
 from agent_league.games.base import CHANCE, BadParameters, Rules
 
 SECONDS = 10
-BYTES = 4 << 30
+MAX_MEMORY_BYTES = 4 << 30
 STEPS = 50
-LONGEST_TEXT = 1000
-INVALID = re.compile(r"\binvalid\b", re.IGNORECASE)
+MAX_TEXT_LENGTH = 1000
+INVALID_PATTERN = re.compile(r"\binvalid\b", re.IGNORECASE)
 """Some libraries only print this on stderr, and go on with undefined values."""
-KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+TYPE_NAMES = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 
 
-def fitting(name: str, value: Any, own: Any) -> Any:
+def convert_parameter(name: str, value: Any, own: Any) -> Any:
     """Convert a parameter to the type of the library's default value; raises BadParameters."""
     kind = type(own)
     fits = type(value) is kind or (kind is float and type(value) is int)
     if fits and kind is str:
-        fits = len(value) <= LONGEST_TEXT
+        fits = len(value) <= MAX_TEXT_LENGTH
     elif fits:
         fits = -(2**31) < value < 2**31
     if not fits:
-        raise BadParameters(f"{name} must be {KINDS[kind]}, found {value!r:.80}")
+        raise BadParameters(f"{name} must be {TYPE_NAMES[kind]}, found {value!r:.80}")
     return kind(value)
 
 
-def complaint(rules: type, name: str, parameters: Mapping[str, Any]) -> str | None:
+def find_parameter_problem(rules: type, name: str, parameters: Mapping[str, Any]) -> str | None:
     """Start a game with these parameters in a subprocess; describe what went wrong, or None."""
-    return _complaint(rules.__module__, rules.__qualname__, name, json.dumps(parameters))
+    return _run_trial(rules.__module__, rules.__qualname__, name, json.dumps(parameters))
 
 
 @lru_cache(maxsize=256)
-def _complaint(*words: str) -> str | None:
+def _run_trial(*words: str) -> str | None:
     """Run this module with these arguments, and describe how it failed; None if it didn't."""
     command = [sys.executable, "-P", "-W", "ignore", "-m", __name__, *words]
     try:
@@ -52,7 +52,7 @@ def _complaint(*words: str) -> str | None:
     except subprocess.TimeoutExpired:
         return f"no game begins within {SECONDS} seconds"
     told, aside = (text.decode(errors="replace").strip() for text in (done.stdout, done.stderr))
-    invalid = next((line for line in aside.splitlines() if INVALID.search(line)), None)
+    invalid = next((line for line in aside.splitlines() if INVALID_PATTERN.search(line)), None)
     if invalid or done.returncode == 0:
         return invalid and invalid[:300]
     if done.returncode < 0:
@@ -60,7 +60,7 @@ def _complaint(*words: str) -> str | None:
     return (told or aside).splitlines()[-1][:300]
 
 
-def begin(rules: Rules, parameters: Mapping[str, Any]) -> None:
+def play_first_steps(rules: Rules, parameters: Mapping[str, Any]) -> None:
     """Play the first 50 steps of a game; raises whatever the rules raise."""
     state = rules.new(parameters)
     for step in range(STEPS):
@@ -83,10 +83,10 @@ def main(module: str, qualname: str, name: str, parameters: str) -> int:
     """Try parameters (JSON) with the rules class `module.qualname`, with limited memory; print what it raises."""
     with suppress(ImportError):  # a system without such limits
         resource: Any = import_module("resource")
-        resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
+        resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
     rules = getattr(import_module(module), qualname)(name, tried=True)
     try:
-        begin(rules, json.loads(parameters))
+        play_first_steps(rules, json.loads(parameters))
     except Exception as error:  # noqa: BLE001 - the command ends here
         print(" ".join(str(error).split()) or type(error).__name__)  # noqa: T201 - what the parent reads
         return 1

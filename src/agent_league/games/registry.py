@@ -17,17 +17,17 @@ from agent_league.config.python_files import load_python_file
 from agent_league.errors import ConfigError, UserError
 from agent_league.games.base import BadParameters, Rules, State
 from agent_league.games.game_messages import Moves, PlainWire, RepeatedWire, Wire
-from agent_league.games.repeated import HOW_TO_REPEAT, Repeated, repeated
-from agent_league.games.scene import SceneOf
+from agent_league.games.repeated import HOW_TO_REPEAT, RepeatedRules, repeat_rules
+from agent_league.games.scene import SceneFunction
 from agent_league.model.agents import ANY_GAME
-from agent_league.model.names import there_are
+from agent_league.model.names import list_known_names
 
-GROUP = "agent_league.games"
-SOURCES = "agent_league.game_sources"
-FILES = "AGENT_LEAGUE_GAMES"
+GAME_ENTRY_POINTS = "agent_league.games"
+SOURCE_ENTRY_POINTS = "agent_league.game_sources"
+FILES_VARIABLE = "AGENT_LEAGUE_GAMES"
 """Environment variable with paths of Python files, separated as in PATH."""
 
-Show = Callable[[Any, int | None], str]
+ShowFunction = Callable[[Any, int | None], str]
 """From a view and the seat that sees it (None: everything is seen) to lines of text."""
 
 
@@ -52,17 +52,17 @@ class Game:
     """The rules as text, for people and models; the first line is a summary. How repeated games go is appended."""
     payoffs: bool = False
     """Whether amounts matter, not only who has more; results then have the payoffs of both."""
-    show: Show | None = None
+    show: ShowFunction | None = None
     """Draws a view of a single game as text. It may raise anything on a view that it doesn't know."""
-    scene: SceneOf | None = None
+    scene: SceneFunction | None = None
     """Draws a view as plain data: boards, tiles, heaps. Without it, the text is shown."""
 
     def __post_init__(self) -> None:
-        rules = repeated(self.rules, self.parameters)
+        rules = repeat_rules(self.rules, self.parameters)
         object.__setattr__(self, "rules", rules)
         words = self.how_to_play.removesuffix(HOW_TO_REPEAT)
         wire = self.wire.single if isinstance(self.wire, RepeatedWire) else self.wire
-        if isinstance(rules, Repeated):
+        if isinstance(rules, RepeatedRules):
             wire = RepeatedWire(wire, amounts=self.payoffs)
             words = words and words + HOW_TO_REPEAT
         object.__setattr__(self, "wire", wire)
@@ -79,16 +79,16 @@ class Game:
             raise BadParameters(f"{self.game_type} makes no game of its parameters: {error!r:.200}") from error
         return game
 
-    def result(self, state: State, moves: Moves, players: Sequence[str]) -> dict[str, Any]:
+    def result_fields(self, state: State, moves: Moves, players: Sequence[str]) -> dict[str, Any]:
         """Return the game's own fields of `game_result`; `state` isn't final if the match was aborted."""
         told = self.wire.result(state, moves, players)
         if self.payoffs and not self.rules.actors(state):
-            told["payoffs"] = dict(zip(players, self.paid(state), strict=True))
+            told["payoffs"] = dict(zip(players, self.final_payoffs(state), strict=True))
         return told
 
-    def paid(self, state: State) -> tuple[float, float]:
+    def final_payoffs(self, state: State) -> tuple[float, float]:
         """Return the payoffs of a finished match: its returns, or the sums of all rounds if it is repeated."""
-        a, b = state["scores"] if isinstance(self.rules, Repeated) else self.rules.returns(state)
+        a, b = state["scores"] if isinstance(self.rules, RepeatedRules) else self.rules.returns(state)
         return (a, b)
 
 
@@ -106,10 +106,10 @@ class GameSource(Protocol):
 
 def game_types() -> tuple[str, ...]:
     """The names of all installed games, without those of sources."""
-    return tuple(sorted({*_found(GROUP), *_games_in_files()}))
+    return tuple(sorted({*_find_entry_points(GAME_ENTRY_POINTS), *_load_file_games()}))
 
 
-def declared(games: Sequence[str]) -> tuple[str, ...]:
+def declared_game_types(games: Sequence[str]) -> tuple[str, ...]:
     """The games that an agent declares when it registers: with ANY_GAME, all installed ones are declared as well.
 
     So a manager that looks for its own game's name finds it, and a game with messages of its own is played with them.
@@ -122,35 +122,35 @@ def declared(games: Sequence[str]) -> tuple[str, ...]:
 
 def source_names() -> tuple[str, ...]:
     """The names of all sources of games."""
-    return tuple(sorted(_found(SOURCES)))
+    return tuple(sorted(_find_entry_points(SOURCE_ENTRY_POINTS)))
 
 
 def is_from_source(game_type: str) -> bool:
     """Whether a game is from a source: loading it, or trying its parameters, may take seconds."""
-    by_itself = game_type in _found(GROUP) or game_type in _games_in_files()
+    by_itself = game_type in _find_entry_points(GAME_ENTRY_POINTS) or game_type in _load_file_games()
     return not by_itself and game_type.partition(":")[0] in source_names()
 
 
 @cache
 def load_source(name: str) -> GameSource:
     """Load a source by its name; raises ConfigError."""
-    found = _found(SOURCES).get(name)
+    found = _find_entry_points(SOURCE_ENTRY_POINTS).get(name)
     if found is None:
-        told = f"no source of games {name!r} is installed {there_are(name, source_names())}"
+        told = f"no source of games {name!r} is installed {list_known_names(name, source_names())}"
         raise ConfigError("game_type", "", told)
-    source: GameSource = _loaded(found)
+    source: GameSource = _load_entry_point(found)
     return source
 
 
 @cache
 def load_game(game_type: str) -> Game:
     """Load a game by its name, or by `source:name`; raises ConfigError."""
-    if in_file := _games_in_files().get(game_type):
+    if in_file := _load_file_games().get(game_type):
         return in_file
-    if point := _found(GROUP).get(game_type):
-        game = _loaded(point)
+    if point := _find_entry_points(GAME_ENTRY_POINTS).get(game_type):
+        game = _load_entry_point(point)
         if not isinstance(game, Game):
-            raise ConfigError(f"entry point {GROUP}", game_type, f"{point.value} is not a Game")
+            raise ConfigError(f"entry point {GAME_ENTRY_POINTS}", game_type, f"{point.value} is not a Game")
         if game.game_type != game_type:
             told = f"entry point {game_type!r} gives a game called {game.game_type!r}; they must be equal"
             raise ConfigError("game_type", "", told)
@@ -159,10 +159,10 @@ def load_game(game_type: str) -> Game:
     if colon and source in source_names():
         return load_source(source).load(name)
     known = (*game_types(), *(f"{source}:NAME" for source in source_names()))
-    raise ConfigError("game_type", "", f"no game {game_type!r} is installed {there_are(game_type, known)}")
+    raise ConfigError("game_type", "", f"no game {game_type!r} is installed {list_known_names(game_type, known)}")
 
 
-def playable(game_type: str, parameters: Mapping[str, Any]) -> Game:
+def load_playable_game(game_type: str, parameters: Mapping[str, Any]) -> Game:
     """Load a game under parameters, which are checked at once; raises UnknownGame and BadParameters."""
     try:
         game = load_game(game_type)
@@ -174,10 +174,10 @@ def playable(game_type: str, parameters: Mapping[str, Any]) -> Game:
 
 
 @cache
-def _games_in_files() -> dict[str, Game]:
+def _load_file_games() -> dict[str, Game]:
     """Load the games of the files in AGENT_LEAGUE_GAMES, by game type; raises ConfigError."""
     found = {}
-    for name in filter(None, os.environ.get(FILES, "").split(os.pathsep)):
+    for name in filter(None, os.environ.get(FILES_VARIABLE, "").split(os.pathsep)):
         game = getattr(load_python_file(Path(name)), "GAME", None)
         if not isinstance(game, Game):
             raise ConfigError(name, "GAME", f"expected a Game, found {type(game).__name__}")
@@ -186,11 +186,11 @@ def _games_in_files() -> dict[str, Game]:
 
 
 @cache
-def _found(group: str) -> dict[str, EntryPoint]:
+def _find_entry_points(group: str) -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=group)}
 
 
-def _loaded(point: EntryPoint) -> Any:
+def _load_entry_point(point: EntryPoint) -> Any:
     """Load an entry point; raises ImportError if its module exits the program."""
     try:
         return point.load()

@@ -9,13 +9,13 @@ from typing import Any
 
 from agent_league.games.base import (
     CHANCE,
-    REPEATING,
+    REPEAT_PARAMETERS,
     Move,
     Rules,
     State,
-    hidden,
-    moves_are_public,
-    whole_number,
+    find_hidden_states,
+    has_public_moves,
+    read_whole_number,
     winning_seat,
 )
 
@@ -37,20 +37,20 @@ the move of seat 0 and the move of seat 1 (a list of them, for a seat that moved
 """
 
 
-class Repeated:
+class RepeatedRules:
     """The rules of a match of several games."""
 
     def __init__(self, single: Rules) -> None:
         self.single = single
-        self.public_moves = moves_are_public(single)
+        self.public_moves = has_public_moves(single)
 
     def new(self, config: Mapping[str, Any]) -> State:
-        limits = {name: config[name] for name in REPEATING if config.get(name) is not None}
-        first_to = whole_number(limits, "first_to", 1, 1, MOST_GAMES) if "first_to" in limits else None
+        limits = {name: config[name] for name in REPEAT_PARAMETERS if config.get(name) is not None}
+        first_to = read_whole_number(limits, "first_to", 1, 1, MOST_GAMES) if "first_to" in limits else None
         otherwise = 1 if first_to is None else min(MOST_GAMES, GAMES_A_WIN * first_to)
-        start = self.single.new({name: value for name, value in config.items() if name not in REPEATING})
+        start = self.single.new({name: value for name, value in config.items() if name not in REPEAT_PARAMETERS})
         return {
-            "repeat": whole_number(limits, "repeat", otherwise, 1, MOST_GAMES),
+            "repeat": read_whole_number(limits, "repeat", otherwise, 1, MOST_GAMES),
             "first_to": first_to,
             "start": start,
             "game": start,
@@ -97,7 +97,9 @@ class Repeated:
         return {
             "game": self.single.view(state["game"], seat),
             "last": last,
-            "rounds": state["rounds"] if self.public_moves else [_own(pair, seat) for pair in state["rounds"]],
+            "rounds": state["rounds"]
+            if self.public_moves
+            else [_hide_other_move(pair, seat) for pair in state["rounds"]],
             "repeat": state["repeat"],
             "first_to": state["first_to"],
             "scores": state["scores"],
@@ -108,24 +110,24 @@ class Repeated:
         """Yield what the single game hides, in the current game and in the last one."""
         for name in ("game", "last"):
             if state[name] is not None:
-                yield from ({**state, name: other} for other in hidden(self.single, state[name], seat))
+                yield from ({**state, name: other} for other in find_hidden_states(self.single, state[name], seat))
 
     def returns(self, state: State) -> tuple[float, float]:
         a, b = state["scores"] if state["first_to"] is None else state["wins"]
         return (float(a), float(b))
 
 
-def _own(pair: list[Move], seat: int) -> list[Move | None]:
+def _hide_other_move(pair: list[Move], seat: int) -> list[Move | None]:
     """A round with the other seat's move replaced by None, for games whose moves aren't public."""
     return [pair[0], None] if seat == 0 else [None, pair[1]]
 
 
-def repeated(rules: Rules, parameters: Mapping[str, Any]) -> Rules:
+def repeat_rules(rules: Rules, parameters: Mapping[str, Any]) -> Rules:
     """Return the rules for these parameters: the single game's, or repeated ones."""
-    single = rules.single if isinstance(rules, Repeated) else rules
-    repeat, first_to = (parameters.get(name) for name in REPEATING)
+    single = rules.single if isinstance(rules, RepeatedRules) else rules
+    repeat, first_to = (parameters.get(name) for name in REPEAT_PARAMETERS)
     once = repeat is None or (repeat == 1 and type(repeat) is int)
-    return single if once and first_to is None else Repeated(single)
+    return single if once and first_to is None else RepeatedRules(single)
 
 
 def _is_over(state: State) -> bool:

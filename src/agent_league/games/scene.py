@@ -9,12 +9,12 @@ from typing import Any
 
 from agent_league.games.base import Move
 
-MOST_PARTS = 6
-WIDEST = 32
+MAX_PARTS = 6
+MAX_WIDTH = 32
 """Rows and columns of a board, heaps, and items in one."""
-MOST_TILES = 16
-MOST_ROUNDS = 1000
-LONGEST_TEXT = 60
+MAX_TILES = 16
+MAX_ROUNDS = 1000
+MAX_TEXT_LENGTH = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Heaps:
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class RoundRow:
     """One finished game of a repeated match."""
 
     number: int
@@ -95,7 +95,7 @@ class Round:
 class Rounds:
     """The rounds of a match so far, or the latest of them."""
 
-    rows: tuple[Round, ...]
+    rows: tuple[RoundRow, ...]
     left_out: int = 0
     """Number of earlier rounds that aren't included."""
 
@@ -111,58 +111,64 @@ class Scene:
     said: str = ""
 
 
-SceneOf = Callable[[Any, int | None, Mapping[int, Move]], Scene | None]
+SceneFunction = Callable[[Any, int | None, Mapping[int, Move]], Scene | None]
 """From a view, the seat that sees it (None: everything is seen) and the moves that led to it, by seat."""
 
 
-def scene_problem(scene: Any) -> str | None:
+def find_scene_problem(scene: Any) -> str | None:
     """Describe in a sentence why a scene can't be drawn; None if it can."""
     if not isinstance(scene, Scene):
         return f"expected a Scene, found {scene!r:.100}"
-    if not 1 <= len(scene.parts) <= MOST_PARTS:
-        return f"expected 1 to {MOST_PARTS} parts, found {scene.parts!r:.100}"
-    return next(filter(None, (_text_problem((scene.said,)), *map(_part_problem, scene.parts))), None)
+    if not 1 <= len(scene.parts) <= MAX_PARTS:
+        return f"expected 1 to {MAX_PARTS} parts, found {scene.parts!r:.100}"
+    return next(filter(None, (_find_text_problem((scene.said,)), *map(_find_part_problem, scene.parts))), None)
 
 
-def _part_problem(part: Any) -> str | None:
+def _find_part_problem(part: Any) -> str | None:
     match part:
         case Board():
-            return _board_problem(part)
+            return _find_board_problem(part)
         case Tiles(tiles):
             texts = (text for tile in tiles for text in (tile.text, tile.label, tile.note))
-            problem = _side_problem(tile.side for tile in tiles) or _text_problem(texts)
-            return problem if 1 <= len(tiles) <= MOST_TILES else f"expected 1 to {MOST_TILES} tiles, not {len(tiles)}"
+            problem = _find_side_problem(tile.side for tile in tiles) or _find_text_problem(texts)
+            return problem if 1 <= len(tiles) <= MAX_TILES else f"expected 1 to {MAX_TILES} tiles, not {len(tiles)}"
         case Heaps(heaps, side):
             whole = all(_is_count(heap.left) and _is_count(heap.taken) for heap in heaps)
-            fits = whole and 1 <= len(heaps) <= WIDEST
-            return _side_problem((side,)) if fits else f"expected at most {WIDEST} heaps of at most {WIDEST} each"
+            fits = whole and 1 <= len(heaps) <= MAX_WIDTH
+            return (
+                _find_side_problem((side,))
+                if fits
+                else f"expected at most {MAX_WIDTH} heaps of at most {MAX_WIDTH} each"
+            )
         case Rounds(rows):
-            problem = _text_problem(move for row in rows for move in row.moves)
-            return problem if len(rows) <= MOST_ROUNDS else f"expected at most {MOST_ROUNDS} rounds, not {len(rows)}"
+            problem = _find_text_problem(move for row in rows for move in row.moves)
+            return problem if len(rows) <= MAX_ROUNDS else f"expected at most {MAX_ROUNDS} rounds, not {len(rows)}"
     return f"expected a Board, Tiles, Heaps or Rounds, found {part!r:.100}"
 
 
-def _board_problem(board: Board) -> str | None:
+def _find_board_problem(board: Board) -> str | None:
     wide = {len(row) for row in board.rows}
-    fits = 1 <= len(board.rows) <= WIDEST and len(wide) == 1 and 1 <= min(wide) <= WIDEST
+    fits = 1 <= len(board.rows) <= MAX_WIDTH and len(wide) == 1 and 1 <= min(wide) <= MAX_WIDTH
     if not fits or len(board.columns) not in (0, *wide):
-        return f"expected at most {WIDEST} rows of as many cells each, and a name for each column or for none"
+        return f"expected at most {MAX_WIDTH} rows of as many cells each, and a name for each column or for none"
     cells = [cell for row in board.rows for cell in row]
-    return _side_problem(cell.side for cell in cells) or _text_problem((*board.columns, *(cell.text for cell in cells)))
+    return _find_side_problem(cell.side for cell in cells) or _find_text_problem(
+        (*board.columns, *(cell.text for cell in cells))
+    )
 
 
-def _text_problem(texts: Iterable[Any]) -> str | None:
+def _find_text_problem(texts: Iterable[Any]) -> str | None:
     for text in texts:
-        if not isinstance(text, str) or len(text) > LONGEST_TEXT or not text.isprintable():
-            return f"expected text that can be shown, at most {LONGEST_TEXT} letters, found {text!r:.100}"
+        if not isinstance(text, str) or len(text) > MAX_TEXT_LENGTH or not text.isprintable():
+            return f"expected text that can be shown, at most {MAX_TEXT_LENGTH} letters, found {text!r:.100}"
     return None
 
 
-def _side_problem(sides: Iterable[Any]) -> str | None:
+def _find_side_problem(sides: Iterable[Any]) -> str | None:
     return next(
         (f"expected side 0, 1 or None, found {side!r:.100}" for side in sides if side not in (0, 1, None)), None
     )
 
 
 def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and 0 <= value <= WIDEST
+    return isinstance(value, int) and 0 <= value <= MAX_WIDTH

@@ -9,75 +9,84 @@ from typing import Any
 
 from agent_league.games.base import Move
 from agent_league.games.registry import is_from_source, load_game
-from agent_league.games.scene import Round, Rounds, Scene, SceneOf, Tiles, scene_problem
-from agent_league.games.shared_views import move_text, payoff_scene
-from agent_league.games.text_view import is_repeated
+from agent_league.games.scene import RoundRow, Rounds, Scene, SceneFunction, Tiles, find_scene_problem
+from agent_league.games.shared_views import build_payoff_scene, format_short_move
+from agent_league.games.text_view import is_repeated_view
 
-SHOWN_ROUNDS = 10
+MAX_SHOWN_ROUNDS = 10
 
 
-def staged(game_type: str, view: Any, seat: int | None, last: Mapping[int, Move] | None = None) -> Scene | None:
+def build_scene(game_type: str, view: Any, seat: int | None, last: Mapping[int, Move] | None = None) -> Scene | None:
     """Build the scene of a view; None if its game has none for it. `last` are the moves that led to it, by seat."""
     if view is None:
         return None
     try:
-        scene = _scene(_maker(game_type), view, seat, last or {})
-        return scene if scene is not None and scene_problem(scene) is None else None
+        scene = _build_match_scene(_find_scene_function(game_type), view, seat, last or {})
+        return scene if scene is not None and find_scene_problem(scene) is None else None
     except Exception:  # noqa: BLE001 - a third party's scene, of anybody's view
         return None
 
 
-def with_moves(scene: Scene, moves: Mapping[int, Move]) -> Scene:
+def add_moves(scene: Scene, moves: Mapping[int, Move]) -> Scene:
     """Write moves that were made already into the empty tiles of their seats."""
-    return replace(scene, parts=tuple(_moved(part, moves) if isinstance(part, Tiles) else part for part in scene.parts))
+    return replace(
+        scene,
+        parts=tuple(_add_moves_to_tiles(part, moves) if isinstance(part, Tiles) else part for part in scene.parts),
+    )
 
 
-def rounds_table(
-    moves: Sequence[Sequence[Any]], paid: Sequence[tuple[float, float]] = (), shown: int = SHOWN_ROUNDS
+def build_rounds_table(
+    moves: Sequence[Sequence[Any]], paid: Sequence[tuple[float, float]] = (), shown: int = MAX_SHOWN_ROUNDS
 ) -> Rounds:
     """Build the table of the latest rounds: both moves, payoffs and their sums, as far as payoffs are known."""
-    rows, totals = list[Round](), (0.0, 0.0)
+    rows, totals = list[RoundRow](), (0.0, 0.0)
     for number, pair in enumerate(moves, 1):
         own = paid[number - 1] if number <= len(paid) else None
         if own is not None:
             totals = (totals[0] + own[0], totals[1] + own[1])
-        rows.append(Round(number, (_played(pair[0]), _played(pair[1])), own, totals if own else None))
+        rows.append(
+            RoundRow(number, (_format_round_moves(pair[0]), _format_round_moves(pair[1])), own, totals if own else None)
+        )
     return Rounds(tuple(rows[-shown:]), max(0, len(rows) - shown))
 
 
-def _moved(tiles: Tiles, moves: Mapping[int, Move]) -> Tiles:
+def _add_moves_to_tiles(tiles: Tiles, moves: Mapping[int, Move]) -> Tiles:
     return Tiles(
         tuple(
             tile
             if tile.text or tile.side is None or tile.side not in moves
-            else replace(tile, text=move_text(moves[tile.side]))
+            else replace(tile, text=format_short_move(moves[tile.side]))
             for tile in tiles.tiles
         )
     )
 
 
-def _played(moves: Any) -> str:
+def _format_round_moves(moves: Any) -> str:
     """Write a seat's moves in a round as text; several are joined with commas."""
     several = isinstance(moves, list) and all(isinstance(move, str) for move in moves)
-    return move_text(", ".join(moves) if several else moves)
+    return format_short_move(", ".join(moves) if several else moves)
 
 
-def _scene(maker: SceneOf | None, view: Any, seat: int | None, last: Mapping[int, Move]) -> Scene | None:
-    if not is_repeated(view):
-        return _single(maker, view, seat, last)
-    game = _single(maker, view["game"], seat, last)
-    table = rounds_table(view["rounds"], _paid(view))
+def _build_match_scene(
+    maker: SceneFunction | None, view: Any, seat: int | None, last: Mapping[int, Move]
+) -> Scene | None:
+    if not is_repeated_view(view):
+        return _build_game_scene(maker, view, seat, last)
+    game = _build_game_scene(maker, view["game"], seat, last)
+    table = build_rounds_table(view["rounds"], _find_round_payoffs(view))
     return Scene((*(game.parts if game else ()), *((table,) if table.rows else ())), game.said if game else "")
 
 
-def _single(maker: SceneOf | None, view: Any, seat: int | None, last: Mapping[int, Move]) -> Scene | None:
+def _build_game_scene(
+    maker: SceneFunction | None, view: Any, seat: int | None, last: Mapping[int, Move]
+) -> Scene | None:
     """Build the scene of a single game; any view with payoffs can be drawn without a function of its game."""
     if maker is None and isinstance(view, Mapping) and view.get("payoffs"):
-        maker = payoff_scene
+        maker = build_payoff_scene
     return maker(view, seat, last) if maker else None
 
 
-def _paid(view: Any) -> Sequence[tuple[float, float]]:
+def _find_round_payoffs(view: Any) -> Sequence[tuple[float, float]]:
     """Look up each round's payoffs in the view's table; empty if one isn't there."""
     pays = view["game"].get("payoffs") if isinstance(view["game"], Mapping) else None
     known = {(str(row[0]), str(row[1])): (float(row[2]), float(row[3])) for row in pays or ()}
@@ -85,7 +94,7 @@ def _paid(view: Any) -> Sequence[tuple[float, float]]:
     return [pair for pair in found if pair] if all(found) else []
 
 
-def _maker(game_type: str) -> SceneOf | None:
+def _find_scene_function(game_type: str) -> SceneFunction | None:
     try:
         return None if is_from_source(game_type) else load_game(game_type).scene
     except Exception:  # noqa: BLE001 - not installed here, or a third-party package that can't be loaded

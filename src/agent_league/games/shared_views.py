@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent_league.games.base import Move, winning_seat
-from agent_league.games.scene import LONGEST_TEXT, Scene, Tile, Tiles
+from agent_league.games.scene import MAX_TEXT_LENGTH, Scene, Tile, Tiles
 
-MOST_PAIRS = 64
+MAX_PAIRS = 64
 
 
 def seat_names(seat: int | None) -> tuple[str, str]:
@@ -20,12 +20,12 @@ def seat_names(seat: int | None) -> tuple[str, str]:
     return ("you", "the other") if seat == 0 else ("the other", "you")
 
 
-def side(mark: str | None) -> str:
+def describe_mark(mark: str | None) -> str:
     """A line that tells a seat its mark; empty for None."""
     return "" if mark is None else f"\nYou are {mark}."
 
 
-def amount(value: float) -> str:
+def format_amount(value: float) -> str:
     """Format a number without a needless decimal point."""
     return f"{value:.12g}"
 
@@ -33,25 +33,25 @@ def amount(value: float) -> str:
 def show_payoffs(view: Any, seat: int | None) -> str:
     """Show the payoffs of a matrix game: which move wins against which, or the amounts in a table."""
     own, rows = seat or 0, view["payoffs"]
-    if not 0 < len(rows) <= MOST_PAIRS:
-        raise ValueError(f"expected 1 to {MOST_PAIRS} pairs of moves, found {len(rows)}")
+    if not 0 < len(rows) <= MAX_PAIRS:
+        raise ValueError(f"expected 1 to {MAX_PAIRS} pairs of moves, found {len(rows)}")
     paid = {(str(row[own]), str(row[1 - own])): (row[2 + own], row[3 - own]) for row in rows}
     if {abs(mine) for mine, _ in paid.values()} <= {0, 1} and all(mine == -theirs for mine, theirs in paid.values()):
         wins = ", ".join(f"{move} against {other}" for (move, other), (mine, _) in paid.items() if mine > 0)
-        said = f"{_capital(seat_names(seat)[own])} {'wins' if seat is None else 'win'} with {wins}."
+        said = f"{_capitalize(seat_names(seat)[own])} {'wins' if seat is None else 'win'} with {wins}."
     else:
-        said = _table(paid, seat)
+        said = _format_payoff_table(paid, seat)
     choices = view.get("choices")
-    return said if choices is None else f"{said}\n{made(choices, seat)}"
+    return said if choices is None else f"{said}\n{describe_moves(choices, seat)}"
 
 
-def made(moves: list[Any], seat: int | None) -> str:
+def describe_moves(moves: list[Any], seat: int | None) -> str:
     """Describe both moves in a line, those of `seat` first."""
     names, order = seat_names(seat), (0, 1) if seat != 1 else (1, 0)
-    return _capital("; ".join(f"{names[one]}: {moves[one]}" for one in order)) + "."
+    return _capitalize("; ".join(f"{names[one]}: {moves[one]}" for one in order)) + "."
 
 
-def payoff_scene(view: Any, _seat: int | None, _last: Mapping[int, Move]) -> Scene:
+def build_payoff_scene(view: Any, _seat: int | None, _last: Mapping[int, Move]) -> Scene:
     """Build the scene of a matrix game: both choices, and their payoffs."""
     choices = view["choices"]
     if choices is None:
@@ -59,27 +59,28 @@ def payoff_scene(view: Any, _seat: int | None, _last: Mapping[int, Move]) -> Sce
     paid = next(row[2:4] for row in view["payoffs"] if list(row[:2]) == list(choices))
     winner = winning_seat(paid)
     tiles = (
-        Tile(move_text(choices[seat]), seat, note=signed(paid[seat]), is_winning=seat == winner) for seat in (0, 1)
+        Tile(format_short_move(choices[seat]), seat, note=format_signed_amount(paid[seat]), is_winning=seat == winner)
+        for seat in (0, 1)
     )
     return Scene((Tiles(tuple(tiles)),))
 
 
-def signed(value: float) -> str:
+def format_signed_amount(value: float) -> str:
     """Format a payoff with its sign."""
-    return f"{'+' if value > 0 else ''}{amount(value)}"
+    return f"{'+' if value > 0 else ''}{format_amount(value)}"
 
 
-def move_text(move: Move) -> str:
+def format_short_move(move: Move) -> str:
     """Format a move for a table or a tile: text as it is, anything else as JSON, shortened."""
     said = move if isinstance(move, str) else json.dumps(move, ensure_ascii=False)
-    return said if len(said) <= LONGEST_TEXT else f"{said[: LONGEST_TEXT - 3]}..."
+    return said if len(said) <= MAX_TEXT_LENGTH else f"{said[: MAX_TEXT_LENGTH - 3]}..."
 
 
-def _table(paid: Mapping[tuple[str, str], tuple[float, float]], seat: int | None) -> str:
+def _format_payoff_table(paid: Mapping[tuple[str, str], tuple[float, float]], seat: int | None) -> str:
     names = seat_names(seat)
     down, across = names if seat != 1 else names[::-1]
     moves, others = (list(dict.fromkeys(pair[index] for pair in paid)) for index in (0, 1))
-    cells = {pair: ", ".join(map(amount, both)) for pair, both in paid.items()}
+    cells = {pair: ", ".join(map(format_amount, both)) for pair, both in paid.items()}
     width = max(map(len, (*others, *cells.values())))
     margin = max(map(len, moves))
     head = f"{'':{margin}}   " + "  ".join(f"{other:{width}}" for other in others)
@@ -88,5 +89,5 @@ def _table(paid: Mapping[tuple[str, str], tuple[float, float]], seat: int | None
     return "\n".join(line.rstrip() for line in (said, head, *lines))
 
 
-def _capital(text: str) -> str:
+def _capitalize(text: str) -> str:
     return text[:1].upper() + text[1:]

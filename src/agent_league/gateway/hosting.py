@@ -9,48 +9,48 @@ import orjson
 
 from agent_league.agent import jsonrpc
 from agent_league.agent.app import AgentApp
-from agent_league.errors import FrameCode, FrameError
+from agent_league.errors import JsonRpcError, JsonRpcErrorCode
 from agent_league.gateway.typed_lines import TypedLines
-from agent_league.http.guard import Guard
+from agent_league.http.guard import RequestGuard
 from agent_league.http.server import HttpServer
 from agent_league.launch.agent_plan import LOOPBACK
-from agent_league.launch.outside_player import HostSeat
+from agent_league.launch.outside_player import OutsidePlayer
 from agent_league.log import JsonLogger
-from agent_league.mcp.server.gate import Door
+from agent_league.mcp.server.gate import LazyMcpServer
 from agent_league.storage.paths import DataPaths
 from agent_league.version import __version__
 
 if TYPE_CHECKING:
     from mcp.server import Server
 
-GONE = (BrokenPipeError, ConnectionResetError, anyio.BrokenResourceError, anyio.ClosedResourceError)
-NOT_BARE = "this is a gateway for MCP hosts, not an agent of the league: speak MCP to it"
+HOST_GONE_ERRORS = (BrokenPipeError, ConnectionResetError, anyio.BrokenResourceError, anyio.ClosedResourceError)
+BARE_CALL_REFUSAL = "this is a gateway for MCP hosts, not an agent of the league: speak MCP to it"
 
 
-async def serve_stdio(seat: HostSeat, stop: asyncio.Event) -> None:
+async def serve_stdio(seat: OutsidePlayer, stop: asyncio.Event) -> None:
     """Serve one host until it closes our input, or `stop`. Nothing else may write to standard output meanwhile."""
     from mcp.server.stdio import stdio_server  # noqa: PLC0415 - the SDK takes a second to import
 
-    server = _server(seat)
+    server = _make_server(seat)
 
     async def serve() -> None:
         try:
             async with stdio_server(stdin=cast("Any", TypedLines())) as (incoming, outgoing):
                 await server.run(incoming, outgoing, server.create_initialization_options())
-        except* GONE:
+        except* HOST_GONE_ERRORS:
             pass  # the host has closed our output, which is an end too
 
-    await _until(stop, asyncio.create_task(serve()), seat)
+    await _wait_until_stopped(stop, asyncio.create_task(serve()), seat)
 
 
-async def serve_http(seat: HostSeat, port: int, stop: asyncio.Event, ready: Callable[[], None]) -> None:
+async def serve_http(seat: OutsidePlayer, port: int, stop: asyncio.Event, ready: Callable[[], None]) -> None:
     """Serve any number of hosts at `/mcp` until `stop`; `ready` is called once it listens."""
-    log = JsonLogger("gateway", log_root=DataPaths(seat.settings.home).logs)
+    log = JsonLogger("gateway", log_root=DataPaths(seat.settings.home).logs_folder)
     app = AgentApp(
-        _answer,
+        _refuse_bare_call,
         lambda: {"status": "ok", "role": "gateway", "id": seat.settings.display_name, "version": __version__},
-        Guard(),  # only our address is allowed, not the league's host names: a web page could use one
-        door=Door(lambda: _server(seat), log, tool_calls=True),
+        RequestGuard(),  # only our address is allowed, not the league's host names: a web page could use one
+        mcp=LazyMcpServer(lambda: _make_server(seat), log, tool_calls=True),
     )
     server = HttpServer(app, LOOPBACK, port, "the gateway", "Choose another with --http.")
     await server.start()
@@ -63,7 +63,7 @@ async def serve_http(seat: HostSeat, port: int, stop: asyncio.Event, ready: Call
         log.close()
 
 
-async def _until(stop: asyncio.Event, serving: asyncio.Task[None], seat: HostSeat) -> None:
+async def _wait_until_stopped(stop: asyncio.Event, serving: asyncio.Task[None], seat: OutsidePlayer) -> None:
     stopping = asyncio.create_task(stop.wait())
     try:
         await asyncio.wait({stopping, serving}, return_when=asyncio.FIRST_COMPLETED)
@@ -76,15 +76,17 @@ async def _until(stop: asyncio.Event, serving: asyncio.Task[None], seat: HostSea
         await seat.leave()
 
 
-def _server(seat: HostSeat) -> "Server[Any]":
-    from agent_league.gateway.server import seat_server  # noqa: PLC0415 - it imports the SDK
+def _make_server(seat: OutsidePlayer) -> "Server[Any]":
+    from agent_league.gateway.server import make_gateway_server  # noqa: PLC0415 - it imports the SDK
 
-    return seat_server(seat)
+    return make_gateway_server(seat)
 
 
-async def _answer(body: bytes, _bearer: str | None = None) -> bytes | None:
+async def _refuse_bare_call(body: bytes, _bearer: str | None = None) -> bytes | None:
     try:
-        request_id = jsonrpc.echoed_id(jsonrpc.parse_body(body))
-    except FrameError as error:
-        return orjson.dumps(jsonrpc.error_frame(error, None))
-    return orjson.dumps(jsonrpc.error_frame(FrameError(FrameCode.METHOD_NOT_FOUND, NOT_BARE), request_id))
+        request_id = jsonrpc.find_request_id(jsonrpc.parse_body(body))
+    except JsonRpcError as error:
+        return orjson.dumps(jsonrpc.build_error_frame(error, None))
+    return orjson.dumps(
+        jsonrpc.build_error_frame(JsonRpcError(JsonRpcErrorCode.METHOD_NOT_FOUND, BARE_CALL_REFUSAL), request_id)
+    )

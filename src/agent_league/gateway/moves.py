@@ -8,58 +8,58 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from agent_league.games.base import is_long
-from agent_league.players.legal_moves import spelled
+from agent_league.games.base import is_long_range
+from agent_league.players.legal_moves import find_equal_moves
 from agent_league.players.observation import Move
-from agent_league.protocol.quoted_text import shortened
+from agent_league.protocol.quoted_text import shorten_json
 
-LONGEST_MOVE = 200
-LONGEST_LIST = 4000
-FEW = 10
-LONGEST_PAST = 500
-_PLACE = re.compile(r"#([1-9][0-9]{0,8})(?:: .*)?", re.ASCII | re.DOTALL)
+MAX_MOVE_LENGTH = 200
+MAX_LIST_LENGTH = 4000
+FIRST_MOVES = 10
+MAX_PAST_LENGTH = 500
+_PLACE_PATTERN = re.compile(r"#([1-9][0-9]{0,8})(?:: .*)?", re.ASCII | re.DOTALL)
 
 
-def legal_shown(moves: Sequence[Move]) -> list[Any]:
+def format_legal_moves(moves: Sequence[Move]) -> list[Any]:
     """Return the first legal moves, only FIRST_MOVES of a long range; a long move is shown with its place."""
-    first = moves[:FEW] if is_long(moves) else moves
-    return _within(LONGEST_LIST, (_numbered(place, move) for place, move in enumerate(first, start=1)))
+    first = moves[:FIRST_MOVES] if is_long_range(moves) else moves
+    return _limit_length(MAX_LIST_LENGTH, (_format_move(place, move) for place, move in enumerate(first, start=1)))
 
 
-def past_shown(moves: Sequence[Move]) -> list[Any]:
+def format_past_moves(moves: Sequence[Move]) -> list[Any]:
     """Return the first moves of a game, then how many more there are."""
-    shown = _within(LONGEST_PAST, map(cut, moves))
+    shown = _limit_length(MAX_PAST_LENGTH, map(shorten_for_host, moves))
     return shown if len(shown) == len(moves) else [*shown, f"... {len(moves) - len(shown)} more"]
 
 
-def understood(said: Any, legal: Sequence[Move]) -> Move:
+def parse_move(said: Any, legal: Sequence[Move]) -> Move:
     """Return the legal move that a host's answer means; the answer itself if it means none."""
-    place = _PLACE.fullmatch(said) if isinstance(said, str) and not spelled(said, legal) else None
+    place = _PLACE_PATTERN.fullmatch(said) if isinstance(said, str) and not find_equal_moves(said, legal) else None
     if place is None or int(place[1]) > len(legal):
         return said
     move = legal[int(place[1]) - 1]
-    return move if said in (f"#{place[1]}", _numbered(int(place[1]), move)) else said
+    return move if said in (f"#{place[1]}", _format_move(int(place[1]), move)) else said
 
 
-def cut(data: Any, longest: int = LONGEST_MOVE) -> Any:
+def shorten_for_host(data: Any, longest: int = MAX_MOVE_LENGTH) -> Any:
     """Return data as it is if short, else the beginning of its text."""
-    return data if _is_short(data, longest) else shortened(_text(data), longest=longest)
+    return data if _is_short(data, longest) else shorten_json(_to_text(data), longest=longest)
 
 
-def _numbered(place: int, move: Move) -> Any:
-    return move if _is_short(move, LONGEST_MOVE) else f"#{place}: {cut(move)}"
+def _format_move(place: int, move: Move) -> Any:
+    return move if _is_short(move, MAX_MOVE_LENGTH) else f"#{place}: {shorten_for_host(move)}"
 
 
 def _is_short(data: Any, longest: int) -> bool:
     """Whether data may be shown as it is: short, and without lone surrogates."""
-    return len(json.dumps(data)) <= longest and bool(shortened(data, longest=longest) == data)
+    return len(json.dumps(data)) <= longest and bool(shorten_json(data, longest=longest) == data)
 
 
-def _text(data: Any) -> str:
+def _to_text(data: Any) -> str:
     return data if isinstance(data, str) else json.dumps(data)
 
 
-def _within(letters: int, shown: Iterable[Any]) -> list[Any]:
+def _limit_length(letters: int, shown: Iterable[Any]) -> list[Any]:
     kept = []
     for one in shown:
         letters -= len(json.dumps(one))

@@ -7,30 +7,30 @@ from contextvars import ContextVar
 from urllib.parse import urlsplit
 
 from agent_league.errors import ErrorCode, Refusal
-from agent_league.http.hosts import is_loopback, plain_address
+from agent_league.http.hosts import is_loopback, normalise_address
 
 Address = tuple[str, int]
 """Host and port."""
 CALLER_ADDRESS: ContextVar[Address | None] = ContextVar("caller_address", default=None)
 """Set by the server for each call; None if the caller is in this process."""
-NOWHERE: Address = ("", 0)
+UNKNOWN_ADDRESS: Address = ("", 0)
 """A caller whose address the server can't see."""
 THIS_MACHINE = "this machine"
 
 
-def machine_of(address: str) -> str:
+def identify_machine(address: str) -> str:
     """Normalise an address to compare callers; all addresses of this machine become THIS_MACHINE."""
-    plain = plain_address(address.partition("%")[0])
+    plain = normalise_address(address.partition("%")[0])
     return THIS_MACHINE if is_loopback(plain) or _is_own_address(plain) else plain
 
 
 def calling_machine() -> str | None:
     """The machine of the current caller; None if the caller is in this process."""
     address = CALLER_ADDRESS.get()
-    return None if address is None else machine_of(address[0])
+    return None if address is None else identify_machine(address[0])
 
 
-def check_machine(machines: Collection[str], who: str) -> None:
+def check_calling_machine(machines: Collection[str], who: str) -> None:
     """Raise a Refusal unless the current call comes from one of these machines; `who` names their owner in it."""
     caller, machine = CALLER_ADDRESS.get(), calling_machine()
     if caller is not None and machine not in machines:
@@ -52,7 +52,7 @@ async def find_machines(endpoint: str) -> frozenset[str]:
         found = await asyncio.get_running_loop().getaddrinfo(host, 0, type=socket.SOCK_STREAM)
     except OSError:
         return frozenset()
-    return frozenset(machine_of(str(place[0])) for *_, place in found)
+    return frozenset(identify_machine(str(place[0])) for *_, place in found)
 
 
 def _is_own_address(address: str) -> bool:

@@ -7,11 +7,11 @@ from agent_league.errors import PeerTimeout, PeerUnreachable
 
 MAX_BODY = 1024 * 1024
 """Bytes of a frame, in each direction."""
-Answer = Callable[[bytes, str | None], Awaitable[bytes | None]]
+FrameHandler = Callable[[bytes, str | None], Awaitable[bytes | None]]
 """Answers a frame and its bearer token; None for a notification."""
 
 
-class PostRefused(Exception):
+class PostRejected(Exception):
     """Raised by an agent to answer a POST with an HTTP error status and this body."""
 
     def __init__(self, status: int, body: bytes) -> None:
@@ -40,9 +40,9 @@ class Carrier(Protocol):
     async def close(self) -> None: ...
 
 
-def no_answer(endpoint: str, limit: float) -> PeerTimeout:
+def make_timeout_error(endpoint: str, limit: float) -> PeerTimeout:
     return PeerTimeout(f"no answer from {endpoint} within {limit:g} s")
 
 
-def no_connection(endpoint: str, why: object) -> PeerUnreachable:
+def make_unreachable_error(endpoint: str, why: object) -> PeerUnreachable:
     return PeerUnreachable(f"can't reach {endpoint}: {why}")

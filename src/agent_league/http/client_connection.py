@@ -12,20 +12,20 @@ from agent_league.errors import BadAnswer
 from agent_league.http.carrier import MAX_BODY
 
 MAX_HEAD = 64 * 1024
-MAX_READ = 2 * MAX_BODY + MAX_HEAD
+MAX_ANSWER_BYTES = 2 * MAX_BODY + MAX_HEAD
 """Bytes of an answer with its head, its chunks' lengths and its trailers."""
 KEEP_ALIVE_SECONDS = 4
 """Less than the 5 s after which common servers close an idle connection."""
 
-Reply = tuple[int, bytes]
+HttpReply = tuple[int, bytes]
 """Status and body."""
 
 
-class BrokenOff(ConnectionError):
+class ConnectionBroken(ConnectionError):
     """The connection ended before the answer did."""
 
 
-class Link(asyncio.Protocol):
+class ClientConnection(asyncio.Protocol):
     """A connection and its current request.
 
     One timer serves for both the call's timeout and the idle timeout. A later deadline doesn't restart it, which saves
@@ -40,31 +40,31 @@ class Link(asyncio.Protocol):
             lenient_headers=True, lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True
         )
         self._transport: Any = None
-        self._due = 0.0
+        self._deadline = 0.0
         self._timer: asyncio.TimerHandle | None = None
-        self._reply: asyncio.Future[Reply] | None = None
+        self._reply: asyncio.Future[HttpReply] | None = None
         self._body: bytes | bytearray = b""
-        self._read = 0
+        self._bytes_read = 0
         self._is_framed = False
         self._has_head = False
         self.is_usable = False
         """Whether it can send another request."""
 
-    def ask(self, request: bytes, due: float) -> asyncio.Future[Reply]:
+    def send_request(self, request: bytes, due: float) -> asyncio.Future[HttpReply]:
         """Send a request; the future gets the answer or an error. `due` is in the loop's time.
 
         Errors are TimeoutError, ConnectionBroken, BadAnswer, and ValueError for an answer that isn't HTTP.
         """
-        self._body, self._read, self._is_framed, self._has_head, self.is_usable = b"", 0, False, False, False
+        self._body, self._bytes_read, self._is_framed, self._has_head, self.is_usable = b"", 0, False, False, False
         self._reply = reply = self._loop.create_future()
         self._transport.write(request)
-        self._ring_at(due)
+        self._set_timer(due)
         return reply
 
     @property
     def is_silent(self) -> bool:
         """Whether no byte of an answer has come."""
-        return self._read == 0
+        return self._bytes_read == 0
 
     def abort(self) -> None:
         """Close the connection at once, even during a request."""
@@ -80,27 +80,27 @@ class Link(asyncio.Protocol):
         if self._reply is None:  # data without a request
             self.abort()
             return
-        self._read += len(data)
+        self._bytes_read += len(data)
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            self._fail(BadAnswer("an answer in another protocol than HTTP"))
+            self._fail_reply(BadAnswer("an answer in another protocol than HTTP"))
         except httptools.HttpParserError as error:
-            self._fail(ValueError(f"not an HTTP answer: {error}"))
+            self._fail_reply(ValueError(f"not an HTTP answer: {error}"))
         else:
-            if self._read > MAX_READ:
-                self._fail(ValueError(f"an answer with more than {MAX_READ} bytes around its body"))
-            elif self._read > MAX_HEAD and not self._has_head:
-                self._fail(ValueError(f"an answer with more than {MAX_HEAD} bytes before its body"))
+            if self._bytes_read > MAX_ANSWER_BYTES:
+                self._fail_reply(ValueError(f"an answer with more than {MAX_ANSWER_BYTES} bytes around its body"))
+            elif self._bytes_read > MAX_HEAD and not self._has_head:
+                self._fail_reply(ValueError(f"an answer with more than {MAX_HEAD} bytes before its body"))
 
     def eof_received(self) -> None:
         """Finish an answer without Content-Length or chunks, which ends with the connection."""
         self.is_usable = False
         if self._has_head and not self._is_framed:
-            self._done()
+            self._finish_reply()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._fail(BrokenOff(str(exc) if exc else "the server closed the connection without an answer"))
+        self._fail_reply(ConnectionBroken(str(exc) if exc else "the server closed the connection without an answer"))
 
     def on_header(self, name: bytes, value: bytes) -> None:
         name = name.lower()
@@ -118,14 +118,14 @@ class Link(asyncio.Protocol):
                 self._body = bytearray(self._body)  # which grows in place: an answer may come byte by byte
             self._body += body
         if len(self._body) > MAX_BODY:
-            self._fail(BadAnswer(f"an answer of more than {MAX_BODY} bytes"))
+            self._fail_reply(BadAnswer(f"an answer of more than {MAX_BODY} bytes"))
 
     def on_message_complete(self) -> None:
         if self._parser.get_status_code() < 200:  # 1xx: the answer itself is still to come
             self._is_framed = self._has_head = False
         elif self._reply is not None:
             self.is_usable = self._parser.should_keep_alive()
-            self._done()
+            self._finish_reply()
         else:
             self.is_usable = False
 
@@ -134,31 +134,31 @@ class Link(asyncio.Protocol):
             self.is_usable = False
             self.abort()
 
-    def _done(self) -> None:
+    def _finish_reply(self) -> None:
         reply, self._reply = self._reply, None
         if reply is not None and not reply.done():
             reply.set_result((self._parser.get_status_code(), bytes(self._body)))
         if self.is_usable:
-            self._ring_at(self._loop.time() + KEEP_ALIVE_SECONDS)
+            self._set_timer(self._loop.time() + KEEP_ALIVE_SECONDS)
         else:
             self.abort()
 
-    def _fail(self, error: Exception) -> None:
+    def _fail_reply(self, error: Exception) -> None:
         reply, self._reply = self._reply, None
         if reply is not None and not reply.done():
             reply.set_exception(error)
         self.abort()
 
-    def _ring_at(self, due: float) -> None:
-        self._due = due
+    def _set_timer(self, due: float) -> None:
+        self._deadline = due
         if self._timer is None or self._timer.when() > due:
             if self._timer:
                 self._timer.cancel()
-            self._timer = self._loop.call_at(due, self._ring)
+            self._timer = self._loop.call_at(due, self._on_timer)
 
-    def _ring(self) -> None:
+    def _on_timer(self) -> None:
         self._timer = None
-        if self._loop.time() < self._due:
-            self._ring_at(self._due)
+        if self._loop.time() < self._deadline:
+            self._set_timer(self._deadline)
         else:
-            self._fail(TimeoutError())
+            self._fail_reply(TimeoutError())

@@ -9,17 +9,17 @@ from urllib.parse import urlsplit
 
 from starlette.types import Scope
 
-from agent_league.http.hosts import PORTS, is_loopback, plain_address, plain_host
+from agent_league.http.hosts import DEFAULT_PORTS, is_loopback, normalise_address, normalise_host
 
-Fields = dict[bytes, bytes]
+HeaderFields = dict[bytes, bytes]
 """The headers of a request by name, in lower case."""
-ONLY_ONCE = (b"host", b"origin", b"content-type", b"content-length", b"authorization")
-MAX_KNOWN = 256
+SINGLE_HEADERS = (b"host", b"origin", b"content-type", b"content-length", b"authorization")
+MAX_REMEMBERED_VALUES = 256
 """Accepted header values that are remembered; a peer could make up any number of them."""
-SHOWN_LENGTH = 80
+MAX_QUOTED_BYTES = 80
 
 
-class TurnedAway(Exception):
+class RequestRejected(Exception):
     """A request that isn't served, with the HTTP status and a sentence that says why."""
 
     def __init__(self, status: int, sentence: str) -> None:
@@ -28,7 +28,7 @@ class TurnedAway(Exception):
         self.sentence = sentence
 
 
-class Guard:
+class RequestGuard:
     """Accepts requests whose Host is allowed or is the address they came in on; `*` allows every host.
 
     POSTs from a web page are accepted from our own pages and the allowed origins; `*` allows every page.
@@ -36,14 +36,14 @@ class Guard:
 
     def __init__(self, allowed_hosts: Iterable[str] = (), allowed_origins: Iterable[str] = ()) -> None:
         hosts, origins = tuple(allowed_hosts), tuple(allowed_origins)
-        self._every_origin = "*" in origins
-        self._origins = frozenset(filter(None, map(plain_origin, origins)))
-        self._anybody = "*" in hosts
-        self._hosts = frozenset(filter(None, map(plain_host, hosts)))
+        self._allows_every_origin = "*" in origins
+        self._origins = frozenset(filter(None, map(normalise_origin, origins)))
+        self._allows_every_host = "*" in hosts
+        self._hosts = frozenset(filter(None, map(normalise_host, hosts)))
         self._good_hosts: set[bytes] = set()
         self._good_types = {b"application/json"}
 
-    def knows(self, fields: Fields) -> bool:
+    def has_known_headers(self, fields: HeaderFields) -> bool:
         """Whether these headers were accepted before and don't come from a web page."""
         return (
             fields.get(b"host") in self._good_hosts
@@ -51,67 +51,68 @@ class Guard:
             and b"origin" not in fields
         )
 
-    def admit(self, scope: Scope) -> Fields:
+    def check_request(self, scope: Scope) -> HeaderFields:
         """Check a request to any path and return its headers; raises RequestRejected."""
         headers: Sequence[tuple[bytes, bytes]] = scope["headers"]
         fields = dict(headers)
         if len(fields) != len(headers):
-            _check_repeated([name for name, _ in headers])
+            _check_repeated_headers([name for name, _ in headers])
         host = fields.get(b"host", b"")
         if host not in self._good_hosts:
             self._check_host(host, scope)
         return fields
 
-    def admit_post(self, scope: Scope, fields: Fields) -> None:
+    def check_post(self, scope: Scope, fields: HeaderFields) -> None:
         """Check Origin and Content-Type of a POST; raises RequestRejected."""
         if b"origin" in fields:
             self._check_origin(fields[b"origin"], fields.get(b"host", b""))
         content_type = fields.get(b"content-type")  # simple programs send none, browsers always do
         if content_type is not None and content_type not in self._good_types:
-            self._check_type(content_type)
+            self._check_content_type(content_type)
 
     def _check_host(self, host: bytes, scope: Scope) -> None:
-        if not self._allows(host, scope):
-            raise TurnedAway(
+        if not self._allows_host(host, scope):
+            raise RequestRejected(
                 421,
-                f"the Host header names {_shown(host)}; expected a host that network.allowed_hosts in system.json"
+                f"the Host header names {_quote_value(host)}; expected a host that network.allowed_hosts in system.json"
                 " lists: if that is this agent's name, add it there",
             )
-        _remember(host, self._good_hosts)
+        _remember_value(host, self._good_hosts)
 
     def _check_origin(self, origin: bytes, host: bytes) -> None:
-        if self._every_origin:
+        if self._allows_every_origin:
             return
-        page = plain_origin(origin.decode("latin-1"))
-        is_own = page is not None and page == plain_origin(f"{page[0]}://{host.decode('latin-1')}")
+        page = normalise_origin(origin.decode("latin-1"))
+        is_own = page is not None and page == normalise_origin(f"{page[0]}://{host.decode('latin-1')}")
         if not is_own and page not in self._origins:
-            raise TurnedAway(
+            raise RequestRejected(
                 403,
-                f"the Origin header names {_shown(origin)}; expected a page of this agent's own: if that page may call"
+                f"the Origin header names {_quote_value(origin)}; expected a page of this agent's own: if that "
+                "page may call"
                 " this agent, add its origin, such as http://localhost:3000, to network.allowed_origins in system.json",
             )
 
-    def _check_type(self, content_type: bytes) -> None:
+    def _check_content_type(self, content_type: bytes) -> None:
         if content_type.partition(b";")[0].strip().lower() != b"application/json":
-            raise TurnedAway(
+            raise RequestRejected(
                 415,
-                f"the Content-Type is {_shown(content_type)}; expected application/json:"
+                f"the Content-Type is {_quote_value(content_type)}; expected application/json:"
                 " no setting changes that, the caller has to send it",
             )
-        _remember(content_type, self._good_types)
+        _remember_value(content_type, self._good_types)
 
-    def _allows(self, raw: bytes, scope: Scope) -> bool:
-        if self._anybody:
+    def _allows_host(self, raw: bytes, scope: Scope) -> bool:
+        if self._allows_every_host:
             return True
-        host = plain_host(raw.decode("latin-1"))
-        return bool(host) and (host in self._hosts or _came_in_on(host, scope))
+        host = normalise_host(raw.decode("latin-1"))
+        return bool(host) and (host in self._hosts or _is_connection_address(host, scope))
 
 
-def plain_origin(text: str) -> tuple[str, str, int] | None:
+def normalise_origin(text: str) -> tuple[str, str, int] | None:
     """Normalise an origin to scheme, host and port for comparison; None if it is invalid."""
     try:
         parts = urlsplit(text.strip().lower())
-        host, port = plain_host(parts.hostname or ""), parts.port or PORTS.get(parts.scheme)
+        host, port = normalise_host(parts.hostname or ""), parts.port or DEFAULT_PORTS.get(parts.scheme)
     except ValueError:
         return None
     if not host or port is None or parts.path or parts.query or parts.fragment or "@" in parts.netloc:
@@ -119,34 +120,34 @@ def plain_origin(text: str) -> tuple[str, str, int] | None:
     return parts.scheme, host, port
 
 
-def _came_in_on(host: str, scope: Scope) -> bool:
+def _is_connection_address(host: str, scope: Scope) -> bool:
     """Whether a host is the local address of the connection, which DNS rebinding can't fake."""
     address = scope.get("server")
     if not address:
         return False
-    return host == plain_address(address[0]) or (host == "localhost" and is_loopback(address[0]))
+    return host == normalise_address(address[0]) or (host == "localhost" and is_loopback(address[0]))
 
 
-def _check_repeated(names: list[bytes]) -> None:
-    for name in ONLY_ONCE:
+def _check_repeated_headers(names: list[bytes]) -> None:
+    for name in SINGLE_HEADERS:
         if names.count(name) > 1:
-            raise TurnedAway(
+            raise RequestRejected(
                 400, f"the {name.decode().title()} header came {names.count(name)} times; expected it once"
             )
 
 
-def _remember(value: bytes, known: set[bytes]) -> None:
-    if len(known) >= MAX_KNOWN:
+def _remember_value(value: bytes, known: set[bytes]) -> None:
+    if len(known) >= MAX_REMEMBERED_VALUES:
         known.clear()  # or made-up values would keep real ones from being remembered
     known.add(value)
 
 
-def _shown(value: bytes) -> str:
+def _quote_value(value: bytes) -> str:
     """Quote a peer's value: shortened, without control characters."""
-    return ascii(value[:SHOWN_LENGTH].decode("latin-1")) if value else "nothing"
+    return ascii(value[:MAX_QUOTED_BYTES].decode("latin-1")) if value else "nothing"
 
 
-def bearer_of(fields: Fields) -> str | None:
+def parse_bearer_token(fields: HeaderFields) -> str | None:
     """Return the token of an `Authorization: Bearer` header, or None."""
     value = fields.get(b"authorization")
     if value is None or value[:7].lower() != b"bearer ":

@@ -5,20 +5,20 @@ import re
 from collections.abc import Iterable, Sequence
 from urllib.parse import SplitResult, urlsplit
 
-PORTS = {"http": 80, "https": 443}
+DEFAULT_PORTS = {"http": 80, "https": 443}
 HOST_AND_PORT = re.compile(r"(\[[^][]+]|[^][:]+)(?::[0-9]*)?")
 
-MAX_ENDPOINT = 2000
+MAX_ENDPOINT_LENGTH = 2000
 
 
-def plain_host(text: str) -> str:
+def normalise_host(text: str) -> str:
     """Strip port, brackets and trailing dot from a host, in lower case."""
     text = text.strip().lower()
     found = HOST_AND_PORT.fullmatch(text)
-    return plain_address((found[1].strip("[]") if found else text).removesuffix("."))
+    return normalise_address((found[1].strip("[]") if found else text).removesuffix("."))
 
 
-def plain_address(text: str) -> str:
+def normalise_address(text: str) -> str:
     """Shorten an IP address, mapping IPv6-mapped IPv4 to IPv4; anything else is returned as it is."""
     try:
         address = ipaddress.ip_address(text)
@@ -29,27 +29,27 @@ def plain_address(text: str) -> str:
 
 def is_loopback(address: str) -> bool:
     try:
-        return ipaddress.ip_address(plain_address(address)).is_loopback
+        return ipaddress.ip_address(normalise_address(address)).is_loopback
     except ValueError:
         return False
 
 
-def are_loopback(hosts: Iterable[str]) -> bool:
+def are_all_loopback(hosts: Iterable[str]) -> bool:
     """Whether every host is a name or address of this machine."""
-    return all(host == "localhost" or is_loopback(host) for host in map(plain_host, hosts))
+    return all(host == "localhost" or is_loopback(host) for host in map(normalise_host, hosts))
 
 
-def place_of(endpoint: str) -> tuple[str, int | None]:
+def normalise_endpoint(endpoint: str) -> tuple[str, int | None]:
     """Normalise an endpoint to host and port; every loopback name becomes `localhost`."""
     try:
         parts = urlsplit(endpoint)
-        host, port = plain_host(parts.hostname or ""), parts.port or PORTS.get(parts.scheme)
+        host, port = normalise_host(parts.hostname or ""), parts.port or DEFAULT_PORTS.get(parts.scheme)
     except ValueError:
         return (endpoint, None)
     return ("localhost" if is_loopback(host) else host, port)
 
 
-def read_typed(address: str) -> SplitResult | None:
+def parse_typed_address(address: str) -> SplitResult | None:
     """Parse an address as a person types it, with or without `http://`; None if it is invalid."""
     url = address if "://" in address else f"http://{address}"
     try:
@@ -60,7 +60,7 @@ def read_typed(address: str) -> SplitResult | None:
     return parts if usable else None
 
 
-def endpoint_problem(endpoint: str, allowed_hosts: Sequence[str]) -> str | None:
+def find_endpoint_problem(endpoint: str, allowed_hosts: Sequence[str]) -> str | None:
     """Describe what is wrong with an agent's endpoint, or return None."""
     expected = "expected an address such as http://localhost:8101/mcp"
     try:
@@ -70,10 +70,10 @@ def endpoint_problem(endpoint: str, allowed_hosts: Sequence[str]) -> str | None:
         return expected
     if parts.scheme not in ("http", "https") or not host or port == 0:
         return expected
-    if len(endpoint) > MAX_ENDPOINT or " " in endpoint or not endpoint.isprintable():
-        return f"{expected}, at most {MAX_ENDPOINT} characters, without blanks or control characters"
+    if len(endpoint) > MAX_ENDPOINT_LENGTH or " " in endpoint or not endpoint.isprintable():
+        return f"{expected}, at most {MAX_ENDPOINT_LENGTH} characters, without blanks or control characters"
     if "@" in parts.netloc or parts.fragment:
         return f"{expected}, without user name, password or fragment"
-    if "*" not in allowed_hosts and plain_host(host) not in map(plain_host, allowed_hosts):
+    if "*" not in allowed_hosts and normalise_host(host) not in map(normalise_host, allowed_hosts):
         return f"the host {host!r} is not in network.allowed_hosts of system.json"
     return None

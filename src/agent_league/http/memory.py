@@ -3,20 +3,20 @@
 import asyncio
 from collections.abc import Mapping
 
-from agent_league.http.carrier import Answer, no_answer, no_connection
+from agent_league.http.carrier import FrameHandler, make_timeout_error, make_unreachable_error
 
 
 class MemoryNetwork:
     """Agents of this process, by their endpoints."""
 
     def __init__(self) -> None:
-        self._agents: dict[str, Answer] = {}
+        self._handlers: dict[str, FrameHandler] = {}
 
-    def attach(self, endpoint: str, answer: Answer) -> None:
-        self._agents[endpoint] = answer
+    def attach(self, endpoint: str, answer: FrameHandler) -> None:
+        self._handlers[endpoint] = answer
 
     def detach(self, endpoint: str) -> None:
-        self._agents.pop(endpoint, None)
+        self._handlers.pop(endpoint, None)
 
     async def exchange(
         self,
@@ -26,14 +26,14 @@ class MemoryNetwork:
         bearer: str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> tuple[int, bytes]:
-        answer = self._agents.get(endpoint)
+        answer = self._handlers.get(endpoint)
         if answer is None:
-            raise no_connection(endpoint, "nobody is there")
+            raise make_unreachable_error(endpoint, "nobody is there")
         try:
             async with asyncio.timeout(limit):
                 body = await answer(frame, bearer)
         except TimeoutError:
-            raise no_answer(endpoint, limit) from None
+            raise make_timeout_error(endpoint, limit) from None
         return (202, b"") if body is None else (200, body)
 
     async def close(self) -> None:

@@ -14,9 +14,9 @@ def describe_port_holder(port: int) -> str:
     if not inodes:
         return ""
     for pid in _process_ids():
-        if _has_open(pid, inodes):
-            pid = _starter_of(pid)  # noqa: PLW2901 - the one to stop: it would start a lost child again
-            command = _command_of(pid)
+        if _has_open_socket(pid, inodes):
+            pid = _find_starter(pid)  # noqa: PLW2901 - the one to stop: it would start a lost child again
+            command = _describe_command(pid)
             return f"process {pid} ({command})" if command else f"process {pid}"
     return "a process of another user"
 
@@ -36,41 +36,41 @@ def _process_ids() -> list[int]:
     return sorted(int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdecimal())
 
 
-def _has_open(pid: int, links: set[str]) -> bool:
+def _has_open_socket(pid: int, links: set[str]) -> bool:
     folder = Path("/proc", str(pid), "fd")
     try:
-        return any(_target(entry) in links for entry in folder.iterdir())
+        return any(_link_target(entry) in links for entry in folder.iterdir())
     except OSError:  # it has ended, or is another user's
         return False
 
 
-def _target(entry: Path) -> str:
+def _link_target(entry: Path) -> str:
     try:
         return str(entry.readlink())
     except OSError:
         return ""
 
 
-def _starter_of(pid: int) -> int:
+def _find_starter(pid: int) -> int:
     """Return the process that a person started: not a child that Python's multiprocessing made of it."""
-    while b"multiprocessing." in _read(pid, "cmdline"):
-        parent = _read(pid, "stat").rpartition(b")")[2].split()[1:2]
+    while b"multiprocessing." in _read_proc_file(pid, "cmdline"):
+        parent = _read_proc_file(pid, "stat").rpartition(b")")[2].split()[1:2]
         if not parent or int(parent[0]) <= 1:
             break
         pid = int(parent[0])
     return pid
 
 
-def _read(pid: int, name: str) -> bytes:
+def _read_proc_file(pid: int, name: str) -> bytes:
     try:
         return Path("/proc", str(pid), name).read_bytes()
     except OSError:  # it has ended, or is another user's
         return b""
 
 
-def _command_of(pid: int) -> str:
+def _describe_command(pid: int) -> str:
     """The command line of a process as people know it: without the interpreter and the path to it."""
-    words = _read(pid, "cmdline").decode(errors="replace").rstrip("\0").split("\0")
+    words = _read_proc_file(pid, "cmdline").decode(errors="replace").rstrip("\0").split("\0")
     if "agent_league" in words:
         words = ["league", *words[words.index("agent_league") + 1 :]]
     command = " ".join(words)

@@ -8,41 +8,41 @@ import ipaddress
 from collections.abc import Callable
 
 from agent_league.errors import ErrorCode, Refusal
-from agent_league.http.hosts import plain_address
+from agent_league.http.hosts import normalise_address
 
 MAX_BUCKETS = 4096
 """Addresses that are remembered; the least recently used is dropped first."""
 
-TurnAway = Callable[[bytes, Refusal], bytes | None]
+RefuseFrame = Callable[[bytes, Refusal], bytes | None]
 """Answers a frame with a refusal instead of handling it."""
 
 
 class RateLimit:
     """A rate per second and a burst size, applied to each address."""
 
-    def __init__(self, per_sec: float, burst: int, turn_away: TurnAway) -> None:
+    def __init__(self, per_sec: float, burst: int, refuse_frame: RefuseFrame) -> None:
         self._per_sec = per_sec
         self._burst = burst
         self._buckets: dict[str, tuple[float, float]] = {}
         """By network: requests left, and when that was counted."""
-        self.turn_away = turn_away
+        self.refuse_frame = refuse_frame
 
-    def refusal(self, address: str, requests: int) -> Refusal | None:
+    def check_rate(self, address: str, requests: int) -> Refusal | None:
         """Count requests from an address; return a Refusal if they exceed the limit, else None.
 
         A batch larger than the burst could never pass, so it passes when the bucket is full and leaves a debt.
         """
         now = asyncio.get_running_loop().time()
-        key = network_of(address)
+        key = caller_network(address)
         left, since = self._buckets.pop(key, (float(self._burst), now))
         left = min(self._burst, left + (now - since) * self._per_sec)
         missing = min(requests, self._burst) - left
         self._buckets[key] = (left if missing > 0 else left - requests, now)
         if len(self._buckets) > MAX_BUCKETS:
             del self._buckets[next(iter(self._buckets))]
-        return self._too_many(missing / self._per_sec) if missing > 0 else None
+        return self._make_refusal(missing / self._per_sec) if missing > 0 else None
 
-    def _too_many(self, wait: float) -> Refusal:
+    def _make_refusal(self, wait: float) -> Refusal:
         seconds = round(wait, 3)
         return Refusal(
             ErrorCode.RATE_LIMIT_EXCEEDED,
@@ -54,7 +54,7 @@ class RateLimit:
         )
 
 
-def network_of(address: str) -> str:
+def caller_network(address: str) -> str:
     """Return the address, or for IPv6 its /64 network, since one caller has at least that many addresses."""
-    plain = plain_address(address) if ":" in address else address
+    plain = normalise_address(address) if ":" in address else address
     return str(ipaddress.ip_network((plain, 64), strict=False)) if ":" in plain else plain

@@ -11,16 +11,24 @@ from typing import Any, Protocol
 
 import httptools
 
-Headers = list[tuple[bytes, bytes]]
+HeaderList = list[tuple[bytes, bytes]]
 """Names in lower case, and values."""
-UpgradeWanted = Callable[[bytes, Headers], bool]
+UpgradeCheck = Callable[[bytes, HeaderList], bool]
 """Whether to accept an upgrade, given the request target and the headers."""
-OFFERS = (b"upgrade", b"http2-settings")
+UPGRADE_HEADERS = (b"upgrade", b"http2-settings")
 """Headers of an upgrade offer, which `Connection` lists as well."""
-PASSED_ON = ("on_message_begin", "on_url", "on_header", "on_body", "on_chunk_header", "on_chunk_complete", "on_status")
+FORWARDED_CALLBACKS = (
+    "on_message_begin",
+    "on_url",
+    "on_header",
+    "on_body",
+    "on_chunk_header",
+    "on_chunk_complete",
+    "on_status",
+)
 
 
-class NotServed(httptools.HttpParserError):
+class UnsupportedRequest(httptools.HttpParserError):
     """A request that isn't HTTP/1, with the status and sentence to reject it with."""
 
     def __init__(self, status: int, sentence: str) -> None:
@@ -29,11 +37,11 @@ class NotServed(httptools.HttpParserError):
         self.sentence = sentence
 
 
-class RequestTarget(Protocol):
+class RequestCallbacks(Protocol):
     """Callbacks of the parser; their owner keeps `url` and `headers` of the current request."""
 
     url: bytes
-    headers: Headers
+    headers: HeaderList
 
     def on_message_begin(self) -> None: ...
     def on_url(self, url: bytes) -> None: ...
@@ -50,17 +58,17 @@ class RequestParser:
     up to the end of the head. If an offer is ignored, `on_message_begin` is called twice for its request.
     """
 
-    def __init__(self, target: RequestTarget, is_wanted: UpgradeWanted | None = None) -> None:
+    def __init__(self, target: RequestCallbacks, is_upgrade_wanted: UpgradeCheck | None = None) -> None:
         self._target = target
-        self._is_wanted = is_wanted
-        self._holds_back = False
+        self._is_upgrade_wanted = is_upgrade_wanted
+        self._withholds_head = False
         """Whether callbacks are suppressed, because the head is parsed again or rejected."""
         self._callbacks: Any = SimpleNamespace(
-            on_headers_complete=self._end_head,
-            on_message_complete=self._end_message,
-            **{name: told for name in PASSED_ON if (told := getattr(target, name, None))},
+            on_headers_complete=self._on_headers_complete,
+            on_message_complete=self._on_message_complete,
+            **{name: told for name in FORWARDED_CALLBACKS if (told := getattr(target, name, None))},
         )
-        self._parser: httptools.HttpRequestParser = self._new_parser()
+        self._parser: httptools.HttpRequestParser = self._make_parser()
 
     def feed_data(self, data: bytes) -> None:
         """Parse more data; raises HttpParserError (UnsupportedRequest has details) and HttpParserUpgrade."""
@@ -70,13 +78,13 @@ class RequestParser:
                 self._parser.feed_data(data[begin:] if begin else data)
             except httptools.HttpParserUpgrade as upgrade:
                 begin += upgrade.args[0]
-                if not self._holds_back:
+                if not self._withholds_head:
                     raise httptools.HttpParserUpgrade(begin) from None
-                self._read_again()
+                self._reparse_head()
                 continue
             except httptools.HttpParserError:
                 if self._parser.get_method() == b"PRI":
-                    raise NotServed(505, "this server speaks HTTP/1.1; expected no HTTP/2 preface") from None
+                    raise UnsupportedRequest(505, "this server speaks HTTP/1.1; expected no HTTP/2 preface") from None
                 raise
             return
 
@@ -96,46 +104,46 @@ class RequestParser:
         """Break the reference cycle with the callbacks' owner."""
         self._callbacks = self._parser = self._target = None  # type: ignore[assignment]
 
-    def _new_parser(self) -> httptools.HttpRequestParser:
+    def _make_parser(self) -> httptools.HttpRequestParser:
         parser = httptools.HttpRequestParser(self._callbacks)
         # What a client sends after `Connection: close` is ignored; without this it would cost it its answer.
         parser.set_dangerous_leniencies(lenient_data_after_close=True)
         return parser
 
-    def _end_head(self) -> None:
+    def _on_headers_complete(self) -> None:
         parser = self._parser
         if parser.should_upgrade():
-            is_wanted = self._is_wanted
-            self._holds_back = is_wanted is None or not is_wanted(self._target.url, self._target.headers)
-            if self._holds_back:
+            is_wanted = self._is_upgrade_wanted
+            self._withholds_head = is_wanted is None or not is_wanted(self._target.url, self._target.headers)
+            if self._withholds_head:
                 return
         self._target.on_headers_complete()
 
-    def _end_message(self) -> None:
-        if not self._holds_back:
+    def _on_message_complete(self) -> None:
+        if not self._withholds_head:
             self._target.on_message_complete()
 
-    def _read_again(self) -> None:
+    def _reparse_head(self) -> None:
         """Parse the withheld head again without its upgrade headers; the body follows."""
-        self._holds_back = False
+        self._withholds_head = False
         method = self._parser.get_method()
         if method == b"CONNECT":
-            raise NotServed(405, "this server is no proxy; expected another method than CONNECT")
+            raise UnsupportedRequest(405, "this server is no proxy; expected another method than CONNECT")
         head = [b"%b %b HTTP/%b" % (method, self._target.url, self._parser.get_http_version().encode())]
-        head += [b"%b: %b" % header for header in without_offers(self._target.headers)]
-        self._parser = self._new_parser()
+        head += [b"%b: %b" % header for header in remove_upgrade_headers(self._target.headers)]
+        self._parser = self._make_parser()
         self._parser.feed_data(b"\r\n".join((*head, b"", b"")))
 
 
-def without_offers(headers: Headers) -> Headers:
+def remove_upgrade_headers(headers: HeaderList) -> HeaderList:
     """Return the headers without those of an upgrade offer."""
-    kept: Headers = []
+    kept: HeaderList = []
     for name, value in headers:
         if name == b"connection":
             options = [option.strip() for option in value.split(b",")]
-            value = b", ".join(option for option in options if option.lower() not in OFFERS)  # noqa: PLW2901
+            value = b", ".join(option for option in options if option.lower() not in UPGRADE_HEADERS)  # noqa: PLW2901
             if not value:
                 continue
-        if name not in OFFERS:
+        if name not in UPGRADE_HEADERS:
             kept.append((name, value))
     return kept

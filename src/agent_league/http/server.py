@@ -11,21 +11,21 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from agent_league.errors import PortInUse, UserError
-from agent_league.http.limits import Crowd, Limits, Visitor
+from agent_league.http.limits import ConnectionLimits, LimitedProtocol, ServerLimits
 
 
 class HttpServer:
     """One agent's server: binds its port when created, serves between `start` and `stop`."""
 
     def __init__(
-        self, app: ASGIApp, host: str, port: int, wanted_by: str, hint: str = "", limits: Limits | None = None
+        self, app: ASGIApp, host: str, port: int, wanted_by: str, hint: str = "", limits: ConnectionLimits | None = None
     ) -> None:
-        self.socket = bind(host, port, wanted_by, hint)
+        self.socket = bind_socket(host, port, wanted_by, hint)
         self.port: int = self.socket.getsockname()[1]
         self._app = app
         config = uvicorn.Config(
             app,
-            http=Visitor,
+            http=LimitedProtocol,
             ws="none",
             lifespan="off",
             log_config=None,
@@ -40,14 +40,14 @@ class HttpServer:
         self._server = uvicorn.Server(config)
         self._server.lifespan = config.lifespan_class(config)
         desk, refused = getattr(app, "desk", None), getattr(app, "refused", None)
-        self._server.server_state = self._crowd = Crowd(limits or Limits(), desk, refused)
+        self._server.server_state = self._server_limits = ServerLimits(limits or ConnectionLimits(), desk, refused)
 
     async def start(self) -> None:
         await self._server.startup(sockets=[self.socket])
-        self._crowd.watch()
+        self._server_limits.start_timer()
 
     async def stop(self) -> None:
-        self._crowd.stop()
+        self._server_limits.stop_timer()
         if close := getattr(self._app, "close", None):
             await close()
         if self._server.started:
@@ -55,7 +55,7 @@ class HttpServer:
         self.socket.close()
 
 
-def bind(host: str, port: int, wanted_by: str, hint: str = "") -> socket.socket:
+def bind_socket(host: str, port: int, wanted_by: str, hint: str = "") -> socket.socket:
     """Return a bound socket; raises PortInUse, or UserError if the port isn't allowed.
 
     `wanted_by` and `hint` go into the message.

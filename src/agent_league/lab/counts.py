@@ -7,11 +7,11 @@ from math import fsum, isfinite
 from typing import Any
 
 from agent_league.games.base import winning_seat
-from agent_league.lab.statistics import Estimate, grouped_mean, grouped_rate, mean
+from agent_league.lab.statistics import Estimate, estimate_grouped_mean, estimate_grouped_rate, estimate_mean
 
 
 @dataclass(slots=True)
-class Tally:
+class GameTally:
     """Wins, draws, losses, faults and payoffs of one player."""
 
     wins: int = 0
@@ -27,11 +27,11 @@ class Tally:
         return self.wins + self.draws + self.losses
 
     @property
-    def paid(self) -> float:
+    def total_payoff(self) -> float:
         """The sum of its payoffs."""
         return fsum(value * count for value, count in self.payoffs.items())
 
-    def add(self, other: "Tally") -> None:
+    def add_tally(self, other: "GameTally") -> None:
         self.wins += other.wins
         self.draws += other.draws
         self.losses += other.losses
@@ -39,22 +39,22 @@ class Tally:
         self.payoffs.update(other.payoffs)
 
 
-SeriesOfGames = Mapping[int, Tally]
+TallyBySeries = Mapping[int, GameTally]
 """One player's games with an opponent, by series: dependent within a series, independent between series."""
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
+class PlayerScore:
     """A player's tally with estimates of win rate and mean payoff."""
 
-    tally: Tally
+    tally: GameTally
     series: int
     """The smallest number of series with any opponent; from a single one, dependence can't be estimated."""
     win_rate: Estimate
     mean_payoff: Estimate | None
     """None where only winning counts."""
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         tally, paid = self.tally, self.mean_payoff
         return {
             "games": tally.games,
@@ -62,47 +62,50 @@ class Score:
             "wins": tally.wins,
             "draws": tally.draws,
             "losses": tally.losses,
-            "win_rate": estimate_as_dict(self.win_rate),
-            "mean_payoff": estimate_as_dict(paid) if paid else None,
+            "win_rate": estimate_to_json(self.win_rate),
+            "mean_payoff": estimate_to_json(paid) if paid else None,
             "faults": tally.faults,
         }
 
 
-def score(opponents: Sequence[SeriesOfGames]) -> Score:
+def compute_score(opponents: Sequence[TallyBySeries]) -> PlayerScore:
     """Compute the score against these opponents; they are fixed, so their differences widen no interval."""
-    by_opponent = [_together(series) for series in opponents]
-    return Score(
-        tally=_together(dict(enumerate(by_opponent))),
+    by_opponent = [_sum_tallies(series) for series in opponents]
+    return PlayerScore(
+        tally=_sum_tallies(dict(enumerate(by_opponent))),
         series=min((len(series) for series in opponents), default=0),
-        win_rate=grouped_rate([{name: (one.games, one.wins) for name, one in series.items()} for series in opponents]),
-        mean_payoff=_mean_payoff(opponents, by_opponent),
+        win_rate=estimate_grouped_rate(
+            [{name: (one.games, one.wins) for name, one in series.items()} for series in opponents]
+        ),
+        mean_payoff=_estimate_mean_payoff(opponents, by_opponent),
     )
 
 
-def _mean_payoff(opponents: Sequence[SeriesOfGames], by_opponent: Sequence[Tally]) -> Estimate | None:
+def _estimate_mean_payoff(opponents: Sequence[TallyBySeries], by_opponent: Sequence[GameTally]) -> Estimate | None:
     paid = [
-        {name: (one.payoffs.total(), one.paid) for name, one in series.items() if one.payoffs} for series in opponents
+        {name: (one.payoffs.total(), one.total_payoff) for name, one in series.items() if one.payoffs}
+        for series in opponents
     ]
     if not any(paid):
         return None
-    return grouped_mean(paid) or mean(*(tally.payoffs for tally in by_opponent if tally.payoffs))
+    return estimate_grouped_mean(paid) or estimate_mean(*(tally.payoffs for tally in by_opponent if tally.payoffs))
 
 
-def _together(tallies: SeriesOfGames) -> Tally:
-    total = Tally()
+def _sum_tallies(tallies: TallyBySeries) -> GameTally:
+    total = GameTally()
     for tally in tallies.values():
-        total.add(tally)
+        total.add_tally(tally)
     return total
 
 
 @dataclass(frozen=True, slots=True)
-class Meeting:
+class PairTallies:
     """Tallies of some games of two players, who are given by their indexes in the list of players."""
 
     pair: tuple[int, int]
     series: int
     """The number of the series; its games may come in several of these."""
-    tallies: tuple[Tally, Tally]
+    tallies: tuple[GameTally, GameTally]
     first_faults: tuple[str, str] = ("", "")
     """The first fault of each strategy in this series; empty: none."""
     spoiled: bool = False
@@ -113,11 +116,11 @@ class Meeting:
         return self.tallies[0].games
 
 
-def tallies(
+def tally_returns(
     returns: Mapping[tuple[float, float], int], faults: tuple[int, int], *, payoffs: bool
-) -> tuple[Tally, Tally]:
+) -> tuple[GameTally, GameTally]:
     """Tally both players: how often each pair of returns came; `payoffs`: count the amounts too."""
-    one, other = (Tally(faults=failed) for failed in faults)
+    one, other = (GameTally(faults=failed) for failed in faults)
     for both, count in returns.items():
         winner = winning_seat(both)
         if winner is None:
@@ -133,7 +136,7 @@ def tallies(
     return one, other
 
 
-def estimate_as_dict(estimate: Estimate) -> dict[str, float | None]:
+def estimate_to_json(estimate: Estimate) -> dict[str, float | None]:
     """Return an estimate as JSON, with null for infinity."""
     ends = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
     return {name: value if isfinite(value) else None for name, value in ends.items()}

@@ -14,21 +14,21 @@ from random import Random
 from typing import Any
 
 from agent_league.games.base import CHANCE, Move, State, winning_seat
-from agent_league.games.draw import outcome_at
+from agent_league.games.draw import select_outcome
 from agent_league.games.registry import Game
-from agent_league.lab.series_memory import Finished, Recollection
-from agent_league.players.legal_moves import spelled
+from agent_league.lab.series_memory import FinishedGame, SeriesMemory
+from agent_league.players.legal_moves import find_equal_moves
 from agent_league.players.observation import GameRecord, Observation, Strategy, Thought
 
-IDS = ("P01", "P02")
+PLAYER_IDS = ("P01", "P02")
 
 
-def match_name(number: int) -> str:
+def make_match_id(number: int) -> str:
     """Return the id that the only match of a league's round has."""
     return f"R{number + 1}M1"
 
 
-class Contestant:
+class SeriesPlayer:
     """A strategy in a series, with the one observation that is reused for all its moves."""
 
     def __init__(self, strategy: Strategy, observation: Observation) -> None:
@@ -38,14 +38,14 @@ class Contestant:
         self.first_fault = ""
         self._choose = strategy.choose
 
-    def sit(self, seat: int, number: int) -> None:
+    def take_seat(self, seat: int, number: int) -> None:
         """Set seat, round and match id of the observation for the game of this number."""
         observation = self.observation
         observation.seat = seat
         observation.round_id = number + 1
-        observation.match_id = match_name(number)
+        observation.match_id = make_match_id(number)
 
-    def move(self, view: Any, legal: Sequence[Move], step: int) -> Move:
+    def choose_move(self, view: Any, legal: Sequence[Move], step: int) -> Move:
         """Ask the strategy for a move; returns the equal one of `legal` (1 for True), or a random one after a fault."""
         observation = self.observation
         if type(legal) is list:
@@ -58,43 +58,43 @@ class Contestant:
             if type(said) is Thought:
                 said = said.move
         except Exception as error:  # noqa: BLE001 - somebody's first strategy must not end the series
-            self._fault(place_of(error))
+            self._record_fault(describe_error(error))
             return observation.random.choice(legal)
         try:
-            return legal[legal.index(said)] if type(legal) is tuple else spelled(said, legal)[0]
+            return legal[legal.index(said)] if type(legal) is tuple else find_equal_moves(said, legal)[0]
         except Exception:  # noqa: BLE001 - it isn't there, or can't even be compared
-            self._fault(f"chose {said!r:.80}, which isn't legal")
+            self._record_fault(f"chose {said!r:.80}, which isn't legal")
             return observation.random.choice(legal)
 
-    def learn(self, game: GameRecord) -> None:
+    def learn_from_game(self, game: GameRecord) -> None:
         try:
             self.strategy.learn(game)  # type: ignore[attr-defined] # only where it has such a method
         except Exception as error:  # noqa: BLE001 - as above
-            self._fault(place_of(error))
+            self._record_fault(describe_error(error))
 
-    def _fault(self, what: str) -> None:
+    def _record_fault(self, what: str) -> None:
         self.faults += 1
         self.first_fault = self.first_fault or what
 
 
-def place_of(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """Describe an error with the file and line that raised it."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
     return f"{type(error).__name__}: {error}"[:200] + where
 
 
-def play_game(game: Game, start: State, seated: Sequence[Contestant], chance: Random) -> Finished:
+def play_game(game: Game, start: State, seated: Sequence[SeriesPlayer], chance: Random) -> FinishedGame:
     """Play one game; `seated` is in the order of seats."""
     rules, state, step = game.rules, start, 0
     moves: list[Mapping[int, Move]] = []
     while actors := rules.actors(state):
         if actors[0] == CHANCE:
-            made = {CHANCE: outcome_at(chance.random(), rules.legal(state, CHANCE))}
+            made = {CHANCE: select_outcome(chance.random(), rules.legal(state, CHANCE))}
         else:
             made = {}
             for seat in actors:
-                made[seat] = seated[seat].move(rules.view(state, seat), rules.legal(state, seat), step)
+                made[seat] = seated[seat].choose_move(rules.view(state, seat), rules.legal(state, seat), step)
             moves.append(made)
         state = rules.apply(state, made)
         step += 1
@@ -105,31 +105,37 @@ class Series:
     """Games of two strategies with memory, sides alternating; `first` is the number of the first game."""
 
     def __init__(self, game: Game, strategies: tuple[Strategy, Strategy], seed: str, first: int = 0) -> None:
-        self._returns: Counter[tuple[float, float]] = Counter()
+        self._return_counts: Counter[tuple[float, float]] = Counter()
         self._game = game
         self._start = game.rules.new(game.parameters)
-        self._kept = deepcopy(self._start)
+        self._start_copy = deepcopy(self._start)
         self._chance = Random(f"{seed}/chance")  # noqa: S311 - a game, not a secret
-        self._first = first
-        self._finished: list[Finished] = []
-        self._players = tuple(self._contestant(place, strategy, seed) for place, strategy in enumerate(strategies))
+        self._first_number = first
+        self._finished_games: list[FinishedGame] = []
+        self._players = tuple(self._make_player(place, strategy, seed) for place, strategy in enumerate(strategies))
         self._learners = [player for player in self._players if hasattr(player.strategy, "learn")]
 
     def play(self, games: int) -> None:
         """Play so many more games."""
-        game, start, chance, finished, counts = self._game, self._start, self._chance, self._finished, self._returns
+        game, start, chance, finished, counts = (
+            self._game,
+            self._start,
+            self._chance,
+            self._finished_games,
+            self._return_counts,
+        )
         one, other = self._players
-        for number in range(self._first + len(finished), self._first + len(finished) + games):
+        for number in range(self._first_number + len(finished), self._first_number + len(finished) + games):
             swapped = number % 2
-            one.sit(swapped, number)
-            other.sit(1 - swapped, number)
+            one.take_seat(swapped, number)
+            other.take_seat(1 - swapped, number)
             seated = (other, one) if swapped else (one, other)
             ended = play_game(game, start, seated, chance)
             finished.append(ended)
             a, b = game.rules.returns(ended[0])
             counts[(b, a) if swapped else (a, b)] += 1
             for learner in self._learners:
-                learner.learn(learner.observation.history[-1])
+                learner.learn_from_game(learner.observation.history[-1])
 
     @property
     def first_faults(self) -> tuple[str, str]:
@@ -138,45 +144,45 @@ class Series:
         return one.first_fault, other.first_fault
 
     @property
-    def changed_the_start(self) -> bool:
+    def is_start_changed(self) -> bool:
         """Whether a strategy has changed the state that every game begins with."""
-        return bool(self._start != self._kept)
+        return bool(self._start != self._start_copy)
 
     def take(self) -> tuple[Counter[tuple[float, float]], tuple[int, int]]:
         """Return and reset the counts since the last call: how often which returns came, the first player's before the
         second's, and how often each strategy failed or chose an illegal move."""
         one, other = self._players
-        returns, faults = self._returns, (one.faults, other.faults)
-        self._returns, one.faults, other.faults = Counter(), 0, 0
+        returns, faults = self._return_counts, (one.faults, other.faults)
+        self._return_counts, one.faults, other.faults = Counter(), 0, 0
         return returns, faults
 
-    def _contestant(self, place: int, strategy: Strategy, seed: str) -> Contestant:
+    def _make_player(self, place: int, strategy: Strategy, seed: str) -> SeriesPlayer:
         observation = Observation(
             game_type=self._game.game_type,
             match_id="",
-            player_id=IDS[place],
-            opponent_id=IDS[1 - place],
+            player_id=PLAYER_IDS[place],
+            opponent_id=PLAYER_IDS[1 - place],
             legal_moves=(),
-            history=Recollection(self._finished, lambda index: self._record(index, place)),
-            random=Random(f"{seed}/{IDS[place]}"),  # noqa: S311 - a game, not a secret
+            history=SeriesMemory(self._finished_games, lambda index: self._make_game_record(index, place)),
+            random=Random(f"{seed}/{PLAYER_IDS[place]}"),  # noqa: S311 - a game, not a secret
             rules=self._game.rules,
         )
-        return Contestant(strategy, observation)
+        return SeriesPlayer(strategy, observation)
 
-    def _record(self, index: int, place: int) -> GameRecord:
+    def _make_game_record(self, index: int, place: int) -> GameRecord:
         """Build the record of a game for the history of one player."""
-        state, moves = self._finished[index]
-        number = self._first + index
+        state, moves = self._finished_games[index]
+        number = self._first_number + index
         seat = (place + number) % 2
-        ids = (IDS[0], IDS[1]) if number % 2 == 0 else (IDS[1], IDS[0])
+        ids = (PLAYER_IDS[0], PLAYER_IDS[1]) if number % 2 == 0 else (PLAYER_IDS[1], PLAYER_IDS[0])
         winner = winning_seat(self._game.rules.returns(state))
         steps = [{ids[mover]: move for mover, move in made.items()} for made in moves]
-        told = {name: value for name, value in self._game.result(state, steps, ids).items() if name != "choices"}
+        told = {name: value for name, value in self._game.result_fields(state, steps, ids).items() if name != "choices"}
         reason = self._game.wire.reason(state, steps, ids, None if winner is None else ids[winner])
         return GameRecord(
-            match_id=match_name(number),
+            match_id=make_match_id(number),
             game_type=self._game.game_type,
-            opponent_id=IDS[1 - place],
+            opponent_id=PLAYER_IDS[1 - place],
             outcome="DRAW" if winner is None else "WIN" if winner == seat else "LOSS",
             my_moves=tuple(made[seat] for made in moves if seat in made),
             opponent_moves=tuple(made[1 - seat] for made in moves if 1 - seat in made),

@@ -11,22 +11,28 @@ from itertools import combinations, pairwise
 from typing import Any
 
 from agent_league.errors import UserError
-from agent_league.games.game_trial import BrokenGame, breakdown
-from agent_league.games.registry import Game, playable
-from agent_league.lab.counts import Meeting, tallies
+from agent_league.games.game_trial import BrokenGame, describe_breakdown
+from agent_league.games.registry import Game, load_playable_game
+from agent_league.lab.counts import PairTallies, tally_returns
 from agent_league.lab.game_series import Series
 from agent_league.lab.scoreboard import Scoreboard
 from agent_league.lab.workers import play_all
-from agent_league.launch.config_checks import configured_game
-from agent_league.players.strategies import answers_at_once, can_choose, load_strategy, not_installed, unsuited
+from agent_league.launch.config_checks import load_configured_game
+from agent_league.players.strategies import (
+    can_choose,
+    find_game_mismatch,
+    find_installation_problem,
+    is_synchronous,
+    load_strategy,
+)
 
-SERIES = 20
+SERIES_PER_PAIR = 20
 """Default number of series of a pair: enough to estimate their spread."""
-LONGEST_SERIES = 1000
+MAX_SERIES_GAMES = 1000
 """Most games of a default series, as players remember all of them; beyond it there are more series."""
-MOST_PLAYERS = 100
-TELL_SECONDS = 0.1
-AT_A_TIME = 10
+MAX_PLAYERS = 100
+REPORT_SECONDS = 0.1
+GAMES_PER_CLOCK_CHECK = 10
 """Games that are played between two readings of the clock."""
 
 
@@ -44,10 +50,10 @@ class Tournament:
 
     @property
     def game(self) -> Game:
-        return playable(self.game_type, self.parameters)
+        return load_playable_game(self.game_type, self.parameters)
 
     @property
-    def labels(self) -> tuple[str, ...]:
+    def player_labels(self) -> tuple[str, ...]:
         """Names of the players: their strategies', with a number for the second of a kind."""
         again = [self.strategies[:place].count(name) for place, name in enumerate(self.strategies)]
         return tuple(
@@ -62,19 +68,19 @@ class Tournament:
     def games(self) -> int:
         return len(self.pairs) * self.rounds
 
-    def plan(self) -> "Iterator[PlannedSeries]":
+    def plan_series(self) -> "Iterator[PlannedSeries]":
         """Yield all series, the first of every pair before the second of any, so that an interruption is fair."""
-        for number, (first, after) in enumerate(pairwise(self._bounds())):
+        for number, (first, after) in enumerate(pairwise(self._series_bounds())):
             for pair in self.pairs:
                 yield PlannedSeries(self, pair, number, first, after - first)
 
-    def _bounds(self) -> Iterator[int]:
+    def _series_bounds(self) -> Iterator[int]:
         """Yield the number of the first game of each series, and at last the number of games."""
         if self.series:
             yield from range(0, self.rounds, self.series)
         else:
             twice = self.rounds // 2
-            number = max(1, min(SERIES, twice), -(-self.rounds // LONGEST_SERIES))
+            number = max(1, min(SERIES_PER_PAIR, twice), -(-self.rounds // MAX_SERIES_GAMES))
             yield from (2 * (twice * series // number) for series in range(number))
         yield self.rounds
 
@@ -83,18 +89,18 @@ class Tournament:
 
         Raises UserError or BadParameters if it can't be played.
         """
-        configured_game(None, self.game_type, self.parameters)
-        self.check()
-        board = self.scoreboard()
-        for played in play_all(self.plan(), jobs):
-            board.add(played)
+        load_configured_game(None, self.game_type, self.parameters)
+        self.check_players()
+        board = self.make_scoreboard()
+        for played in play_all(self.plan_series(), jobs):
+            board.add_tallies(played)
         return board
 
-    def scoreboard(self) -> Scoreboard:
+    def make_scoreboard(self) -> Scoreboard:
         """Make an empty scoreboard."""
-        return Scoreboard(self.labels, by_payoff=self.game.payoffs)
+        return Scoreboard(self.player_labels, by_payoff=self.game.payoffs)
 
-    def check(self) -> list[str]:
+    def check_players(self) -> list[str]:
         """Raise UserError if these strategies can't play; return remarks about unsuited ones."""
         if isinstance(self.strategies, str):
             raise UserError(
@@ -103,13 +109,13 @@ class Tournament:
         for name, number in (("rounds", self.rounds), ("series", self.series)):
             if number is not None and number < 1:
                 raise UserError(f"{name} must be at least 1, found {number}")
-        if len(self.strategies) > MOST_PLAYERS:
-            raise UserError(f"at most {MOST_PLAYERS} can play, found {len(self.strategies)}")
+        if len(self.strategies) > MAX_PLAYERS:
+            raise UserError(f"at most {MAX_PLAYERS} can play, found {len(self.strategies)}")
         if len(self.strategies) < 2:
             raise UserError(f"at least 2 are needed, such as random,markov; found {len(self.strategies)}")
         for name in self.strategies:
             _check_strategy(name)
-        remarks = [unsuited(name, self.game_type) for name in dict.fromkeys(self.strategies)]
+        remarks = [find_game_mismatch(name, self.game_type) for name in dict.fromkeys(self.strategies)]
         return [remark for remark in remarks if remark]
 
 
@@ -119,36 +125,36 @@ class PlannedSeries:
 
     tournament: Tournament
     pair: tuple[int, int]
-    number: int
-    first: int
+    series_number: int
+    first_game: int
     games: int
 
-    def play(self) -> Iterator[Meeting]:
+    def play(self) -> Iterator[PairTallies]:
         """Play the games, and yield the tallies of those played since the last, a few times a second."""
         tournament, game = self.tournament, self.tournament.game
         one, other = (load_strategy(tournament.strategies[player]) for player in self.pair)
-        seed = "/".join(map(str, (tournament.seed, *self.pair, self.first)))
-        series = Series(game, (one, other), seed, self.first)
+        seed = "/".join(map(str, (tournament.seed, *self.pair, self.first_game)))
+        series = Series(game, (one, other), seed, self.first_game)
         left = self.games
         while left:
-            until = time.perf_counter() + TELL_SECONDS
+            until = time.perf_counter() + REPORT_SECONDS
             while left and time.perf_counter() < until:
-                now = min(left, AT_A_TIME)
+                now = min(left, GAMES_PER_CLOCK_CHECK)
                 try:
                     series.play(now)
                 except Exception as error:
-                    raise BrokenGame(breakdown(game, error)) from error
+                    raise BrokenGame(describe_breakdown(game, error)) from error
                 left -= now
-            first_faults, spoiled = series.first_faults, series.changed_the_start
-            both = tallies(*series.take(), payoffs=game.payoffs)
-            yield Meeting(self.pair, self.number, both, first_faults, spoiled=spoiled)
+            first_faults, spoiled = series.first_faults, series.is_start_changed
+            both = tally_returns(*series.take(), payoffs=game.payoffs)
+            yield PairTallies(self.pair, self.series_number, both, first_faults, spoiled=spoiled)
 
 
 def _check_strategy(name: str) -> None:
-    if problem := not_installed(name):
+    if problem := find_installation_problem(name):
         raise UserError(problem)
     if not can_choose(name):
         raise UserError(f"{name} is no strategy: it has no method `choose`")
-    if not answers_at_once(name):
+    if not is_synchronous(name):
         raise UserError(f"{name} waits for others to answer; only `league run` can play with it")
     load_strategy(name)

@@ -11,29 +11,29 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import Any, Protocol
 
 from agent_league.errors import LeagueFailed
-from agent_league.lab.counts import Meeting
+from agent_league.lab.counts import PairTallies
 
-AHEAD = 4
+QUEUED_PER_PROCESS = 4
 """Work items queued for each process, so that none is idle between two."""
 
 
-class Work(Protocol):
+class WorkItem(Protocol):
     """A piece of work that can be pickled and played in another process."""
 
-    def play(self) -> Iterator[Meeting]: ...
+    def play(self) -> Iterator[PairTallies]: ...
 
 
-def play_all(work: Iterable[Work], jobs: int = 1) -> Generator[Meeting]:
+def play_all(work: Iterable[WorkItem], jobs: int = 1) -> Generator[PairTallies]:
     """Play all work items and yield tallies as they come; closing the iterator ends the processes."""
     if jobs == 1:
         for piece in work:
             yield from piece.play()
         return
     others = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(jobs, _context(), initializer=_begin)
+    pool = ProcessPoolExecutor(jobs, _make_context(), initializer=_start_worker)
     finished = False
     try:
-        yield from _in_pool(pool, work, jobs * AHEAD)
+        yield from _play_in_pool(pool, work, jobs * QUEUED_PER_PROCESS)
         finished = True
     except BrokenProcessPool:
         raise LeagueFailed(
@@ -47,17 +47,19 @@ def play_all(work: Iterable[Work], jobs: int = 1) -> Generator[Meeting]:
         pool.shutdown(cancel_futures=True)
 
 
-def _in_pool(pool: ProcessPoolExecutor, work: Iterable[Work], most: int) -> Iterator[Meeting]:
-    waiting: set[Future[list[Meeting]]] = set()
+def _play_in_pool(pool: ProcessPoolExecutor, work: Iterable[WorkItem], most: int) -> Iterator[PairTallies]:
+    waiting: set[Future[list[PairTallies]]] = set()
     for piece in work:
-        waiting.add(pool.submit(_play, piece))
+        waiting.add(pool.submit(_play_item, piece))
         if len(waiting) >= most:
-            waiting = yield from _finished(waiting)
+            waiting = yield from _yield_finished(waiting)
     while waiting:
-        waiting = yield from _finished(waiting)
+        waiting = yield from _yield_finished(waiting)
 
 
-def _finished(waiting: set[Future[list[Meeting]]]) -> Generator[Meeting, None, set[Future[list[Meeting]]]]:
+def _yield_finished(
+    waiting: set[Future[list[PairTallies]]],
+) -> Generator[PairTallies, None, set[Future[list[PairTallies]]]]:
     """Wait for a future, yield the tallies of all that are done, return the others."""
     done, still = wait(waiting, return_when=FIRST_COMPLETED)
     for future in done:
@@ -65,24 +67,24 @@ def _finished(waiting: set[Future[list[Meeting]]]) -> Generator[Meeting, None, s
     return still
 
 
-def _play(piece: Work) -> list[Meeting]:
+def _play_item(piece: WorkItem) -> list[PairTallies]:
     return list(piece.play())
 
 
-def _begin() -> None:
+def _start_worker() -> None:
     """Set up a worker process: ignore Ctrl-C, which the parent handles, and exit when the parent has ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_the_parent, daemon=True).start()
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
 
 
-def _end_with_the_parent() -> None:
+def _exit_with_parent() -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
         os._exit(1)
 
 
-def _context() -> Any:
+def _make_context() -> Any:
     """Make a forkserver context with our modules preloaded; on Windows a spawn context."""
     if sys.platform == "win32":
         return multiprocessing.get_context("spawn")

@@ -1,20 +1,20 @@
 """Endpoints: made from host and port, and parsed as people type them."""
 
 from agent_league.errors import UserError
-from agent_league.http.hosts import read_typed
+from agent_league.http.hosts import parse_typed_address
 
-EVERYWHERE = ("0.0.0.0", "::", "127.0.0.1", "localhost")  # noqa: S104 - compared, not bound
+LOCAL_BIND_HOSTS = ("0.0.0.0", "::", "127.0.0.1", "localhost")  # noqa: S104 - compared, not bound
 
 
 def own_endpoint(host: str, port: int, base_host: str) -> str:
     """The endpoint that others call: the host we listen on, or `base_host` if that is a wildcard or loopback."""
-    name = base_host if host in EVERYWHERE else host
+    name = base_host if host in LOCAL_BIND_HOSTS else host
     return f"http://{f'[{name}]' if ':' in name else name}:{port}/mcp"
 
 
-def manager_endpoint(address: str, said: str = "--manager") -> str:
+def parse_manager_endpoint(address: str, option: str = "--manager") -> str:
     """Parse the manager's endpoint, adding a missing `http://` or `/mcp`; `option` is named in the UserError."""
-    parts = read_typed(address)
+    parts = parse_typed_address(address)
     if parts is None:
-        raise UserError(f"{said} {address!r} is no address; expected one such as http://localhost:8000/mcp")
+        raise UserError(f"{option} {address!r} is no address; expected one such as http://localhost:8000/mcp")
     return parts.geturl() if parts.path.strip("/") else f"{parts.scheme}://{parts.netloc}/mcp"

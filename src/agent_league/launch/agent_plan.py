@@ -5,17 +5,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
-from agent_league.agent.metrics import Meter, Readings
-from agent_league.agent.registration import Remark
+from agent_league.agent.metrics import AgentMetrics, GaugeValues
+from agent_league.agent.registration import RemarkCallback
 from agent_league.config import PlayerDefaults
-from agent_league.http.carrier import Answer, Carrier
+from agent_league.http.carrier import Carrier, FrameHandler
 from agent_league.launch.addresses import own_endpoint
-from agent_league.launch.rulebook import Rulebook, decider_of
+from agent_league.launch.rulebook import Rulebook, make_result_decider
 from agent_league.league.settings import ManagerSettings
-from agent_league.mcp.server import Agent as McpAgent
+from agent_league.mcp.server import ServedAgent as McpAgent
 from agent_league.model.events import Event
 from agent_league.players.app import Player, PlayerSettings
-from agent_league.players.events import Watch
+from agent_league.players.events import PlayerEventHandler
 from agent_league.players.observation import Strategy
 from agent_league.players.strategies import load_strategy
 from agent_league.protocol.tolerance import REGISTER_PATH, RUN_PATH
@@ -28,30 +28,30 @@ if TYPE_CHECKING:
 LOOPBACK = "127.0.0.1"
 
 
-class Agent(McpAgent, Protocol):
+class RunnableAgent(McpAgent, Protocol):
     """What manager, referee and player have in common."""
 
     @property
-    def meter(self) -> Meter: ...
-    def readings(self) -> Readings: ...
+    def meter(self) -> AgentMetrics: ...
+    def readings(self) -> GaugeValues: ...
     async def run(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Watchers:
+class AgentListeners:
     """Callbacks for events of the agents in a process."""
 
-    league: Callable[[Event], None] | None = None
-    player: Watch | None = None
-    remark: Remark | None = None
+    on_league_event: Callable[[Event], None] | None = None
+    on_player_event: PlayerEventHandler | None = None
+    on_remark: RemarkCallback | None = None
     """Called with sentences of a referee or player for the person at its terminal."""
 
 
-NO_WATCHERS = Watchers()
+NO_LISTENERS = AgentListeners()
 
 
 @dataclass(frozen=True, slots=True)
-class Seat(ABC):
+class AgentPlan(ABC):
     """An agent to be started, and the address it will serve."""
 
     settings: ManagerSettings | RefereeSettings | PlayerSettings
@@ -66,28 +66,28 @@ class Seat(ABC):
         """The agent's name in a sentence."""
 
     @abstractmethod
-    def take(self, carrier: Carrier, watchers: Watchers) -> Agent:
+    def make_agent(self, carrier: Carrier, watchers: AgentListeners) -> RunnableAgent:
         """Make the agent, inside a running event loop; imports happen here, so a process loads only its own roles."""
 
     @property
-    def manager(self) -> str | None:
+    def manager_address(self) -> str | None:
         """The endpoint of the manager it registers with; None for a manager."""
         return None
 
-    def other_paths(self, agent: Agent) -> dict[str, Answer]:
+    def other_paths(self, agent: RunnableAgent) -> dict[str, FrameHandler]:
         """Handlers of paths other than `/mcp`."""
         return {}
 
 
 @dataclass(frozen=True, slots=True)
-class ManagerSeat(Seat):
+class ManagerPlan(AgentPlan):
     settings: ManagerSettings
 
     @property
     def title(self) -> str:
         return "the league manager"
 
-    def take(self, carrier: Carrier, watchers: Watchers) -> "LeagueManager":
+    def make_agent(self, carrier: Carrier, watchers: AgentListeners) -> "LeagueManager":
         from agent_league.league.app import LeagueManager  # noqa: PLC0415 - see above
 
         settings = replace(
@@ -96,20 +96,20 @@ class ManagerSeat(Seat):
         manager: LeagueManager = LeagueManager(
             settings,
             carrier,
-            watch=watchers.league,
-            tools=Rulebook(settings, lambda: manager.season.league).table(),
-            decide=decider_of(settings.league.game_type),
+            watcher=watchers.on_league_event,
+            tools=Rulebook(settings, lambda: manager.state.config).handlers(),
+            derive_result=make_result_decider(settings.league.game_type),
         )
         return manager
 
-    def other_paths(self, agent: Agent) -> dict[str, Answer]:
+    def other_paths(self, agent: RunnableAgent) -> dict[str, FrameHandler]:
         """A path for registrations in other call forms, unless strict."""
         strict = self.settings.system.tolerance.strict
         return {} if strict else {REGISTER_PATH: agent.dispatcher.answer_registration}
 
 
 @dataclass(frozen=True, slots=True)
-class RefereeSeat(Seat):
+class RefereePlan(AgentPlan):
     settings: RefereeSettings
 
     @property
@@ -117,15 +117,15 @@ class RefereeSeat(Seat):
         return f"referee {self.settings.wanted_id}"
 
     @property
-    def manager(self) -> str | None:
+    def manager_address(self) -> str | None:
         return self.settings.manager
 
-    def take(self, carrier: Carrier, watchers: Watchers) -> "Referee":
+    def make_agent(self, carrier: Carrier, watchers: AgentListeners) -> "Referee":
         from agent_league.referee.app import Referee  # noqa: PLC0415 - see above
 
-        return Referee(self.settings, carrier, remark=watchers.remark, tools=Rulebook(self.settings).table())
+        return Referee(self.settings, carrier, remark=watchers.on_remark, tools=Rulebook(self.settings).handlers())
 
-    def other_paths(self, agent: Agent) -> dict[str, Answer]:
+    def other_paths(self, agent: RunnableAgent) -> dict[str, FrameHandler]:
         """A path to post a match to and wait for its result, unless strict."""
         from agent_league.referee.app import Referee  # noqa: PLC0415 - see above
 
@@ -134,7 +134,7 @@ class RefereeSeat(Seat):
 
 
 @dataclass(frozen=True, slots=True)
-class PlayerSeat(Seat):
+class PlayerPlan(AgentPlan):
     settings: PlayerSettings
     strategy: str | Strategy = "random"
     defaults: PlayerDefaults = field(default_factory=PlayerDefaults)
@@ -145,16 +145,18 @@ class PlayerSeat(Seat):
         return f"player {self.settings.wanted_id}"
 
     @property
-    def manager(self) -> str | None:
+    def manager_address(self) -> str | None:
         return self.settings.manager
 
-    def take(self, carrier: Carrier, watchers: Watchers) -> Player:
+    def make_agent(self, carrier: Carrier, watchers: AgentListeners) -> Player:
         strategy = self.strategy
         if isinstance(strategy, str):
-            strategy = load_strategy(strategy, self.defaults, watchers.remark)
-        tools = Rulebook(self.settings).table()
-        return Player(self.settings, strategy, carrier, watch=watchers.player, remark=watchers.remark, tools=tools)
+            strategy = load_strategy(strategy, self.defaults, watchers.on_remark)
+        tools = Rulebook(self.settings).handlers()
+        return Player(
+            self.settings, strategy, carrier, on_event=watchers.on_player_event, remark=watchers.on_remark, tools=tools
+        )
 
-    def other_paths(self, agent: Agent) -> dict[str, Answer]:
+    def other_paths(self, agent: RunnableAgent) -> dict[str, FrameHandler]:
         """A path with its `league.v1` name."""
-        return {f"/{self.settings.v1_name}": agent.dispatcher.answer}
+        return {f"/{self.settings.v1_name}": agent.dispatcher.answer_request}

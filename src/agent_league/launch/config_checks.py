@@ -8,19 +8,19 @@ from pydantic import ValidationError
 
 from agent_league.config import ConfigLoader, GamesRegistry, LeagueConfig, LlmSettings, PlayerDefaults
 from agent_league.errors import UserError
-from agent_league.games.base import REPEATING, BadParameters
-from agent_league.games.game_trial import try_out
-from agent_league.games.registry import Game, UnknownGame, playable
-from agent_league.league.rules_v1 import with_v1_rules
+from agent_league.games.base import REPEAT_PARAMETERS, BadParameters
+from agent_league.games.game_trial import try_random_games
+from agent_league.games.registry import Game, UnknownGame, load_playable_game
+from agent_league.league.rules_v1 import apply_v1_rules
 from agent_league.model.agents import ANY_GAME
-from agent_league.model.names import there_are
-from agent_league.players.strategies import check_strategy, not_installed
+from agent_league.model.names import list_known_names
+from agent_league.players.strategies import check_strategy, find_installation_problem
 
-PER_ROUND = "scheduling.matches_per_round"
-REGISTRY = "games/games_registry.json"
+MATCHES_PER_ROUND_SETTING = "scheduling.matches_per_round"
+GAMES_REGISTRY_FILE = "games/games_registry.json"
 
 
-def chosen_league(
+def choose_league_config(
     loader: ConfigLoader,
     registry: GamesRegistry,
     league_id: str | None,
@@ -33,41 +33,45 @@ def chosen_league(
     Raises UnknownGame and BadParameters for wrong arguments, ConfigError for wrong files.
     """
     league = loader.load_league(league_id, game_type)
-    file = loader.league_file(league.league_id)
-    with nullcontext() if game_type is not None else _said_in(loader, file, "game_type"):
-        game = registered_game(loader, registry, league.game_type)
-    if not registry.entry(league.game_type).active:
+    file = loader.league_file_name(league.league_id)
+    with nullcontext() if game_type is not None else _blame_setting(loader, file, "game_type"):
+        game = load_registered_game(loader, registry, league.game_type)
+    if not registry.get_entry(league.game_type).active:
         raise UserError(
-            f"{league.game_type} isn't offered here: {loader.path(REGISTRY)} says `active: false` of it;"
+            f"{league.game_type} isn't offered here: {loader.file_path(GAMES_REGISTRY_FILE)} says `active: false` "
+            "of it;"
             " `league games` lists what is"
         )
-    with _said_in(loader, file, "game_parameters"):
-        game = _with_known(game, league.game_parameters)
-    game = _asked(game, parameters)
+    with _blame_setting(loader, file, "game_parameters"):
+        game = _with_known_parameters(game, league.game_parameters)
+    game = _with_asked_parameters(game, parameters)
     title = league.display_name or f"{game.title or game.game_type} League"
     own: dict[str, Any] = {"display_name": title, "game_parameters": dict(game.parameters)}
     is_named = league_id is not None or game_type is not None
-    if not (is_named and loader.has_league_file(league.league_id)) and PER_ROUND not in loader.overrides:
+    if (
+        not (is_named and loader.has_league_file(league.league_id))
+        and MATCHES_PER_ROUND_SETTING not in loader.overrides
+    ):
         own["scheduling"] = league.scheduling.model_copy(update={"matches_per_round": None})
     return league.model_copy(update=own)
 
 
-def v1_league(
+def to_v1_league(
     loader: ConfigLoader, league: LeagueConfig, game_type: str | None, parameters: Mapping[str, Any]
 ) -> LeagueConfig:
     """Adapt a league for `league.v1` players only; settings that were given explicitly are kept."""
     said = {*loader.load_league(league.league_id, game_type).game_parameters, *parameters}
-    return with_v1_rules(league, said=said, keep_format="scheduling.format" in loader.overrides)
+    return apply_v1_rules(league, explicit_parameters=said, keep_format="scheduling.format" in loader.overrides)
 
 
-def configured_game(loader: ConfigLoader | None, game_type: str, parameters: Mapping[str, Any]) -> Game:
+def load_configured_game(loader: ConfigLoader | None, game_type: str, parameters: Mapping[str, Any]) -> Game:
     """Load the requested game with the parameters of the SHARED folder, if any; `parameters` override them.
 
     Raises UnknownGame and BadParameters for wrong arguments.
     """
     if loader is None:
-        return _asked(playable(game_type, {}), parameters)
-    return _asked(registered_game(loader, loader.load_games_registry(), game_type), parameters)
+        return _with_asked_parameters(load_playable_game(game_type, {}), parameters)
+    return _with_asked_parameters(load_registered_game(loader, loader.load_games_registry(), game_type), parameters)
 
 
 def check_games(loader: ConfigLoader, game_types: Iterable[str], file: str | None = None) -> None:
@@ -76,59 +80,59 @@ def check_games(loader: ConfigLoader, game_types: Iterable[str], file: str | Non
     `file` is the file that lists them, to be named in errors; None if they come from the command line.
     """
     registry = loader.load_games_registry()
-    with _said_in(loader, file, "game_types") if file else nullcontext():
+    with _blame_setting(loader, file, "game_types") if file else nullcontext():
         for game_type in game_types:
             if game_type != ANY_GAME:
-                try_out(registered_game(loader, registry, game_type))
+                try_random_games(load_registered_game(loader, registry, game_type))
 
 
-def registered_game(loader: ConfigLoader, registry: GamesRegistry, game_type: str) -> Game:
+def load_registered_game(loader: ConfigLoader, registry: GamesRegistry, game_type: str) -> Game:
     """Load a game with the registry's parameters; raises UnknownGame."""
-    game = playable(game_type, {})
+    game = load_playable_game(game_type, {})
     index = next((index for index, entry in enumerate(registry.games) if entry.game_type == game_type), 0)
-    with _said_in(loader, REGISTRY, f"games.{index}.parameters"):
-        return _with_known(game, registry.parameters(game_type))
+    with _blame_setting(loader, GAMES_REGISTRY_FILE, f"games.{index}.parameters"):
+        return _with_known_parameters(game, registry.get_parameters(game_type))
 
 
-def _asked(game: Game, parameters: Mapping[str, Any]) -> Game:
+def _with_asked_parameters(game: Game, parameters: Mapping[str, Any]) -> Game:
     """Set parameters that the game must know, and try the game out."""
-    game = _with_known(game, parameters)
-    try_out(game)
+    game = _with_known_parameters(game, parameters)
+    try_random_games(game)
     return game
 
 
-def _with_known(game: Game, parameters: Mapping[str, Any]) -> Game:
+def _with_known_parameters(game: Game, parameters: Mapping[str, Any]) -> Game:
     """Set parameters that the game must know; games of a source, such as OpenSpiel's, check theirs themselves."""
-    known = {**game.parameters, **dict.fromkeys(REPEATING)}
+    known = {**game.parameters, **dict.fromkeys(REPEAT_PARAMETERS)}
     unknown = next((name for name in parameters if name not in known), None)
     if unknown is not None and ":" not in game.game_type:
-        raise BadParameters(f"{game.game_type} has no parameter {unknown!r} {there_are(unknown, [*known])}")
+        raise BadParameters(f"{game.game_type} has no parameter {unknown!r} {list_known_names(unknown, [*known])}")
     return game.with_parameters(parameters)
 
 
 @contextmanager
-def _said_in(loader: ConfigLoader, file: str, setting: str) -> Iterator[None]:
+def _blame_setting(loader: ConfigLoader, file: str, setting: str) -> Iterator[None]:
     """Turn UnknownGame and BadParameters into errors that name this file and setting."""
     try:
         yield
     except (UnknownGame, BadParameters) as error:
-        raise loader.wrong(file, setting, str(error)) from None
+        raise loader.make_setting_error(file, setting, str(error)) from None
 
 
-def usable_strategies(loader: ConfigLoader, asked_for: Sequence[str], defaults: PlayerDefaults) -> tuple[str, ...]:
+def select_strategies(loader: ConfigLoader, asked_for: Sequence[str], defaults: PlayerDefaults) -> tuple[str, ...]:
     """Return the requested strategies, else that of `defaults/player.json`, after checking that each can be made."""
     for name in asked_for:
-        if problem := not_installed(name):
+        if problem := find_installation_problem(name):
             raise UserError(f"--strategy: {problem}")
-    if not asked_for and (problem := not_installed(defaults.strategy)):
-        raise loader.wrong("defaults/player.json", "strategy", problem)
+    if not asked_for and (problem := find_installation_problem(defaults.strategy)):
+        raise loader.make_setting_error("defaults/player.json", "strategy", problem)
     usable = tuple(asked_for) or (defaults.strategy,)
     for name in dict.fromkeys(usable):
         check_strategy(name, defaults)
     return usable
 
 
-def with_model(defaults: PlayerDefaults, model: str | None, base_url: str | None) -> PlayerDefaults:
+def apply_model_options(defaults: PlayerDefaults, model: str | None, base_url: str | None) -> PlayerDefaults:
     """Override the language model settings of the defaults from command-line options."""
     said = {name: value for name, value in (("model", model), ("base_url", base_url)) if value is not None}
     try:
@@ -139,15 +143,15 @@ def with_model(defaults: PlayerDefaults, model: str | None, base_url: str | None
     return defaults.model_copy(update={"llm": llm})
 
 
-def check_size(loader: ConfigLoader, league: LeagueConfig, players: int) -> None:
+def check_player_count(loader: ConfigLoader, league: LeagueConfig, players: int) -> None:
     """Check that the league may start with so many players, or it would wait for ever."""
     least, most = league.participants.min_players, league.participants.max_players
-    file = loader.league_file(league.league_id)
+    file = loader.league_file_name(league.league_id)
     if players < least:
-        raise loader.wrong(
+        raise loader.make_setting_error(
             file, "participants.min_players", f"{least} players are needed, and only {players} will come"
         )
     if players > most:
-        raise loader.wrong(
+        raise loader.make_setting_error(
             file, "participants.max_players", f"there is room for {most} players, and {players} will come"
         )

@@ -5,20 +5,20 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 
 from agent_league.http.memory import MemoryNetwork
-from agent_league.launch.agent_plan import NO_WATCHERS, Agent, Seat, Watchers
+from agent_league.launch.agent_plan import NO_LISTENERS, AgentListeners, AgentPlan, RunnableAgent
 from agent_league.launch.plan import LeaguePlan
 from agent_league.league.app import LeagueManager
 from agent_league.model.events import Event
 
 
 @asynccontextmanager
-async def seated(
-    network: MemoryNetwork, seats: Sequence[Seat], watchers: Watchers = NO_WATCHERS
-) -> AsyncIterator[list[Agent]]:
+async def run_agents(
+    network: MemoryNetwork, seats: Sequence[AgentPlan], watchers: AgentListeners = NO_LISTENERS
+) -> AsyncIterator[list[RunnableAgent]]:
     """Run the planned agents on a network; leaving the context ends them."""
-    agents = [seat.take(network, watchers) for seat in seats]
+    agents = [seat.make_agent(network, watchers) for seat in seats]
     for seat, agent in zip(seats, agents, strict=True):
-        network.attach(endpoint_of(seat), agent.dispatcher.answer)
+        network.attach(agent_endpoint(seat), agent.dispatcher.answer_request)
     runs = [asyncio.create_task(agent.run()) for agent in agents]
     try:
         yield agents
@@ -34,7 +34,7 @@ async def play_in_process(plan: LeaguePlan, network: MemoryNetwork | None = None
     """Play a planned league to its end; return the manager and all events."""
     network = network or MemoryNetwork()
     events: list[Event] = []
-    async with seated(network, plan.seats, Watchers(league=events.append)) as agents:
+    async with run_agents(network, plan.agent_plans, AgentListeners(on_league_event=events.append)) as agents:
         manager = agents[0]
         if not isinstance(manager, LeagueManager):
             raise TypeError("the first seat of a plan is the manager's")
@@ -42,7 +42,7 @@ async def play_in_process(plan: LeaguePlan, network: MemoryNetwork | None = None
     return manager, events
 
 
-def endpoint_of(seat: Seat) -> str:
+def agent_endpoint(seat: AgentPlan) -> str:
     """The endpoint of a planned agent; a manager's is made from its plan."""
     endpoint = getattr(seat.settings, "endpoint", None)
     return endpoint if isinstance(endpoint, str) else f"http://{seat.settings.system.network.base_host}:{seat.port}/mcp"

@@ -11,25 +11,25 @@ from typing import Any
 
 from agent_league.config import ConfigLoader
 from agent_league.errors import UserError
-from agent_league.http.hosts import place_of
-from agent_league.launch.agent_plan import PlayerSeat, RefereeSeat, Seat
+from agent_league.http.hosts import normalise_endpoint
+from agent_league.launch.agent_plan import AgentPlan, PlayerPlan, RefereePlan
 from agent_league.launch.plan import LeagueRequest
 from agent_league.league.resume import open_store
 from agent_league.model.agents import Role
-from agent_league.storage.archive import LEAGUE, archive_league
-from agent_league.storage.base import DISMISSED, Saved
-from agent_league.storage.files import read_object, write_json
-from agent_league.storage.lock import Locked, holder_of, locked
+from agent_league.storage.archive import LEAGUE_FOLDER, archive_league
+from agent_league.storage.base import DISMISSED_PHASE, SavedSeason
+from agent_league.storage.files import read_json_object, write_json
+from agent_league.storage.lock import LockHeld, hold_lock, read_lock_holder
 from agent_league.storage.paths import DataPaths
 
 
 @contextmanager
-def alone(home: Path, league_id: str, endpoint: str) -> Iterator[None]:
+def lock_league(home: Path, league_id: str, endpoint: str) -> Iterator[None]:
     """Hold the lock of a league on this machine; raises UserError if another manager holds it."""
     try:
-        with locked(DataPaths(home).lock(league_id), f"{endpoint} (process {os.getpid()})"):
+        with hold_lock(DataPaths(home).lock_file(league_id), f"{endpoint} (process {os.getpid()})"):
             yield
-    except Locked as other:
+    except LockHeld as other:
         raise UserError(
             f"{league_id} of {home} is being conducted already, by the League Manager at {other}. Stop that one first;"
             " for another league beside it, name another folder with --home, or give a `league manager` another league"
@@ -37,9 +37,9 @@ def alone(home: Path, league_id: str, endpoint: str) -> Iterator[None]:
         ) from None
 
 
-def check_nobody_else_plays(home: Path, league_id: str) -> None:
+def check_no_other_league(home: Path, league_id: str) -> None:
     """Refuse a run while another league of this folder runs, since their players would share files."""
-    for other, manager in conducted(home).items():
+    for other, manager in find_running_leagues(home).items():
         if other != league_id:
             raise UserError(
                 f"{other} of {home} is being conducted, by the League Manager at {manager}, and its players may have"
@@ -47,42 +47,42 @@ def check_nobody_else_plays(home: Path, league_id: str) -> None:
             )
 
 
-def conducted(home: Path) -> dict[str, str]:
+def find_running_leagues(home: Path) -> dict[str, str]:
     """Return the endpoints of managers that run leagues of this folder on this machine, by league."""
-    locks = {path.stem: holder_of(path) for path in sorted(DataPaths(home).data.glob("*.lock"))}
+    locks = {path.stem: read_lock_holder(path) for path in sorted(DataPaths(home).data_folder.glob("*.lock"))}
     return {league_id: holder.partition(" ")[0] for league_id, holder in locks.items() if holder}
 
 
-def unfinished(home: Path, league_id: str, store: str | None) -> Saved | None:
+def load_unfinished(home: Path, league_id: str, store: str | None) -> SavedSeason | None:
     """Load the saved state of a league that can be resumed; None if there is none, without agents, or finished."""
     opened = open_store(home, store)
-    _check_store(home, league_id, opened.name_in(home))
+    _check_store(home, league_id, opened.display_name_in(home))
     try:
-        saved = opened.read(league_id)
+        saved = opened.read_season(league_id)
     finally:
         opened.close()
-    if saved is None or not saved.agents or saved.season.phase == DISMISSED:
+    if saved is None or not saved.agents or saved.season.phase == DISMISSED_PHASE:
         return None
     return saved
 
 
-def progress(saved: Saved) -> str:
+def describe_progress(saved: SavedSeason) -> str:
     """Describe how far a saved league is."""
     played = sum(match.result is not None for match in saved.matches)
     players = sum(agent.role == "player" for agent in saved.agents)
     return f"{played} of {len(saved.matches)} matches played" if saved.matches else f"{players} players registered"
 
 
-def lost_league(home: Path, league_id: str, store: str | None) -> str | None:
+def describe_lost_league(home: Path, league_id: str, store: str | None) -> str | None:
     """Describe a league that left files but is missing from its database; None if nothing is lost."""
     opened = open_store(home, store)
     try:
-        if opened.read(league_id) is not None:
+        if opened.read_season(league_id) is not None:
             return None
     finally:
         opened.close()
-    file = DataPaths(home).rounds(league_id)
-    rounds = (read_object(file) or {}).get("rounds")
+    file = DataPaths(home).rounds_file(league_id)
+    rounds = (read_json_object(file) or {}).get("rounds")
     if not isinstance(rounds, list):
         return None
     statuses = [
@@ -94,14 +94,15 @@ def lost_league(home: Path, league_id: str, store: str | None) -> str | None:
     ]
     played = sum(status != "PENDING" for status in statuses)
     far = f"{played} of {len(statuses)} matches played" if statuses else "registration"
-    what = "knows nothing of it" if opened.is_there else "isn't there"
+    what = "knows nothing of it" if opened.is_readable else "isn't there"
     return (
-        f"{file} tells of an earlier {league_id} ({far}), but its database, {opened.name_in(home)}, {what}: it was "
+        f"{file} tells of an earlier {league_id} ({far}), but its database, {opened.display_name_in(home)}, "
+        f"{what}: it was "
         "deleted, emptied or exchanged. That league can't go on unless a copy of the database is brought back."
     )
 
 
-def begin_anew(home: Path, league_id: str, store: str | None, seats: Sequence[Seat] = ()) -> Path | None:
+def start_new_league(home: Path, league_id: str, store: str | None, seats: Sequence[AgentPlan] = ()) -> Path | None:
     """Archive an earlier league to start a new one; return the archive's path, or None if there was nothing.
 
     The agents of `seats` lose their histories and credentials; all others keep theirs.
@@ -110,41 +111,45 @@ def begin_anew(home: Path, league_id: str, store: str | None, seats: Sequence[Se
     saved = None
     try:
         with suppress(UserError):  # a damaged one is archived as well
-            saved = opened.read(league_id)
-        opened.put_aside(league_id)
+            saved = opened.read_season(league_id)
+        opened.put_season_aside(league_id)
     finally:
         opened.close()
-    players = {seat.settings.wanted_id for seat in seats if isinstance(seat, PlayerSeat)}
+    players = {seat.settings.wanted_id for seat in seats if isinstance(seat, PlayerPlan)}
     if players and saved:
         players |= {agent.agent_id for agent in saved.agents if agent.role == Role.PLAYER}
     for seat in seats:
-        if isinstance(seat, RefereeSeat | PlayerSeat):
-            seat.settings.credentials.forget()
+        if isinstance(seat, RefereePlan | PlayerPlan):
+            seat.settings.credentials.delete_file()
     label = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     moved = archive_league(home, league_id, label, sorted(players))
-    write_json(DataPaths(home).store_name(league_id), {"store": opened.name_in(home)})
+    write_json(DataPaths(home).store_name_file(league_id), {"store": opened.display_name_in(home)})
     return moved
 
 
 def describe_moved(moved: Path) -> str:
     """Say what was moved aside to make room for a new league."""
-    what = "The data of an earlier league was" if (moved / LEAGUE).is_dir() else "The players' earlier histories were"
+    what = (
+        "The data of an earlier league was"
+        if (moved / LEAGUE_FOLDER).is_dir()
+        else "The players' earlier histories were"
+    )
     return f"{what} moved to {moved}."
 
 
-def note_endpoint(home: Path, league_id: str, endpoint: str) -> str | None:
+def record_endpoint(home: Path, league_id: str, endpoint: str) -> str | None:
     """Store the manager's endpoint of a league; return the earlier one if it has changed, else None."""
-    file = DataPaths(home).store_name(league_id)
-    kept = read_object(file) or {}
+    file = DataPaths(home).store_name_file(league_id)
+    kept = read_json_object(file) or {}
     earlier = kept.get("endpoint")
     write_json(file, {**kept, "endpoint": endpoint})
-    has_moved = isinstance(earlier, str) and place_of(earlier) != place_of(endpoint)
+    has_moved = isinstance(earlier, str) and normalise_endpoint(earlier) != normalise_endpoint(endpoint)
     return earlier if has_moved else None
 
 
 def _check_store(home: Path, league_id: str, name: str) -> None:
     """Refuse another database than the league's last one, which would silently start a new league."""
-    kept = (read_object(DataPaths(home).store_name(league_id)) or {}).get("store", name)
+    kept = (read_json_object(DataPaths(home).store_name_file(league_id)) or {}).get("store", name)
     if kept != name:
         raise UserError(
             f"The last league of {home} is kept in {kept}, not in {name}. Name that one with --store, or begin another "
@@ -152,13 +157,13 @@ def _check_store(home: Path, league_id: str, name: str) -> None:
         )
 
 
-def keep_request(request: LeagueRequest, league_id: str, overrides: dict[str, Any]) -> None:
+def save_request(request: LeagueRequest, league_id: str, overrides: dict[str, Any]) -> None:
     """Save the request and overrides of a run, so that it can be resumed."""
     asked = {name: value for name, value in asdict(request).items() if name != "home"}
-    write_json(DataPaths(request.home).run_request(league_id), {"request": asked, "overrides": overrides})
+    write_json(DataPaths(request.home).run_request_file(league_id), {"request": asked, "overrides": overrides})
 
 
-def resumed(loader: ConfigLoader, request: LeagueRequest) -> tuple[ConfigLoader, LeagueRequest]:
+def load_interrupted_run(loader: ConfigLoader, request: LeagueRequest) -> tuple[ConfigLoader, LeagueRequest]:
     """Load configuration and request of an interrupted run; of the new request, only `store` is used.
 
     Raises UserError if there is nothing to resume, or if the new request asks for something else.
@@ -170,12 +175,16 @@ def resumed(loader: ConfigLoader, request: LeagueRequest) -> tuple[ConfigLoader,
             " --no-web, --stay and --json."
         )
     league_id = loader.load_league(request.league_id, request.game).league_id
-    path = DataPaths(home).run_request(league_id)
-    kept = read_object(path) or {}
+    path = DataPaths(home).run_request_file(league_id)
+    kept = read_json_object(path) or {}
     named = {"--home": home, "--league-id": request.league_id, "--game": request.game}
     anew = "league run" + "".join(f" {name} {shlex.quote(str(value))}" for name, value in named.items() if value)
     asked, overrides = kept.get("request"), kept.get("overrides")
-    if not isinstance(asked, dict) or not isinstance(overrides, dict) or unfinished(home, league_id, store) is None:
+    if (
+        not isinstance(asked, dict)
+        or not isinstance(overrides, dict)
+        or load_unfinished(home, league_id, store) is None
+    ):
         raise UserError(f"There is no interrupted run of {league_id} in {home}; `{anew}` starts a new one.")
     try:
         strategies = tuple(asked.get("strategies", ()))

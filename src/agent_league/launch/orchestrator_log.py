@@ -7,6 +7,8 @@ from agent_league.log import JsonLogger
 from agent_league.storage.paths import DataPaths
 
 
-def orchestrator_log(home: Path, system: SystemConfig) -> JsonLogger:
+def open_orchestrator_log(home: Path, system: SystemConfig) -> JsonLogger:
     """Open the log in which every process that runs agents of this folder writes when they start and end."""
-    return JsonLogger("orchestrator", log_root=DataPaths(home).logs, folder="system", **system.logging.logger_options)
+    return JsonLogger(
+        "orchestrator", log_root=DataPaths(home).logs_folder, folder="system", **system.logging.logger_options
+    )

@@ -9,14 +9,14 @@ from typing import Any
 
 from agent_league.config import ConfigLoader, GamesRegistry, LeagueConfig, SystemConfig
 from agent_league.errors import UserError
-from agent_league.launch.agent_plan import ManagerSeat, PlayerSeat, RefereeSeat, Seat
-from agent_league.launch.config_checks import check_size, chosen_league, usable_strategies, v1_league
+from agent_league.launch.agent_plan import AgentPlan, ManagerPlan, PlayerPlan, RefereePlan
+from agent_league.launch.config_checks import check_player_count, choose_league_config, select_strategies, to_v1_league
 from agent_league.league.settings import ManagerSettings
 from agent_league.players.app import PlayerSettings
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 from agent_league.referee.settings import RefereeSettings
 
-GREEK = [
+GREEK_LETTERS = [
     "Alpha",
     "Beta",
     "Gamma",
@@ -44,7 +44,7 @@ GREEK = [
 ]
 V1, V2 = "v1", "v2"
 PROTOCOLS = {V1: (PROTOCOL_V1,), V2: (PROTOCOL_V2,), "mixed": (PROTOCOL_V2, PROTOCOL_V1)}
-HANDFUL = 8
+MAX_SEPARATE_PROCESSES = 8
 """Up to so many agents, each has its own process."""
 HIGHEST_PORT = 65535
 LOOPBACK_NAMES = ("localhost", "127.0.0.1")
@@ -80,14 +80,14 @@ class LeaguePlan:
     system: SystemConfig
     league: LeagueConfig
     home: Path
-    manager: ManagerSeat
-    referees: tuple[RefereeSeat, ...]
-    players: tuple[PlayerSeat, ...]
+    manager: ManagerPlan
+    referees: tuple[RefereePlan, ...]
+    players: tuple[PlayerPlan, ...]
     people: int = 0
     """How many people will play in the browser."""
 
     @property
-    def seats(self) -> tuple[Seat, ...]:
+    def agent_plans(self) -> tuple[AgentPlan, ...]:
         return (self.manager, *self.referees, *self.players)
 
     @property
@@ -95,24 +95,24 @@ class LeaguePlan:
         """Strategy of each player, by its id."""
         return {seat.settings.wanted_id: str(seat.strategy) for seat in self.players}
 
-    def shown(self, *, web: bool, stay: bool) -> "LeaguePlan":
+    def with_manager_options(self, *, web: bool, stay: bool) -> "LeaguePlan":
         """Return a copy whose manager serves pages or not, and stays after the last result or exits."""
-        settings = replace(self.manager.settings, web=web, exit_when_done=not stay)
+        settings = replace(self.manager.settings, serves_pages=web, exit_when_done=not stay)
         return replace(self, manager=replace(self.manager, settings=settings))
 
-    def processes(self, cores: int | None = None) -> list[tuple[Seat, ...]]:
+    def group_by_process(self, cores: int | None = None) -> list[tuple[AgentPlan, ...]]:
         """Group the agents by process: one each up to MAX_SEPARATE_PROCESSES, else per role as many as cores."""
-        if len(self.seats) <= HANDFUL:
-            return [(seat,) for seat in self.seats]
+        if len(self.agent_plans) <= MAX_SEPARATE_PROCESSES:
+            return [(seat,) for seat in self.agent_plans]
         cores = cores or os.cpu_count() or 1
-        return [(self.manager,), *_dealt(self.referees, cores), *_dealt(self.players, cores)]
+        return [(self.manager,), *_deal_groups(self.referees, cores), *_deal_groups(self.players, cores)]
 
 
-def make_plan(loader: ConfigLoader, request: LeagueRequest) -> LeaguePlan:
+def make_league_plan(loader: ConfigLoader, request: LeagueRequest) -> LeaguePlan:
     """Make the plan of a requested league; raises UserError or ConfigError if it can't be played."""
     system = loader.load_system()
     registry = loader.load_games_registry()
-    league = chosen_league(loader, registry, request.league_id, request.game, request.parameters)
+    league = choose_league_config(loader, registry, request.league_id, request.game, request.parameters)
     protocol = request.protocol or (V1 if league.protocol == PROTOCOL_V1 else V2)
     agents = loader.load_agents()
     players = request.players if request.players is not None else len(agents.active_players)
@@ -123,28 +123,28 @@ def make_plan(loader: ConfigLoader, request: LeagueRequest) -> LeaguePlan:
     if referees < 1:
         raise UserError(f"A league needs at least 1 referee, not {referees}.")
     network = system.network
-    ports = _Ports(
+    ports = _PortRanges(
         manager=request.manager_port or network.default_league_manager_port,
         referees=request.referee_port or network.default_referee_port_range[0],
         players=request.player_port or network.default_player_port_range[0],
     )
-    ports.check(players, referees)
+    ports.check_ranges(players, referees)
     if network.base_host not in LOOPBACK_NAMES:
         expected = " or ".join(LOOPBACK_NAMES)
         problem = f"`league run` stays on this machine; expected {expected}, found {network.base_host!r}"
-        raise loader.wrong("system.json", "network.base_host", problem)
+        raise loader.make_setting_error("system.json", "network.base_host", problem)
     if request.players is not None or request.people:
-        league = _resized(league, everybody)
-    check_size(loader, league, everybody)
-    in_v1 = v1_league(loader, league, request.game, request.parameters)
+        league = _with_room_for(league, everybody)
+    check_player_count(loader, league, everybody)
+    in_v1 = to_v1_league(loader, league, request.game, request.parameters)
     played = in_v1 if protocol == V1 and not request.people else league
     registry = registry.with_parameters(played.game_type, played.game_parameters)
-    frame = _Frame(loader, request, system, played, ports, protocol)
+    frame = _PlanBuilder(loader, request, system, played, ports, protocol)
     return LeaguePlan(
         system=system,
         league=played,
         home=request.home,
-        manager=ManagerSeat(
+        manager=ManagerPlan(
             ManagerSettings(
                 system,
                 league,
@@ -158,42 +158,44 @@ def make_plan(loader: ConfigLoader, request: LeagueRequest) -> LeaguePlan:
             port=ports.manager,
             port_option="--manager-port",
         ),
-        referees=frame.referees(
-            _names([entry.display_name for entry in agents.active_referees], "Referee", referees),
+        referees=frame.plan_referees(
+            _choose_names([entry.display_name for entry in agents.active_referees], "Referee", referees),
             everybody // 2,
             registry,
         ),
-        players=frame.players(_names([entry.display_name for entry in agents.active_players], "Agent", players)),
+        players=frame.plan_players(
+            _choose_names([entry.display_name for entry in agents.active_players], "Agent", players)
+        ),
         people=request.people,
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Frame:
+class _PlanBuilder:
     """Makes the referees and players of a plan from what they have in common."""
 
     loader: ConfigLoader
     request: LeagueRequest
     system: SystemConfig
     league: LeagueConfig
-    ports: "_Ports"
+    ports: "_PortRanges"
     protocol: str
 
-    def address(self, port: int) -> str:
+    def make_address(self, port: int) -> str:
         return f"http://{self.system.network.base_host}:{port}/mcp"
 
-    def referees(self, names: Sequence[str], pairs: int, games: GamesRegistry) -> tuple[RefereeSeat, ...]:
+    def plan_referees(self, names: Sequence[str], pairs: int, games: GamesRegistry) -> tuple[RefereePlan, ...]:
         """Plan referees that together can run all matches of a round, so that a hung player delays no other match."""
         defaults = self.loader.load_referee_defaults()
         capacity = max(defaults.max_concurrent_matches, -(-pairs // len(names)))
         return tuple(
-            RefereeSeat(
+            RefereePlan(
                 RefereeSettings(
                     system=self.system,
                     games=games,
                     home=self.request.home,
-                    manager=self.address(self.ports.manager),
-                    endpoint=self.address(port),
+                    manager=self.make_address(self.ports.manager),
+                    endpoint=self.make_address(port),
                     wanted_id=f"REF{number:02}",
                     display_name=name,
                     version=defaults.version,
@@ -207,18 +209,18 @@ class _Frame:
             for number, (port, name) in enumerate(zip(count(self.ports.referees), names, strict=False), start=1)
         )
 
-    def players(self, names: Sequence[str]) -> tuple[PlayerSeat, ...]:
+    def plan_players(self, names: Sequence[str]) -> tuple[PlayerPlan, ...]:
         """Plan players; strategies and, if mixed, protocols are assigned in turn."""
         defaults = self.loader.load_player_defaults()
-        strategies = cycle(usable_strategies(self.loader, self.request.strategies, defaults))
+        strategies = cycle(select_strategies(self.loader, self.request.strategies, defaults))
         protocols = cycle(PROTOCOLS[self.protocol])
         return tuple(
-            PlayerSeat(
+            PlayerPlan(
                 PlayerSettings(
                     system=self.system,
                     home=self.request.home,
-                    manager=self.address(self.ports.manager),
-                    endpoint=self.address(port),
+                    manager=self.make_address(self.ports.manager),
+                    endpoint=self.make_address(port),
                     wanted_id=f"P{number:02}",
                     display_name=name,
                     version=defaults.version,
@@ -238,12 +240,12 @@ class _Frame:
 
 
 @dataclass(frozen=True, slots=True)
-class _Ports:
+class _PortRanges:
     manager: int
     referees: int
     players: int
 
-    def check(self, players: int, referees: int) -> None:
+    def check_ranges(self, players: int, referees: int) -> None:
         """Raise UserError if ranges overlap or pass the highest port."""
         wanted = {
             "--manager-port": range(self.manager, self.manager + 1),
@@ -263,21 +265,21 @@ class _Ports:
                     )
 
 
-def _resized(league: LeagueConfig, players: int) -> LeagueConfig:
+def _with_room_for(league: LeagueConfig, players: int) -> LeagueConfig:
     """Return the league with `max_players` of at least so many."""
     participants = league.participants.model_copy(update={"max_players": max(players, league.participants.max_players)})
     return league.model_copy(update={"participants": participants})
 
 
-def _names(configured: Sequence[str], kind: str, wanted: int) -> list[str]:
+def _choose_names(configured: Sequence[str], kind: str, wanted: int) -> list[str]:
     """Return unique names: the configured ones, then Greek letters, then numbers. The league refuses duplicates."""
     names = list(configured[:wanted])
-    spare = (f"{kind} {word}" for word in chain(GREEK[len(names) :], count(len(GREEK) + 1)))
+    spare = (f"{kind} {word}" for word in chain(GREEK_LETTERS[len(names) :], count(len(GREEK_LETTERS) + 1)))
     free = (name for name in spare if name not in configured)
     return [*names, *islice(free, wanted - len(names))]
 
 
-def _dealt(seats: Sequence[Seat], groups: int) -> list[tuple[Seat, ...]]:
+def _deal_groups(seats: Sequence[AgentPlan], groups: int) -> list[tuple[AgentPlan, ...]]:
     """Distribute agents over at most so many groups, round-robin."""
     dealt = [tuple(seats[start::groups]) for start in range(min(groups, len(seats)))]
     return [group for group in dealt if group]

@@ -10,36 +10,36 @@ from pathlib import Path
 from typing import Any
 
 from agent_league.config import ConfigLoader
-from agent_league.config.home import FOLDER, find_home, make_home
+from agent_league.config.home import HOME_FOLDER, find_home, make_home
 from agent_league.errors import AgentLeagueError, UserError
 from agent_league.games.registry import game_types, source_names
-from agent_league.launch.addresses import manager_endpoint, own_endpoint
-from agent_league.launch.agent_plan import LOOPBACK, PlayerSeat, Seat, Watchers
-from agent_league.launch.orchestrator_log import orchestrator_log
-from agent_league.launch.serving import check_ports, run_async, serve
-from agent_league.launch.steady_output import steady_output
+from agent_league.launch.addresses import own_endpoint, parse_manager_endpoint
+from agent_league.launch.agent_plan import LOOPBACK, AgentListeners, AgentPlan, PlayerPlan
+from agent_league.launch.orchestrator_log import open_orchestrator_log
+from agent_league.launch.serving import check_ports, run_async, serve_agents
+from agent_league.launch.steady_output import nonblocking_output
 from agent_league.model.agents import ANY_GAME
-from agent_league.model.names import printable, there_are
+from agent_league.model.names import list_known_names, to_printable
 from agent_league.players.app import PlayerSettings
-from agent_league.players.events import Happening, MatchOver, Registered, Trouble
+from agent_league.players.events import GameErrorReported, LeagueJoined, MatchOver, PlayerEvent
 from agent_league.players.observation import Move, Observation
-from agent_league.players.sentences import sentence
+from agent_league.players.sentences import describe_event
 from agent_league.referee.settings import RefereeSettings
 
-LONGEST_REASON = 300
+MAX_REASON_LENGTH = 300
 """Characters of a referee's reason that are printed."""
-Choose = Callable[[Observation], Move | Awaitable[Move]]
+ChooseMove = Callable[[Observation], Move | Awaitable[Move]]
 
 
 class FunctionStrategy:
     """A strategy that calls a function."""
 
-    def __init__(self, choose: Choose) -> None:
+    def __init__(self, choose: ChooseMove) -> None:
         self.choose = choose
 
 
 def play(
-    choose: Choose,
+    choose: ChooseMove,
     name: str = "My Agent",
     games: str | Sequence[str] = ("even_odd",),
     port: int = 8101,
@@ -51,15 +51,15 @@ def play(
     does: with a sentence and an exit code, not with a traceback.
     """
     try:
-        _play(choose, _arguments(name, port, manager), _named(games))
+        _play(choose, _parse_arguments(name, port, manager), _check_game_names(games))
     except AgentLeagueError as error:
-        remark(f"{name}: {error}")
+        print_player_remark(f"{name}: {error}")
         sys.exit(2 if isinstance(error, UserError) else 1)
 
 
-def _arguments(name: str, port: int, manager: str) -> argparse.Namespace:
+def _parse_arguments(name: str, port: int, manager: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=f"{name}: a player for Agent League.")
-    parser.add_argument("--port", type=_port, default=str(port), help="the port to serve (default: %(default)s)")
+    parser.add_argument("--port", type=_parse_port, default=str(port), help="the port to serve (default: %(default)s)")
     parser.add_argument("--manager", default=manager, help="the League Manager's address (default: %(default)s)")
     parser.add_argument("--name", default=name, help="the name to show (default: %(default)s)")
     parser.add_argument("--home", type=Path, default=None, help="the SHARED folder for history and logs")
@@ -71,13 +71,13 @@ def _arguments(name: str, port: int, manager: str) -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _port(text: str) -> int:
+def _parse_port(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 65535:
         raise argparse.ArgumentTypeError(f"expected a port from 1 to 65535, found {text!r}")
     return int(text)
 
 
-def _named(games: Any) -> tuple[str, ...]:
+def _check_game_names(games: Any) -> tuple[str, ...]:
     """Check the shape of `games` and return them; unknown names get a remark, since only the league may know them."""
     named = (games,) if isinstance(games, str) else games
     if not isinstance(named, Sequence) or not named or not all(isinstance(game, str) and game for game in named):
@@ -85,19 +85,19 @@ def _named(games: Any) -> tuple[str, ...]:
     known = game_types()
     for game in named:
         if game not in (*known, ANY_GAME) and game.partition(":")[0] not in source_names():
-            there = there_are(game, known)
-            remark(f"No game {game!r:.80} is installed here {there}; it is played where a league has it.")
+            there = list_known_names(game, known)
+            print_player_remark(f"No game {game!r:.80} is installed here {there}; it is played where a league has it.")
     return tuple(named)
 
 
-def _play(choose: Choose, arguments: argparse.Namespace, games: tuple[str, ...]) -> None:
-    home = arguments.home or find_home(Path.cwd()) or Path(FOLDER)
+def _play(choose: ChooseMove, arguments: argparse.Namespace, games: tuple[str, ...]) -> None:
+    home = arguments.home or find_home(Path.cwd()) or Path(HOME_FOLDER)
     make_home(home)
     system = ConfigLoader(home).load_system()
     settings = PlayerSettings(
-        system=system.for_practice() if arguments.practice else system,
+        system=system.without_caller_checks() if arguments.practice else system,
         home=home,
-        manager=manager_endpoint(arguments.manager),
+        manager=parse_manager_endpoint(arguments.manager),
         endpoint=own_endpoint(LOOPBACK, arguments.port, system.network.base_host),
         wanted_id=f"player-{arguments.port}",
         display_name=arguments.name,
@@ -106,22 +106,28 @@ def _play(choose: Choose, arguments: argparse.Namespace, games: tuple[str, ...])
         exit_when_done=arguments.exit_when_done,
         stay=arguments.stay,
     )
-    seat = PlayerSeat(settings, arguments.port, LOOPBACK, strategy=FunctionStrategy(choose))
+    seat = PlayerPlan(settings, arguments.port, LOOPBACK, strategy=FunctionStrategy(choose))
     check_ports([seat])
-    run_async(serve_until_interrupted([seat], Watchers(player=tell, remark=remark), lambda: tell_waiting(settings)))
+    run_async(
+        serve_until_interrupted(
+            [seat],
+            AgentListeners(on_player_event=print_player_event, on_remark=print_player_remark),
+            lambda: print_waiting(settings),
+        )
+    )
 
 
 async def serve_until_interrupted(
-    seats: Sequence[Seat], watchers: Watchers, ready: Callable[[], Any] | None = None
+    seats: Sequence[AgentPlan], watchers: AgentListeners, ready: Callable[[], Any] | None = None
 ) -> None:
     """Serve agents until SIGINT or SIGTERM; start and end are written to the system's log."""
     settings = seats[0].settings
-    log = orchestrator_log(settings.home, settings.system)
+    log = open_orchestrator_log(settings.home, settings.system)
     agents = [{"agent": seat.title, "host": seat.host, "port": seat.port} for seat in seats]
     log.info("agents_started", pid=os.getpid(), agents=agents)
     try:
-        with steady_output():
-            await serve(seats, interruption(), watchers, ready)
+        with nonblocking_output():
+            await serve_agents(seats, interrupt_event(), watchers, ready)
     except AgentLeagueError as error:
         log.error("agents_failed", pid=os.getpid(), error=str(error))
         raise
@@ -131,7 +137,7 @@ async def serve_until_interrupted(
         log.close()
 
 
-def interruption() -> asyncio.Event:
+def interrupt_event() -> asyncio.Event:
     """Return an event that SIGINT and SIGTERM set; they no longer end the process."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -143,23 +149,23 @@ def interruption() -> asyncio.Event:
     return stop
 
 
-def tell_waiting(settings: PlayerSettings | RefereeSettings) -> None:
+def print_waiting(settings: PlayerSettings | RefereeSettings) -> None:
     """Print an agent's endpoint and its manager's, so that a wrong address doesn't look like a hang."""
     sys.stderr.write(f"{settings.display_name} at {settings.endpoint} registers with {settings.manager}\n")
 
 
-def remark(sentence: str) -> None:
-    sys.stderr.write(printable(sentence) + "\n")
+def print_player_remark(sentence: str) -> None:
+    sys.stderr.write(to_printable(sentence) + "\n")
 
 
-def tell(player_id: str, happening: Happening) -> None:
+def print_player_event(player_id: str, happening: PlayerEvent) -> None:
     """Print one line for a registration, a result or a problem of a player."""
-    if isinstance(happening, Registered):
+    if isinstance(happening, LeagueJoined):
         print(f"Registered as {player_id}.", flush=True)  # noqa: T201 - a player's own terminal
     elif isinstance(happening, MatchOver):
         game = happening.game
         reason = game.details.get("reason")
-        why = f" ({str(reason)[:LONGEST_REASON]})" if reason else ""
-        print(printable(f"{game.match_id} against {game.opponent_id}: {game.outcome}{why}"), flush=True)  # noqa: T201
-    elif isinstance(happening, Trouble):
-        print(printable(sentence(happening, player_id, str)), flush=True)  # noqa: T201
+        why = f" ({str(reason)[:MAX_REASON_LENGTH]})" if reason else ""
+        print(to_printable(f"{game.match_id} against {game.opponent_id}: {game.outcome}{why}"), flush=True)  # noqa: T201
+    elif isinstance(happening, GameErrorReported):
+        print(to_printable(describe_event(happening, player_id, str)), flush=True)  # noqa: T201

@@ -9,31 +9,31 @@ from functools import cache, partial
 from threading import Lock
 from typing import Any
 
-from agent_league.agent.dispatcher import Handler, Reply
+from agent_league.agent.dispatcher import Handler, HandlerReply
 from agent_league.config import ConfigLoader, GamesRegistry, LeagueConfig
 from agent_league.errors import ConfigError, ErrorCode, Refusal
 from agent_league.games.base import BadParameters, Rules
 from agent_league.games.even_odd.details import find_winner
-from agent_league.games.registry import Game, UnknownGame, game_types, load_game, playable
-from agent_league.league.reports import Decide, Decision
+from agent_league.games.registry import Game, UnknownGame, game_types, load_game, load_playable_game
+from agent_league.league.reports import DerivedResult, DeriveResult
 from agent_league.league.settings import ManagerSettings
 from agent_league.model.agents import ANY_GAME
 from agent_league.players.app import PlayerSettings
-from agent_league.protocol.checks import shown, wrong_type
+from agent_league.protocol.checks import describe_value, wrong_type_refusal
 from agent_league.protocol.methods import METHODS, Method
-from agent_league.protocol.schemas import message_schemas
+from agent_league.protocol.schemas import build_message_schemas
 from agent_league.protocol.v2 import MESSAGES
 from agent_league.protocol.version import CURRENT_VERSION, MINIMUM_VERSION, PROTOCOL_V2
 from agent_league.referee.settings import RefereeSettings
 
 EVEN_ODD = "even_odd"
-LONGEST_NAME = 100
-LONGEST_PARAMETERS = 1000
+MAX_NAME_LENGTH = 100
+MAX_PARAMETERS_LENGTH = 1000
 GAMES_FILE = "config/games/games_registry.json"
-MOST_KEPT = 64
+MAX_CACHED_ANSWERS = 64
 """Cached answers; a game has one for each set of parameters."""
-_MAKING_SCHEMAS = Lock()
-WITHOUT_WORDS = (
+_SCHEMAS_LOCK = Lock()
+NO_DESCRIPTION = (
     "This game brings no description of its own. Each question says what the seat may see and which moves are legal"
     " (`move_request.context` and `move_request.valid_options`): answer with exactly one of those."
 )
@@ -50,42 +50,44 @@ class Rulebook:
         """`league` returns the configuration of a manager's league, which is fixed at its start."""
         self._settings = settings
         self._league = league
-        self._kept: dict[str, asyncio.Task[dict[str, Any]]] = {}
+        self._cached_answers: dict[str, asyncio.Task[dict[str, Any]]] = {}
 
-    def table(self) -> dict[str, Handler]:
+    def handlers(self) -> dict[str, Handler]:
         return {"get_rules": self.get_rules, "get_protocol": self.get_protocol}
 
-    async def get_rules(self, params: Mapping[str, Any]) -> Reply:
+    async def get_rules(self, params: Mapping[str, Any]) -> HandlerReply:
         game_type = params.get("game_type")
         if game_type is None:
             game_type = self._own_game
         if not isinstance(game_type, str):
-            raise wrong_type("game_type", "a string", game_type)
-        return await self._made_once(f"rules {game_type} {self._version()}", partial(self._rules, game_type))
+            raise wrong_type_refusal("game_type", "a string", game_type)
+        return await self._make_once(
+            f"rules {game_type} {self._parameters_version()}", partial(self._read_rules, game_type)
+        )
 
-    async def get_protocol(self, params: Mapping[str, Any]) -> Reply:
+    async def get_protocol(self, params: Mapping[str, Any]) -> HandlerReply:
         wanted, all_of_them = params.get("message_type"), params.get("schemas")
         if not isinstance(all_of_them, bool | None):
-            raise wrong_type("schemas", "true or false", all_of_them)
+            raise wrong_type_refusal("schemas", "true or false", all_of_them)
         if not isinstance(wanted, str | None):
-            raise wrong_type("message_type", "a string", wanted)
+            raise wrong_type_refusal("message_type", "a string", wanted)
         if wanted is not None and wanted not in MESSAGES:
-            raise _unknown("message_type", list(MESSAGES), wanted)
+            raise _unknown_value("message_type", list(MESSAGES), wanted)
         names = tuple(MESSAGES) if all_of_them else (wanted,) if wanted else ()
-        return await self._made_once(f"protocol {' '.join(names)}", partial(_protocol, names))
+        return await self._make_once(f"protocol {' '.join(names)}", partial(_describe_protocol, names))
 
-    async def _made_once(self, name: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    async def _make_once(self, name: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """Return a cached answer, or make it in a thread; concurrent callers share the same task."""
-        if name not in self._kept:
-            if len(self._kept) >= MOST_KEPT:
-                del self._kept[next(iter(self._kept))]
-            self._kept[name] = asyncio.create_task(asyncio.to_thread(make))
-        making = self._kept[name]
+        if name not in self._cached_answers:
+            if len(self._cached_answers) >= MAX_CACHED_ANSWERS:
+                del self._cached_answers[next(iter(self._cached_answers))]
+            self._cached_answers[name] = asyncio.create_task(asyncio.to_thread(make))
+        making = self._cached_answers[name]
         try:
             return await asyncio.shield(making)
         except Refusal:
-            if self._kept.get(name) is making:
-                del self._kept[name]
+            if self._cached_answers.get(name) is making:
+                del self._cached_answers[name]
             raise
 
     @property
@@ -95,15 +97,15 @@ class Rulebook:
         named = (game_type for game_type in self._settings.game_types if game_type != ANY_GAME)
         return next(named, EVEN_ODD)
 
-    def _rules(self, game_type: str) -> dict[str, Any]:
+    def _read_rules(self, game_type: str) -> dict[str, Any]:
         try:
-            return rules_of(playable(game_type, self._games().parameters(game_type)))
+            return describe_rules(load_playable_game(game_type, self._load_games().get_parameters(game_type)))
         except (UnknownGame, BadParameters) as error:
             if isinstance(error, UnknownGame) and game_type != self._own_game:
-                raise _unknown("game_type", list(game_types()), game_type) from None
+                raise _unknown_value("game_type", list(game_types()), game_type) from None
             raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, f"the rules can't be read here: {error}") from None
 
-    def _version(self) -> str:
+    def _parameters_version(self) -> str:
         """A cache key for game parameters: the file's time of change, and the league's parameters."""
         league = self._league() if self._league else None
         try:
@@ -112,7 +114,7 @@ class Rulebook:
             written = 0
         return f"{written} {league.game_parameters if league else ''}"
 
-    def _games(self) -> GamesRegistry:
+    def _load_games(self) -> GamesRegistry:
         """Load the parameters of games from this agent's SHARED folder; for a manager, its league's override them."""
         settings = self._settings
         if isinstance(settings, RefereeSettings):
@@ -127,26 +129,26 @@ class Rulebook:
         return games
 
 
-def decider_of(game_type: str) -> Decide:
+def make_result_decider(game_type: str) -> DeriveResult:
     """Return a function that decides a match by its report's details; only Even/Odd has one."""
     return partial(_decide_even_odd, load_game(EVEN_ODD).rules) if game_type == EVEN_ODD else lambda *_: None
 
 
 def _decide_even_odd(
     rules: Rules, details: Mapping[str, Any], players: Sequence[str], parameters: Mapping[str, Any]
-) -> Decision | None:
+) -> DerivedResult | None:
     """Decide by the installed rules: a user's own game may replace Even/Odd."""
     found = find_winner(rules, details, players, parameters)
-    return Decision(*found) if found else None
+    return DerivedResult(*found) if found else None
 
 
-def rules_of(game: Game) -> dict[str, Any]:
+def describe_rules(game: Game) -> dict[str, Any]:
     """Return the rules, parameters and message types of a game as JSON data."""
     wire = game.wire
     return {
         "game_type": game.game_type,
         "title": game.title or game.game_type,
-        "how_to_play": game.how_to_play or WITHOUT_WORDS,
+        "how_to_play": game.how_to_play or NO_DESCRIPTION,
         "parameters": dict(game.parameters),
         "method": wire.method,
         "question": wire.call.TYPE,
@@ -155,25 +157,25 @@ def rules_of(game: Game) -> dict[str, Any]:
     }
 
 
-def rules_as_told(told: Any) -> dict[str, Any] | None:
+def rules_from_manager(told: Any) -> dict[str, Any] | None:
     """Return our own description of the game that a manager's answer names; None if it names none.
 
     Only game type and parameters are used: the manager's text could be a prompt injection.
     """
     named = told.get("game_type") if isinstance(told, dict) else None
-    if not isinstance(named, str) or not 1 <= len(named) <= LONGEST_NAME or not named.isprintable():
+    if not isinstance(named, str) or not 1 <= len(named) <= MAX_NAME_LENGTH or not named.isprintable():
         return None
     given = told.get("parameters")
-    parameters = given if isinstance(given, dict) and len(repr(given)) <= LONGEST_PARAMETERS else {}
+    parameters = given if isinstance(given, dict) and len(repr(given)) <= MAX_PARAMETERS_LENGTH else {}
     try:
-        return rules_of(playable(named, parameters))
+        return describe_rules(load_playable_game(named, parameters))
     except BadParameters:  # it has another version of the game
-        return rules_of(load_game(named))
+        return describe_rules(load_game(named))
     except UnknownGame:
-        return {"game_type": named, "title": named, "how_to_play": WITHOUT_WORDS, "parameters": parameters}
+        return {"game_type": named, "title": named, "how_to_play": NO_DESCRIPTION, "parameters": parameters}
 
 
-def _told(method: Method) -> dict[str, Any]:
+def _describe_method(method: Method) -> dict[str, Any]:
     return {
         "name": method.name,
         "served_by": sorted(method.served_by),
@@ -183,34 +185,34 @@ def _told(method: Method) -> dict[str, Any]:
     }
 
 
-def _protocol(names: tuple[str, ...]) -> dict[str, Any]:
+def _describe_protocol(names: tuple[str, ...]) -> dict[str, Any]:
     """Return a description of the protocol as JSON data, with the schemas of these messages."""
-    schemas = _schemas() if names else {}
+    schemas = _get_schemas() if names else {}
     return {
         "protocol": PROTOCOL_V2,
         "version": CURRENT_VERSION,
         "minimum_version": MINIMUM_VERSION,
-        "methods": [_told(method) for method in METHODS.values()],
+        "methods": [_describe_method(method) for method in METHODS.values()],
         "message_types": sorted(MESSAGES),
         "schemas": {name: schemas[name] for name in sorted(names)},
     }
 
 
-def _schemas() -> dict[str, dict[str, Any]]:
-    with _MAKING_SCHEMAS:  # agents of one process may be asked at the same time
-        return _all_schemas()
+def _get_schemas() -> dict[str, dict[str, Any]]:
+    with _SCHEMAS_LOCK:  # agents of one process may be asked at the same time
+        return _make_schemas()
 
 
 @cache
-def _all_schemas() -> dict[str, dict[str, Any]]:
-    return message_schemas()
+def _make_schemas() -> dict[str, dict[str, Any]]:
+    return build_message_schemas()
 
 
-def _unknown(field: str, known: list[str], value: Any) -> Refusal:
+def _unknown_value(field: str, known: list[str], value: Any) -> Refusal:
     return Refusal(
         ErrorCode.INVALID_MESSAGE_FORMAT,
         f"'{field}' must be one of: {', '.join(sorted(known))}",
         field=field,
         expected=sorted(known),
-        received=shown(value),
+        received=describe_value(value),
     )

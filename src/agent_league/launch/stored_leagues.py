@@ -13,106 +13,108 @@ from typing import TYPE_CHECKING
 from agent_league.config import ConfigLoader
 from agent_league.config.models import SystemConfig
 from agent_league.errors import UserError
-from agent_league.launch.league_start import conducted
+from agent_league.launch.league_start import find_running_leagues
 from agent_league.league.resume import open_store
-from agent_league.model.names import is_safe_name, there_are
-from agent_league.storage.base import Saved
-from agent_league.storage.files import read_object
+from agent_league.model.names import is_safe_name, list_known_names
+from agent_league.storage.base import SavedSeason
+from agent_league.storage.files import read_json_object
 from agent_league.storage.paths import DataPaths
 
 if TYPE_CHECKING:
-    from agent_league.web.league_reader import Reader
+    from agent_league.web.league_reader import LeagueReader
 
 STORE_FILE = ".store.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class StoredLeague:
     """A league as read from its store; can be sent to another process."""
 
-    saved: Saved
+    saved: SavedSeason
     system: SystemConfig
     home: Path
     remark: str = ""
     """Why this league, if it was chosen among several."""
 
-    def reader(self) -> "Reader":
-        from agent_league.web.league_reader import read_saved  # noqa: PLC0415 - it brings a season along
+    def make_reader(self) -> "LeagueReader":
+        from agent_league.web.league_reader import read_saved_league  # noqa: PLC0415 - it brings a season along
 
-        return read_saved(self.saved, self.system, self.home)
+        return read_saved_league(self.saved, self.system, self.home)
 
 
-def leagues_in(home: Path) -> list[str]:
+def list_leagues(home: Path) -> list[str]:
     """Return the ids of all leagues that were started in a folder."""
-    data = DataPaths(home).data
+    data = DataPaths(home).data_folder
     kept = {path.name.removesuffix(STORE_FILE) for path in data.glob(f"*{STORE_FILE}")}
     return sorted(name for name in kept | {path.name for path in data.glob("leagues/*/")} if is_safe_name(name))
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class LeagueChoice:
     """A league of a folder; `remark` says why, if it was chosen among several."""
 
     league_id: str
     remark: str = ""
 
 
-def choose_league(home: Path, league_id: str | None, among: Sequence[str] | None = None) -> Choice:
+def choose_league(home: Path, league_id: str | None, among: Sequence[str] | None = None) -> LeagueChoice:
     """Return the league that is asked for, else the one that runs, else the one that was begun last.
 
     `among` are the leagues to choose from (default: all of the folder).
     """
-    known = leagues_in(home) if among is None else among
+    known = list_leagues(home) if among is None else among
     if league_id is not None:
         if not is_safe_name(league_id):
-            raise UserError(f"--league-id {league_id[:120]!r} can't be a league's id {there_are(league_id, known)}")
-        return Choice(league_id)
+            raise UserError(
+                f"--league-id {league_id[:120]!r} can't be a league's id {list_known_names(league_id, known)}"
+            )
+        return LeagueChoice(league_id)
     if not known:
         command = f"league run --home {shlex.quote(str(home))}"
         raise UserError(f"No league was played in {home} yet; `{command}` plays one.")
     if len(known) == 1:
-        return Choice(known[0])
-    running = [name for name in known if name in conducted(home)]
-    latest = max(running or known, key=lambda name: (_begun_at(home, name), name))
+        return LeagueChoice(known[0])
+    running = [name for name in known if name in find_running_leagues(home)]
+    latest = max(running or known, key=lambda name: (_find_start_time(home, name), name))
     why = "the one that runs" if len(running) == 1 else "the latest of those that run" if running else "the latest"
     others = ", ".join(name for name in known if name != latest)
-    return Choice(latest, f"This is {latest}, {why}; --league-id chooses another: {others}.")
+    return LeagueChoice(latest, f"This is {latest}, {why}; --league-id chooses another: {others}.")
 
 
-def _begun_at(home: Path, league_id: str) -> float:
+def _find_start_time(home: Path, league_id: str) -> float:
     """Return when a league was last started, by the times of its files; 0 if unknown."""
     paths = DataPaths(home)
-    for path in (paths.store_name(league_id), paths.data / "leagues" / league_id):
+    for path in (paths.store_name_file(league_id), paths.data_folder / "leagues" / league_id):
         with suppress(OSError):
             return path.stat().st_mtime
     return 0.0
 
 
-def find_league(home: Path, loader: ConfigLoader, league_id: str | None, store: str | None) -> Found:
+def find_league(home: Path, loader: ConfigLoader, league_id: str | None, store: str | None) -> StoredLeague:
     """Read a league of this folder from its store; raises UserError, which lists the leagues that exist."""
-    if league_id is None and store is not None and not leagues_in(home):  # its manager has another folder
+    if league_id is None and store is not None and not list_leagues(home):  # its manager has another folder
         league_id = loader.load_system().default_league_id
     choice = choose_league(home, league_id)
     league_id = choice.league_id
-    saved = _read(home, league_id, store)
+    saved = _read_saved(home, league_id, store)
     if saved is None:
-        others = [name for name in leagues_in(home) if name != league_id]
-        there = f" {there_are(league_id, others)}" if others else ""
+        others = [name for name in list_leagues(home) if name != league_id]
+        there = f" {list_known_names(league_id, others)}" if others else ""
         raise UserError(
             f"The database knows no league {league_id}{there}; a manager writes it (--home, --league-id, --store)."
         )
-    return Found(saved, loader.load_system(), home, choice.remark)
+    return StoredLeague(saved, loader.load_system(), home, choice.remark)
 
 
-def _read(home: Path, league_id: str, store: str | None) -> Saved | None:
-    kept = (read_object(DataPaths(home).store_name(league_id)) or {}).get("store")
+def _read_saved(home: Path, league_id: str, store: str | None) -> SavedSeason | None:
+    kept = (read_json_object(DataPaths(home).store_name_file(league_id)) or {}).get("store")
     opened = open_store(home, store)
-    name = opened.name_in(home)
+    name = opened.display_name_in(home)
     if isinstance(kept, str) and kept != name:
         raise UserError(f"{league_id} of {home} is kept in {kept}, not in {name}; name that one with --store.")
-    if not opened.is_there:
+    if not opened.is_readable:
         return None
     try:
-        return opened.read(league_id)
+        return opened.read_season(league_id)
     finally:
         opened.close()

@@ -7,20 +7,20 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from agent_league.agent.client import Line
-from agent_league.agent.outbox import Outboxes, Send
-from agent_league.agent.peer_client import Call, Manners
-from agent_league.config.models import Timeouts
+from agent_league.agent.client import JsonRpcClient
+from agent_league.agent.outbox import Outboxes, SendNotice
+from agent_league.agent.peer_client import PeerCall, PeerClient
+from agent_league.config.models import TimeoutConfig
 from agent_league.errors import CallFailed
-from agent_league.league.match_tokens import Passes
-from agent_league.league.messages import ManagerWords
-from agent_league.league.messages_v1 import ManagerWordsV1
+from agent_league.league.match_tokens import TokenIssuer
+from agent_league.league.messages import ManagerMessages
+from agent_league.league.messages_v1 import ManagerMessagesV1
 from agent_league.league.roster import Member
-from agent_league.league.state import Season
+from agent_league.league.state import LeagueState
 from agent_league.log import JsonLogger
 from agent_league.model.agents import Role
 from agent_league.model.results import StandingsRow
-from agent_league.model.schedule import Round
+from agent_league.model.schedule import LeagueRound
 from agent_league.protocol.v1 import V1Message
 from agent_league.protocol.version import PROTOCOL_V1
 
@@ -33,121 +33,123 @@ class Announcer:
 
     def __init__(
         self,
-        season: Season,
-        words: ManagerWords,
-        words_v1: ManagerWordsV1,
-        passes: Passes,
-        line: Line,
-        manners: Manners,
-        timeouts: Timeouts,
+        state: LeagueState,
+        messages: ManagerMessages,
+        messages_v1: ManagerMessagesV1,
+        token_issuer: TokenIssuer,
+        client: JsonRpcClient,
+        peer_client: PeerClient,
+        timeouts: TimeoutConfig,
         log: JsonLogger,
     ) -> None:
-        self._season = season
-        self._passes = passes
-        self._words = words
-        self._words_v1 = words_v1
-        self._line = line
-        self._manners = manners
-        self._limit = timeouts.generic_response_timeout_sec
+        self._state = state
+        self._token_issuer = token_issuer
+        self._messages = messages
+        self._messages_v1 = messages_v1
+        self._client = client
+        self._peer_client = peer_client
+        self._call_timeout = timeouts.generic_response_timeout_sec
         self._log = log
-        self._outboxes = Outboxes(self._noted)
+        self._outboxes = Outboxes(self._record_notice_outcome)
 
-    def league_start(self) -> None:
+    def announce_league_start(self) -> None:
         """Send the whole schedule to the players of `league.v1`, once."""
-        self._start(self._season.roster.of(Role.PLAYER))
+        self._post_league_start(self._state.roster.list_members(Role.PLAYER))
 
-    def round(self, round_: Round, plan: Mapping[str, str]) -> None:
+    def announce_round(self, round_: LeagueRound, plan: Mapping[str, str]) -> None:
         """Announce a round to players and own referees; guests get it by `announce_round_to_guests`."""
-        referees = [member for member in self._in_turn(round_, Role.REFEREE) if member.is_ours]
-        self._announce(round_, plan, referees, Role.REFEREE)
-        self._announce(round_, plan, self._in_turn(round_, Role.PLAYER), Role.PLAYER)
+        referees = [member for member in self._members_in_order(round_, Role.REFEREE) if member.is_ours]
+        self._post_round(round_, plan, referees, Role.REFEREE)
+        self._post_round(round_, plan, self._members_in_order(round_, Role.PLAYER), Role.PLAYER)
 
-    def round_to_guests(self, round_: Round, plan: Mapping[str, str]) -> None:
+    def announce_round_to_guests(self, round_: LeagueRound, plan: Mapping[str, str]) -> None:
         """Announce a round to guest referees, which may begin at once: the players must know of it already."""
-        for member in self._season.roster.of(Role.REFEREE):
+        for member in self._state.roster.list_members(Role.REFEREE):
             if not member.is_ours:
-                self._announce_to_guest(round_, plan, member)
+                self._post_round_to_guest(round_, plan, member)
 
-    def round_again(self, round_: Round, plan: Mapping[str, str], member: Member) -> None:
+    def announce_round_again(self, round_: LeagueRound, plan: Mapping[str, str], member: Member) -> None:
         """Repeat the announcement of a round to an agent that came back in the middle of it."""
         if member.role is Role.REFEREE and not member.is_ours:
             return  # it would play its matches again
-        self._start([member])
-        self._announce(round_, plan, [member], member.role)
+        self._post_league_start([member])
+        self._post_round(round_, plan, [member], member.role)
 
-    def round_to_players(self, round_: Round, plan: Mapping[str, str], player_ids: Collection[str]) -> None:
+    def announce_round_to_players(
+        self, round_: LeagueRound, plan: Mapping[str, str], player_ids: Collection[str]
+    ) -> None:
         """Repeat the announcement to players whose match has gone to another referee, with its new address."""
-        members = [member for member in self._in_turn(round_, Role.PLAYER) if member.agent_id in player_ids]
-        self._announce(round_, plan, members, Role.PLAYER)
+        members = [member for member in self._members_in_order(round_, Role.PLAYER) if member.agent_id in player_ids]
+        self._post_round(round_, plan, members, Role.PLAYER)
 
-    def match_to_guest(self, round_: Round, match_id: str, referee_id: str) -> None:
+    def announce_match_to_guest(self, round_: LeagueRound, match_id: str, referee_id: str) -> None:
         """Announce one match of a round to a referee that starts by announcements and wasn't told of it."""
-        member = self._season.roster.get(referee_id)
+        member = self._state.roster.get(referee_id)
         pairings = tuple(pairing for pairing in round_.pairings if pairing.match_id == match_id)
         if member is not None:
-            self._announce_to_guest(Round(round_.round_id, pairings), {match_id: referee_id}, member)
+            self._post_round_to_guest(LeagueRound(round_.round_id, pairings), {match_id: referee_id}, member)
 
-    def round_completed(self, round_: Round, rows: Sequence[StandingsRow]) -> None:
+    def announce_round_completed(self, round_: LeagueRound, rows: Sequence[StandingsRow]) -> None:
         """Send the standings first, then the end of the round (seed 003, 8.8)."""
-        following = self._season.schedule.rounds[round_.round_id : round_.round_id + 1]
-        everybody = self._in_turn(following[0] if following else None, Role.REFEREE, Role.PLAYER)
-        results = self._season.results_of(round_)
-        self._post("update_standings", everybody, self._words.standings_update(round_.round_id, rows))
-        self._post(
+        following = self._state.schedule.rounds[round_.round_id : round_.round_id + 1]
+        everybody = self._members_in_order(following[0] if following else None, Role.REFEREE, Role.PLAYER)
+        results = self._state.get_round_results(round_)
+        self._post_notice("update_standings", everybody, self._messages.build_standings_update(round_.round_id, rows))
+        self._post_notice(
             "notify_round_completed",
             everybody,
-            self._words.round_completed(round_, results),
-            partial(self._words_v1.round_complete, round_),
+            self._messages.build_round_completed(round_, results),
+            partial(self._messages_v1.build_round_complete, round_),
         )
 
-    def league_completed(self, members: Sequence[Member] | None = None) -> None:
+    def announce_league_completed(self, members: Sequence[Member] | None = None) -> None:
         """Announce the end to all agents, or to these members that missed it."""
-        rows = self._season.standings()
-        everybody = self._in_turn(None, Role.REFEREE, Role.PLAYER)
-        self._post(
+        rows = self._state.standings()
+        everybody = self._members_in_order(None, Role.REFEREE, Role.PLAYER)
+        self._post_notice(
             "notify_league_completed",
             everybody if members is None else members,
-            self._words.league_completed(rows),
-            self._words_v1.league_complete,
+            self._messages.build_league_completed(rows),
+            self._messages_v1.build_league_complete,
         )
 
-    async def settled(self, agent_ids: Iterable[str] | None = None) -> None:
+    async def wait_until_delivered(self, agent_ids: Iterable[str] | None = None) -> None:
         """Wait until these agents (or all) have their notices; failing agents are not waited for."""
         if agent_ids is None:
-            agent_ids = [member.agent_id for member in self._season.roster]
-        await self._outboxes.settled(agent_ids)
+            agent_ids = [member.agent_id for member in self._state.roster]
+        await self._outboxes.wait_until_delivered(agent_ids)
 
-    async def heard(self, agent_ids: Iterable[str]) -> None:
+    async def wait_briefly_until_delivered(self, agent_ids: Iterable[str]) -> None:
         """Wait until these agents have their notices, but not long for a slow one."""
-        await self._outboxes.heard(agent_ids)
+        await self._outboxes.wait_until_delivered_or_late(agent_ids)
 
     @property
-    def waiting(self) -> int:
+    def pending_notices(self) -> int:
         """Notices that have yet to be sent."""
-        return self._outboxes.waiting
+        return self._outboxes.waiting_count
 
     async def close(self) -> None:
         await self._outboxes.close()
 
-    def _in_turn(self, round_: Round | None, *roles: Role) -> list[Member]:
+    def _members_in_order(self, round_: LeagueRound | None, *roles: Role) -> list[Member]:
         """List the members, those who play first in the coming round first, so that their matches can begin."""
         players = [player_id for pairing in round_.pairings for player_id in pairing.players] if round_ else []
         turns = {player_id: turn for turn, player_id in enumerate(players)}
-        members = [member for role in roles for member in self._season.roster.of(role)]
+        members = [member for role in roles for member in self._state.roster.list_members(role)]
         return sorted(members, key=lambda member: (member.role is Role.PLAYER, turns.get(member.agent_id, len(turns))))
 
-    def _start(self, members: Iterable[Member]) -> None:
-        self._post("LEAGUE_START_ANNOUNCEMENT", members, None, self._words_v1.league_start)
+    def _post_league_start(self, members: Iterable[Member]) -> None:
+        self._post_notice("LEAGUE_START_ANNOUNCEMENT", members, None, self._messages_v1.build_league_start)
 
-    def _announce(self, round_: Round, plan: Mapping[str, str], members: Sequence[Member], role: Role) -> None:
+    def _post_round(self, round_: LeagueRound, plan: Mapping[str, str], members: Sequence[Member], role: Role) -> None:
         if members:
-            self._post("notify_round", members, self._words.round_announcement(round_, plan, role))
+            self._post_notice("notify_round", members, self._messages.build_round_announcement(round_, plan, role))
 
-    def _announce_to_guest(self, round_: Round, plan: Mapping[str, str], member: Member) -> None:
-        message = self._words.round_announcement(round_, plan, Role.REFEREE, member.agent_id)
-        self._post("notify_round", [member], message)
+    def _post_round_to_guest(self, round_: LeagueRound, plan: Mapping[str, str], member: Member) -> None:
+        message = self._messages.build_round_announcement(round_, plan, Role.REFEREE, member.agent_id)
+        self._post_notice("notify_round", [member], message)
 
-    def _post(
+    def _post_notice(
         self,
         method: str,
         members: Iterable[Member],
@@ -158,30 +160,30 @@ class Announcer:
 
         Own agents and those of `league.v1` share a frame that is encoded once per call form.
         """
-        calls: dict[str, Call | None] = {}
+        calls: dict[str, PeerCall | None] = {}
         frames: dict[tuple[str, str], bytes] = {}
         for member in members:
-            protocol = member.how.protocol
+            protocol = member.protocol_profile.protocol
             if protocol not in calls:
                 said = message
                 if protocol == PROTOCOL_V1:
                     said = write_v1().to_wire() if write_v1 else None
-                calls[protocol] = Call(method, said) if said else None
+                calls[protocol] = PeerCall(method, said) if said else None
             if (call := calls[protocol]) is None:
                 continue
-            bearer, endpoint = self._passes.for_call(member.agent_id), member.agent.endpoint
+            bearer, endpoint = self._token_issuer.get_call_token(member.agent_id), member.agent.endpoint
             if member.is_ours or protocol == PROTOCOL_V1:
-                spoken = (protocol, member.how.style)
+                spoken = (protocol, member.protocol_profile.call_form)
                 if (frame := frames.get(spoken)) is None:
-                    frame = frames[spoken] = self._manners.frame(call, member.how.style)
-                send: Send = partial(self._line.send, endpoint, frame, self._limit, bearer, method)
+                    frame = frames[spoken] = self._peer_client.encode_notice(call, member.protocol_profile.call_form)
+                send: SendNotice = partial(self._client.send_frame, endpoint, frame, self._call_timeout, bearer, method)
             else:
-                self._manners.expect(endpoint, member.how.style)
+                self._peer_client.expect_form(endpoint, member.protocol_profile.call_form)
                 insist = method == FIRST_NOTICE
-                send = partial(self._manners.tell, endpoint, call, self._limit, bearer, insist=insist)
-            self._outboxes.post(member.agent_id, send)
+                send = partial(self._peer_client.send_notice, endpoint, call, self._call_timeout, bearer, insist=insist)
+            self._outboxes.post_notice(member.agent_id, send)
 
-    def _noted(self, agent_id: str, error: CallFailed | None) -> None:
+    def _record_notice_outcome(self, agent_id: str, error: CallFailed | None) -> None:
         if error is not None:
             self._log.warning("notice_failed", agent_id=agent_id, error_code=error.code, message=error.message)
-        self._season.note_notice(agent_id, taken=error is None)
+        self._state.record_notice_outcome(agent_id, taken=error is None)

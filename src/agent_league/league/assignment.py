@@ -7,33 +7,33 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agent_league.config.models import AssignmentStrategy
-from agent_league.model.agents import Referee
+from agent_league.model.agents import RegisteredReferee
 from agent_league.model.schedule import Pairing
 
 
 @dataclass(slots=True)
-class Desk:
+class RefereeAssigner:
     """Assigns matches to referees; remembers where the round robin stopped."""
 
     strategy: AssignmentStrategy
-    turn: int = 0
+    next_turn: int = 0
 
-    def assign(
-        self, pairings: Sequence[Pairing], referees: Sequence[Referee], busy: Mapping[str, int] | None = None
+    def assign_matches(
+        self, pairings: Sequence[Pairing], referees: Sequence[RegisteredReferee], busy: Mapping[str, int] | None = None
     ) -> dict[str, str]:
         """Map match ids to referee ids. `referees` must not be empty; `busy` counts the matches they already have."""
         load = {referee.referee_id: (busy or {}).get(referee.referee_id, 0) for referee in referees}
         plan: dict[str, str] = {}
         for pairing in pairings:
-            referee = self._next(referees, load)
+            referee = self._pick_referee(referees, load)
             load[referee.referee_id] += 1
             plan[pairing.match_id] = referee.referee_id
         return plan
 
-    def _next(self, referees: Sequence[Referee], load: dict[str, int]) -> Referee:
+    def _pick_referee(self, referees: Sequence[RegisteredReferee], load: dict[str, int]) -> RegisteredReferee:
         if self.strategy == "round_robin":
-            self.turn += 1
-            return referees[(self.turn - 1) % len(referees)]
+            self.next_turn += 1
+            return referees[(self.next_turn - 1) % len(referees)]
         if self.strategy == "weighted":
             return min(referees, key=lambda r: (load[r.referee_id] + 1) / r.max_concurrent_matches)
         return min(referees, key=lambda r: (load[r.referee_id] // r.max_concurrent_matches, load[r.referee_id]))

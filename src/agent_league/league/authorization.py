@@ -6,19 +6,19 @@ from typing import Any
 
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.league.roster import Member
-from agent_league.league.state import Season
-from agent_league.league.tokens import same_hash, token_hash
+from agent_league.league.state import LeagueState
+from agent_league.league.tokens import hash_token, hashes_match
 from agent_league.model.agents import Role
 from agent_league.protocol.checks import Envelope
 from agent_league.protocol.envelope import ANONYMOUS, Sender
 from agent_league.protocol.methods import Caller, Method
 
-V1_REFEREE = "referee"
+V1_REFEREE_SENDER = "referee"
 """The sender id that every referee uses in `league.v1`."""
 EXPECTED_FORMAT = "tok-{agent_id}-{hash}"
 UNKNOWN_TOKEN = "unknown or expired; register again for a new one"  # noqa: S105 - a sentence
-OPEN = frozenset({Caller.ANYBODY, Caller.APPLICANT})
-AUDIENCES = {
+OPEN_CALLERS = frozenset({Caller.ANYBODY, Caller.APPLICANT})
+CALLERS_BY_ROLE = {
     Role.LEAGUE_MANAGER: frozenset({Caller.ADMIN}),
     Role.REFEREE: frozenset({Caller.AGENT, Caller.REFEREE}),
     Role.PLAYER: frozenset({Caller.AGENT}),
@@ -26,16 +26,18 @@ AUDIENCES = {
 """The kinds of caller that a token's owner may act as, beside those open to all."""
 
 
-class Gate:
+class ManagerAuthorizer:
     """Checks the callers of the manager's methods against the roster."""
 
-    def __init__(self, season: Season, admin_token_sha256: str, *, tokens_enabled: bool, strict: bool = False) -> None:
-        self._season = season
+    def __init__(
+        self, state: LeagueState, admin_token_sha256: str, *, tokens_enabled: bool, strict: bool = False
+    ) -> None:
+        self._state = state
         self._admin_token_sha256 = admin_token_sha256
         self._tokens_enabled = tokens_enabled
         self._strict = strict
 
-    def check(
+    def authorize_call(
         self, method: Method, envelope: Envelope | None, params: Mapping[str, Any], bearer: str | None, now: datetime
     ) -> Sender | None:
         """Return the sender; raises a Refusal unless it may call the method. The token is in the message or the header.
@@ -43,7 +45,7 @@ class Gate:
         An agent that still uses the id it asked for is identified by its token.
         """
         if envelope is None:
-            return self._check_referee(params, bearer, now) if method.caller is Caller.REFEREE else None
+            return self._check_referee_token(params, bearer, now) if method.caller is Caller.REFEREE else None
         token = bearer if envelope.auth_token is None else envelope.auth_token
         sender = envelope.sender
         if method.caller is Caller.ADMIN:
@@ -51,98 +53,98 @@ class Gate:
         elif method.caller in (Caller.AGENT, Caller.REFEREE):
             sender = self._check_token(sender, token, now)
             self._check_sender(method, sender)
-        if not self._is_ours(envelope.league_id):
+        if not self._is_this_league(envelope.league_id):
             raise Refusal(
                 ErrorCode.LEAGUE_NOT_FOUND,
-                f"this is league {self._season.league_id!r}",
+                f"this is league {self._state.league_id!r}",
                 league_id=str(envelope.league_id)[:80],
             )
         return sender
 
-    def caller(self, bearer: str | None, now: datetime) -> str | None:
+    def find_token_sender(self, bearer: str | None, now: datetime) -> str | None:
         """Return the sender that owns a token; the admin token belongs to the manager."""
         if bearer is None:
             return None
-        if same_hash(token_hash(bearer), self._admin_token_sha256):
+        if hashes_match(hash_token(bearer), self._admin_token_sha256):
             return str(Role.LEAGUE_MANAGER)
-        owner = self._season.roster.owner_of(bearer, now)
+        owner = self._state.roster.find_token_owner(bearer, now)
         return str(Sender(owner.role, owner.agent_id)) if owner else None
 
-    def audience(self, bearer: str | None, now: datetime) -> frozenset[Caller] | None:
+    def allowed_callers(self, bearer: str | None, now: datetime) -> frozenset[Caller] | None:
         """Return the kinds of caller a token allows; None without a token or if tokens are disabled."""
         if bearer is None or not self._tokens_enabled:
             return None
-        caller = self.caller(bearer, now)
+        caller = self.find_token_sender(bearer, now)
         sender = Sender.parse(caller) if caller else None
-        return OPEN | (AUDIENCES[sender.role] if sender else frozenset())
+        return OPEN_CALLERS | (CALLERS_BY_ROLE[sender.role] if sender else frozenset())
 
-    def _check_referee(self, params: Mapping[str, Any], bearer: str | None, now: datetime) -> Sender:
+    def _check_referee_token(self, params: Mapping[str, Any], bearer: str | None, now: datetime) -> Sender:
         """Identify the referee by the token of a call without an envelope; raises a Refusal."""
         given = params.get("auth_token")
         token = given if isinstance(given, str) and given else bearer
         if token is None:
-            raise missing_token("the auth_token from your registration")
-        owner = self._season.roster.owner_of(token, now)
+            raise missing_token_refusal("the auth_token from your registration")
+        owner = self._state.roster.find_token_owner(token, now)
         if owner is None:
-            raise invalid_token(UNKNOWN_TOKEN)
+            raise invalid_token_refusal(UNKNOWN_TOKEN)
         sender = Sender(owner.role, owner.agent_id)
         if owner.role is not Role.REFEREE:
-            raise not_registered(sender, needs_referee=True)
+            raise unregistered_refusal(sender, needs_referee=True)
         return sender
 
-    def _is_ours(self, league_id: str | None) -> bool:
+    def _is_this_league(self, league_id: str | None) -> bool:
         """Whether a message is for this league, under its own id or that of `league.v1`."""
-        if league_id is None or league_id == self._season.league_id:
+        if league_id is None or league_id == self._state.league_id:
             return True
-        return league_id.lower() == self._season.league_uuid.lower()
+        return league_id.lower() == self._state.league_uuid.lower()
 
     def _check_admin(self, token: str | None) -> None:
         if token is None:
-            raise missing_token("the admin token")
-        if not same_hash(token_hash(token), self._admin_token_sha256):
-            raise invalid_token("this is not the admin token of this league")
+            raise missing_token_refusal("the admin token")
+        if not hashes_match(hash_token(token), self._admin_token_sha256):
+            raise invalid_token_refusal("this is not the admin token of this league")
 
     def _check_token(self, sender: Sender, token: str | None, now: datetime) -> Sender:
         """Return the token's owner, which must be the sender; raises a Refusal."""
-        owner = None if token is None else self._season.roster.owner_of(token, now)
+        owner = None if token is None else self._state.roster.find_token_owner(token, now)
         own = Sender(owner.role, owner.agent_id) if owner else sender
         if owner and (own == sender or self._is_alias(owner, sender)):
             return own
         if not self._tokens_enabled:
             return sender
-        if self._is_unknown(sender):
-            raise not_registered(sender)
+        if self._is_unknown_id(sender):
+            raise unregistered_refusal(sender)
         if token is None:
-            raise missing_token("the auth_token from your registration")
+            raise missing_token_refusal("the auth_token from your registration")
         if owner is None:
-            raise invalid_token(UNKNOWN_TOKEN)
-        raise invalid_token(f"this token does not belong to {sender}")
+            raise invalid_token_refusal(UNKNOWN_TOKEN)
+        raise invalid_token_refusal(f"this token does not belong to {sender}")
 
-    def _is_unknown(self, sender: Sender) -> bool:
+    def _is_unknown_id(self, sender: Sender) -> bool:
         """Whether the sender claims an id that is not registered."""
         claims_id = sender.role is not Role.LEAGUE_MANAGER and sender.agent_id != ANONYMOUS
-        return claims_id and self._season.roster.get(sender.agent_id) is None
+        return claims_id and self._state.roster.get(sender.agent_id) is None
 
     def _is_alias(self, owner: Member, sender: Sender) -> bool:
         """Whether the sender names the token's owner by the id it asked for, or by its display name."""
         if sender.role is not owner.role:
             return False
-        if owner.role is Role.REFEREE and sender.agent_id == V1_REFEREE:
-            return self._season.roster.get(V1_REFEREE) is None
+        if owner.role is Role.REFEREE and sender.agent_id == V1_REFEREE_SENDER:
+            return self._state.roster.get(V1_REFEREE_SENDER) is None
         if self._strict:
             return False
         if sender.agent_id == owner.alias:
             return True  # even if another agent has that id: the token identifies the sender
-        return sender.agent_id == owner.agent.display_name and self._season.roster.get(sender.agent_id) is None
+        return sender.agent_id == owner.agent.display_name and self._state.roster.get(sender.agent_id) is None
 
     def _check_sender(self, method: Method, sender: Sender) -> None:
-        member = self._season.roster.get(sender.agent_id)
+        member = self._state.roster.get(sender.agent_id)
         known = member is not None and member.role is sender.role
         if not known or (method.caller is Caller.REFEREE and sender.role is not Role.REFEREE):
-            raise not_registered(sender, needs_referee=method.caller is Caller.REFEREE)
+            raise unregistered_refusal(sender, needs_referee=method.caller is Caller.REFEREE)
 
 
-def not_registered(sender: Sender, *, needs_referee: bool = False) -> Refusal:
+def unregistered_refusal(sender: Sender, *, needs_referee: bool = False) -> Refusal:
     """The refusal of an unregistered sender: E013 for a referee, else E005."""
     agent_id = sender.agent_id[:80]
     if sender.role is Role.REFEREE or needs_referee:
@@ -152,11 +154,11 @@ def not_registered(sender: Sender, *, needs_referee: bool = False) -> Refusal:
     return Refusal(ErrorCode.PLAYER_NOT_REGISTERED, sentence, player_id=agent_id)
 
 
-def missing_token(what: str) -> Refusal:
+def missing_token_refusal(what: str) -> Refusal:
     """The refusal of a call without its token (E011)."""
     return Refusal(ErrorCode.AUTH_TOKEN_MISSING, f"'auth_token' must hold {what}", expected_format=EXPECTED_FORMAT)
 
 
-def invalid_token(why: str) -> Refusal:
+def invalid_token_refusal(why: str) -> Refusal:
     """The refusal of an unknown token, or of one that belongs to another sender (E012)."""
     return Refusal(ErrorCode.AUTH_TOKEN_INVALID, why, expected_format=EXPECTED_FORMAT)

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 
-class Details(Mapping[str, Any]):
+class ResultDetails(Mapping[str, Any]):
     """A read-only mapping stored as JSON text, which takes a fraction of the memory of a dict."""
 
     __slots__ = ("_text",)
@@ -17,7 +17,7 @@ class Details(Mapping[str, Any]):
         self._text = text
 
     @classmethod
-    def of(cls, details: Mapping[str, Any]) -> "Details":
+    def from_mapping(cls, details: Mapping[str, Any]) -> "ResultDetails":
         """Encode details with orjson, or with the standard library what orjson refuses."""
         try:
             return cls(
@@ -27,17 +27,17 @@ class Details(Mapping[str, Any]):
             return cls(json.dumps(details).encode())
 
     def __getitem__(self, name: str) -> Any:
-        return self._read()[name]
+        return self._parse()[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._read())
+        return iter(self._parse())
 
     def __len__(self) -> int:
-        return len(self._read())
+        return len(self._parse())
 
     def __repr__(self) -> str:
-        return repr(self._read())
+        return repr(self._parse())
 
-    def _read(self) -> dict[str, Any]:
+    def _parse(self) -> dict[str, Any]:
         read: dict[str, Any] = json.loads(self._text)
         return read

@@ -4,26 +4,32 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from agent_league.agent.dispatcher import OK, Handler, Reply
+from agent_league.agent.dispatcher import OK, Handler, HandlerReply
 from agent_league.clock import Clock
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.league.journal import Journal
 from agent_league.league.match_files import MatchFiles
-from agent_league.league.messages import ManagerWords
-from agent_league.league.queries import Queries
-from agent_league.league.reports import Decide, read_result, settle_by_details
-from agent_league.league.roster import Application, Rejected
-from agent_league.league.state import Season
+from agent_league.league.messages import ManagerMessages
+from agent_league.league.queries import LeagueQueries
+from agent_league.league.reports import DeriveResult, build_match_result, correct_by_details
+from agent_league.league.roster import AgentApplication, RegistrationRejected
+from agent_league.league.state import LeagueState
 from agent_league.log import JsonLogger
-from agent_league.model.agents import How, Role
+from agent_league.model.agents import ProtocolProfile, Role
 from agent_league.protocol import v2
-from agent_league.protocol.checks import shown, wrong_type
+from agent_league.protocol.checks import describe_value, wrong_type_refusal
 from agent_league.protocol.envelope import Sender
 from agent_league.protocol.v2.registration import PlayerMeta, RegisterRequest
-from agent_league.protocol.version import MINIMUM_VERSION, PROTOCOL_V1, is_semantic, is_supported, parse_version
+from agent_league.protocol.version import (
+    MINIMUM_VERSION,
+    PROTOCOL_V1,
+    is_semantic_version,
+    is_supported_version,
+    parse_version,
+)
 
 T = TypeVar("T")
-BY_POLL = "matches fetched by 'get_assigned_matches'"
+FETCHED_BY_POLL = "matches fetched by 'get_assigned_matches'"
 
 
 class ManagerHandlers:
@@ -34,28 +40,28 @@ class ManagerHandlers:
 
     def __init__(
         self,
-        season: Season,
-        words: ManagerWords,
+        state: LeagueState,
+        messages: ManagerMessages,
         clock: Clock,
         log: JsonLogger,
         journal: Journal,
-        start: Callable[[], None],
-        registered: Callable[[], None],
-        files: MatchFiles,
-        decide: Decide,
+        start_league: Callable[[], None],
+        on_registered: Callable[[], None],
+        match_files: MatchFiles,
+        derive_result: DeriveResult,
     ) -> None:
-        self._season = season
-        self._words = words
+        self._state = state
+        self._messages = messages
         self._clock = clock
         self._log = log
         self._journal = journal
-        self._start = start
-        self._registered = registered
-        self._files = files
-        self._decide = decide
-        self._queries = Queries(season)
+        self._start_league = start_league
+        self._on_registered = on_registered
+        self._match_files = match_files
+        self._derive_result = derive_result
+        self._queries = LeagueQueries(state)
 
-    def table(self) -> dict[str, Handler]:
+    def handlers_by_method(self) -> dict[str, Handler]:
         return {
             "register_referee": self.register_referee,
             "register_player": self.register_player,
@@ -71,65 +77,67 @@ class ManagerHandlers:
             "get_player": self.get_player,
         }
 
-    async def register_player(self, message: v2.LeagueRegisterRequest) -> Reply:
-        return await self._register(Role.PLAYER, message, message.player_meta)
+    async def register_player(self, message: v2.LeagueRegisterRequest) -> HandlerReply:
+        return await self._register_agent(Role.PLAYER, message, message.player_meta)
 
-    async def register_referee(self, message: v2.RefereeRegisterRequest) -> Reply:
-        return await self._register(Role.REFEREE, message, message.referee_meta)
+    async def register_referee(self, message: v2.RefereeRegisterRequest) -> HandlerReply:
+        return await self._register_agent(Role.REFEREE, message, message.referee_meta)
 
-    async def start_league(self, message: v2.StartLeague) -> Reply:
-        self._start()
-        await self._journal.committed()
+    async def start_league(self, message: v2.StartLeague) -> HandlerReply:
+        self._start_league()
+        await self._journal.wait_for_commit()
         return OK
 
-    async def manage_league(self, message: v2.ManageLeague) -> Reply:
+    async def manage_league(self, message: v2.ManageLeague) -> HandlerReply:
         match message.action:
             case "OPEN_REGISTRATION" | "CLOSE_REGISTRATION":
-                self._season.set_open(is_open=message.action == "OPEN_REGISTRATION")
+                self._state.set_registration_open(is_open=message.action == "OPEN_REGISTRATION")
             case "PAUSE" | "RESUME":
-                self._season.set_paused(is_paused=message.action == "PAUSE")
+                self._state.set_paused(is_paused=message.action == "PAUSE")
             case "SUSPEND_PLAYER":
-                self._season.bar(_given(message.to_wire(), "player_id", str))
+                self._state.bar_player(_require_argument(message.to_wire(), "player_id", str))
             case "REINSTATE_PLAYER":
-                self._season.unbar(_given(message.to_wire(), "player_id", str))
-        self._registered()
-        await self._journal.committed()
+                self._state.reinstate_player(_require_argument(message.to_wire(), "player_id", str))
+        self._on_registered()
+        await self._journal.wait_for_commit()
         return OK
 
-    def settle_report(self, params: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[str, ...]]:
+    def correct_report(self, params: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[str, ...]]:
         """Correct a report whose result is missing or contradicts its details; returns it and the deviations."""
         match_id = params.get("match_id")
         try:
-            players = self._season.pairing(str(match_id)).players
+            players = self._state.get_pairing(str(match_id)).players
         except Refusal:
             return params, ()  # the unknown match is refused later, after the other fields were checked
-        settled, noted = settle_by_details(params, players, self._season.league.game_parameters, self._decide)
+        settled, noted = correct_by_details(params, players, self._state.config.game_parameters, self._derive_result)
         if noted:
-            self._log.warning("result_by_details", match_id=match_id, why=noted[0], told=shown(params.get("result")))
+            self._log.warning(
+                "result_by_details", match_id=match_id, why=noted[0], told=describe_value(params.get("result"))
+            )
         return settled, noted
 
-    async def report_match_result(self, message: v2.MatchResultReport) -> Reply:
-        pairing = self._season.pairing(message.match_id)
-        result = read_result(pairing, message.result, self._season.scoring)
+    async def report_match_result(self, message: v2.MatchResultReport) -> HandlerReply:
+        pairing = self._state.get_pairing(message.match_id)
+        result = build_match_result(pairing, message.result, self._state.scoring)
         referee_id = message.sender.partition(":")[2]
         try:
-            is_new = self._season.record(result, referee_id)
+            is_new = self._state.record_result(result, referee_id)
         except Refusal as refusal:
             self._log.warning("report_refused", match_id=message.match_id, referee_id=referee_id, why=refusal.message)
             raise
         if is_new:
             for player_id, failures in message.result.failures_in_a_row.items():
                 if player_id in pairing.players:
-                    self._season.note_failures(player_id, failures)
-        await self._journal.committed()
+                    self._state.adopt_failure_count(player_id, failures)
+        await self._journal.wait_for_commit()
         return OK
 
-    async def league_query(self, message: v2.LeagueQuery) -> Reply:
+    async def league_query(self, message: v2.LeagueQuery) -> HandlerReply:
         asker = message.sender.partition(":")[2]
         data: Mapping[str, Any] | None = None
         error: Mapping[str, Any] | None = None
         try:
-            data = self._queries.answer(message.query_type, message.query_params, asker)
+            data = self._queries.answer_query(message.query_type, message.query_params, asker)
         except Refusal as refusal:
             error = {
                 "error_code": refusal.code.value,
@@ -137,40 +145,40 @@ class ManagerHandlers:
                 "message": refusal.message,
                 **refusal.context,
             }
-        return self._words.query_response(message.query_type, message.conversation_id, data, error)
+        return self._messages.build_query_response(message.query_type, message.conversation_id, data, error)
 
-    async def get_assigned_matches(self, params: Mapping[str, Any]) -> Reply:
+    async def get_assigned_matches(self, params: Mapping[str, Any]) -> HandlerReply:
         referee_id = str(params["sender"]).partition(":")[2]
-        self._season.polls[referee_id] += 1
-        waiting = self._season.waiting_for(referee_id)
+        self._state.poll_counts[referee_id] += 1
+        waiting = self._state.list_fetchable_matches(referee_id)
         if waiting:
-            self._season.tolerate(referee_id, (BY_POLL,))
-            await self._journal.committed()
-        matches = [self._words.start_match(pairing, referee_id) for pairing in waiting]
-        return {"league_id": self._season.league_id, "referee_id": referee_id, "matches": matches}
+            self._state.note_deviations(referee_id, (FETCHED_BY_POLL,))
+            await self._journal.wait_for_commit()
+        matches = [self._messages.build_start_match(pairing, referee_id) for pairing in waiting]
+        return {"league_id": self._state.league_id, "referee_id": referee_id, "matches": matches}
 
-    async def get_standings(self, params: Mapping[str, Any]) -> Reply:
-        return self._queries.standings()
+    async def get_standings(self, params: Mapping[str, Any]) -> HandlerReply:
+        return self._queries.get_standings()
 
-    async def create_schedule(self, params: Mapping[str, Any]) -> Reply:
-        return self._queries.schedule()
+    async def create_schedule(self, params: Mapping[str, Any]) -> HandlerReply:
+        return self._queries.get_schedule()
 
-    async def get_round(self, params: Mapping[str, Any]) -> Reply:
-        return self._queries.round(_given(params, "round_id", int))
+    async def get_round(self, params: Mapping[str, Any]) -> HandlerReply:
+        return self._queries.get_round(_require_argument(params, "round_id", int))
 
-    async def get_match(self, params: Mapping[str, Any]) -> Reply:
-        match_id = _given(params, "match_id", str)
-        found = self._queries.match(match_id)
-        result = self._season.results.get(match_id)
+    async def get_match(self, params: Mapping[str, Any]) -> HandlerReply:
+        match_id = _require_argument(params, "match_id", str)
+        found = self._queries.get_match(match_id)
+        result = self._state.results.get(match_id)
         if result is None:
             return {**found, "transcript": None, "transcript_note": "what was said is shown once the match is finished"}
-        transcript, note = await self._files.transcript(result, self._season.assigned.get(match_id))
+        transcript, note = await self._match_files.read_transcript(result, self._state.assigned_referees.get(match_id))
         return {**found, "transcript": transcript, "transcript_note": note}
 
-    async def get_player(self, params: Mapping[str, Any]) -> Reply:
-        return self._queries.player(_given(params, "player_id", str))
+    async def get_player(self, params: Mapping[str, Any]) -> HandlerReply:
+        return self._queries.get_player(_require_argument(params, "player_id", str))
 
-    async def _register(self, role: Role, message: RegisterRequest, meta: PlayerMeta) -> Reply:
+    async def _register_agent(self, role: Role, message: RegisterRequest, meta: PlayerMeta) -> HandlerReply:
         sender = Sender.parse(message.sender)
         if sender is None or sender.role is not role:
             raise Refusal(
@@ -178,59 +186,59 @@ class ManagerHandlers:
                 f"'sender' must be '{role}:NAME' here",
                 field="sender",
                 expected=f"{role}:NAME",
-                received=shown(message.sender),
+                received=describe_value(message.sender),
             )
-        check_version(meta.protocol_version)
-        how = self._note_version(message.how, meta.version)
-        application = Application(
+        check_protocol_version(meta.protocol_version)
+        how = self._note_version_deviation(message.how, meta.version)
+        application = AgentApplication(
             role=role,
-            wanted_id=sender.agent_id,
+            requested_id=sender.agent_id,
             display_name=meta.display_name,
             endpoint=meta.contact_endpoint,
             version=meta.version,
             game_types=tuple(meta.game_types),
             max_concurrent_matches=getattr(meta, "max_concurrent_matches", 1),
             token=message.auth_token,
-            key=message.application_key,
-            how=how,
+            application_key=message.application_key,
+            protocol_profile=how,
             is_ours=meta.match_tokens,
             has_match_key=meta.match_tokens and meta.match_keys,
         )
         try:
-            admission = self._season.register(application, self._clock.now())
-        except Rejected as rejection:
-            if self._season.refuse(meta.display_name, f"{rejection.reason} ({rejection.detail})"):
+            admission = self._state.register(application, self._clock.now())
+        except RegistrationRejected as rejection:
+            if self._state.report_refused_registration(meta.display_name, f"{rejection.reason} ({rejection.detail})"):
                 self._log.warning(
                     "registration_rejected", role=role, display_name=meta.display_name, reason=rejection.reason
                 )
-            return self._words.rejected(role, rejection, message.conversation_id, how.protocol)
-        answer = self._words.accepted(role, admission, message.conversation_id)
-        self._registered()
-        await self._journal.committed()
+            return self._messages.build_rejected(role, rejection, message.conversation_id, how.protocol)
+        answer = self._messages.build_accepted(role, admission, message.conversation_id)
+        self._on_registered()
+        await self._journal.wait_for_commit()
         return answer
 
-    def _note_version(self, how: How, version: str) -> How:
+    def _note_version_deviation(self, how: ProtocolProfile, version: str) -> ProtocolProfile:
         """Note a `league.v1` version that isn't MAJOR.MINOR.PATCH; raises a Refusal in a strict league."""
-        if how.protocol != PROTOCOL_V1 or is_semantic(version):
+        if how.protocol != PROTOCOL_V1 or is_semantic_version(version):
             return how
-        if self._season.roster.rules.strict:
-            raise wrong_type("player_meta.version", "a semantic version such as 1.0.0", version)
-        return replace(how, noted=(*how.noted, f"version {version[:40]!r} isn't MAJOR.MINOR.PATCH"))
+        if self._state.roster.rules.strict:
+            raise wrong_type_refusal("player_meta.version", "a semantic version such as 1.0.0", version)
+        return replace(how, deviations=(*how.deviations, f"version {version[:40]!r} isn't MAJOR.MINOR.PATCH"))
 
 
-def _given(params: Mapping[str, Any], name: str, kind: type[T]) -> T:
+def _require_argument(params: Mapping[str, Any], name: str, kind: type[T]) -> T:
     """Return an argument of a plain method; raises a Refusal if it is missing or of another type."""
     value = params.get(name)
     if value is None:
         raise Refusal(ErrorCode.MISSING_REQUIRED_FIELD, f"missing: {name}", missing_fields=[name])
     if not isinstance(value, kind) or isinstance(value, bool):
-        raise wrong_type(name, "an integer" if kind is int else "a string", value)
+        raise wrong_type_refusal(name, "an integer" if kind is int else "a string", value)
     return value
 
 
-def check_version(declared: str | None) -> None:
+def check_protocol_version(declared: str | None) -> None:
     """Raise a Refusal for a protocol version that is too old or unreadable."""
-    if declared is None or is_supported(declared):
+    if declared is None or is_supported_version(declared):
         return
     code = ErrorCode.PROTOCOL_VERSION_MISMATCH if parse_version(declared) else ErrorCode.INVALID_MESSAGE_FORMAT
     raise Refusal(
@@ -238,5 +246,5 @@ def check_version(declared: str | None) -> None:
         f"'protocol_version' must be {MINIMUM_VERSION} or newer",
         field="protocol_version",
         expected=MINIMUM_VERSION,
-        received=shown(declared),
+        received=describe_value(declared),
     )

@@ -14,20 +14,20 @@ from typing import Any, TypeVar
 from agent_league.agent.retry import reconnect_delay
 from agent_league.errors import ErrorCode, LeagueFailed, Refusal
 from agent_league.log import JsonLogger
-from agent_league.storage.base import Deposed, Row, Store, StoreFailed, key_of
+from agent_league.storage.base import ManagerReplaced, Store, StoredRow, StoreFailed, row_key
 
 T = TypeVar("T")
 Offload = Callable[..., Awaitable[Any]]
 """Runs a blocking function with its arguments outside the event loop."""
-GROUP_SECONDS = 0.004
+COMMIT_INTERVAL_SECONDS = 0.004
 """Minimum time between two commits, to group rows; the first commit after a pause is made at once."""
-TRY_SECONDS = 5.0
+STORE_TRIAL_SECONDS = 5.0
 """Minimum time between two trial writes to an idle store."""
-LAST_SECONDS = 5
+CLOSE_TIMEOUT_SECONDS = 5
 """How long `close` waits for the last rows to be written."""
 
 
-async def in_line(function: Callable[..., T], *args: Any) -> T:
+async def run_inline(function: Callable[..., T], *args: Any) -> T:
     """Run a function in the event loop, for stores that don't block and loops without threads."""
     return function(*args)
 
@@ -48,89 +48,89 @@ class Journal:
         self._log = log
         self._rng = rng
         self._offload = offload
-        self._rows: dict[tuple[type[Row], str], Row] = {}
-        self._noted = 0
-        self._written = 0
-        self._rested = 0.0
-        self._tried = -TRY_SECONDS
-        self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
+        self._rows: dict[tuple[type[StoredRow], str], StoredRow] = {}
+        self._queued_count = 0
+        self._written_count = 0
+        self._next_commit_at = 0.0
+        self._last_trial_at = -STORE_TRIAL_SECONDS
+        self._commit_waiters: deque[tuple[int, asyncio.Future[None]]] = deque()
         self._worker: asyncio.Task[None] | None = None
         self.on_trouble: Callable[[str | None], None] = lambda _: None
         """Called once with the reason when the store fails, and with None when it works again."""
         self.on_commit: Callable[[], None] = lambda: None
         """Called after each commit, before those who wait for it go on."""
-        self.broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.save_failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Gets an exception when the season can't be saved any more; it never gets a result."""
 
-    def note(self, row: Row) -> None:
+    def queue_row(self, row: StoredRow) -> None:
         """Queue a row; it replaces a queued one of the same key, at its position."""
-        self._rows[key_of(row)] = row
-        self._noted += 1
+        self._rows[row_key(row)] = row
+        self._queued_count += 1
         if self._worker is None or self._worker.done():
-            self._worker = asyncio.get_running_loop().create_task(self._work())
+            self._worker = asyncio.get_running_loop().create_task(self._write_queued_rows())
 
     @property
-    def waiting(self) -> int:
+    def pending_rows(self) -> int:
         """Rows that have yet to be written."""
         return len(self._rows)
 
     @property
-    def trouble(self) -> str | None:
+    def store_trouble(self) -> str | None:
         """What a look at the store finds wrong with it; None if nothing, or if the store has no such check."""
         return getattr(self._store, "trouble", None)
 
-    def try_store(self) -> bool:
+    def is_store_trial_due(self) -> bool:
         """Whether an idle store is due for a trial write; if so, the next one is due STORE_TRIAL_SECONDS later."""
         now = asyncio.get_running_loop().time()
-        is_time = not self._rows and now >= self._tried + TRY_SECONDS
+        is_time = not self._rows and now >= self._last_trial_at + STORE_TRIAL_SECONDS
         if is_time:
-            self._tried = now
+            self._last_trial_at = now
         return is_time
 
-    async def committed(self) -> None:
+    async def wait_for_commit(self) -> None:
         """Wait until everything queued so far is on disk; raises a Refusal if that can't happen any more."""
-        if self._written >= self._noted:
+        if self._written_count >= self._queued_count:
             return
-        if self.broken.done():
-            raise _stopped()
+        if self.save_failure.done():
+            raise _stopped_refusal()
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((self._noted, done))
+        self._commit_waiters.append((self._queued_count, done))
         await done
 
     async def close(self) -> None:
         """Write the queued rows if the store allows it in time, and close the store."""
         if self._worker and not self._worker.done():
-            _, late = await asyncio.wait({self._worker}, timeout=LAST_SECONDS)
+            _, late = await asyncio.wait({self._worker}, timeout=CLOSE_TIMEOUT_SECONDS)
             if late:
                 self._worker.cancel()
                 await asyncio.wait(late)
                 self._log.error("not_saved", rows=len(self._rows))
-                self._tell_waiting(_stopped())
+                self._fail_commit_waiters(_stopped_refusal())
         self._store.close()
 
-    async def _work(self) -> None:
+    async def _write_queued_rows(self) -> None:
         try:
-            while self._rows and not self.broken.done():
-                await asyncio.sleep(max(0, self._rested - asyncio.get_running_loop().time()))
-                rows, upto = list(self._rows.values()), self._noted
+            while self._rows and not self.save_failure.done():
+                await asyncio.sleep(max(0, self._next_commit_at - asyncio.get_running_loop().time()))
+                rows, upto = list(self._rows.values()), self._queued_count
                 self._rows.clear()
-                await self._write(rows)
-                self._rested = asyncio.get_running_loop().time() + GROUP_SECONDS
-                self._tried = self._rested
-                self._written = upto
+                await self._write_rows(rows)
+                self._next_commit_at = asyncio.get_running_loop().time() + COMMIT_INTERVAL_SECONDS
+                self._last_trial_at = self._next_commit_at
+                self._written_count = upto
                 self.on_commit()
-                while self._waiting and self._waiting[0][0] <= upto:
-                    _, done = self._waiting.popleft()
+                while self._commit_waiters and self._commit_waiters[0][0] <= upto:
+                    _, done = self._commit_waiters.popleft()
                     if not done.done():
                         done.set_result(None)
         except Exception as error:  # noqa: BLE001 - after any error the season can't be saved any more
-            self._break(error)
+            self._stop_saving(error)
 
-    async def _write(self, rows: list[Row]) -> None:
+    async def _write_rows(self, rows: list[StoredRow]) -> None:
         failures = 0
         while True:
             try:
-                await self._offload(self._store.write, self._season_id, rows)
+                await self._offload(self._store.write_rows, self._season_id, rows)
             except StoreFailed as error:
                 failures += 1
                 self._log.error("store_failed", error=str(error), rows=len(rows), attempt=failures)
@@ -142,23 +142,23 @@ class Journal:
                     self.on_trouble(None)
                 return
 
-    def _break(self, error: Exception) -> None:
+    def _stop_saving(self, error: Exception) -> None:
         self._log.error("season_lost", error=repr(error))
-        if isinstance(error, Deposed):
+        if isinstance(error, ManagerReplaced):
             sentence = "another League Manager has taken over this league; this one stops"
         else:
             sentence = f"the league can't be saved any more: {error!r}"
-        if not self.broken.done():
-            self.broken.set_exception(LeagueFailed(sentence))
-            self.broken.exception()  # marks it as retrieved, so that asyncio doesn't warn
-        self._tell_waiting(_stopped())
+        if not self.save_failure.done():
+            self.save_failure.set_exception(LeagueFailed(sentence))
+            self.save_failure.exception()  # marks it as retrieved, so that asyncio doesn't warn
+        self._fail_commit_waiters(_stopped_refusal())
 
-    def _tell_waiting(self, why: Refusal) -> None:
-        for _, done in self._waiting:
+    def _fail_commit_waiters(self, why: Refusal) -> None:
+        for _, done in self._commit_waiters:
             if not done.done():
                 done.set_exception(why)
-        self._waiting.clear()
+        self._commit_waiters.clear()
 
 
-def _stopped() -> Refusal:
+def _stopped_refusal() -> Refusal:
     return Refusal(ErrorCode.SERVICE_UNAVAILABLE, "this manager can't save anything any more and stops")

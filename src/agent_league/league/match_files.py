@@ -13,30 +13,30 @@ from typing import Any
 import orjson
 
 from agent_league.league.journal import Offload
-from agent_league.league.state import Season
-from agent_league.log import redacted
-from agent_league.model.addresses import without_addresses
+from agent_league.league.state import LeagueState
+from agent_league.log import redact_tokens
+from agent_league.model.addresses import redact_addresses
 from agent_league.model.results import MatchResult, Termination
-from agent_league.storage.files import read_by_entries, read_json
+from agent_league.storage.files import parse_json, parse_json_by_entries
 from agent_league.storage.paths import DataPaths
 
-LARGEST_FILE = 16 * 1024 * 1024
-LARGEST_TRANSCRIPT = 256 * 1024
+MAX_FILE_BYTES = 16 * 1024 * 1024
+MAX_TRANSCRIPT_BYTES = 256 * 1024
 """Bytes of a transcript in an answer: MCP sends it twice, which is still below the message size limit."""
-MOST_KEPT = 32
+MAX_CACHED_TRANSCRIPTS = 32
 """Transcripts that are cached as they were answered last."""
-SIGNS_OF_TOKENS = (b"tok-", b"eyJ")
+TOKEN_MARKERS = (b"tok-", b"eyJ")
 """Every token contains one of these."""
-DIRECTIONS = ("sent", "received", "failed", "drawn")
-LEFT_OUT = {"at": "", "direction": "sent"}
+ENTRY_DIRECTIONS = ("sent", "received", "failed", "drawn")
+OMITTED_ENTRY = {"at": "", "direction": "sent"}
 """Stands for an entry that doesn't fit into the answer."""
 
-REPORTED = "reported"
+REPORTED_FIELD = "reported"
 """Key of a flag in files that the manager wrote itself from a guest referee's report, without a transcript."""
 
 ReadEntry = Callable[[bytes], Any]
 """Parses the JSON text of one transcript entry."""
-Told = tuple[list[Any] | None, str | None]
+TranscriptAnswer = tuple[list[Any] | None, str | None]
 """The transcript, or None, and a note on what is missing or where it is kept."""
 
 
@@ -44,28 +44,28 @@ class BadMatchFile(Exception):
     """A file that is no match file, or of another match; the message says why in half a sentence."""
 
 
-class NotThere(BadMatchFile):
+class MissingMatchFile(BadMatchFile):
     """There is no file of this match, or only one that an earlier league left."""
 
 
 @dataclass(frozen=True, slots=True)
-class Filed:
+class StoredMatch:
     """What a SHARED folder holds of a finished match."""
 
-    place: str
+    relative_path: str
     """Where its file belongs, relative to the folder."""
     content: dict[str, Any] | None = None
     """The file's content, with an object as `result` and a list of entries as `transcript`; or None."""
-    shortfall: str = ""
+    missing_reason: str = ""
     """Why there is no content: where else the file is, or what is wrong with it."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _CachedTranscript:
     """A transcript as it was answered, and what identifies the files it was read from."""
 
     source: tuple[Any, ...]
-    shown: bytes
+    transcript_json: bytes
     note: str | None
 
 
@@ -76,64 +76,69 @@ class MatchFiles:
         self._paths = DataPaths(home)
         self._league_id = league_id
         self._offload = offload
-        self._reading = asyncio.Lock()
-        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._read_lock = asyncio.Lock()
+        self._cached_transcripts: OrderedDict[str, _CachedTranscript] = OrderedDict()
 
-    async def transcript(self, result: MatchResult, referee_id: str | None) -> Told:
+    async def read_transcript(self, result: MatchResult, referee_id: str | None) -> TranscriptAnswer:
         """Read the transcript of a finished match; without one, the note says where it is kept."""
-        async with self._reading:  # a file has up to 16 MB, and several times that while it is read
-            found = await self._offload(self._find, result, referee_id)
-        return (orjson.loads(found.shown), found.note) if isinstance(found, _Kept) else (None, found)
+        async with self._read_lock:  # a file has up to 16 MB, and several times that while it is read
+            found = await self._offload(self._find_transcript, result, referee_id)
+        return (
+            (orjson.loads(found.transcript_json), found.note) if isinstance(found, _CachedTranscript) else (None, found)
+        )
 
-    def _find(self, result: MatchResult, referee_id: str | None) -> _Kept | str:
+    def _find_transcript(self, result: MatchResult, referee_id: str | None) -> _CachedTranscript | str:
         """Return the cached transcript, read again if its files have changed, or why there is none."""
-        places = _places(self._paths, self._league_id, result.match_id, referee_id)
-        source = (result, referee_id, *map(_state_of, places))
-        kept = self._kept.pop(result.match_id, None)
+        places = _candidate_paths(self._paths, self._league_id, result.match_id, referee_id)
+        source = (result, referee_id, *map(_file_fingerprint, places))
+        kept = self._cached_transcripts.pop(result.match_id, None)
         if kept is None or kept.source != source:
-            filed = read_match(self._paths, self._league_id, result, referee_id, _FirstEntries().read)
+            filed = read_match(self._paths, self._league_id, result, referee_id, _EntryReader().read_entry)
             if filed.content is None:
-                return filed.shortfall
-            kept = _Kept(source, *_shown(filed))
-        self._kept[result.match_id] = kept
-        if len(self._kept) > MOST_KEPT:
-            self._kept.popitem(last=False)
+                return filed.missing_reason
+            kept = _CachedTranscript(source, *_encode_excerpt(filed))
+        self._cached_transcripts[result.match_id] = kept
+        if len(self._cached_transcripts) > MAX_CACHED_TRANSCRIPTS:
+            self._cached_transcripts.popitem(last=False)
         return kept
 
 
-class _FirstEntries:
+class _EntryReader:
     """Parses transcript entries and keeps as many as fit into an answer; the others become OMITTED_ENTRY."""
 
     def __init__(self) -> None:
-        self._room = LARGEST_TRANSCRIPT
+        self._bytes_left = MAX_TRANSCRIPT_BYTES
 
-    def read(self, text: bytes) -> Any:
-        entry = _read_without_tokens(text)
-        if not _is_entry(entry):
+    def read_entry(self, text: bytes) -> Any:
+        entry = _parse_redacted(text)
+        if not _is_transcript_entry(entry):
             return entry
-        if self._room < 0:
-            return LEFT_OUT
-        self._room -= len(orjson.dumps(_public(entry)))
+        if self._bytes_left < 0:
+            return OMITTED_ENTRY
+        self._bytes_left -= len(orjson.dumps(_hide_addresses(entry)))
         return entry
 
 
-def _shown(filed: Filed) -> tuple[bytes, str | None]:
+def _encode_excerpt(filed: StoredMatch) -> tuple[bytes, str | None]:
     """Encode the entries that fit into an answer as a JSON list, with a note if some are missing."""
     entries = filed.content["transcript"] if filed.content else []
-    shown = list(_first(entries))
+    shown = list(_encode_fitting_entries(entries))
     told = b"[%b]" % b",".join(shown)
     if len(shown) == len(entries):
         return told, None
-    return told, f"the first {len(shown)} of {len(entries)} entries; all are in {filed.place} of the SHARED folder"
+    return (
+        told,
+        f"the first {len(shown)} of {len(entries)} entries; all are in {filed.relative_path} of the SHARED folder",
+    )
 
 
-def _places(paths: DataPaths, league_id: str, match_id: str, referee_id: str | None) -> list[Path]:
+def _candidate_paths(paths: DataPaths, league_id: str, match_id: str, referee_id: str | None) -> list[Path]:
     """Where the file of a match may be: at its place or, until its report is acknowledged, as a proposal beside it."""
-    proposal = [paths.match_proposal(league_id, match_id, referee_id)] if referee_id else []
-    return [paths.match(league_id, match_id), *proposal]
+    proposal = [paths.match_proposal_file(league_id, match_id, referee_id)] if referee_id else []
+    return [paths.match_file(league_id, match_id), *proposal]
 
 
-def _state_of(path: Path) -> tuple[int, int, int] | None:
+def _file_fingerprint(path: Path) -> tuple[int, int, int] | None:
     """Inode, size and mtime, which change with every write; None if there is no file."""
     try:
         found = path.stat()
@@ -148,39 +153,41 @@ def read_match(
     result: MatchResult,
     referee_id: str | None,
     read_entry: ReadEntry | None = None,
-) -> Filed:
+) -> StoredMatch:
     """Read the file of a finished match; `read_entry` parses one entry and may shorten it."""
-    places = _places(paths, league_id, result.match_id, referee_id)
+    places = _candidate_paths(paths, league_id, result.match_id, referee_id)
     place, wrong = places[0].relative_to(paths.home).as_posix(), ""
     for path in places:
         try:
-            content = _recorded(path, result, referee_id, read_entry)
-            if content.get(REPORTED) is True:
-                return Filed(place, None, f"{place} has what referee {referee_id}, which isn't ours, told the manager")
-            return Filed(place, content)
-        except NotThere:
+            content = _load_recorded_match(path, result, referee_id, read_entry)
+            if content.get(REPORTED_FIELD) is True:
+                return StoredMatch(
+                    place, None, f"{place} has what referee {referee_id}, which isn't ours, told the manager"
+                )
+            return StoredMatch(place, content)
+        except MissingMatchFile:
             continue
         except BadMatchFile as error:
             wrong = wrong or f"{path.relative_to(paths.home).as_posix()} of this SHARED folder is of no use: {error}"
     keeper = f"referee {referee_id} keeps it" if referee_id else "its referee keeps it"
-    return Filed(place, None, wrong or f"not in this SHARED folder; {keeper} as {place} in its own")
+    return StoredMatch(place, None, wrong or f"not in this SHARED folder; {keeper} as {place} in its own")
 
 
-def recorded_match(season: Season, result: MatchResult) -> dict[str, Any]:
+def build_match_content(season: LeagueState, result: MatchResult) -> dict[str, Any]:
     """Build the content of a match file, without a transcript, from what the league knows of a finished match."""
-    status, winner = result.reported
+    status, winner = result.reported_outcome
     return {
         "round_id": result.round_id,
-        "game_type": season.league.game_type,
-        "game_parameters": dict(season.league.game_parameters),
-        "referee_id": season.assigned.get(result.match_id),
+        "game_type": season.config.game_type,
+        "game_parameters": dict(season.config.game_parameters),
+        "referee_id": season.assigned_referees.get(result.match_id),
         "players": dict(zip(("PLAYER_A", "PLAYER_B"), result.players, strict=True)),
         "tolerated": {player_id: list(noted) for player_id, noted in result.tolerated.items()},
         "result": {
             **result.details,
             "status": status,
             "winner_player_id": winner,
-            "score": {player_id: season.scoring.points(result, player_id) for player_id in result.players},
+            "score": {player_id: season.scoring.points_for(result, player_id) for player_id in result.players},
             "terminations": {
                 player_id: str(result.terminations.get(player_id, Termination.NORMAL)) for player_id in result.players
             },
@@ -191,11 +198,11 @@ def recorded_match(season: Season, result: MatchResult) -> dict[str, Any]:
 def load_match_file(path: Path, read_entry: ReadEntry | None = None) -> dict[str, Any]:
     """Load the JSON object in a match file, with tokens redacted; raises BadMatchFile."""
     try:
-        if path.stat().st_size > LARGEST_FILE:
-            raise BadMatchFile(f"larger than {LARGEST_FILE // 1024**2} MB")
-        content = read_by_entries(path.read_bytes(), "transcript", _read_without_tokens, read_entry)
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise BadMatchFile(f"larger than {MAX_FILE_BYTES // 1024**2} MB")
+        content = parse_json_by_entries(path.read_bytes(), "transcript", _parse_redacted, read_entry)
     except FileNotFoundError:
-        raise NotThere("no such file") from None
+        raise MissingMatchFile("no such file") from None
     except OSError as error:
         raise BadMatchFile(f"can't be read: {error.strerror}") from None
     except orjson.JSONDecodeError as error:
@@ -207,44 +214,46 @@ def load_match_file(path: Path, read_entry: ReadEntry | None = None) -> dict[str
     return content
 
 
-def _read_without_tokens(text: bytes) -> Any:
-    if any(sign in text for sign in SIGNS_OF_TOKENS):
-        text = redacted(text.decode()).encode()
-    return read_json(text)
+def _parse_redacted(text: bytes) -> Any:
+    if any(sign in text for sign in TOKEN_MARKERS):
+        text = redact_tokens(text.decode()).encode()
+    return parse_json(text)
 
 
-def tells_of(content: Mapping[str, Any], result: MatchResult, referee_id: str | None) -> bool:
+def is_file_of_match(content: Mapping[str, Any], result: MatchResult, referee_id: str | None) -> bool:
     """Whether a file's content belongs to this recorded result."""
     told = content.get("result")
     if not isinstance(told, dict):
         return False
     found = (content.get("match_id"), content.get("referee_id"), told.get("status"), told.get("winner_player_id"))
-    return found == (result.match_id, referee_id, *result.reported)
+    return found == (result.match_id, referee_id, *result.reported_outcome)
 
 
-def _recorded(path: Path, result: MatchResult, referee_id: str | None, read_entry: ReadEntry | None) -> dict[str, Any]:
+def _load_recorded_match(
+    path: Path, result: MatchResult, referee_id: str | None, read_entry: ReadEntry | None
+) -> dict[str, Any]:
     content = load_match_file(path, read_entry)
-    if not tells_of(content, result, referee_id):
-        raise NotThere("it tells of another match than the one that is recorded")
+    if not is_file_of_match(content, result, referee_id):
+        raise MissingMatchFile("it tells of another match than the one that is recorded")
     entries = content.get("transcript")
-    if not isinstance(entries, list) or not all(map(_is_entry, entries)):
+    if not isinstance(entries, list) or not all(map(_is_transcript_entry, entries)):
         raise BadMatchFile("it has no transcript")
     return content
 
 
-def _is_entry(entry: Any) -> bool:
-    return isinstance(entry, dict) and isinstance(entry.get("at"), str) and entry.get("direction") in DIRECTIONS
+def _is_transcript_entry(entry: Any) -> bool:
+    return isinstance(entry, dict) and isinstance(entry.get("at"), str) and entry.get("direction") in ENTRY_DIRECTIONS
 
 
-def _public(entry: dict[str, Any]) -> dict[str, Any]:
-    return {**entry, "error": without_addresses(str(entry["error"]))} if entry.get("error") else entry
+def _hide_addresses(entry: dict[str, Any]) -> dict[str, Any]:
+    return {**entry, "error": redact_addresses(str(entry["error"]))} if entry.get("error") else entry
 
 
-def _first(entries: list[Any]) -> Iterator[bytes]:
+def _encode_fitting_entries(entries: list[Any]) -> Iterator[bytes]:
     """Encode entries as JSON until an answer has no more room."""
-    room = LARGEST_TRANSCRIPT
+    room = MAX_TRANSCRIPT_BYTES
     for entry in entries:
-        written = orjson.dumps(_public(entry))
+        written = orjson.dumps(_hide_addresses(entry))
         room -= len(written)
         if room < 0:
             return

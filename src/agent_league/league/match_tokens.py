@@ -8,21 +8,21 @@ from agent_league.clock import Clock
 from agent_league.model.schedule import Pairing
 from agent_league.protocol.tokens import SigningKey
 
-CALLS_SECONDS = 600
+CALL_TOKEN_SECONDS = 600
 """Lifetime of a token for the manager's own calls; it is renewed after half of that."""
 
 
 @dataclass(frozen=True, slots=True)
-class MatchPass:
+class MatchTokens:
     """The tokens that a referee shows the players of one match."""
 
-    shared: str
+    shared_token: str
     """Valid at both players; for referees that use one token per match."""
-    by_player: Mapping[str, str]
+    tokens_by_player: Mapping[str, str]
     """By player id: valid at that player alone, so that it can't use the token at its opponent."""
 
 
-class Passes:
+class TokenIssuer:
     """Signs and caches the manager's tokens for one league."""
 
     def __init__(
@@ -33,43 +33,43 @@ class Passes:
         self._clock = clock
         self._match_seconds = match_seconds
         self._endpoint = endpoint
-        self._since = clock.now()
-        self._calls: dict[str, tuple[str, datetime]] = {}
+        self._started_at = clock.now()
+        self._call_tokens: dict[str, tuple[str, datetime]] = {}
         self._match_keys: dict[str, str] = {}
 
     @property
     def public_key(self) -> Mapping[str, str]:
-        return self._key.public
+        return self._key.public_jwk
 
-    def for_call(self, agent_id: str) -> str:
+    def get_call_token(self, agent_id: str) -> str:
         """Return a valid token for the manager's calls to this agent, signing a new one if needed."""
         now = self._clock.now()
-        known = self._calls.get(agent_id)
+        known = self._call_tokens.get(agent_id)
         if known is not None and now < known[1]:
             return known[0]
-        token = self._key.manager_token(
+        token = self._key.sign_manager_token(
             league_id=self._league_id,
             audience=agent_id,
             now=now,
-            lifetime=CALLS_SECONDS,
+            lifetime=CALL_TOKEN_SECONDS,
             at=self._endpoint,
-            since=self._since,
+            since=self._started_at,
         )
-        self._calls[agent_id] = (token, now + timedelta(seconds=CALLS_SECONDS / 2))
+        self._call_tokens[agent_id] = (token, now + timedelta(seconds=CALL_TOKEN_SECONDS / 2))
         return token
 
-    def match_key(self, agent_id: str) -> str:
+    def get_match_key(self, agent_id: str) -> str:
         """Return the symmetric key by which this player checks match tokens."""
         key = self._match_keys.get(agent_id)
         if key is None:
-            key = self._match_keys[agent_id] = self._key.match_key(agent_id)
+            key = self._match_keys[agent_id] = self._key.derive_match_key(agent_id)
         return key
 
-    def for_match(self, pairing: Pairing, referee_id: str, keyed: Container[str] = ()) -> MatchPass:
+    def issue_match_tokens(self, pairing: Pairing, referee_id: str, keyed: Container[str] = ()) -> MatchTokens:
         """Sign the tokens of a match for its referee; `keyed` are the players that have a match key."""
 
         def signed(*audience: str, key: str | None = None) -> str:
-            return self._key.match_token(
+            return self._key.sign_match_token(
                 league_id=self._league_id,
                 match_id=pairing.match_id,
                 referee_id=referee_id,
@@ -80,7 +80,9 @@ class Passes:
                 match_key=key,
             )
 
-        keys = {player_id: self.match_key(player_id) if player_id in keyed else None for player_id in pairing.players}
-        return MatchPass(
+        keys = {
+            player_id: self.get_match_key(player_id) if player_id in keyed else None for player_id in pairing.players
+        }
+        return MatchTokens(
             signed(*pairing.players), {player_id: signed(player_id, key=key) for player_id, key in keys.items()}
         )

@@ -8,44 +8,46 @@ from typing import Any
 
 from agent_league.clock import Clock, format_utc
 from agent_league.config.models import SystemConfig
-from agent_league.league.match_tokens import Passes
-from agent_league.league.roster import Admission, Member, Rejected
-from agent_league.league.state import Season
-from agent_league.model.agents import Player, Role
+from agent_league.league.match_tokens import TokenIssuer
+from agent_league.league.roster import Admission, Member, RegistrationRejected
+from agent_league.league.state import LeagueState
+from agent_league.model.agents import RegisteredPlayer, Role
 from agent_league.model.results import MatchResult, Outcome, StandingsRow
-from agent_league.model.schedule import Pairing, Round
+from agent_league.model.schedule import LeagueRound, Pairing
 from agent_league.protocol import v2
 from agent_league.protocol.envelope import Message
 from agent_league.protocol.version import CURRENT_VERSION, PROTOCOL_V1
 
-SENDER = str(Role.LEAGUE_MANAGER)
+MANAGER_SENDER = str(Role.LEAGUE_MANAGER)
 
 
-class ManagerWords:
+class ManagerMessages:
     """Builds the manager's messages in `league.v2`."""
 
-    def __init__(self, season: Season, clock: Clock, passes: Passes, system: SystemConfig) -> None:
-        self._season = season
+    def __init__(self, state: LeagueState, clock: Clock, token_issuer: TokenIssuer, system: SystemConfig) -> None:
+        self._state = state
         self._system = system
         self._clock = clock
-        self._passes = passes
+        self._token_issuer = token_issuer
 
-    def accepted(self, role: Role, admission: Admission, conversation_id: str) -> Message:
+    def build_accepted(self, role: Role, admission: Admission, conversation_id: str) -> Message:
         fields: dict[str, Any] = {
             "status": "ACCEPTED",
             f"{role}_id": admission.member.agent_id,
             "auth_token": admission.token,
             "reason": None,
             "protocol_version": CURRENT_VERSION,
-            "public_key": dict(self._passes.public_key),
+            "public_key": dict(self._token_issuer.public_key),
         }
         if role is Role.PLAYER and admission.member.has_match_key:
-            fields["match_key"] = self._passes.match_key(admission.member.agent_id)
-        if admission.member.how.protocol == PROTOCOL_V1:
-            fields["league_uuid"] = self._season.league_uuid
-        return self._response(role).write(**self._envelope(conversation_id), **fields)
+            fields["match_key"] = self._token_issuer.get_match_key(admission.member.agent_id)
+        if admission.member.protocol_profile.protocol == PROTOCOL_V1:
+            fields["league_uuid"] = self._state.league_uuid
+        return self._response_model(role).write(**self._envelope_fields(conversation_id), **fields)
 
-    def rejected(self, role: Role, rejection: Rejected, conversation_id: str, protocol: str) -> Message:
+    def build_rejected(
+        self, role: Role, rejection: RegistrationRejected, conversation_id: str, protocol: str
+    ) -> Message:
         fields: dict[str, Any] = {
             "status": "REJECTED",
             f"{role}_id": None,
@@ -54,23 +56,23 @@ class ManagerWords:
             "detail": rejection.detail,
         }
         if protocol == PROTOCOL_V1:
-            fields["league_uuid"] = self._season.league_uuid
-        return self._response(role).write(**self._envelope(conversation_id), **fields)
+            fields["league_uuid"] = self._state.league_uuid
+        return self._response_model(role).write(**self._envelope_fields(conversation_id), **fields)
 
-    def round_announcement(
-        self, round_: Round, plan: Mapping[str, str], role: Role, referee_id: str | None = None
+    def build_round_announcement(
+        self, round_: LeagueRound, plan: Mapping[str, str], role: Role, referee_id: str | None = None
     ) -> dict[str, Any]:
         """Build the announcement of a round; only the referees' copy has the players' endpoints.
 
         With `referee_id`, the copy for a guest referee, which holds the tokens to start its matches by itself.
         """
-        players, referees = self._season.roster.players(), self._season.roster.referees()
+        players, referees = self._state.roster.players(), self._state.roster.referees()
         matches = []
         for pairing in round_.pairings:
             given_to = plan[pairing.match_id]
             match = {
                 "match_id": pairing.match_id,
-                "game_type": self._season.league.game_type,
+                "game_type": self._state.config.game_type,
                 "player_A_id": pairing.player_a,
                 "player_B_id": pairing.player_b,
                 "referee_endpoint": referees[given_to].endpoint,
@@ -80,24 +82,24 @@ class ManagerWords:
                 match["player_B_endpoint"] = players[pairing.player_b].endpoint
                 match["referee_id"] = given_to
                 if given_to == referee_id:
-                    match["match_token"] = self._passes.for_match(pairing, referee_id).shared
-            elif token_hash := self._season.shown_token(given_to):
+                    match["match_token"] = self._token_issuer.issue_match_tokens(pairing, referee_id).shared_token
+            elif token_hash := self._state.referee_token_hash(given_to):
                 match["referee_token_sha256"] = token_hash
             matches.append(match)
-        return v2.RoundAnnouncement.wire(
-            **self._envelope(f"conv-round-{round_.round_id}-announce"),
+        return v2.RoundAnnouncement.build_wire(
+            **self._envelope_fields(f"conv-round-{round_.round_id}-announce"),
             round_id=round_.round_id,
             matches=matches,
         )
 
-    def start_match(self, pairing: Pairing, referee_id: str) -> dict[str, Any]:
-        keyed = [player_id for player_id in pairing.players if self._season.has_match_key(player_id)]
-        match_pass = self._passes.for_match(pairing, referee_id, keyed)
-        a, b = (self._match_player(player_id, match_pass.by_player[player_id]) for player_id in pairing.players)
-        league, scoring = self._season.league, self._season.scoring
-        others = {} if self._season.is_ours(referee_id) else in_words_of_others(referee_id, a, b)
-        return v2.StartMatch.wire(
-            **self._envelope(f"conv-{pairing.match_id.lower()}-001"),
+    def build_start_match(self, pairing: Pairing, referee_id: str) -> dict[str, Any]:
+        keyed = [player_id for player_id in pairing.players if self._state.has_match_key(player_id)]
+        match_pass = self._token_issuer.issue_match_tokens(pairing, referee_id, keyed)
+        a, b = (self._player_fields(player_id, match_pass.tokens_by_player[player_id]) for player_id in pairing.players)
+        league, scoring = self._state.config, self._state.scoring
+        others = {} if self._state.is_ours(referee_id) else guest_referee_fields(referee_id, a, b)
+        return v2.StartMatch.build_wire(
+            **self._envelope_fields(f"conv-{pairing.match_id.lower()}-001"),
             round_id=pairing.round_id,
             match_id=pairing.match_id,
             game_type=league.game_type,
@@ -108,30 +110,30 @@ class ManagerWords:
             player_A_endpoint=a["endpoint"],
             player_B_id=b["player_id"],
             player_B_endpoint=b["endpoint"],
-            match_token=match_pass.shared,
+            match_token=match_pass.shared_token,
             scoring={name: getattr(scoring, name) for name in scoring.__slots__},
-            limits=self._limits({a["protocol"], b["protocol"]}),
-            league_uuid=self._season.league_uuid,
+            limits=self._match_limits({a["protocol"], b["protocol"]}),
+            league_uuid=self._state.league_uuid,
             **others,
         )
 
-    def standings_update(self, round_id: int, rows: Sequence[StandingsRow]) -> dict[str, Any]:
-        return v2.LeagueStandingsUpdate.wire(
-            **self._envelope(f"conv-round-{round_id}-standings"),
+    def build_standings_update(self, round_id: int, rows: Sequence[StandingsRow]) -> dict[str, Any]:
+        return v2.LeagueStandingsUpdate.build_wire(
+            **self._envelope_fields(f"conv-round-{round_id}-standings"),
             round_id=round_id,
-            standings=[row.as_dict() for row in rows],
+            standings=[row.to_json() for row in rows],
         )
 
-    def round_completed(self, round_: Round, results: Sequence[MatchResult]) -> dict[str, Any]:
+    def build_round_completed(self, round_: LeagueRound, results: Sequence[MatchResult]) -> dict[str, Any]:
         outcomes = [result.status for result in results]
         void = [result.match_id for result in results if result.is_void]
         named: dict[str, Any] = {"void_match_ids": void} if void else {}
-        return v2.RoundCompleted.wire(
-            **self._envelope(f"conv-round-{round_.round_id}-complete"),
+        return v2.RoundCompleted.build_wire(
+            **self._envelope_fields(f"conv-round-{round_.round_id}-complete"),
             round_id=round_.round_id,
             matches_completed=len(results),
             matches_played=len(results),
-            next_round_id=self._season.schedule.next_round_id(round_.round_id),
+            next_round_id=self._state.schedule.next_round_id(round_.round_id),
             summary={
                 "total_matches": len(results),
                 "wins": outcomes.count(Outcome.WIN),
@@ -142,22 +144,22 @@ class ManagerWords:
             **named,
         )
 
-    def league_completed(self, rows: Sequence[StandingsRow]) -> dict[str, Any]:
+    def build_league_completed(self, rows: Sequence[StandingsRow]) -> dict[str, Any]:
         champion = rows[0]
         message = v2.LeagueCompleted.write(
-            **self._envelope("conv-league-complete"),
-            total_rounds=len(self._season.schedule.rounds),
-            total_matches=len(self._season.results),
+            **self._envelope_fields("conv-league-complete"),
+            total_rounds=len(self._state.schedule.rounds),
+            total_matches=len(self._state.results),
             champion={
                 "player_id": champion.player_id,
                 "display_name": champion.display_name,
                 "points": champion.points,
             },
-            final_standings=[row.as_dict() for row in rows],
+            final_standings=[row.to_json() for row in rows],
         )
         return message.to_wire()
 
-    def query_response(
+    def build_query_response(
         self,
         query_type: str,
         conversation_id: str,
@@ -169,13 +171,13 @@ class ManagerWords:
             "success": error is None,
             "data": data,
             "error": error,
-            "league_status": str(self._season.phase),
+            "league_status": str(self._state.phase),
         }
         if query_type == "GET_STANDINGS" and data is not None:
             fields["standings"] = data["standings"]
-        return v2.LeagueQueryResponse.write(**self._envelope(conversation_id), **fields)
+        return v2.LeagueQueryResponse.write(**self._envelope_fields(conversation_id), **fields)
 
-    def _limits(self, protocols: set[str]) -> dict[str, Any]:
+    def _match_limits(self, protocols: set[str]) -> dict[str, Any]:
         """Time limits and retries for a match; how long a player may take to join depends on its protocol."""
         timeouts, retry = self._system.timeouts, self._system.retry_policy
         v1_join = timeouts.v1_game_join_ack_timeout_sec
@@ -187,39 +189,39 @@ class ManagerWords:
             **({"v1_join_sec": v1_join} if protocols > {PROTOCOL_V1} else {}),
         }
 
-    def _match_player(self, player_id: str, match_token: str) -> dict[str, Any]:
-        member: Member | None = self._season.roster.get(player_id)
-        if member is None or not isinstance(member.agent, Player):
+    def _player_fields(self, player_id: str, match_token: str) -> dict[str, Any]:
+        member: Member | None = self._state.roster.get(player_id)
+        if member is None or not isinstance(member.agent, RegisteredPlayer):
             raise LookupError(player_id)
-        tally = self._season.table.tally(player_id)
+        tally = self._state.standings_table.get_tally(player_id)
         return {
             "player_id": player_id,
             "display_name": member.agent.display_name,
             "endpoint": member.agent.endpoint,
             "protocol": member.agent.protocol,
-            "style": member.how.style,
+            "style": member.protocol_profile.call_form,
             "token_sha256": member.token_sha256,
             "standings": {"wins": tally.wins, "losses": tally.losses, "draws": tally.draws},
             "state": str(member.state),
             "failures_in_a_row": member.breaker.failures,
             "match_token": match_token,
-            **({} if self._season.league.game_type in member.agent.game_types else {"move_method": "make_move"}),
+            **({} if self._state.config.game_type in member.agent.game_types else {"move_method": "make_move"}),
         }
 
-    def _envelope(self, conversation_id: str) -> dict[str, Any]:
+    def _envelope_fields(self, conversation_id: str) -> dict[str, Any]:
         return {
-            "sender": SENDER,
+            "sender": MANAGER_SENDER,
             "timestamp": format_utc(self._clock.now()),
             "conversation_id": conversation_id,
-            "league_id": self._season.league_id,
+            "league_id": self._state.league_id,
         }
 
     @staticmethod
-    def _response(role: Role) -> type[Message]:
+    def _response_model(role: Role) -> type[Message]:
         return v2.LeagueRegisterResponse if role is Role.PLAYER else v2.RefereeRegisterResponse
 
 
-def in_words_of_others(referee_id: str, *players: Mapping[str, Any]) -> dict[str, Any]:
+def guest_referee_fields(referee_id: str, *players: Mapping[str, Any]) -> dict[str, Any]:
     """Extra fields of start_match under the names that guest referees may look for."""
     told = {"id": "player_id", "name": "display_name", "endpoint": "endpoint"}
     numbered = {

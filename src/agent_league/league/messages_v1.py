@@ -4,99 +4,102 @@ from collections.abc import Sequence
 from typing import Any
 
 from agent_league.clock import Clock
-from agent_league.league.messages import SENDER
-from agent_league.league.standings import Table
-from agent_league.league.state import Season
-from agent_league.model.schedule import Round
+from agent_league.league.messages import MANAGER_SENDER
+from agent_league.league.standings import StandingsTable
+from agent_league.league.state import LeagueState
+from agent_league.model.schedule import LeagueRound
 from agent_league.protocol import v1
 from agent_league.protocol.v1.envelope import format_millis
-from agent_league.protocol.v1.ids import conversation_uuid, player_id_v1
-from agent_league.protocol.v1.rounds import win_rate
+from agent_league.protocol.v1.ids import derive_conversation_uuid, to_v1_player_id
+from agent_league.protocol.v1.rounds import calculate_win_rate
 
-MOST_MATCHES = 5000
+MAX_ANNOUNCED_MATCHES = 5000
 """Matches in an announcement, to keep it below message size limits; a larger league names its first rounds."""
 
 
-class ManagerWordsV1:
+class ManagerMessagesV1:
     """Builds the manager's notices in `league.v1`."""
 
-    def __init__(self, season: Season, clock: Clock) -> None:
-        self._season = season
+    def __init__(self, state: LeagueState, clock: Clock) -> None:
+        self._state = state
         self._clock = clock
 
-    def league_start(self) -> v1.V1Message:
-        rounds = self._season.schedule.rounds
-        return self._write(
+    def build_league_start(self) -> v1.V1Message:
+        rounds = self._state.schedule.rounds
+        return self._build_message(
             v1.LeagueStartAnnouncement,
             "league-start",
-            max(1, self._season.current_round),
+            max(1, self._state.current_round),
             league_info={
                 "total_rounds": len(rounds),
-                "total_players": len(self._season.roster.players()),
-                "game_type": self._season.league.game_type,
-                "schedule": [_scheduled(round_) for round_ in self._first(rounds)],
+                "total_players": len(self._state.roster.players()),
+                "game_type": self._state.config.game_type,
+                "schedule": [_build_round_schedule(round_) for round_ in self._select_fitting_rounds(rounds)],
             },
         )
 
-    def round_complete(self, round_: Round) -> v1.V1Message:
-        summary = {"matches_played": len(round_.pairings), "standings": _rankings(self._season.table_after_round)}
-        return self._write(
+    def build_round_complete(self, round_: LeagueRound) -> v1.V1Message:
+        summary = {"matches_played": len(round_.pairings), "standings": _build_rankings(self._state.table_after_round)}
+        return self._build_message(
             v1.RoundComplete, f"round-{round_.round_id}-complete", round_.round_id, round_summary=summary
         )
 
-    def league_complete(self) -> v1.V1Message:
-        best, rounds = self._season.standings()[0], len(self._season.schedule.rounds)
+    def build_league_complete(self) -> v1.V1Message:
+        best, rounds = self._state.standings()[0], len(self._state.schedule.rounds)
         final = {
             "total_rounds": rounds,
-            "total_matches": len(self._season.results),
+            "total_matches": len(self._state.results),
             "champion": {
-                "player_id": player_id_v1(best.player_id),
+                "player_id": to_v1_player_id(best.player_id),
                 "display_name": best.display_name,
                 "wins": best.wins,
                 "losses": best.losses,
-                "win_rate": win_rate(best.wins, best.played),
+                "win_rate": calculate_win_rate(best.wins, best.played),
             },
-            "rankings": _rankings(self._season.table),
+            "rankings": _build_rankings(self._state.standings_table),
         }
-        return self._write(v1.LeagueComplete, "league-complete", rounds, final_standings=final)
+        return self._build_message(v1.LeagueComplete, "league-complete", rounds, final_standings=final)
 
     @staticmethod
-    def _first(rounds: Sequence[Round]) -> list[Round]:
-        chosen: list[Round] = []
+    def _select_fitting_rounds(rounds: Sequence[LeagueRound]) -> list[LeagueRound]:
+        chosen: list[LeagueRound] = []
         for round_ in rounds:
-            if chosen and sum(len(earlier.pairings) for earlier in chosen) + len(round_.pairings) > MOST_MATCHES:
+            if (
+                chosen
+                and sum(len(earlier.pairings) for earlier in chosen) + len(round_.pairings) > MAX_ANNOUNCED_MATCHES
+            ):
                 break
             chosen.append(round_)
         return chosen
 
-    def _write(self, kind: type[v1.V1Message], conversation: str, round_id: int, **own: Any) -> v1.V1Message:
-        league_id = self._season.league_uuid
+    def _build_message(self, kind: type[v1.V1Message], conversation: str, round_id: int, **own: Any) -> v1.V1Message:
+        league_id = self._state.league_uuid
         return kind.write(
             league_id=league_id,
             round_id=round_id,
-            conversation_id=conversation_uuid(f"{league_id}/{conversation}"),
-            sender=SENDER,
+            conversation_id=derive_conversation_uuid(f"{league_id}/{conversation}"),
+            sender=MANAGER_SENDER,
             timestamp=format_millis(self._clock.now()),
             **own,
         )
 
 
-def _rankings(table: Table) -> list[dict[str, Any]]:
+def _build_rankings(table: StandingsTable) -> list[dict[str, Any]]:
     """The ranking in wire form; players that are level share a rank."""
     return [
-        {"rank": row.rank, "player_id": player_id_v1(row.player_id), "wins": row.wins, "losses": row.losses}
-        for row in table.shared_rows()
+        {"rank": row.rank, "player_id": to_v1_player_id(row.player_id), "wins": row.wins, "losses": row.losses}
+        for row in table.shared_rank_rows()
     ]
 
 
-def _scheduled(round_: Round) -> dict[str, Any]:
+def _build_round_schedule(round_: LeagueRound) -> dict[str, Any]:
     return {
         "round_id": round_.round_id,
         "matches": [
             {
                 "match_id": pairing.match_id,
-                "player1": player_id_v1(pairing.player_a),
-                "player2": player_id_v1(pairing.player_b),
+                "player1": to_v1_player_id(pairing.player_a),
+                "player2": to_v1_player_id(pairing.player_b),
             }
             for pairing in round_.pairings
         ],

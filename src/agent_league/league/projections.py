@@ -6,74 +6,80 @@ from pathlib import Path
 import orjson
 
 from agent_league.clock import Clock, format_utc
-from agent_league.league.match_files import REPORTED, BadMatchFile, load_match_file, recorded_match, tells_of
-from agent_league.league.queries import Queries
-from agent_league.league.state import Season
+from agent_league.league.match_files import (
+    REPORTED_FIELD,
+    BadMatchFile,
+    build_match_content,
+    is_file_of_match,
+    load_match_file,
+)
+from agent_league.league.queries import LeagueQueries
+from agent_league.league.state import LeagueState
 from agent_league.log import JsonLogger
-from agent_league.model.events import Event, LeagueCompleted, MatchAssigned, MatchFinished, brief
+from agent_league.model.events import Event, LeagueCompleted, MatchAssigned, MatchFinished, to_log_fields
 from agent_league.model.results import MatchResult, MatchState
-from agent_league.model.schedule import Round
-from agent_league.storage.files import Projection
+from agent_league.model.schedule import LeagueRound
+from agent_league.storage.files import ThrottledWriter
 from agent_league.storage.repositories import MatchRepository, RoundsRepository, StandingsRepository
 
 
-class Records:
+class LeagueProjections:
     """Listens to the events of a league and writes its files and log."""
 
-    def __init__(self, season: Season, home: Path, clock: Clock, log: JsonLogger) -> None:
-        self._season = season
+    def __init__(self, state: LeagueState, home: Path, clock: Clock, log: JsonLogger) -> None:
+        self._state = state
         self._clock = clock
         self._log = log
-        self._queries = Queries(season)
-        self._standings = StandingsRepository(season.league_id, home)
-        self._rounds = RoundsRepository(season.league_id, home)
-        self._projection = Projection(self._ask, log)
-        self._written: dict[int, tuple[str, orjson.Fragment]] = {}
+        self._queries = LeagueQueries(state)
+        self._standings = StandingsRepository(state.league_id, home)
+        self._rounds = RoundsRepository(state.league_id, home)
+        self._writer = ThrottledWriter(self._request_write, log)
+        self._round_cache: dict[int, tuple[str, orjson.Fragment]] = {}
         """By round id: its status and its encoded JSON, valid until one of its matches changes."""
-        self._due = False
-        self._matches = MatchRepository(season.league_id, home)
-        self._given_at: dict[str, str] = {}
+        self._is_write_due = False
+        self._matches = MatchRepository(state.league_id, home)
+        self._assigned_at: dict[str, str] = {}
         """By match id: when it was assigned to a guest referee."""
-        self._reported: list[tuple[MatchResult, str]] = []
+        self._reported_matches: list[tuple[MatchResult, str]] = []
         """Results from guest referees, and when they came, whose files are still to be written."""
-        season.listen(self._on_event)
+        state.add_listener(self._handle_event)
 
-    def refresh(self) -> None:
+    def refresh_files(self) -> None:
         """Schedule a write after an earlier season was resumed."""
-        self._projection.changed()
+        self._writer.schedule_write()
 
-    def committed(self) -> None:
+    def write_after_commit(self) -> None:
         """Write the files that are due; called after each commit, which proves that this manager still owns them."""
-        self._write_reported()
-        if self._due:
-            self._write()
+        self._write_reported_matches()
+        if self._is_write_due:
+            self._write_files()
 
-    def drop(self) -> None:
+    def discard_changes(self) -> None:
         """Discard pending writes: the files belong to another manager now."""
-        self._projection.drop()
-        self._reported.clear()
-        self._due = False
+        self._writer.cancel_write()
+        self._reported_matches.clear()
+        self._is_write_due = False
 
     def close(self) -> None:
-        self._projection.flush()
-        self._write_reported()
-        if self._due:
-            self._write()
+        self._writer.flush()
+        self._write_reported_matches()
+        if self._is_write_due:
+            self._write_files()
 
-    def _on_event(self, event: Event) -> None:
+    def _handle_event(self, event: Event) -> None:
         match event:
             case MatchAssigned():
-                if event.referee_id and not self._season.is_ours(event.referee_id):
-                    self._given_at[event.match_id] = format_utc(self._clock.now())
-                self._written.pop(self._season.pairing(event.match_id).round_id, None)
-                if self._log.enabled("DEBUG"):  # as often as a result, which names the referee too
-                    self._log.debug("MatchAssigned", **brief(event))
+                if event.referee_id and not self._state.is_ours(event.referee_id):
+                    self._assigned_at[event.match_id] = format_utc(self._clock.now())
+                self._round_cache.pop(self._state.get_pairing(event.match_id).round_id, None)
+                if self._log.is_enabled("DEBUG"):  # as often as a result, which names the referee too
+                    self._log.debug("MatchAssigned", **to_log_fields(event))
                 return
             case MatchFinished(result):
-                self._written.pop(result.round_id, None)
-                if not self._season.is_ours(self._season.assigned[result.match_id]):
-                    self._reported.append((result, format_utc(self._clock.now())))
-                self._log.log_soon(
+                self._round_cache.pop(result.round_id, None)
+                if not self._state.is_ours(self._state.assigned_referees[result.match_id]):
+                    self._reported_matches.append((result, format_utc(self._clock.now())))
+                self._log.log_buffered(
                     "MatchFinished",
                     match_id=result.match_id,
                     round_id=result.round_id,
@@ -81,54 +87,59 @@ class Records:
                     winner=result.winner,
                 )
             case _:
-                self._log.info(type(event).__name__, **brief(event))
-        self._projection.changed()
+                self._log.info(type(event).__name__, **to_log_fields(event))
+        self._writer.schedule_write()
         if isinstance(event, LeagueCompleted):
-            self._projection.flush()  # the process may stop once the end is announced
+            self._writer.flush()  # the process may stop once the end is announced
 
-    def _ask(self) -> None:
+    def _request_write(self) -> None:
         """Let the next commit write the files, so that a manager that was replaced doesn't write them."""
-        self._due = True
-        self._season.touch()
+        self._is_write_due = True
+        self._state.save_season_row()
 
-    def _write(self) -> None:
-        self._due = False
+    def _write_files(self) -> None:
+        self._is_write_due = False
         try:
-            self.save()
+            self.save_files()
         except OSError as error:
             self._log.error("write_failed", error=str(error))
 
-    def _write_reported(self) -> None:
+    def _write_reported_matches(self) -> None:
         """Write the files of matches of guest referees, which leave none here."""
-        reported, self._reported = self._reported, []
+        reported, self._reported_matches = self._reported_matches, []
         for result, at in reported:
             try:
-                self._save_reported(result, at)
+                self._save_reported_match(result, at)
             except OSError as error:
                 self._log.error("write_failed", match_id=result.match_id, error=str(error))
 
-    def _save_reported(self, result: MatchResult, at: str) -> None:
-        given_at = self._given_at.pop(result.match_id, at)
+    def _save_reported_match(self, result: MatchResult, at: str) -> None:
+        given_at = self._assigned_at.pop(result.match_id, at)
         with suppress(BadMatchFile):
-            path = self._matches.paths.match(self._season.league_id, result.match_id)
-            if tells_of(load_match_file(path), result, self._season.assigned.get(result.match_id)):
+            path = self._matches.paths.match_file(self._state.league_id, result.match_id)
+            if is_file_of_match(load_match_file(path), result, self._state.assigned_referees.get(result.match_id)):
                 return  # its referee shares this folder and wrote a fuller file
         states = [{"state": MatchState.WAITING_FOR_PLAYERS, "at": given_at}, {"state": MatchState.FINISHED, "at": at}]
-        content = {**recorded_match(self._season, result), REPORTED: True, "lifecycle": states, "transcript": []}
+        content = {
+            **build_match_content(self._state, result),
+            REPORTED_FIELD: True,
+            "lifecycle": states,
+            "transcript": [],
+        }
         self._matches.save(result.match_id, content)
 
-    def save(self) -> None:
+    def save_files(self) -> None:
         """Write both files from the current state."""
         now = format_utc(self._clock.now())
-        rows = [row.as_dict() for row in self._season.standings()]
-        self._standings.save(rows, self._season.rounds_completed, now)
-        self._projection.wrote(self._rounds.save([*map(self._round, self._season.schedule.rounds)], now))
+        rows = [row.to_json() for row in self._state.standings()]
+        self._standings.save(rows, self._state.rounds_completed, now)
+        self._writer.note_written_bytes(self._rounds.save([*map(self._encode_round, self._state.schedule.rounds)], now))
 
-    def _round(self, round_: Round) -> orjson.Fragment:
+    def _encode_round(self, round_: LeagueRound) -> orjson.Fragment:
         """Return a round as JSON, from the cache unless it changed."""
-        status = self._queries.round_status(round_.round_id)
-        known = self._written.get(round_.round_id)
+        status = self._queries.get_round_status(round_.round_id)
+        known = self._round_cache.get(round_.round_id)
         if known is None or known[0] != status:
-            text = self._rounds.written(self._queries.round_in_file(round_))
-            known = self._written[round_.round_id] = (status, text)
+            text = self._rounds.encode_round(self._queries.describe_round(round_))
+            known = self._round_cache[round_.round_id] = (status, text)
         return known[1]

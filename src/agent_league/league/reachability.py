@@ -3,85 +3,87 @@
 import asyncio
 from contextlib import suppress
 
-from agent_league.agent.client import Line
+from agent_league.agent.client import JsonRpcClient
 from agent_league.agent.jsonrpc import encode_request
 from agent_league.config.models import SystemConfig
 from agent_league.errors import CallFailed
-from agent_league.league.match_tokens import Passes
-from agent_league.league.messages import SENDER
+from agent_league.league.match_tokens import TokenIssuer
+from agent_league.league.messages import MANAGER_SENDER
 from agent_league.league.roster import Member
-from agent_league.league.state import Season
+from agent_league.league.state import LeagueState
 from agent_league.model.agents import AgentState, Role
 from agent_league.model.events import AgentStateChanged, Event
 
-QUESTIONS = {Role.PLAYER: "get_player_state", Role.REFEREE: "get_match_state"}
+PROBE_METHODS = {Role.PLAYER: "get_player_state", Role.REFEREE: "get_match_state"}
 
 
-class Prober:
+class AgentProber:
     """Probes each suspended agent at an interval that doubles with every suspension; any answer reactivates it."""
 
-    def __init__(self, season: Season, passes: Passes, line: Line, system: SystemConfig) -> None:
-        self._season = season
-        self._passes = passes
-        self._line = line
-        self._first_wait = system.circuit_breaker.probe_after_sec
-        self._limit = system.timeouts.generic_response_timeout_sec
-        self._probes: dict[str, asyncio.Task[None]] = {}
-        self._calls: set[asyncio.Task[None]] = set()
-        self._suspensions: dict[str, int] = {}
-        season.listen(self._on_event)
+    def __init__(
+        self, state: LeagueState, token_issuer: TokenIssuer, client: JsonRpcClient, system: SystemConfig
+    ) -> None:
+        self._state = state
+        self._token_issuer = token_issuer
+        self._client = client
+        self._first_delay = system.circuit_breaker.probe_after_sec
+        self._call_timeout = system.timeouts.generic_response_timeout_sec
+        self._probe_tasks: dict[str, asyncio.Task[None]] = {}
+        self._call_tasks: set[asyncio.Task[None]] = set()
+        self._suspension_counts: dict[str, int] = {}
+        state.add_listener(self._handle_event)
 
-    def resume(self) -> None:
+    def resume_probes(self) -> None:
         """Probe the agents that were suspended before this manager started."""
-        for member in self._season.roster:
+        for member in self._state.roster:
             if member.state is AgentState.SUSPENDED:
-                self._begin(member.agent_id)
+                self._start_probe(member.agent_id)
 
-    def tell_address(self) -> None:
+    def announce_address(self) -> None:
         """Call every own agent once: the call's token carries the address of a manager that has moved."""
-        for member in self._season.roster:
+        for member in self._state.roster:
             if member.is_ours:
-                self._calls.add(call := asyncio.create_task(self._call(member)))
-                call.add_done_callback(self._calls.discard)
+                self._call_tasks.add(call := asyncio.create_task(self._call_agent(member)))
+                call.add_done_callback(self._call_tasks.discard)
 
-    async def _call(self, member: Member) -> None:
-        method, bearer = QUESTIONS[member.role], self._passes.for_call(member.agent_id)
-        frame = encode_request(method, {"sender": SENDER}, 0)
+    async def _call_agent(self, member: Member) -> None:
+        method, bearer = PROBE_METHODS[member.role], self._token_issuer.get_call_token(member.agent_id)
+        frame = encode_request(method, {"sender": MANAGER_SENDER}, 0)
         with suppress(CallFailed):
-            await self._line.send(member.agent.endpoint, frame, self._limit, bearer, method)
+            await self._client.send_frame(member.agent.endpoint, frame, self._call_timeout, bearer, method)
 
     async def close(self) -> None:
-        running = [probe for probe in (*self._probes.values(), *self._calls) if not probe.done()]
+        running = [probe for probe in (*self._probe_tasks.values(), *self._call_tasks) if not probe.done()]
         for probe in running:
             probe.cancel()
         if running:
             await asyncio.wait(running)
 
-    def _on_event(self, event: Event) -> None:
+    def _handle_event(self, event: Event) -> None:
         if isinstance(event, AgentStateChanged) and event.state is AgentState.SUSPENDED:
-            self._begin(event.agent_id)
+            self._start_probe(event.agent_id)
 
-    def _begin(self, agent_id: str) -> None:
-        if self._season.is_barred(agent_id):
+    def _start_probe(self, agent_id: str) -> None:
+        if self._state.is_barred(agent_id):
             return  # an answer wouldn't bring it back
-        count = self._suspensions[agent_id] = self._suspensions.get(agent_id, 0) + 1
-        wait = self._first_wait * 2 ** min(count - 1, 6)
-        if earlier := self._probes.get(agent_id):
+        count = self._suspension_counts[agent_id] = self._suspension_counts.get(agent_id, 0) + 1
+        wait = self._first_delay * 2 ** min(count - 1, 6)
+        if earlier := self._probe_tasks.get(agent_id):
             earlier.cancel()  # left from an earlier suspension
-        self._probes[agent_id] = asyncio.create_task(self._probe(agent_id, wait))
+        self._probe_tasks[agent_id] = asyncio.create_task(self._probe_agent(agent_id, wait))
 
-    async def _probe(self, agent_id: str, wait: float) -> None:
+    async def _probe_agent(self, agent_id: str, wait: float) -> None:
         while True:
             await asyncio.sleep(wait)
-            member = self._season.roster.get(agent_id)
+            member = self._state.roster.get(agent_id)
             if member is None or member.is_barred or member.state is not AgentState.SUSPENDED:
                 return
-            method, bearer = QUESTIONS[member.role], self._passes.for_call(agent_id)
-            frame = encode_request(method, {"sender": SENDER}, 0)
+            method, bearer = PROBE_METHODS[member.role], self._token_issuer.get_call_token(agent_id)
+            frame = encode_request(method, {"sender": MANAGER_SENDER}, 0)
             try:
-                await self._line.send(member.agent.endpoint, frame, self._limit, bearer, method)
+                await self._client.send_frame(member.agent.endpoint, frame, self._call_timeout, bearer, method)
             except CallFailed as error:
-                if error.code.retryable:
+                if error.code.is_retryable:
                     continue
-            self._season.revive(agent_id)
+            self._state.reactivate_agent(agent_id)
             return

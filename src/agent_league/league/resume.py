@@ -10,7 +10,7 @@ import orjson
 from agent_league.clock import Clock, format_utc
 from agent_league.config.models import LeagueConfig
 from agent_league.protocol.tokens import SigningKey
-from agent_league.storage.base import Saved, Store, damaged_league
+from agent_league.storage.base import SavedSeason, Store, damaged_league_error
 
 if TYPE_CHECKING:
     from agent_league.storage.sql import SqlStore
@@ -18,30 +18,32 @@ if TYPE_CHECKING:
 
 def open_store(home: Path, address: str | None) -> "SqlStore":
     """Open the SQL store of a manager; `address` None means the file in its home."""
-    from agent_league.storage.sql import SqlStore, store_address  # noqa: PLC0415 - only managers need a database
+    from agent_league.storage.sql import SqlStore, resolve_store_address  # noqa: PLC0415 - only managers need a database
 
-    return SqlStore(store_address(home, address))
+    return SqlStore(resolve_store_address(home, address))
 
 
-def taken_up(store: Store, league: LeagueConfig, clock: Clock) -> Saved:
+def load_or_create_season(store: Store, league: LeagueConfig, clock: Clock) -> SavedSeason:
     """Load the current season of a league or create one; a finished season is loaded too, until it is put aside."""
-    saved = store.open(league.league_id)
+    saved = store.open_season(league.league_id)
     if saved is not None:
         return saved
     settings = league.model_dump(mode="json")
-    return Saved(store.create(league.league_id, format_utc(clock.now()), SigningKey.new().saved, settings))
+    return SavedSeason(
+        store.create_season(league.league_id, format_utc(clock.now()), SigningKey.generate().private_jwk, settings)
+    )
 
 
 @contextmanager
-def naming_damage(league_id: str) -> Iterator[None]:
+def translate_damage(league_id: str) -> Iterator[None]:
     """Context in which stored data is read: errors in the data become a UserError that names the damage."""
     try:
         yield
     except (ValueError, TypeError, KeyError, AttributeError, LookupError) as error:
-        raise damaged_league("The store", league_id, error) from None
+        raise damaged_league_error("The store", league_id, error) from None
 
 
-def league_of(saved: Saved, league: LeagueConfig) -> LeagueConfig:
+def get_effective_config(saved: SavedSeason, league: LeagueConfig) -> LeagueConfig:
     """Return the stored settings once the league has started; until then those of its file."""
     if saved.season.phase == "REGISTRATION":
         return league

@@ -7,11 +7,11 @@ A double round robin repeats all rounds with the sides swapped.
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 
-from agent_league.model.schedule import Pairing, Round, Schedule
+from agent_league.model.schedule import LeagueRound, Pairing, Schedule
 
-Pair = tuple[int, int]
+IndexPair = tuple[int, int]
 
-BOARD_FOR_FOUR: tuple[tuple[Pair, ...], ...] = (
+FOUR_PLAYER_ROUNDS: tuple[tuple[IndexPair, ...], ...] = (
     ((0, 1), (2, 3)),
     ((2, 0), (3, 1)),
     ((3, 0), (2, 1)),
@@ -24,37 +24,37 @@ def make_schedule(
     matches_per_round: int | None = None,
     *,
     double: bool = False,
-    most: int | None = None,
+    max_rounds: int | None = None,
 ) -> Schedule:
     """Make a round robin; rounds with more than `matches_per_round` matches are split, `max_rounds` cuts it short."""
-    rounds: list[Round] = []
+    rounds: list[LeagueRound] = []
     players = len(player_ids)
-    swapped = ([(b, a) for a, b in board] for board in _boards(players))
-    boards = chain(_boards(players), swapped if double else ())
-    for round_id, pairs in enumerate(islice(_split(boards, matches_per_round), most), start=1):
+    swapped = ([(b, a) for a, b in board] for board in _generate_rounds(players))
+    boards = chain(_generate_rounds(players), swapped if double else ())
+    for round_id, pairs in enumerate(islice(_split_rounds(boards, matches_per_round), max_rounds), start=1):
         pairings = tuple(
             Pairing(f"R{round_id}M{number}", round_id, player_ids[a], player_ids[b])
             for number, (a, b) in enumerate(pairs, start=1)
         )
-        rounds.append(Round(round_id, pairings))
+        rounds.append(LeagueRound(round_id, pairings))
     return Schedule(tuple(rounds))
 
 
-def _boards(players: int) -> Iterator[Sequence[Pair]]:
+def _generate_rounds(players: int) -> Iterator[Sequence[IndexPair]]:
     """Yield the pairs of each round by the circle method: the first player stays, the others rotate."""
     if players == 4:
-        yield from BOARD_FOR_FOUR
+        yield from FOUR_PLAYER_ROUNDS
         return
     places = players + players % 2
     ring = list(range(1, places))
     for _ in range(places - 1):
         circle = [0, *ring]
         facing = [(circle[i], circle[-1 - i]) for i in range(places // 2)]
-        yield [_sides(a, b, players) for a, b in facing if max(a, b) < players]
+        yield [_order_sides(a, b, players) for a, b in facing if max(a, b) < players]
         ring = [ring[-1], *ring[:-1]]
 
 
-def _sides(one: int, other: int, players: int) -> Pair:
+def _order_sides(one: int, other: int, players: int) -> IndexPair:
     """Decide who is player A: each player is A against the half of the field that follows it in the circle.
 
     On an odd circle each player is A exactly as often as B; an even field is such a circle with one place empty.
@@ -63,7 +63,7 @@ def _sides(one: int, other: int, players: int) -> Pair:
     return (one, other) if 0 < (other - one) % circle <= circle // 2 else (other, one)
 
 
-def _split(boards: Iterable[Sequence[Pair]], limit: int | None) -> Iterator[Sequence[Pair]]:
+def _split_rounds(boards: Iterable[Sequence[IndexPair]], limit: int | None) -> Iterator[Sequence[IndexPair]]:
     for board in boards:
         size = min(limit or len(board), len(board)) or 1
         for start in range(0, len(board), size):

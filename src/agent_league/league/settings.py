@@ -13,14 +13,14 @@ class ManagerSettings:
     system: SystemConfig
     league: LeagueConfig
     home: Path
-    players: int
-    referees: int
+    expected_players: int
+    expected_referees: int
     exit_when_done: bool = False
     store: str | None = None
     """The address of the database; None: `league.db` in the home's data."""
-    web: bool = True
+    serves_pages: bool = True
     """Whether it serves web pages beside `/mcp`."""
-    seats: bool = True
+    offers_seats: bool = True
     """Whether people may play in the browser."""
     v1_league: LeagueConfig | None = None
     """The league if all players speak `league.v1`; None: `league` under the rules of seed 001."""

@@ -13,13 +13,19 @@ from typing import Any
 
 from agent_league.config.models import LeagueConfig, SystemConfig
 from agent_league.errors import ErrorCode, Refusal
-from agent_league.league.details import Details
-from agent_league.league.roster import Admission, Application, Member, Roster, RosterRules, merged_notes
-from agent_league.league.rules_v1 import with_v1_rules
+from agent_league.league.details import ResultDetails
+from agent_league.league.roster import Admission, AdmissionRules, AgentApplication, Member, Roster, merge_deviations
+from agent_league.league.rules_v1 import apply_v1_rules
 from agent_league.league.scheduler import make_schedule
-from agent_league.league.standings import Table
-from agent_league.league.stored_rows import agent_row, match_row, member_of, result_of, schedule_of
-from agent_league.model.agents import PLAINLY, AgentState, Role, advance
+from agent_league.league.standings import StandingsTable
+from agent_league.league.stored_rows import (
+    agent_to_row,
+    match_to_row,
+    member_from_row,
+    result_from_row,
+    schedule_from_rows,
+)
+from agent_league.model.agents import DEFAULT_PROTOCOL_PROFILE, AgentState, Role, advance_state
 from agent_league.model.events import (
     AgentRegistered,
     AgentStateChanged,
@@ -39,22 +45,30 @@ from agent_league.model.events import (
     RoundStarted,
     StoreChanged,
 )
-from agent_league.model.names import LONGEST_NAME
-from agent_league.model.results import FAULT, UNREPORTED, MatchResult, Outcome, Scoring, StandingsRow, Termination
-from agent_league.model.schedule import Pairing, Round, Schedule
-from agent_league.protocol.v1.ids import new_league_uuid
+from agent_league.model.names import MAX_NAME_LENGTH
+from agent_league.model.results import (
+    FAULT_KEY,
+    UNREPORTED_KEY,
+    MatchResult,
+    Outcome,
+    Scoring,
+    StandingsRow,
+    Termination,
+)
+from agent_league.model.schedule import LeagueRound, Pairing, Schedule
+from agent_league.protocol.v1.ids import make_league_uuid
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
-from agent_league.storage.base import DISMISSED, Row, Saved, SeasonRow
+from agent_league.storage.base import DISMISSED_PHASE, SavedSeason, SeasonRow, StoredRow
 
-Listener = Callable[[Event], None]
-Keep = Callable[[Row], None]
-MOST_REFUSED = 1000
+EventListener = Callable[[Event], None]
+SaveRow = Callable[[StoredRow], None]
+MAX_REPORTED_REFUSALS = 1000
 """Refused registrations that are emitted as events; further ones are dropped, to bound the memory."""
-MOST_FAILURES = 1_000_000
+MAX_FAILURE_COUNT = 1_000_000
 """Upper bound for a failure count that a referee reports, so that it fits a database integer."""
 
 
-class Phase(StrEnum):
+class LeaguePhase(StrEnum):
     """The phases of a league."""
 
     REGISTRATION = "REGISTRATION"
@@ -62,159 +76,161 @@ class Phase(StrEnum):
     COMPLETED = "COMPLETED"
 
 
-STANDS = {
-    Phase.REGISTRATION: "has not started",
-    Phase.RUNNING: "has started",
-    Phase.COMPLETED: "is over",
+PHASE_DESCRIPTIONS = {
+    LeaguePhase.REGISTRATION: "has not started",
+    LeaguePhase.RUNNING: "has started",
+    LeaguePhase.COMPLETED: "is over",
 }
 """Each phase as the end of the sentence "the league ..."."""
-JOINS_AS = {Phase.RUNNING: AgentState.ACTIVE, Phase.COMPLETED: AgentState.SHUTDOWN}
+LATE_REFEREE_STATES = {LeaguePhase.RUNNING: AgentState.ACTIVE, LeaguePhase.COMPLETED: AgentState.SHUTDOWN}
 """The state given to a referee that is admitted after the start, by phase."""
 
 
-class Season:
+class LeagueState:
     """The state of one league, from its first registration to its last result."""
 
     def __init__(
         self,
-        league: LeagueConfig,
+        config: LeagueConfig,
         system: SystemConfig,
-        row: SeasonRow,
-        keep: Keep,
-        v1_league: LeagueConfig | None = None,
+        season_row: SeasonRow,
+        save_row: SaveRow,
+        v1_config: LeagueConfig | None = None,
     ) -> None:
-        self._row = row
-        self._keep = keep
-        self._leagues = {
-            PROTOCOL_V2: league,
-            PROTOCOL_V1: v1_league or with_v1_rules(league, said=league.game_parameters),
+        self._season_row = season_row
+        self._save_row = save_row
+        self._configs_by_protocol = {
+            PROTOCOL_V2: config,
+            PROTOCOL_V1: v1_config or apply_v1_rules(config, explicit_parameters=config.game_parameters),
         }
         """The league's settings for each protocol; which one is played is decided at the start."""
-        if row.phase == Phase.REGISTRATION and league.protocol == PROTOCOL_V1:
-            league = self._leagues[PROTOCOL_V1]
+        if season_row.phase == LeaguePhase.REGISTRATION and config.protocol == PROTOCOL_V1:
+            config = self._configs_by_protocol[PROTOCOL_V1]
         self._failure_threshold = system.circuit_breaker.failure_threshold
-        self.league = league
-        self.league_id = league.league_id
-        self.league_uuid = new_league_uuid(league.league_id, f"{row.season_id}/{row.created_at}/{row.signing_key}")
+        self.config = config
+        self.league_id = config.league_id
+        self.league_uuid = make_league_uuid(
+            config.league_id, f"{season_row.season_id}/{season_row.created_at}/{season_row.signing_key}"
+        )
         """The league's id in `league.v1`: different for every season, unchanged by a restart."""
         self.scoring = Scoring(
-            win_points=league.scoring.win_points,
-            draw_points=league.scoring.draw_points,
-            loss_points=league.scoring.loss_points,
-            technical_loss_points=league.scoring.technical_loss_points,
+            win_points=config.scoring.win_points,
+            draw_points=config.scoring.draw_points,
+            loss_points=config.scoring.loss_points,
+            technical_loss_points=config.scoring.technical_loss_points,
         )
         self.roster = Roster(
-            RosterRules(
-                game_type=league.game_type,
-                max_players=league.participants.max_players,
+            AdmissionRules(
+                game_type=config.game_type,
+                max_players=config.participants.max_players,
                 security=system.security,
                 allowed_hosts=system.network.allowed_hosts,
                 failure_threshold=self._failure_threshold,
                 strict=system.tolerance.strict,
             )
         )
-        self.phase = Phase.COMPLETED if row.phase == DISMISSED else Phase(row.phase)
+        self.phase = LeaguePhase.COMPLETED if season_row.phase == DISMISSED_PHASE else LeaguePhase(season_row.phase)
         self.schedule = Schedule(())
         self.current_round = 0
-        self.rounds_completed = row.rounds_completed
-        self.assigned: dict[str, str] = {}
+        self.rounds_completed = season_row.rounds_completed
+        self.assigned_referees: dict[str, str] = {}
         """Match id -> id of the referee it is assigned to."""
         self.results: dict[str, MatchResult] = {}
-        self.polls: Counter[str] = Counter()
+        self.poll_counts: Counter[str] = Counter()
         """How often each referee has asked for its matches. Not saved: a polling referee asks again after a restart."""
-        self._waiting: dict[str, str] = {}
+        self._fetchable_matches: dict[str, str] = {}
         """Match id -> id of the referee that may fetch it by polling."""
         self._pairings: dict[str, Pairing] = {}
-        self._table = self._after_round = self._new_table()
-        self._listeners: list[Listener] = []
-        self._refused: set[RegistrationRefused] = set()
-        self._was_waiting = False
+        self._standings_table = self._table_after_round = self._create_table()
+        self._listeners: list[EventListener] = []
+        self._reported_refusals: set[RegistrationRefused] = set()
+        self._was_waiting_for_referee = False
 
-    def restore(self, saved: Saved) -> None:
+    def restore_rows(self, saved: SavedSeason) -> None:
         """Load agents, schedule and results that an earlier manager of this season saved."""
         for agent in saved.agents:
-            self.roster.restore(member_of(agent, self._failure_threshold))
-        self._table, self._after_round = self._new_table(), self._new_table()
-        self._set_schedule(schedule_of(saved.matches))
+            self.roster.restore_member(member_from_row(agent, self._failure_threshold))
+        self._standings_table, self._table_after_round = self._create_table(), self._create_table()
+        self._set_schedule(schedule_from_rows(saved.matches))
         self.current_round = self.rounds_completed
         for match in saved.matches:
             if match.referee_id:
-                self.assigned[match.match_id] = match.referee_id
-            if result := result_of(match):
+                self.assigned_referees[match.match_id] = match.referee_id
+            if result := result_from_row(match):
                 self.results[match.match_id] = result
-                self._table.record(result)
+                self._standings_table.add_result(result)
                 if match.round_id <= self.rounds_completed:
-                    self._after_round.record(result)
+                    self._table_after_round.add_result(result)
 
     @property
-    def is_closed(self) -> bool:
+    def is_end_announced(self) -> bool:
         """Whether the end of the league was announced to all agents."""
-        return self._row.announced
+        return self._season_row.announced
 
     @property
-    def is_open(self) -> bool:
+    def is_registration_open(self) -> bool:
         """Whether new players may register; referees may at any time."""
-        return self._closed_because() is None
+        return self._registration_closed_reason() is None
 
     @property
     def is_paused(self) -> bool:
         """Whether the organiser has paused the league: no match may begin."""
-        return self._row.paused
+        return self._season_row.paused
 
     @property
     def is_waiting_for_referee(self) -> bool:
         """Whether the league runs while every referee is suspended, so that no match can be assigned."""
-        referees = self.roster.of(Role.REFEREE)
+        referees = self.roster.list_members(Role.REFEREE)
         is_idle = all(member.state is AgentState.SUSPENDED for member in referees)
-        return self.phase is Phase.RUNNING and not self.is_paused and is_idle
+        return self.phase is LeaguePhase.RUNNING and not self.is_paused and is_idle
 
-    def listen(self, listener: Listener) -> None:
+    def add_listener(self, listener: EventListener) -> None:
         self._listeners.append(listener)
 
-    def register(self, application: Application, now: datetime) -> Admission:
+    def register(self, application: AgentApplication, now: datetime) -> Admission:
         """Admit an agent, or readmit a known one; raises RegistrationRejected or a Refusal."""
-        is_open = self.phase is Phase.REGISTRATION  # even if closed to new players
-        is_v1 = application.how.protocol == PROTOCOL_V1
+        is_open = self.phase is LeaguePhase.REGISTRATION  # even if closed to new players
+        is_v1 = application.protocol_profile.protocol == PROTOCOL_V1
         before = {member.agent_id: member.agent for member in self.roster} if is_open and is_v1 else {}
-        closed = self._closed_because() if application.role is Role.PLAYER else None
+        closed = self._registration_closed_reason() if application.role is Role.PLAYER else None
         admission = self.roster.register(application, closed=closed, now=now)
         member = admission.member
-        if not admission.returned and self.phase is not Phase.REGISTRATION:
-            member.state = advance(member.state, JOINS_AS[self.phase])
+        if not admission.is_returning and self.phase is not LeaguePhase.REGISTRATION:
+            member.state = advance_state(member.state, LATE_REFEREE_STATES[self.phase])
         if member.role is Role.PLAYER:
-            for table in (self._table, self._after_round):
-                table.enter(member.agent_id, member.agent.display_name)
+            for table in (self._standings_table, self._table_after_round):
+                table.add_player(member.agent_id, member.agent.display_name)
         if member.state is AgentState.SUSPENDED and not member.is_barred:
-            self._change(member, AgentState.ACTIVE, "came back")
-        self._keep(agent_row(member))
+            self._set_agent_state(member, AgentState.ACTIVE, "came back")
+        self._save_row(agent_to_row(member))
         if before.get(member.agent_id) == member.agent:
             return admission  # a keep-alive: `league.v1` has no other way to ask whether the manager is up
-        self._tell(
+        self._emit(
             AgentRegistered(
                 role=member.role,
                 agent_id=member.agent_id,
                 display_name=member.agent.display_name,
                 endpoint=member.agent.endpoint,
-                returned=admission.returned,
-                tolerated=member.how.noted,
+                returned=admission.is_returning,
+                tolerated=member.protocol_profile.deviations,
             )
         )
-        self._tell_referee_wait()
+        self._emit_referee_wait()
         return admission
 
-    def refuse(self, who: str, why: str) -> bool:
+    def report_refused_registration(self, who: str, why: str) -> bool:
         """Emit a refused registration, each one once; returns whether it was emitted."""
-        event = RegistrationRefused(who[:LONGEST_NAME], why)
-        if event in self._refused or len(self._refused) >= MOST_REFUSED:
+        event = RegistrationRefused(who[:MAX_NAME_LENGTH], why)
+        if event in self._reported_refusals or len(self._reported_refusals) >= MAX_REPORTED_REFUSALS:
             return False
-        self._refused.add(event)
-        self._tell(event)
+        self._reported_refusals.add(event)
+        self._emit(event)
         return True
 
     @property
-    def ready_players(self) -> int:
+    def eligible_player_count(self) -> int:
         """Number of registered players that are not barred by the organiser."""
-        return sum(not member.is_barred for member in self.roster.of(Role.PLAYER))
+        return sum(not member.is_barred for member in self.roster.list_members(Role.PLAYER))
 
     @property
     def protocol(self) -> str:
@@ -223,15 +239,15 @@ class Season:
         Before the start: `league.v1` if all players speak it, or, without players, if the league file says so.
         """
         spoken = {player.protocol for player in self.roster.players().values()}
-        if self.phase is not Phase.REGISTRATION or not spoken:
-            return self.league.protocol or PROTOCOL_V2
+        if self.phase is not LeaguePhase.REGISTRATION or not spoken:
+            return self.config.protocol or PROTOCOL_V2
         return PROTOCOL_V1 if spoken == {PROTOCOL_V1} else PROTOCOL_V2
 
-    def obstacle(self) -> str | None:
+    def find_start_obstacle(self) -> str | None:
         """Explain why the league can't start yet, or return None if it can."""
-        if self.phase is not Phase.REGISTRATION:
-            return f"it {STANDS[self.phase]}"
-        players, least = self.ready_players, self.league.participants.min_players
+        if self.phase is not LeaguePhase.REGISTRATION:
+            return f"it {PHASE_DESCRIPTIONS[self.phase]}"
+        players, least = self.eligible_player_count, self.config.participants.min_players
         if players < least:
             barred = " and not suspended" if players < len(self.roster.players()) else ""
             return f"{players} players are registered{barred}, at least {least} are needed"
@@ -239,18 +255,20 @@ class Season:
             return "no referee is registered"
         return None
 
-    def start(self) -> None:
+    def start_league(self) -> None:
         """Close registration, fix protocol and settings and make the schedule; raises a Refusal if it can't start."""
-        if problem := self.obstacle():
+        if problem := self.find_start_obstacle():
             raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, f"the league can't start: {problem}")
-        self.league = self._leagues[self.protocol].model_copy(update={"protocol": self.protocol})
-        self._set_schedule(self.preview())
-        self._after_round = self._new_table() if self.league.scheduling.overlap_rounds else self._table
+        self.config = self._configs_by_protocol[self.protocol].model_copy(update={"protocol": self.protocol})
+        self._set_schedule(self.preview_schedule())
+        self._table_after_round = (
+            self._create_table() if self.config.scheduling.overlap_rounds else self._standings_table
+        )
         for pairing in self.schedule.pairings:
-            self._keep(match_row(pairing, None, None))
-        self._keep_season(settings=self.league.model_dump(mode="json"))  # final from here on
-        self._enter(Phase.RUNNING, AgentState.ACTIVE)
-        self._tell(
+            self._save_row(match_to_row(pairing, None, None))
+        self._update_season_row(settings=self.config.model_dump(mode="json"))  # final from here on
+        self._enter_phase(LeaguePhase.RUNNING, AgentState.ACTIVE)
+        self._emit(
             LeagueStarted(
                 league_id=self.league_id,
                 players=len(self.roster.players()),
@@ -260,31 +278,33 @@ class Season:
             )
         )
 
-    def set_open(self, *, is_open: bool) -> None:
+    def set_registration_open(self, *, is_open: bool) -> None:
         """Open or close registration for new players; raises a Refusal after the start."""
-        self._require(Phase.REGISTRATION)
-        if is_open != self._row.registration_open:
-            self._keep_season(registration_open=is_open)
-            self._tell(RegistrationChanged(is_open))
+        self._require_phase(LeaguePhase.REGISTRATION)
+        if is_open != self._season_row.registration_open:
+            self._update_season_row(registration_open=is_open)
+            self._emit(RegistrationChanged(is_open))
 
     def set_paused(self, *, is_paused: bool) -> None:
         """Pause or resume; running matches end and count. Raises a Refusal unless the league runs."""
-        self._require(Phase.RUNNING)
-        if is_paused != self._row.paused:
-            self._keep_season(paused=is_paused)
-            self._tell(PauseChanged(is_paused))
-            self._tell_referee_wait()
+        self._require_phase(LeaguePhase.RUNNING)
+        if is_paused != self._season_row.paused:
+            self._update_season_row(paused=is_paused)
+            self._emit(PauseChanged(is_paused))
+            self._emit_referee_wait()
 
-    def preview(self) -> Schedule:
+    def preview_schedule(self) -> Schedule:
         """Make the schedule for the players registered now, without storing it."""
-        league = self._leagues[self.protocol] if self.phase is Phase.REGISTRATION else self.league
+        league = self._configs_by_protocol[self.protocol] if self.phase is LeaguePhase.REGISTRATION else self.config
         rules = league.scheduling
         double = rules.format == "double_round_robin"
-        return make_schedule(list(self.roster.players()), rules.matches_per_round, double=double, most=rules.rounds)
+        return make_schedule(
+            list(self.roster.players()), rules.matches_per_round, double=double, max_rounds=rules.rounds
+        )
 
-    def resume(self) -> None:
+    def emit_resumed(self) -> None:
         """Emit how far an earlier manager of this season came, including the end if it was reached."""
-        self._tell(
+        self._emit(
             LeagueResumed(
                 league_id=self.league_id,
                 players=len(self.roster.players()),
@@ -295,45 +315,45 @@ class Season:
                 results=tuple(self.results.values()),
             )
         )
-        if self.phase is Phase.COMPLETED:
-            self._tell_end()
+        if self.phase is LeaguePhase.COMPLETED:
+            self._emit_league_completed()
         elif self.is_paused:
-            self._tell(PauseChanged(is_paused=True))
-        self._tell_referee_wait()
+            self._emit(PauseChanged(is_paused=True))
+        self._emit_referee_wait()
 
-    def begin_round(self, round_: Round) -> None:
+    def begin_round(self, round_: LeagueRound) -> None:
         self.current_round = round_.round_id
-        self._tell(RoundStarted(round_))
+        self._emit(RoundStarted(round_))
 
-    def assign(self, match_id: str, referee_id: str) -> None:
-        self.assigned[match_id] = referee_id
-        self._keep(match_row(self._pairings[match_id], referee_id, None))
-        self._tell(MatchAssigned(match_id, referee_id))
+    def assign_match(self, match_id: str, referee_id: str) -> None:
+        self.assigned_referees[match_id] = referee_id
+        self._save_row(match_to_row(self._pairings[match_id], referee_id, None))
+        self._emit(MatchAssigned(match_id, referee_id))
 
-    def take_back(self, match_id: str) -> None:
+    def unassign_match(self, match_id: str) -> None:
         """Undo an assignment that the referee has not been told of."""
         if match_id not in self.results:
-            del self.assigned[match_id]
-            self._keep(match_row(self._pairings[match_id], None, None))
-            self._tell(MatchAssigned(match_id, None))
+            del self.assigned_referees[match_id]
+            self._save_row(match_to_row(self._pairings[match_id], None, None))
+            self._emit(MatchAssigned(match_id, None))
 
-    def leave_waiting(self, match_id: str, referee_id: str) -> None:
+    def make_fetchable(self, match_id: str, referee_id: str) -> None:
         """Let a referee that has no start_match method fetch its match by polling."""
-        self._waiting[match_id] = referee_id
+        self._fetchable_matches[match_id] = referee_id
 
-    def waiting_for(self, referee_id: str) -> list[Pairing]:
+    def list_fetchable_matches(self, referee_id: str) -> list[Pairing]:
         """List the matches that a referee may fetch by polling; none while the league is paused."""
         if self.is_paused:
             return []
         return [
             self._pairings[match_id]
-            for match_id, waits_for in self._waiting.items()
-            if waits_for == self.assigned.get(match_id) == referee_id and match_id not in self.results
+            for match_id, waits_for in self._fetchable_matches.items()
+            if waits_for == self.assigned_referees.get(match_id) == referee_id and match_id not in self.results
         ]
 
-    def matches_in_hand(self) -> Counter[str]:
+    def count_running_matches(self) -> Counter[str]:
         """Count the assigned matches without a result, by referee id."""
-        return Counter(referee for match_id, referee in self.assigned.items() if match_id not in self.results)
+        return Counter(referee for match_id, referee in self.assigned_referees.items() if match_id not in self.results)
 
     def is_suspended(self, agent_id: str) -> bool:
         member = self.roster.get(agent_id)
@@ -349,27 +369,27 @@ class Season:
         member = self.roster.get(agent_id)
         return member is not None and member.has_match_key
 
-    def tolerate(self, agent_id: str, noted: Sequence[str]) -> None:
+    def note_deviations(self, agent_id: str, noted: Sequence[str]) -> None:
         """Add tolerated deviations to an agent's profile, each one once."""
         if member := self.roster.get(agent_id):
-            known = member.how.noted
-            member.how = replace(member.how, noted=merged_notes(known, noted))
-            if member.how.noted != known:
-                self._keep(agent_row(member))
+            known = member.protocol_profile.deviations
+            member.protocol_profile = replace(member.protocol_profile, deviations=merge_deviations(known, noted))
+            if member.protocol_profile.deviations != known:
+                self._save_row(agent_to_row(member))
 
-    def style_of(self, agent_id: str) -> str:
+    def get_call_form(self, agent_id: str) -> str:
         """Return the call form that an agent's registration showed, or the default one."""
         member = self.roster.get(agent_id)
-        return member.how.style if member else PLAINLY.style
+        return member.protocol_profile.call_form if member else DEFAULT_PROTOCOL_PROFILE.call_form
 
-    def shown_token(self, referee_id: str) -> str | None:
+    def referee_token_hash(self, referee_id: str) -> str | None:
         """Return the hash of a guest referee's own token if players may accept that token, else None."""
         member = self.roster.get(referee_id)
-        if member is None or member.is_ours or not self.roster.rules.referee_tokens:
+        if member is None or member.is_ours or not self.roster.rules.allows_referee_tokens:
             return None
         return member.token_sha256
 
-    def pairing(self, match_id: str) -> Pairing:
+    def get_pairing(self, match_id: str) -> Pairing:
         found = self._pairings.get(match_id)
         if found is None:
             raise Refusal(
@@ -379,20 +399,20 @@ class Season:
             )
         return found
 
-    def record(self, result: MatchResult, referee_id: str) -> bool:
+    def record_result(self, result: MatchResult, referee_id: str) -> bool:
         """Record a result from the referee the match is assigned to; returns False if it was known already.
 
         A player that the organiser has barred by now loses, whatever the report says. Raises a Refusal for a report
         from another referee, for one that contradicts the recorded result and for one that comes too late.
         """
-        if self.assigned.get(result.match_id) != referee_id:
+        if self.assigned_referees.get(result.match_id) != referee_id:
             raise Refusal(
                 ErrorCode.MATCH_NOT_FOUND,
                 f"match {result.match_id} was not given to {referee_id}",
                 match_id=result.match_id,
             )
         known = self.results.get(result.match_id)
-        if known is not None and not self._may_replace(known):
+        if known is not None and not self._can_replace_result(known):
             if known.is_unreported:
                 raise Refusal(
                     ErrorCode.INVALID_MESSAGE_FORMAT,
@@ -400,7 +420,7 @@ class Season:
                     match_id=result.match_id,
                     void=True,
                 )
-            if known.same_as(result):
+            if known.has_same_outcome(result):
                 return False
             raise Refusal(
                 ErrorCode.INVALID_MESSAGE_FORMAT,
@@ -408,10 +428,10 @@ class Season:
                 match_id=result.match_id,
                 recorded_winner=known.winner,
             )
-        self._finish(result, referee_id)
+        self._finish_match(result, referee_id)
         return True
 
-    def record_void(self, match_id: str, referee_id: str, why: str, refusals: Sequence[str] = ()) -> None:
+    def record_void_match(self, match_id: str, referee_id: str, why: str, refusals: Sequence[str] = ()) -> None:
         """End a match as void because its referee is alive but never reports it.
 
         The referee may still report it until the round is completed.
@@ -419,7 +439,7 @@ class Season:
         if match_id in self.results:
             return
         pairing = self._pairings[match_id]
-        details: dict[str, Any] = {FAULT: why, UNREPORTED: referee_id}
+        details: dict[str, Any] = {FAULT_KEY: why, UNREPORTED_KEY: referee_id}
         if refusals:
             details["refusals"] = list(refusals)
         result = MatchResult(
@@ -428,126 +448,128 @@ class Season:
             players=pairing.players,
             outcome=Outcome.TECHNICAL_LOSS,
             winner=None,
-            details=Details.of(details),
+            details=ResultDetails.from_mapping(details),
             terminations=dict.fromkeys(pairing.players, Termination.VOID),
         )
-        self._finish(result, referee_id)
+        self._finish_match(result, referee_id)
 
-    def note_overdue(self, match_id: str, referee_id: str, times: int, refusals: Sequence[str]) -> None:
+    def emit_match_overdue(self, match_id: str, referee_id: str, times: int, refusals: Sequence[str]) -> None:
         """Emit that a live referee has not reported a match in time, with the refusals its players know of."""
-        self._tell(MatchOverdue(match_id, referee_id, times, tuple(refusals)))
+        self._emit(MatchOverdue(match_id, referee_id, times, tuple(refusals)))
 
-    def note_not_taken(self, match_id: str, referee_id: str, why: str) -> None:
+    def emit_match_not_taken(self, match_id: str, referee_id: str, why: str) -> None:
         """Emit that no referee takes a match at the moment; it is tried again."""
-        self._tell(MatchNotTaken(match_id, referee_id, why))
+        self._emit(MatchNotTaken(match_id, referee_id, why))
 
-    def _may_replace(self, known: MatchResult) -> bool:
+    def _can_replace_result(self, known: MatchResult) -> bool:
         """Whether a void result of an unreported match may still be replaced by a report."""
         return known.is_unreported and known.round_id > self.rounds_completed
 
-    def _finish(self, result: MatchResult, referee_id: str) -> None:
-        result = result.lost_by([player_id for player_id in result.players if self.is_barred(player_id)])
+    def _finish_match(self, result: MatchResult, referee_id: str) -> None:
+        result = result.overrule_for_suspended([player_id for player_id in result.players if self.is_barred(player_id)])
         self.results[result.match_id] = result
-        self._table.record(result)
-        self._keep(match_row(self._pairings[result.match_id], referee_id, result))
-        self._tell(MatchFinished(result))
+        self._standings_table.add_result(result)
+        self._save_row(match_to_row(self._pairings[result.match_id], referee_id, result))
+        self._emit(MatchFinished(result))
 
     def complete_round(self, round_id: int) -> None:
         self.rounds_completed = round_id
-        self._keep_season(rounds_completed=round_id)
-        if self._after_round is not self._table:
-            for result in self.results_of(self.schedule.rounds[round_id - 1]):
-                self._after_round.record(result)
+        self._update_season_row(rounds_completed=round_id)
+        if self._table_after_round is not self._standings_table:
+            for result in self.get_round_results(self.schedule.rounds[round_id - 1]):
+                self._table_after_round.add_result(result)
         is_last = round_id == len(self.schedule.rounds)
-        self._tell(RoundCompleted(round_id, self.standings_after_round(), is_last))
+        self._emit(RoundCompleted(round_id, self.standings_after_round(), is_last))
 
-    def complete(self) -> None:
-        self._enter(Phase.COMPLETED, AgentState.SHUTDOWN)
-        self._tell_end()
+    def complete_league(self) -> None:
+        self._enter_phase(LeaguePhase.COMPLETED, AgentState.SHUTDOWN)
+        self._emit_league_completed()
 
-    def _tell_end(self) -> None:
-        self._tell(
+    def _emit_league_completed(self) -> None:
+        self._emit(
             LeagueCompleted(
                 league_id=self.league_id,
                 rounds=len(self.schedule.rounds),
                 matches=len(self.results),
                 standings=self.standings(),
-                tolerated=self.tolerated(),
+                tolerated=self.collect_deviations(),
                 broken_off={result.match_id: result.fault for result in self.results.values() if result.is_void},
             )
         )
 
-    def tolerated(self) -> dict[str, tuple[str, ...]]:
+    def collect_deviations(self) -> dict[str, tuple[str, ...]]:
         """List the tolerated deviations of each agent, from registration and matches, each one once."""
-        noted: dict[str, dict[str, None]] = {member.agent_id: dict.fromkeys(member.how.noted) for member in self.roster}
+        noted: dict[str, dict[str, None]] = {
+            member.agent_id: dict.fromkeys(member.protocol_profile.deviations) for member in self.roster
+        }
         for result in self.results.values():
             for player_id, found in result.tolerated.items():
                 noted[player_id].update(dict.fromkeys(found))
         return {agent_id: tuple(found) for agent_id, found in noted.items() if found}
 
-    def close(self) -> None:
+    def mark_end_announced(self) -> None:
         """Store that the end was announced to all agents."""
-        self._keep_season(announced=True)
+        self._update_season_row(announced=True)
 
-    def note_store(self, *, is_there: bool, why: str = "") -> None:
+    def emit_store_changed(self, *, is_there: bool, why: str = "") -> None:
         """Emit that the store can't be written, or can be again."""
-        self._tell(StoreChanged(is_there, why))
+        self._emit(StoreChanged(is_there, why))
 
-    def touch(self) -> None:
+    def save_season_row(self) -> None:
         """Save the season's row unchanged, which triggers a commit and so proves that this manager still owns it."""
-        self._keep(self._row)
+        self._save_row(self._season_row)
 
-    def dismiss(self) -> None:
+    def mark_dismissed(self) -> None:
         """Store that the manager stopped in good order after the end; the next start creates a new season."""
-        self._keep_season(phase=DISMISSED)
+        self._update_season_row(phase=DISMISSED_PHASE)
 
-    def note_call(self, agent_id: str, *, ok: bool) -> None:
+    def record_call_outcome(self, agent_id: str, *, ok: bool) -> None:
         """Count the outcome of a call to an agent; enough failures in a row suspend it."""
         if member := self.roster.get(agent_id):
-            member.breaker.record(ok=ok)
-            self._judge(member)
+            member.breaker.record_call(ok=ok)
+            self._suspend_if_failing(member)
 
-    def note_notice(self, agent_id: str, *, taken: bool) -> None:
+    def record_notice_outcome(self, agent_id: str, *, taken: bool) -> None:
         """Count the outcome of a notice to an agent, separately from calls; enough failures suspend it."""
         if member := self.roster.get(agent_id):
-            member.breaker.note_notice(taken=taken)
-            self._judge(member)
+            member.breaker.record_notice(taken=taken)
+            self._suspend_if_failing(member)
 
-    def note_failures(self, agent_id: str, failures_in_a_row: int) -> None:
+    def adopt_failure_count(self, agent_id: str, failures_in_a_row: int) -> None:
         """Replace a player's failure count by the one its referee reports."""
         if member := self.roster.get(agent_id):
             before = member.breaker.failures
-            member.breaker.take_over(min(max(failures_in_a_row, 0), MOST_FAILURES))
-            self._judge(member)
+            member.breaker.set_failures(min(max(failures_in_a_row, 0), MAX_FAILURE_COUNT))
+            self._suspend_if_failing(member)
             if member.breaker.failures != before:
-                self._keep(agent_row(member))
+                self._save_row(agent_to_row(member))
 
-    def suspend(self, agent_id: str, why: str) -> None:
+    def suspend_agent(self, agent_id: str, why: str) -> None:
         """Suspend an active agent until it shows a sign of life."""
         if (member := self.roster.get(agent_id)) and member.state is AgentState.ACTIVE:
-            self._change(member, AgentState.SUSPENDED, why)
+            self._set_agent_state(member, AgentState.SUSPENDED, why)
 
-    def revive(self, agent_id: str) -> None:
+    def reactivate_agent(self, agent_id: str) -> None:
         """Make a suspended agent active again, because it answers; a barred one stays suspended."""
         if (member := self.roster.get(agent_id)) and member.state is AgentState.SUSPENDED and not member.is_barred:
             member.breaker.half_close()
-            self._change(member, AgentState.ACTIVE, "answers again")
+            self._set_agent_state(member, AgentState.ACTIVE, "answers again")
 
-    def bar(self, player_id: str) -> None:
+    def bar_player(self, player_id: str) -> None:
         """Suspend a player on the organiser's order: it loses its matches until it is reinstated."""
-        member = self._player(player_id)
+        member = self._find_player(player_id)
         if not member.is_barred:
             member.is_barred = True
-            self._change(member, AgentState.SUSPENDED, "by the organiser")
+            self._set_agent_state(member, AgentState.SUSPENDED, "by the organiser")
 
-    def unbar(self, player_id: str) -> None:
+    def reinstate_player(self, player_id: str) -> None:
         """Let a suspended player play again on the organiser's order, whatever suspended it."""
-        member = self._player(player_id)
+        member = self._find_player(player_id)
         if member.state is AgentState.SUSPENDED:
             member.is_barred = False
             member.breaker.half_close()
-            before = AgentState.REGISTERED if self.phase is Phase.REGISTRATION else AgentState.ACTIVE
-            self._change(member, before, "reinstated by the organiser")
+            before = AgentState.REGISTERED if self.phase is LeaguePhase.REGISTRATION else AgentState.ACTIVE
+            self._set_agent_state(member, before, "reinstated by the organiser")
 
     def is_barred(self, agent_id: str) -> bool:
         """Whether the organiser has suspended the agent."""
@@ -555,44 +577,46 @@ class Season:
         return member is not None and member.is_barred
 
     def standings(self) -> tuple[StandingsRow, ...]:
-        return self._table.rows()
+        return self._standings_table.ranked_rows()
 
     def standings_after_round(self) -> tuple[StandingsRow, ...]:
         """The standings after the last completed round, without results of later rounds."""
-        return self._after_round.rows()
+        return self._table_after_round.ranked_rows()
 
     @property
-    def table(self) -> Table:
-        return self._table
+    def standings_table(self) -> StandingsTable:
+        return self._standings_table
 
     @property
-    def table_after_round(self) -> Table:
+    def table_after_round(self) -> StandingsTable:
         """The table after the last completed round; the same object as `standings_table` unless rounds overlap."""
-        return self._after_round
+        return self._table_after_round
 
     @property
-    def open_rounds(self) -> Sequence[Round]:
+    def open_rounds(self) -> Sequence[LeagueRound]:
         """The rounds that have begun and are not complete."""
         return self.schedule.rounds[self.rounds_completed : self.current_round]
 
-    def results_of(self, round_: Round) -> Sequence[MatchResult]:
+    def get_round_results(self, round_: LeagueRound) -> Sequence[MatchResult]:
         return [self.results[pairing.match_id] for pairing in round_.pairings]
 
-    def _closed_because(self) -> str | None:
+    def _registration_closed_reason(self) -> str | None:
         """Explain why no new player may register, or return None."""
-        if self.phase is not Phase.REGISTRATION:
+        if self.phase is not LeaguePhase.REGISTRATION:
             return "the league has started"
-        return None if self._row.registration_open else "registration is closed by the organiser"
+        return None if self._season_row.registration_open else "registration is closed by the organiser"
 
-    def _require(self, *phases: Phase) -> None:
+    def _require_phase(self, *phases: LeaguePhase) -> None:
         """Raise a Refusal unless the league is in one of these phases."""
         if self.phase not in phases:
-            raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, f"the league {STANDS[self.phase]}", phase=str(self.phase))
+            raise Refusal(
+                ErrorCode.SERVICE_UNAVAILABLE, f"the league {PHASE_DESCRIPTIONS[self.phase]}", phase=str(self.phase)
+            )
 
-    def _player(self, player_id: str) -> Member:
+    def _find_player(self, player_id: str) -> Member:
         """Find a player by the id or name an organiser typed; raises a Refusal if unknown or after the end."""
-        self._require(Phase.REGISTRATION, Phase.RUNNING)
-        member = self.roster.called(Role.PLAYER, player_id)
+        self._require_phase(LeaguePhase.REGISTRATION, LeaguePhase.RUNNING)
+        member = self.roster.find_by_id_or_name(Role.PLAYER, player_id)
         if member is None:
             raise Refusal(
                 ErrorCode.PLAYER_NOT_REGISTERED,
@@ -601,42 +625,42 @@ class Season:
             )
         return member
 
-    def _judge(self, member: Member) -> None:
+    def _suspend_if_failing(self, member: Member) -> None:
         if member.breaker.is_open and member.state is AgentState.ACTIVE:
-            self._change(member, AgentState.SUSPENDED, f"{member.breaker.count} failures in a row")
+            self._set_agent_state(member, AgentState.SUSPENDED, f"{member.breaker.failure_count} failures in a row")
 
-    def _change(self, member: Member, state: AgentState, why: str) -> None:
-        member.state = advance(member.state, state)
-        self._keep(agent_row(member))
-        self._tell(AgentStateChanged(member.agent_id, state, why))
-        self._tell_referee_wait()
+    def _set_agent_state(self, member: Member, state: AgentState, why: str) -> None:
+        member.state = advance_state(member.state, state)
+        self._save_row(agent_to_row(member))
+        self._emit(AgentStateChanged(member.agent_id, state, why))
+        self._emit_referee_wait()
 
-    def _tell_referee_wait(self) -> None:
+    def _emit_referee_wait(self) -> None:
         """Emit when the last referee is gone, and when one is back."""
-        if (is_waiting := self.is_waiting_for_referee) != self._was_waiting:
-            self._was_waiting = is_waiting
-            self._tell(RefereeWaitChanged(is_waiting))
+        if (is_waiting := self.is_waiting_for_referee) != self._was_waiting_for_referee:
+            self._was_waiting_for_referee = is_waiting
+            self._emit(RefereeWaitChanged(is_waiting))
 
-    def _enter(self, phase: Phase, state: AgentState) -> None:
+    def _enter_phase(self, phase: LeaguePhase, state: AgentState) -> None:
         self.phase = phase
-        self._keep_season(phase=str(phase))
+        self._update_season_row(phase=str(phase))
         for member in self.roster:
             if state is not AgentState.ACTIVE or not member.is_barred:
-                member.state = advance(member.state, state)
-            self._keep(agent_row(member))
+                member.state = advance_state(member.state, state)
+            self._save_row(agent_to_row(member))
 
-    def _keep_season(self, **changes: Any) -> None:
-        self._row = replace(self._row, **changes)
-        self._keep(self._row)
+    def _update_season_row(self, **changes: Any) -> None:
+        self._season_row = replace(self._season_row, **changes)
+        self._save_row(self._season_row)
 
     def _set_schedule(self, schedule: Schedule) -> None:
         self.schedule = schedule
         self._pairings = {pairing.match_id: pairing for pairing in schedule.pairings}
 
-    def _new_table(self) -> Table:
-        names = {member.agent_id: member.agent.display_name for member in self.roster.of(Role.PLAYER)}
-        return Table(names, self.scoring, self.league.scoring.tiebreakers)
+    def _create_table(self) -> StandingsTable:
+        names = {member.agent_id: member.agent.display_name for member in self.roster.list_members(Role.PLAYER)}
+        return StandingsTable(names, self.scoring, self.config.scoring.tiebreakers)
 
-    def _tell(self, event: Event) -> None:
+    def _emit(self, event: Event) -> None:
         for listener in self._listeners:
             listener(event)

@@ -6,15 +6,15 @@ from datetime import datetime
 from typing import Any
 
 from agent_league.agent.breaker import Breaker
-from agent_league.league.details import Details
+from agent_league.league.details import ResultDetails
 from agent_league.league.roster import Member
-from agent_league.model.agents import AgentState, How, Player, Referee, Role
+from agent_league.model.agents import AgentState, ProtocolProfile, RegisteredPlayer, RegisteredReferee, Role
 from agent_league.model.results import MatchResult, Outcome, Termination
-from agent_league.model.schedule import Pairing, Round, Schedule
+from agent_league.model.schedule import LeagueRound, Pairing, Schedule
 from agent_league.storage.base import AgentRow, MatchRow
 
 
-def agent_row(member: Member) -> AgentRow:
+def agent_to_row(member: Member) -> AgentRow:
     agent = member.agent
     return AgentRow(
         agent_id=member.agent_id,
@@ -23,7 +23,7 @@ def agent_row(member: Member) -> AgentRow:
         endpoint=agent.endpoint,
         version=agent.version,
         game_types=agent.game_types,
-        max_concurrent_matches=agent.max_concurrent_matches if isinstance(agent, Referee) else 1,
+        max_concurrent_matches=agent.max_concurrent_matches if isinstance(agent, RegisteredReferee) else 1,
         protocol=agent.protocol,
         token_sha256=member.token_sha256,
         token_expires=member.token_expires.isoformat(),
@@ -31,14 +31,14 @@ def agent_row(member: Member) -> AgentRow:
         state=str(member.state),
         failures=member.breaker.failures,
         alias=member.alias,
-        style=member.how.style,
-        tolerated=list(member.how.noted),
+        style=member.protocol_profile.call_form,
+        tolerated=list(member.protocol_profile.deviations),
         is_ours=member.is_ours,
         barred=member.is_barred,
     )
 
 
-def member_of(row: AgentRow, failure_threshold: int) -> Member:
+def member_from_row(row: AgentRow, failure_threshold: int) -> Member:
     shared: dict[str, Any] = {
         "display_name": row.display_name,
         "endpoint": row.endpoint,
@@ -47,11 +47,11 @@ def member_of(row: AgentRow, failure_threshold: int) -> Member:
         "protocol": row.protocol,
     }
     role = Role(row.role)
-    agent: Player | Referee
+    agent: RegisteredPlayer | RegisteredReferee
     if role is Role.PLAYER:
-        agent = Player(row.agent_id, **shared)
+        agent = RegisteredPlayer(row.agent_id, **shared)
     else:
-        agent = Referee(row.agent_id, **shared, max_concurrent_matches=row.max_concurrent_matches)
+        agent = RegisteredReferee(row.agent_id, **shared, max_concurrent_matches=row.max_concurrent_matches)
     return Member(
         agent=agent,
         role=role,
@@ -61,13 +61,13 @@ def member_of(row: AgentRow, failure_threshold: int) -> Member:
         state=AgentState(row.state),
         key_sha256=row.key_sha256,
         alias=row.alias,
-        how=How(row.protocol, row.style, tuple(row.tolerated)),
+        protocol_profile=ProtocolProfile(row.protocol, row.style, tuple(row.tolerated)),
         is_ours=row.is_ours,
         is_barred=row.barred,
     )
 
 
-def match_row(pairing: Pairing, referee_id: str | None, result: MatchResult | None) -> MatchRow:
+def match_to_row(pairing: Pairing, referee_id: str | None, result: MatchResult | None) -> MatchRow:
     return MatchRow(
         match_id=pairing.match_id,
         round_id=pairing.round_id,
@@ -90,7 +90,7 @@ def match_row(pairing: Pairing, referee_id: str | None, result: MatchResult | No
     )
 
 
-def result_of(row: MatchRow) -> MatchResult | None:
+def result_from_row(row: MatchRow) -> MatchResult | None:
     if row.result is None:
         return None
     return MatchResult(
@@ -99,15 +99,15 @@ def result_of(row: MatchRow) -> MatchResult | None:
         players=(row.player_a, row.player_b),
         outcome=Outcome(row.result["outcome"]),
         winner=row.result["winner"],
-        details=Details.of(row.result["details"]),
+        details=ResultDetails.from_mapping(row.result["details"]),
         terminations={player: Termination(how) for player, how in row.result["terminations"].items()},
         tolerated={player: tuple(noted) for player, noted in row.result.get("tolerated", {}).items()},
     )
 
 
-def schedule_of(rows: Iterable[MatchRow]) -> Schedule:
+def schedule_from_rows(rows: Iterable[MatchRow]) -> Schedule:
     """Rebuild the schedule from its matches, which keep the order in which they were written."""
     rounds: defaultdict[int, list[Pairing]] = defaultdict(list)
     for row in rows:
         rounds[row.round_id].append(Pairing(row.match_id, row.round_id, row.player_a, row.player_b))
-    return Schedule(tuple(Round(round_id, tuple(rounds[round_id])) for round_id in sorted(rounds)))
+    return Schedule(tuple(LeagueRound(round_id, tuple(rounds[round_id])) for round_id in sorted(rounds)))

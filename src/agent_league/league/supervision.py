@@ -9,152 +9,164 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from agent_league.agent.client import Line
+from agent_league.agent.client import JsonRpcClient
 from agent_league.agent.jsonrpc import encode_request
 from agent_league.config.models import SystemConfig
 from agent_league.errors import CallFailed, ErrorCode, PeerTimeout
-from agent_league.league.match_tokens import Passes
-from agent_league.league.messages import SENDER
-from agent_league.league.state import Season
+from agent_league.league.match_tokens import TokenIssuer
+from agent_league.league.messages import MANAGER_SENDER
+from agent_league.league.state import LeagueState
 from agent_league.log import JsonLogger
 
-Lost = Callable[[str], None]
+OnMatchLost = Callable[[str], None]
 """Called with the id of each match that its referee has lost."""
-METHOD = "get_match_state"
+STATE_METHOD = "get_match_state"
 
 
-class Leases:
+class MatchLeases:
     """Polls the referees of running matches and reports lost ones."""
 
     def __init__(
-        self, season: Season, passes: Passes, line: Line, system: SystemConfig, log: JsonLogger, lost: Lost
+        self,
+        state: LeagueState,
+        token_issuer: TokenIssuer,
+        client: JsonRpcClient,
+        system: SystemConfig,
+        log: JsonLogger,
+        on_match_lost: OnMatchLost,
     ) -> None:
-        self._season = season
-        self._passes = passes
-        self._line = line
+        self._state = state
+        self._token_issuer = token_issuer
+        self._client = client
         self._heartbeat = system.heartbeat
-        self._longest_match = longest_match(system)
+        self._max_match_seconds = max_match_seconds(system)
         self._log = log
-        self._lost = lost
-        self._in_hand: dict[str, set[str]] = {}
-        self._watches: dict[str, asyncio.Task[None]] = {}
-        self._alive: dict[str, float] = {}
+        self._on_match_lost = on_match_lost
+        self._running_matches: dict[str, set[str]] = {}
+        self._watch_tasks: dict[str, asyncio.Task[None]] = {}
+        self._last_seen: dict[str, float] = {}
         """By referee id: loop time of its last sign of life."""
-        self._polls: dict[str, int] = {}
+        self._poll_counts: dict[str, int] = {}
 
-    def begin(self, match_id: str, referee_id: str) -> None:
+    def begin_lease(self, match_id: str, referee_id: str) -> None:
         """Begin the lease of a match, and poll its referee from now on."""
-        self._in_hand.setdefault(referee_id, set()).add(match_id)
-        watch = self._watches.get(referee_id)
+        self._running_matches.setdefault(referee_id, set()).add(match_id)
+        watch = self._watch_tasks.get(referee_id)
         if watch is None or watch.done():
-            self._watches[referee_id] = asyncio.create_task(self._watch(referee_id))
+            self._watch_tasks[referee_id] = asyncio.create_task(self._watch_referee(referee_id))
 
-    def end(self, match_id: str, referee_id: str) -> None:
+    def end_lease(self, match_id: str, referee_id: str) -> None:
         """End the lease: the match has a result, or was lost."""
-        self._in_hand.get(referee_id, set()).discard(match_id)
-        self._seen(referee_id)
+        self._running_matches.get(referee_id, set()).discard(match_id)
+        self._note_seen(referee_id)
 
-    async def is_held(self, match_id: str, referee_id: str) -> bool:
+    async def is_match_running(self, match_id: str, referee_id: str) -> bool:
         """Ask the referee whether it runs the match; False if it doesn't answer."""
         try:
-            answer = await self._ask(referee_id, {"match_ids": [match_id]})
+            answer = await self._ask_referee(referee_id, {"match_ids": [match_id]})
         except CallFailed:
             return False
         states = answer.get("matches") if isinstance(answer, dict) else None
         return isinstance(states, dict) and states.get(match_id) is not None
 
-    async def is_alive(self, referee_id: str) -> bool:
+    async def is_referee_alive(self, referee_id: str) -> bool:
         """Ask whether the referee answers at all, even with a refusal."""
         try:
-            await self._ask(referee_id, {"match_ids": []})
+            await self._ask_referee(referee_id, {"match_ids": []})
         except CallFailed:
             return False
         return True
 
     async def close(self) -> None:
-        running = [watch for watch in self._watches.values() if not watch.done()]
+        running = [watch for watch in self._watch_tasks.values() if not watch.done()]
         for watch in running:
             watch.cancel()
         if running:
             await asyncio.wait(running)
 
-    async def _watch(self, referee_id: str) -> None:
+    async def _watch_referee(self, referee_id: str) -> None:
         """Poll a referee while it has running matches; a new match is first asked for after a full interval."""
-        self._seen(referee_id)
-        while in_hand := self._in_hand[referee_id]:
+        self._note_seen(referee_id)
+        while in_hand := self._running_matches[referee_id]:
             asked = sorted(in_hand)
             await asyncio.sleep(self._heartbeat.interval_sec)
             asked = [match_id for match_id in asked if match_id in in_hand]
             if not asked:
-                self._seen(referee_id)
+                self._note_seen(referee_id)
                 continue
             try:
-                unknown = await self._unknown(referee_id, asked)
+                unknown = await self._find_unknown_matches(referee_id, asked)
             except CallFailed as error:
                 if self._has_polled(referee_id):
-                    self._seen(referee_id)
+                    self._note_seen(referee_id)
                     continue
-                silent = asyncio.get_running_loop().time() - self._alive[referee_id]
-                if silent >= self._patience(referee_id, error):
-                    self._expire(referee_id, error)
+                silent = asyncio.get_running_loop().time() - self._last_seen[referee_id]
+                if silent >= self._silence_limit(referee_id, error):
+                    self._expire_leases(referee_id, error)
                 continue
-            self._seen(referee_id)
+            self._note_seen(referee_id)
             for match_id in unknown:
                 if match_id not in in_hand:
                     continue  # reported in the meantime
-                self._let_go(match_id, referee_id, "the referee knows nothing of it")
+                self._lose_match(match_id, referee_id, "the referee knows nothing of it")
 
     def _has_polled(self, referee_id: str) -> bool:
         """Whether a referee has polled for its matches since the last call of this: also a sign of life."""
-        before, self._polls[referee_id] = self._polls.get(referee_id, 0), self._season.polls[referee_id]
-        return self._polls[referee_id] > before
+        before, self._poll_counts[referee_id] = (
+            self._poll_counts.get(referee_id, 0),
+            self._state.poll_counts[referee_id],
+        )
+        return self._poll_counts[referee_id] > before
 
-    async def _unknown(self, referee_id: str, match_ids: list[str]) -> list[str]:
+    async def _find_unknown_matches(self, referee_id: str, match_ids: list[str]) -> list[str]:
         """Find those of the matches that the referee doesn't know; raises CallFailed if it doesn't answer."""
-        answer = await self._ask(referee_id, {"match_ids": match_ids})
+        answer = await self._ask_referee(referee_id, {"match_ids": match_ids})
         states = answer.get("matches") if isinstance(answer, dict) else None
         if isinstance(states, dict):
             return [match_id for match_id in match_ids if states.get(match_id) is None]
         return [
             match_id
             for match_id in match_ids
-            if await self._ask(referee_id, {"match_id": match_id}) is ErrorCode.MATCH_NOT_FOUND
+            if await self._ask_referee(referee_id, {"match_id": match_id}) is ErrorCode.MATCH_NOT_FOUND
         ]
 
-    async def _ask(self, referee_id: str, params: dict[str, Any]) -> Any:
+    async def _ask_referee(self, referee_id: str, params: dict[str, Any]) -> Any:
         """Return the referee's answer or, of a refusal, its error code; raises CallFailed if it doesn't answer."""
-        endpoint = self._season.roster.referees()[referee_id].endpoint
-        frame, bearer = encode_request(METHOD, {"sender": SENDER, **params}, 0), self._passes.for_call(referee_id)
+        endpoint = self._state.roster.referees()[referee_id].endpoint
+        frame, bearer = (
+            encode_request(STATE_METHOD, {"sender": MANAGER_SENDER, **params}, 0),
+            self._token_issuer.get_call_token(referee_id),
+        )
         try:
-            return await self._line.send(endpoint, frame, self._heartbeat.lease_sec, bearer, METHOD)
+            return await self._client.send_frame(endpoint, frame, self._heartbeat.lease_sec, bearer, STATE_METHOD)
         except CallFailed as error:
-            if error.code.retryable:
+            if error.code.is_retryable:
                 raise
             return error.code
 
-    def _seen(self, referee_id: str) -> None:
-        self._alive[referee_id] = asyncio.get_running_loop().time()
+    def _note_seen(self, referee_id: str) -> None:
+        self._last_seen[referee_id] = asyncio.get_running_loop().time()
 
-    def _patience(self, referee_id: str, error: CallFailed) -> float:
+    def _silence_limit(self, referee_id: str, error: CallFailed) -> float:
         """Seconds that a referee may be silent; longer for a guest that accepted the call and is busy."""
-        busy = isinstance(error, PeerTimeout) and not self._season.is_ours(referee_id)
-        matches = len(self._in_hand[referee_id])
-        return max(self._longest_match * matches, self._heartbeat.lease_sec) if busy else self._heartbeat.lease_sec
+        busy = isinstance(error, PeerTimeout) and not self._state.is_ours(referee_id)
+        matches = len(self._running_matches[referee_id])
+        return max(self._max_match_seconds * matches, self._heartbeat.lease_sec) if busy else self._heartbeat.lease_sec
 
-    def _expire(self, referee_id: str, error: CallFailed) -> None:
-        why = f"no sign of life for {self._patience(referee_id, error):g} s"
+    def _expire_leases(self, referee_id: str, error: CallFailed) -> None:
+        why = f"no sign of life for {self._silence_limit(referee_id, error):g} s"
         self._log.warning("lease_expired", referee_id=referee_id, message=error.message)
-        self._season.suspend(referee_id, why)
-        for match_id in sorted(self._in_hand[referee_id]):
-            self._let_go(match_id, referee_id, why)
+        self._state.suspend_agent(referee_id, why)
+        for match_id in sorted(self._running_matches[referee_id]):
+            self._lose_match(match_id, referee_id, why)
 
-    def _let_go(self, match_id: str, referee_id: str, why: str) -> None:
-        self.end(match_id, referee_id)
+    def _lose_match(self, match_id: str, referee_id: str, why: str) -> None:
+        self.end_lease(match_id, referee_id)
         self._log.warning("referee_lost", match_id=match_id, referee_id=referee_id, why=why)
-        self._lost(match_id)
+        self._on_match_lost(match_id)
 
 
-def longest_match(system: SystemConfig) -> float:
+def max_match_seconds(system: SystemConfig) -> float:
     """Seconds that a match may take if both players use all their time, one after the other."""
     timeouts = system.timeouts
     return 2 * system.retry_policy.max_retries * (timeouts.game_join_ack_timeout_sec + timeouts.move_timeout_sec)

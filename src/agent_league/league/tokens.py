@@ -5,14 +5,14 @@ import hmac
 import secrets
 
 
-def new_token(owner: str, random_bytes: int) -> str:
+def create_token(owner: str, random_bytes: int) -> str:
     """Create a token of the form `tok-<id in lower case>-<random>`."""
     return f"tok-{owner.lower()}-{secrets.token_hex(random_bytes)}"
 
 
-def token_hash(token: str) -> str:
+def hash_token(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
-def same_hash(one: str, other: str) -> bool:
+def hashes_match(one: str, other: str) -> bool:
     return hmac.compare_digest(one, other)

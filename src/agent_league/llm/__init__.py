@@ -8,10 +8,10 @@ from contextlib import contextmanager
 
 from agent_league.config import PlayerDefaults
 from agent_league.errors import ConfigError
-from agent_league.llm.settings import fallback_of, servers_of
+from agent_league.llm.settings import load_fallback, resolve_servers
 from agent_league.players.observation import Strategy
 
-INSTALL = "pip install 'agent-league[llm]' (in a checkout: .venv/bin/pip install -e '.[llm]')"
+INSTALL_HINT = "pip install 'agent-league[llm]' (in a checkout: .venv/bin/pip install -e '.[llm]')"
 
 
 class Llm:
@@ -23,25 +23,25 @@ class Llm:
     @staticmethod
     def check(defaults: PlayerDefaults) -> None:
         """Raise ConfigError if the strategy can't be created from these settings; opens no connection."""
-        with _extra():
+        with _require_extra():
             from agent_league.llm.model import check_model  # noqa: PLC0415 - it imports pydantic-ai
         check_model(defaults.llm)
-        fallback_of(defaults.llm)
-        servers_of(defaults.llm)
+        load_fallback(defaults.llm)
+        resolve_servers(defaults.llm)
 
     @staticmethod
     def configured(defaults: PlayerDefaults, remark: Callable[[str], None] | None = None) -> Strategy:
-        with _extra():
-            from agent_league.llm.thinking import Thinker  # noqa: PLC0415 - it imports pydantic-ai
-        return Thinker(defaults.llm, remark)
+        with _require_extra():
+            from agent_league.llm.thinking import LlmStrategy  # noqa: PLC0415 - it imports pydantic-ai
+        return LlmStrategy(defaults.llm, remark)
 
 
 @contextmanager
-def _extra() -> Iterator[None]:
+def _require_extra() -> Iterator[None]:
     """Turn an ImportError into a ConfigError that says how to install the extra `llm`."""
     try:
         yield
     except ImportError as error:
         missing = error.name.partition(".")[0] if error.name else str(error)
-        problem = f"needs {missing}, which isn't installed; {INSTALL}"
+        problem = f"needs {missing}, which isn't installed; {INSTALL_HINT}"
         raise ConfigError("strategy llm", "", problem) from None

@@ -12,35 +12,35 @@ import httpx2
 from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError, UnexpectedModelBehavior, UsageLimitExceeded
 
 from agent_league.config import LlmSettings
-from agent_league.llm.budget import Spent
-from agent_league.llm.model import KEY
-from agent_league.llm.turn import Turn
-from agent_league.log import redacted
-from agent_league.model.names import printable
+from agent_league.llm.budget import BudgetExhausted
+from agent_league.llm.model import API_KEY_VARIABLE
+from agent_league.llm.turn import ModelTurn
+from agent_league.log import redact_tokens
+from agent_league.model.names import to_printable
 
-PASSING_STATUSES = frozenset({408, 409, 425, 429})
+RETRYABLE_STATUSES = frozenset({408, 409, 425, 429})
 KEY_STATUSES = frozenset({401, 403})
-KEY_NAMES = ("_KEY", "_TOKEN", "_SECRET")
-LOOKS_LIKE_A_KEY = re.compile(r"\b(sk|pk|rk|key|gsk|xai|hf)[-_][\w*.-]+", re.IGNORECASE)
-LONGEST_SENTENCE = 300
-UNREACHABLE = (httpx2.ConnectError, httpx2.ConnectTimeout, ConnectionError)
+KEY_NAME_SUFFIXES = ("_KEY", "_TOKEN", "_SECRET")
+KEY_PATTERN = re.compile(r"\b(sk|pk|rk|key|gsk|xai|hf)[-_][\w*.-]+", re.IGNORECASE)
+MAX_MESSAGE_LENGTH = 300
+UNREACHABLE_ERRORS = (httpx2.ConnectError, httpx2.ConnectTimeout, ConnectionError)
 
 
-def may_pass(error: Exception) -> bool:
+def is_retryable(error: Exception) -> bool:
     """Whether a retry may succeed: the server was busy or failed, or the answer couldn't be parsed."""
     status = error.status_code if isinstance(error, ModelHTTPError) else None
-    return status is None or status >= 500 or status in PASSING_STATUSES
+    return status is None or status >= 500 or status in RETRYABLE_STATUSES
 
 
-def is_free(error: Exception) -> bool:
+def is_unbilled(error: Exception) -> bool:
     """Whether the request can't have used tokens: it was rejected (4xx), or the server wasn't reached."""
     return error.status_code < 500 if isinstance(error, ModelHTTPError) else _is_unreachable(error)
 
 
-def reason(error: Exception, turn: Turn) -> str:
+def failure_reason(error: Exception, turn: ModelTurn) -> str:
     """Describe why the model gave no move, without text of the server."""
     match error:
-        case Spent():
+        case BudgetExhausted():
             return str(error)
         case UsageLimitExceeded():
             return "it asked for too many tools"
@@ -48,7 +48,7 @@ def reason(error: Exception, turn: Turn) -> str:
             why = f"its server answers with status {error.status_code}"
         case ModelAPIError() if _is_unreachable(error):
             why = "its server can't be reached"
-        case UnexpectedModelBehavior() if turn.spent.requests:
+        case UnexpectedModelBehavior() if turn.usage.requests:
             why = "its answer held no legal move"
         case ModelAPIError() | UnexpectedModelBehavior():
             why = "its answer can't be read"
@@ -57,13 +57,17 @@ def reason(error: Exception, turn: Turn) -> str:
     return f"{why}, also when asked again" if turn.attempts > 1 else why
 
 
-def advice(error: Exception, settings: LlmSettings) -> str:
+def failure_advice(error: Exception, settings: LlmSettings) -> str:
     """A sentence for the owner on what to do about a failure; may be empty."""
     match error:
         case ModelHTTPError() if error.status_code in KEY_STATUSES:
-            return f"Set {KEY} to the key that it wants." if settings.base_url else "Look at the key that it is given."
+            return (
+                f"Set {API_KEY_VARIABLE} to the key that it wants."
+                if settings.base_url
+                else "Look at the key that it is given."
+            )
         case ModelHTTPError():
-            said = sentence(error.body)
+            said = extract_server_message(error.body)
             hint = "Look at the name of the model, and at the address." if error.status_code == 404 else ""
             return " ".join(filter(None, [f'It says: "{said}".' if said else "", hint]))
         case ModelAPIError() if settings.base_url and _is_unreachable(error):
@@ -74,22 +78,22 @@ def advice(error: Exception, settings: LlmSettings) -> str:
             return ""
 
 
-def sentence(body: object) -> str:
+def extract_server_message(body: object) -> str:
     """Extract the message from the body of an error response: one line, shortened, keys redacted."""
     while isinstance(body, dict):
         body = body.get("error") or body.get("message") or body.get("detail")
     if not isinstance(body, str):
         return ""
-    secrets = [value for name, value in os.environ.items() if name.endswith(KEY_NAMES) and len(value) >= 8]
-    text = LOOKS_LIKE_A_KEY.sub("...", str(redacted(" ".join(body.split()), secrets)))
-    return printable(text)[:LONGEST_SENTENCE]
+    secrets = [value for name, value in os.environ.items() if name.endswith(KEY_NAME_SUFFIXES) and len(value) >= 8]
+    text = KEY_PATTERN.sub("...", str(redact_tokens(" ".join(body.split()), secrets)))
+    return to_printable(text)[:MAX_MESSAGE_LENGTH]
 
 
 def _is_unreachable(error: BaseException) -> bool:
-    return any(isinstance(cause, UNREACHABLE) for cause in _causes(error))
+    return any(isinstance(cause, UNREACHABLE_ERRORS) for cause in _iterate_causes(error))
 
 
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
+def _iterate_causes(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__

@@ -16,74 +16,80 @@ from pydantic_ai.models import Model, infer_model
 
 from agent_league.config import LlmSettings
 from agent_league.errors import ConfigError
-from agent_league.http.bounded_response import UNPACKED, bounded
+from agent_league.http.bounded_response import UNCOMPRESSED, limit_response_size
 
-KEY = "LEAGUE_LLM_API_KEY"
+API_KEY_VARIABLE = "LEAGUE_LLM_API_KEY"
 """Environment variable with the API key for the server at `base_url`, if it needs one."""
-LONGEST_ANSWER = 1024 * 1024
+MAX_ANSWER_BYTES = 1024 * 1024
 """Bytes of one response that are read."""
-HEADERS = frozenset({"host", "accept", "connection", "content-type", "content-length", "authorization", "user-agent"})
+ALLOWED_HEADERS = frozenset(
+    {"host", "accept", "connection", "content-type", "content-length", "authorization", "user-agent"}
+)
 """Headers that are sent to the server at `base_url`; all others are removed."""
-OPENAI_FORM = "pydantic_ai.models.openai"
-VARIABLE = re.compile(r"Set the `([A-Z0-9_]+)` environment variable")
-EXAMPLES = "such as openai:gpt-5-mini, anthropic:claude-haiku-4-5 or, with a base_url, the server's own name for it"
+OPENAI_MODULE = "pydantic_ai.models.openai"
+MISSING_VARIABLE_PATTERN = re.compile(r"Set the `([A-Z0-9_]+)` environment variable")
+MODEL_EXAMPLES = (
+    "such as openai:gpt-5-mini, anthropic:claude-haiku-4-5 or, with a base_url, the server's own name for it"
+)
 
 
 def build_model(settings: LlmSettings, http: httpx2.AsyncClient) -> Model:
     """Create the model of the settings; raises ConfigError. `http` is used for a server at `base_url` only."""
     pydantic_ai.BANNER_ENABLED = False  # the terminal shows the league, not the library's advice
-    with _named(settings) as name:
-        return _served(name, settings.base_url, http) if settings.base_url else infer_model(name)
+    with _translate_model_errors(settings) as name:
+        return _build_server_model(name, settings.base_url, http) if settings.base_url else infer_model(name)
 
 
 def check_model(settings: LlmSettings) -> None:
     """Raise ConfigError if the model can't be created; with `base_url`, only the library is checked."""
-    with _named(settings) as name:
+    with _translate_model_errors(settings) as name:
         if settings.base_url is None:
             infer_model(name)
         else:
-            import_module(OPENAI_FORM)
+            import_module(OPENAI_MODULE)
 
 
-def bounded_client() -> httpx2.AsyncClient:
+def create_bounded_client() -> httpx2.AsyncClient:
     """Create an HTTP client that limits the size of responses and removes all but the allowed headers."""
     patience = httpx2.Timeout(60, connect=5)
-    return httpx2.AsyncClient(timeout=patience, event_hooks={"request": [_bare], "response": [bounded(LONGEST_ANSWER)]})
+    return httpx2.AsyncClient(
+        timeout=patience, event_hooks={"request": [_strip_headers], "response": [limit_response_size(MAX_ANSWER_BYTES)]}
+    )
 
 
 @contextmanager
-def _named(settings: LlmSettings) -> Iterator[str]:
+def _translate_model_errors(settings: LlmSettings) -> Iterator[str]:
     """Yield the model's name; errors of the library inside become ConfigError, as does a missing name."""
     if settings.model is None:
         where = "name one as llm.model in defaults/player.json, or with --model of `league player`"
-        raise ConfigError("strategy llm", "model", f"is not set; {where}: {EXAMPLES}")
+        raise ConfigError("strategy llm", "model", f"is not set; {where}: {MODEL_EXAMPLES}")
     try:
         yield settings.model
     except (UserError, ImportError) as error:
-        problem = f"{settings.model!r} can't be used: {_in_our_words(error, settings)}"
+        problem = f"{settings.model!r} can't be used: {_explain_model_error(error, settings)}"
         raise ConfigError("strategy llm", "model", problem) from None
 
 
-def _in_our_words(error: Exception, settings: LlmSettings) -> str:
+def _explain_model_error(error: Exception, settings: LlmSettings) -> str:
     """Rewrite an error of the library, whose advice is for programmers, for users."""
-    if isinstance(error, UserError) and (missing := VARIABLE.search(str(error))):
+    if isinstance(error, UserError) and (missing := MISSING_VARIABLE_PATTERN.search(str(error))):
         return f"the environment variable {missing[1]} is not set"
     if settings.base_url or isinstance(error, ImportError):
         return str(error)
     return f"{str(error).partition(' Did you mean')[0].rstrip('.')}; a server of your own needs --base-url"
 
 
-def _served(name: str, base_url: str, http: httpx2.AsyncClient) -> Model:
+def _build_server_model(name: str, base_url: str, http: httpx2.AsyncClient) -> Model:
     from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415 - a package of its own, which may be missing
     from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider  # noqa: PLC0415 - as above
 
-    key = os.environ.get(KEY)
+    key = os.environ.get(API_KEY_VARIABLE)
     provider = OpenAICompatibleProvider(name="own-server", base_url=base_url, api_key=key, http_client=http)
     return OpenAIChatModel(name, provider=provider)
 
 
-async def _bare(request: httpx2.Request) -> None:
+async def _strip_headers(request: httpx2.Request) -> None:
     """Remove headers that aren't allowed: the library adds the OpenAI organisation from the environment."""
-    for name in request.headers.keys() - HEADERS:
+    for name in request.headers.keys() - ALLOWED_HEADERS:
         del request.headers[name]
-    request.headers["accept-encoding"] = UNPACKED
+    request.headers["accept-encoding"] = UNCOMPRESSED

@@ -8,35 +8,38 @@ import httpx2
 import orjson
 
 from agent_league.config import LlmSettings
-from agent_league.llm.failures import KEY_STATUSES, UNREACHABLE
-from agent_league.llm.model import KEY
-from agent_league.model.names import printable
+from agent_league.llm.failures import KEY_STATUSES, UNREACHABLE_ERRORS
+from agent_league.llm.model import API_KEY_VARIABLE
+from agent_league.model.names import to_printable
 
-MOST_NAMES = 10
-LONGEST_NAME = 60
+MAX_NAMES = 10
+MAX_NAME_LENGTH = 60
 
 
-async def problem_at(base_url: str, settings: LlmSettings, http: httpx2.AsyncClient) -> str | None:
+async def find_server_problem(base_url: str, settings: LlmSettings, http: httpx2.AsyncClient) -> str | None:
     """A sentence for the owner if the server isn't usable; None if it is, or has no list of models."""
-    key = os.environ.get(KEY)
+    key = os.environ.get(API_KEY_VARIABLE)
     try:
         answer = await http.get(
             f"{base_url.rstrip('/')}/models", headers={"Authorization": f"Bearer {key}"} if key else None
         )
-    except UNREACHABLE:
+    except UNREACHABLE_ERRORS:
         return f"Nobody answers at {base_url} yet; until somebody does, {settings.fallback} plays."
     except httpx2.HTTPError:
         return None
     if answer.status_code in KEY_STATUSES:
-        return f"The server at {base_url} refuses us (status {answer.status_code}): set {KEY} to the key that it wants."
-    names = list(_names(answer.content)) if answer.is_success else []
+        return (
+            f"The server at {base_url} refuses us (status {answer.status_code}): set {API_KEY_VARIABLE} to the key "
+            "that it wants."
+        )
+    names = list(_parse_model_names(answer.content)) if answer.is_success else []
     if not names or {settings.model, f"{settings.model}:latest"} & set(names):
         return None
-    listed = ", ".join(printable(name)[:LONGEST_NAME] for name in names[:MOST_NAMES])
+    listed = ", ".join(to_printable(name)[:MAX_NAME_LENGTH] for name in names[:MAX_NAMES])
     return f"The server at {base_url} lists no model {settings.model!r}; it lists: {listed}."
 
 
-def _names(content: bytes) -> Iterator[str]:
+def _parse_model_names(content: bytes) -> Iterator[str]:
     try:
         listing: Any = orjson.loads(content)
     except orjson.JSONDecodeError:

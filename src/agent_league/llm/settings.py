@@ -14,34 +14,36 @@ from agent_league.errors import ConfigError
 from agent_league.players.observation import Strategy
 from agent_league.players.strategies import load_strategy
 
-VARIABLE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
+VARIABLE_PATTERN = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
 
 
-def fallback_of(settings: LlmSettings) -> Strategy:
+def load_fallback(settings: LlmSettings) -> Strategy:
     """Load the strategy that plays when the model can't; raises ConfigError."""
     if settings.fallback == "llm":
         raise ConfigError("strategy llm", "fallback", "must be another strategy than llm itself")
     return load_strategy(settings.fallback)
 
 
-def servers_of(settings: LlmSettings) -> Mapping[str, McpServer]:
+def resolve_servers(settings: LlmSettings) -> Mapping[str, McpServer]:
     """Return the MCP servers with variables filled in; raises ConfigError if one isn't set."""
     return {
         name: server.model_copy(
             update={
-                "headers": _filled(server.headers, f"mcp_servers.{name}.headers"),
-                "env": _filled(server.env, f"mcp_servers.{name}.env"),
+                "headers": _fill_variables(server.headers, f"mcp_servers.{name}.headers"),
+                "env": _fill_variables(server.env, f"mcp_servers.{name}.env"),
             }
         )
         for name, server in settings.mcp_servers.items()
     }
 
 
-def _filled(values: Mapping[str, str], where: str) -> dict[str, str]:
-    return {key: VARIABLE.sub(partial(_value, where=f"{where}.{key}"), text) for key, text in values.items()}
+def _fill_variables(values: Mapping[str, str], where: str) -> dict[str, str]:
+    return {
+        key: VARIABLE_PATTERN.sub(partial(_read_variable, where=f"{where}.{key}"), text) for key, text in values.items()
+    }
 
 
-def _value(found: re.Match[str], where: str) -> str:
+def _read_variable(found: re.Match[str], where: str) -> str:
     variable = found[1]
     value = os.environ.get(variable, "").strip()
     if not value:

@@ -2,7 +2,7 @@
 
 import re
 
-_ADDRESS = re.compile(
+_ADDRESS_PATTERN = re.compile(
     r"""
       (?<![\w+.-])[a-z][a-z0-9+.-]{1,12}+://[^\s'"\\<>]*[^\s'"\\<>:;,.)\]]    # with a scheme
     | (?<![\w.-])(?:localhost|(?:[\w-]{1,63}+\.){1,8}[a-z][a-z0-9-]{1,62}+):\d{1,5}\b
@@ -16,6 +16,6 @@ _ADDRESS = re.compile(
 """Each alternative begins at a word boundary, so that a long text is scanned once."""
 
 
-def without_addresses(text: str) -> str:
+def redact_addresses(text: str) -> str:
     """Replace every network address in a text by the words `its address`."""
-    return _ADDRESS.sub("its address", text)
+    return _ADDRESS_PATTERN.sub("its address", text)

@@ -41,32 +41,32 @@ class IllegalTransition(AgentLeagueError):
     """A change of state that `TRANSITIONS` doesn't allow."""
 
 
-def advance(current: AgentState, target: AgentState) -> AgentState:
+def advance_state(current: AgentState, target: AgentState) -> AgentState:
     """Return `target` if an agent may enter it from `current`; staying is always allowed. Raises IllegalTransition."""
     if target != current and target not in TRANSITIONS[current]:
         raise IllegalTransition(f"an agent can't go from {current} to {target}")
     return target
 
 
-def takes(game_types: Collection[str], game_type: str) -> bool:
+def supports_game(game_types: Collection[str], game_type: str) -> bool:
     """Whether an agent with these `game_types` plays, or referees, this game."""
     return game_type in game_types or ANY_GAME in game_types
 
 
 @dataclass(frozen=True, slots=True)
-class How:
+class ProtocolProfile:
     """How an agent communicates: its protocol, its call form, and the deviations that were tolerated."""
 
     protocol: str = "league.v2"
-    style: str = "seeds"
-    noted: tuple[str, ...] = ()
+    call_form: str = "seeds"
+    deviations: tuple[str, ...] = ()
 
 
-PLAINLY = How()
+DEFAULT_PROTOCOL_PROFILE = ProtocolProfile()
 
 
 @dataclass(frozen=True, slots=True)
-class Player:
+class RegisteredPlayer:
     """A registered player."""
 
     player_id: str
@@ -78,7 +78,7 @@ class Player:
 
 
 @dataclass(frozen=True, slots=True)
-class Referee:
+class RegisteredReferee:
     """A registered referee."""
 
     referee_id: str

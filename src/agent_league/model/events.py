@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from agent_league.errors import ErrorCode
-from agent_league.model.addresses import without_addresses
+from agent_league.model.addresses import redact_addresses
 from agent_league.model.agents import AgentState, Role
 from agent_league.model.results import MatchResult, StandingsRow
-from agent_league.model.schedule import Round
+from agent_league.model.schedule import LeagueRound
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +35,14 @@ class RegistrationRefused:
     why: str
 
     @property
-    def is_old_token(self) -> bool:
+    def has_old_token(self) -> bool:
         """Whether the only reason is a token of another league, as agents of an earlier league still have."""
         return self.why.startswith(ErrorCode.AUTH_TOKEN_INVALID)
 
     @property
     def sentence(self) -> str:
         """Public description, without a full stop."""
-        if self.is_old_token:
+        if self.has_old_token:
             return f"{self.who} came with a token that isn't of this league, and is told to register without it"
         return f"{self.who} was not admitted: {self.why}"
 
@@ -127,7 +127,7 @@ class LeagueResumed:
 class RoundStarted:
     """A round was announced."""
 
-    round: Round
+    round: LeagueRound
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ class MatchNotTaken:
     @property
     def sentence(self) -> str:
         """Public description, without a full stop."""
-        return f"{self.match_id} waits: {self.referee_id} doesn't take it: {without_addresses(self.why)}"
+        return f"{self.match_id} waits: {self.referee_id} doesn't take it: {redact_addresses(self.why)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +229,7 @@ Event = (
 )
 
 
-def brief(event: Event) -> dict[str, Any]:
+def to_log_fields(event: Event) -> dict[str, Any]:
     """Return the plain fields of an event for a log line; standings and schedules are left out."""
     plain = (str, int, float, bool, type(None))
     found = ((part.name, getattr(event, part.name)) for part in fields(event))

@@ -7,18 +7,20 @@ from difflib import get_close_matches
 
 CHECK_LEAGUE = "league_check"
 """League id that `league check` uses; its matches are not recorded."""
-LONGEST_NAME = 100
-_SAFE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", re.ASCII)
-_PICTURE = "\u00a9\u00ae\u203c\u2049\u2100-\u27bf\u2900-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
-_JOINED = re.compile(f"(?<=[{_PICTURE}#*0-9])[\ufe0e\ufe0f]|(?<=[{_PICTURE}\ufe0f])\u200d(?=[{_PICTURE}])")
+MAX_NAME_LENGTH = 100
+_SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", re.ASCII)
+_EMOJI_RANGES = "\u00a9\u00ae\u203c\u2049\u2100-\u27bf\u2900-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
+_EMOJI_JOINERS = re.compile(
+    f"(?<=[{_EMOJI_RANGES}#*0-9])[\ufe0e\ufe0f]|(?<=[{_EMOJI_RANGES}\ufe0f])\u200d(?=[{_EMOJI_RANGES}])"
+)
 """Invisible characters that belong to an emoji: variation selectors and joiners."""
-_UNSEEN = re.compile(
+_INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
     "\U00016fe4\U0001d159\U000e0100-\U000e01ef]"
 )
 """Characters that show as nothing, though Unicode counts them as printable."""
 
-_TWINS = str.maketrans(
+_LATIN_LOOKALIKES = str.maketrans(
     "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0423\u0425\u0405\u0406\u0408\u0500"
     "\u051a\u051c\u04ba\u04c0\u0430\u0432\u0435\u043a\u043c\u043d\u043e\u0440\u0441\u0442\u0443\u0445"
     "\u0455\u0456\u0458\u0501\u051b\u051d\u04bb\u04cf\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c"
@@ -27,60 +29,60 @@ _TWINS = str.maketrans(
     "ABEKMHOPCTYXSIJDQWHIabekmhopctyxsijdqwhlABEZHIKMNOPTYXaynikvoptuxwcjiagilonuhg",
 )
 """Cyrillic, Greek, Armenian and other letters, and the Latin ones that they look like."""
-_ALIKE = str.maketrans("01|i", "olll")
+_CONFUSABLE_CHARACTERS = str.maketrans("01|i", "olll")
 """Characters that look alike once letters are lower case."""
-_IDS = re.compile(r"(p|ref)\d+|player_\d{3,}|(player|referee):.*", re.ASCII)
-_ROLES = ("league_manager", "league manager", "leaguemanager", "referee", "player")
+_AGENT_ID_FORMS = re.compile(r"(p|ref)\d+|player_\d{3,}|(player|referee):.*", re.ASCII)
+_ROLE_NAMES = ("league_manager", "league manager", "leaguemanager", "referee", "player")
 
 
 def is_safe_name(name: str) -> bool:
     """Whether an id is safe as the name of a file or folder."""
-    return _SAFE.fullmatch(name) is not None
+    return _SAFE_NAME.fullmatch(name) is not None
 
 
-def is_showable(name: str) -> bool:
+def is_displayable(name: str) -> bool:
     """Whether a name can be shown unchanged: no control characters, no invisible ones."""
-    letters = _JOINED.sub("", name)
-    return letters.isprintable() and bool(letters.strip()) and not _UNSEEN.search(letters)
+    letters = _EMOJI_JOINERS.sub("", name)
+    return letters.isprintable() and bool(letters.strip()) and not _INVISIBLE.search(letters)
 
 
-def likeness(name: str) -> str:
+def normalise_confusables(name: str) -> str:
     """Return a key that is equal for names that people would confuse.
 
     It ignores case, width, spaces, invisible characters, how accents are encoded, and which of two lookalikes is used.
     """
-    return _normalised(name).translate(_ALIKE)
+    return _normalise_name(name).translate(_CONFUSABLE_CHARACTERS)
 
 
-def is_league_id(name: str) -> bool:
+def has_agent_id_form(name: str) -> bool:
     """Whether a name has the form of the ids that a league assigns, such as P01, REF02 or player_001."""
-    return _IDS.fullmatch(_normalised(name)) is not None
+    return _AGENT_ID_FORMS.fullmatch(_normalise_name(name)) is not None
 
 
-def is_reserved(name: str, role: str) -> bool:
+def is_reserved_name(name: str, role: str) -> bool:
     """Whether a name looks like an assigned id, or like another role than that of its owner."""
-    plain = _normalised(name)
-    return (plain in _ROLES and plain != role) or is_league_id(name)
+    plain = _normalise_name(name)
+    return (plain in _ROLE_NAMES and plain != role) or has_agent_id_form(name)
 
 
-def _normalised(name: str) -> str:
+def _normalise_name(name: str) -> str:
     """Normalise a name to lower-case Latin letters without invisible characters."""
-    letters = _UNSEEN.sub("", unicodedata.normalize("NFKC", _JOINED.sub("", name)))
-    return " ".join(letters.translate(_TWINS).casefold().split())
+    letters = _INVISIBLE.sub("", unicodedata.normalize("NFKC", _EMOJI_JOINERS.sub("", name)))
+    return " ".join(letters.translate(_LATIN_LOOKALIKES).casefold().split())
 
 
-def there_are(name: str, known: Sequence[str]) -> str:
+def list_known_names(name: str, known: Sequence[str]) -> str:
     """Format the known names, in brackets, for an error about an unknown one; suggests the closest."""
     near = get_close_matches(name, known, n=1, cutoff=0.7)
     meant = f"did you mean {near[0]}? " if near else ""
     return f"({meant}there are: {', '.join(known) or 'none'})"
 
 
-def printable(text: str) -> str:
+def to_printable(text: str) -> str:
     """Escape control and other unprintable characters in others' text, for a terminal."""
     if text.isprintable():
         return text
-    joints = {found.start() for found in _JOINED.finditer(text)}
+    joints = {found.start() for found in _EMOJI_JOINERS.finditer(text)}
     return "".join(
         letter if letter.isprintable() or at in joints else ascii(letter)[1:-1] for at, letter in enumerate(text)
     )

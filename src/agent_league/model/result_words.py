@@ -7,7 +7,7 @@ from agent_league.model.results import MatchResult, Outcome, StandingsRow, Termi
 
 
 @dataclass(frozen=True, slots=True)
-class Sign:
+class ResultLabel:
     """How a match is shown from one player's side."""
 
     letter: str
@@ -20,25 +20,25 @@ class Sign:
     """Column of the standings that counts it: W, D or L."""
 
 
-WON = Sign("W", "win", "won", "beat", "W")
-DREW = Sign("D", "draw", "drew", "drew with", "D")
-LOST = Sign("L", "loss", "lost", "lost to", "L")
-WON_TECHNICALLY = Sign("Wt", "win tech", "won technically", "won technically against", "W")
-LOST_TECHNICALLY = Sign("Lt", "loss tech", "lost technically", "lost technically to", "L")
-BROKEN_OFF = Sign("X", "void", "broken off", "had a match broken off against")
-PLAYING = Sign("…", "live", "being played", "is playing")
-TO_COME = Sign("·", "due", "to come", "is to meet")
-SIGNS = (WON, DREW, LOST, WON_TECHNICALLY, LOST_TECHNICALLY, BROKEN_OFF, PLAYING, TO_COME)
-OWN_SIGNS: Mapping[str, Sign] = {
+WON = ResultLabel("W", "win", "won", "beat", "W")
+DREW = ResultLabel("D", "draw", "drew", "drew with", "D")
+LOST = ResultLabel("L", "loss", "lost", "lost to", "L")
+WON_TECHNICALLY = ResultLabel("Wt", "win tech", "won technically", "won technically against", "W")
+LOST_TECHNICALLY = ResultLabel("Lt", "loss tech", "lost technically", "lost technically to", "L")
+ABORTED = ResultLabel("X", "void", "broken off", "had a match broken off against")
+RUNNING = ResultLabel("…", "live", "being played", "is playing")
+SCHEDULED = ResultLabel("·", "due", "to come", "is to meet")
+RESULT_LABELS = (WON, DREW, LOST, WON_TECHNICALLY, LOST_TECHNICALLY, ABORTED, RUNNING, SCHEDULED)
+LABELS_BY_OUTCOME: Mapping[str, ResultLabel] = {
     "WIN": WON,
     "DRAW": DREW,
     "LOSS": LOST,
     "TECHNICAL_LOSS": LOST_TECHNICALLY,
-    "VOID": BROKEN_OFF,
+    "VOID": ABORTED,
 }
 """By the outcome in a player's own history."""
 
-ENDINGS: Mapping[Termination, str] = {
+TERMINATION_TEXTS: Mapping[Termination, str] = {
     Termination.NORMAL: "played to the end",
     Termination.DECLINED: "declined the invitation",
     Termination.JOIN_TIMEOUT: "didn't answer the invitation in time",
@@ -54,12 +54,12 @@ ENDINGS: Mapping[Termination, str] = {
 """How a match ended for a player, as a predicate."""
 
 
-def sign_of(result: MatchResult | None, player_id: str, *, is_playing: bool = False) -> Sign:
+def label_result(result: MatchResult | None, player_id: str, *, is_playing: bool = False) -> ResultLabel:
     """Choose the label of a match for one of its players; without a result it is running or scheduled."""
     if result is None:
-        return PLAYING if is_playing else TO_COME
+        return RUNNING if is_playing else SCHEDULED
     if result.is_void:
-        return BROKEN_OFF
+        return ABORTED
     if result.outcome is Outcome.DRAW:
         return DREW
     is_technical = result.outcome is Outcome.TECHNICAL_LOSS
@@ -68,28 +68,28 @@ def sign_of(result: MatchResult | None, player_id: str, *, is_playing: bool = Fa
     return LOST_TECHNICALLY if is_technical else LOST
 
 
-def failures(result: MatchResult) -> dict[str, str]:
+def describe_failures(result: MatchResult) -> dict[str, str]:
     """Describe the fault of each player of a technical loss, by player; empty for other outcomes."""
     if result.is_void or result.outcome is not Outcome.TECHNICAL_LOSS:
         return {}
     return {
-        player_id: ENDINGS[how]
+        player_id: TERMINATION_TEXTS[how]
         for player_id, how in result.terminations.items()
         if how is not Termination.NORMAL and player_id in result.players
     }
 
 
-def what_went_wrong(result: MatchResult, names: Mapping[str, str]) -> str:
+def describe_fault(result: MatchResult, names: Mapping[str, str]) -> str:
     """Describe who failed and how, or why the match was aborted; empty for a match that ended normally."""
     if result.is_void:
         return f"broken off: {result.fault}"
-    return "; ".join(f"{names.get(player_id, player_id)} {how}" for player_id, how in failures(result).items())
+    return "; ".join(f"{names.get(player_id, player_id)} {how}" for player_id, how in describe_failures(result).items())
 
 
-def ending(result: MatchResult, names: Mapping[str, str]) -> str:
+def describe_ending(result: MatchResult, names: Mapping[str, str]) -> str:
     """Describe how a match ended, without a full stop; players missing in `names` are called by their ids."""
     first, second = (names.get(player_id, player_id) for player_id in result.players)
-    wrong = what_went_wrong(result, names)
+    wrong = describe_fault(result, names)
     if result.is_void:
         return f"{first} against {second} was {wrong}"
     if result.outcome is Outcome.DRAW:
@@ -100,11 +100,11 @@ def ending(result: MatchResult, names: Mapping[str, str]) -> str:
     return f"{winner} beats {loser}: {wrong}" if wrong else f"{winner} beats {loser}"
 
 
-def champion(first: StandingsRow) -> str:
+def format_champion(first: StandingsRow) -> str:
     """Describe the winner of a finished league from the first row of its standings, without a full stop."""
-    return f"Champion: {first.display_name} ({first.player_id}) with {counted(first.points, 'point')}"
+    return f"Champion: {first.display_name} ({first.player_id}) with {format_count(first.points, 'point')}"
 
 
-def counted(number: int, thing: str) -> str:
+def format_count(number: int, thing: str) -> str:
     """Format a number with its noun: `1 match`, `2 matches`."""
     return f"{number} {thing}{'' if number == 1 else 'es' if thing.endswith('ch') else 's'}"

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-FAULT = "fault"
+FAULT_KEY = "fault"
 """Key in the details of an aborted match: why it was aborted."""
-LONGEST_FAULT = 500
-OVERRULED = "overruled"
+MAX_FAULT_LENGTH = 500
+OVERRULED_KEY = "overruled"
 """Key in the details of a match that the organiser's suspension decided: the result that was reported."""
-UNREPORTED = "unreported"
+UNREPORTED_KEY = "unreported"
 """Key in the details of a match that the league made void: the referee that never reported it."""
 VOID_REASON = "void: counts for nobody"
 """Reason that the players of a void match are told."""
@@ -40,7 +40,7 @@ class Termination(StrEnum):
     VOID = "void"
 
 
-def ending_of(terminations: Iterable[Termination]) -> Termination:
+def find_termination(terminations: Iterable[Termination]) -> Termination:
     """Return how a match ended: normally, or as it did for the first player who failed."""
     return next((how for how in terminations if how is not Termination.NORMAL), Termination.NORMAL)
 
@@ -63,7 +63,7 @@ class Scoring:
     loss_points: int = 0
     technical_loss_points: int = 0
 
-    def points(self, result: "MatchResult", player_id: str) -> int:
+    def points_for(self, result: "MatchResult", player_id: str) -> int:
         """Return a player's points for a result; 0 for a void one."""
         if result.is_void:
             return 0
@@ -96,7 +96,7 @@ class MatchResult:
     @property
     def is_unreported(self) -> bool:
         """Whether the league made it void because its referee never reported it."""
-        return self.is_void and UNREPORTED in self.details
+        return self.is_void and UNREPORTED_KEY in self.details
 
     @property
     def status(self) -> str:
@@ -106,21 +106,21 @@ class MatchResult:
     @property
     def fault(self) -> str:
         """Why it was aborted, if its referee says so."""
-        return str(self.details.get(FAULT) or "its referee doesn't say why")[:LONGEST_FAULT]
+        return str(self.details.get(FAULT_KEY) or "its referee doesn't say why")[:MAX_FAULT_LENGTH]
 
     @property
-    def reported(self) -> tuple[str, str | None]:
+    def reported_outcome(self) -> tuple[str, str | None]:
         """Outcome and winner as the referee reported them; the league may have overruled them."""
-        told = self.details.get(OVERRULED)
+        told = self.details.get(OVERRULED_KEY)
         if not isinstance(told, Mapping):
             return str(self.outcome), self.winner
         return str(told.get("status")), told.get("winner_player_id")
 
-    def same_as(self, other: "MatchResult") -> bool:
+    def has_same_outcome(self, other: "MatchResult") -> bool:
         """Whether two reports of one match have the same outcome and winner."""
-        return self.match_id == other.match_id and self.reported == other.reported
+        return self.match_id == other.match_id and self.reported_outcome == other.reported_outcome
 
-    def lost_by(self, suspended: Collection[str]) -> "MatchResult":
+    def overrule_for_suspended(self, suspended: Collection[str]) -> "MatchResult":
         """Return the result that counts once the organiser has suspended these players: they lose."""
         guilty = [player_id for player_id in self.players if player_id in suspended]
         if not guilty:
@@ -131,7 +131,7 @@ class MatchResult:
         winner = innocent[0] if innocent else None
         details = self.details
         if (self.outcome, self.winner) != (Outcome.TECHNICAL_LOSS, winner):
-            details = {**details, OVERRULED: {"status": str(self.outcome), "winner_player_id": self.winner}}
+            details = {**details, OVERRULED_KEY: {"status": str(self.outcome), "winner_player_id": self.winner}}
         return replace(self, outcome=Outcome.TECHNICAL_LOSS, winner=winner, details=details, terminations=terminations)
 
 
@@ -148,5 +148,5 @@ class StandingsRow:
     losses: int
     points: int
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__slots__}

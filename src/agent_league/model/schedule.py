@@ -18,7 +18,7 @@ class Pairing:
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class LeagueRound:
     """The pairings that are played at the same time."""
 
     round_id: int
@@ -29,7 +29,7 @@ class Round:
 class Schedule:
     """All rounds of a league, in order."""
 
-    rounds: tuple[Round, ...]
+    rounds: tuple[LeagueRound, ...]
 
     @property
     def pairings(self) -> tuple[Pairing, ...]:

@@ -14,7 +14,7 @@ from agent_league.players.observation import Move, Usage
 from agent_league.protocol import v2
 from agent_league.protocol.envelope import Message
 
-Wire = dict[str, Any]
+WireFields = dict[str, Any]
 
 
 class Actuators:
@@ -24,23 +24,23 @@ class Actuators:
         self._clock = clock
         self._credentials = credentials
 
-    def join(self, invitation: v2.GameInvitation, *, accept: bool) -> Wire:
-        answer = self._answer(v2.GameJoinAck, invitation)
+    def answer_invitation(self, invitation: v2.GameInvitation, *, accept: bool) -> WireFields:
+        answer = self._common_fields(v2.GameJoinAck, invitation)
         return {**answer, "arrival_timestamp": answer["timestamp"], "accept": accept}
 
-    def choose_parity(
-        self, call: v2.ChooseParityCall, move: Move, usage: Usage | None = None, *, in_both_words: bool = False
-    ) -> Wire:
+    def answer_parity_call(
+        self, call: v2.ChooseParityCall, move: Move, usage: Usage | None = None, *, repeat_as_choice: bool = False
+    ) -> WireFields:
         """Build the answer; `repeat_as_choice` adds `choice`, for a referee that doesn't read `parity_choice`."""
-        words = {"parity_choice": move, "choice": move} if in_both_words else {"parity_choice": move}
-        return {**self._answer(v2.ChooseParityResponse, call), **words, **_said(usage)}
+        words = {"parity_choice": move, "choice": move} if repeat_as_choice else {"parity_choice": move}
+        return {**self._common_fields(v2.ChooseParityResponse, call), **words, **_usage_fields(usage)}
 
-    def make_move(self, call: v2.GameMoveCall, move: Move, usage: Usage | None = None) -> Wire:
-        return {**self._answer(v2.GameMoveResponse, call), "move_data": move, **_said(usage)}
+    def answer_move_call(self, call: v2.GameMoveCall, move: Move, usage: Usage | None = None) -> WireFields:
+        return {**self._common_fields(v2.GameMoveResponse, call), "move_data": move, **_usage_fields(usage)}
 
-    def _answer(self, kind: type[Message], question: Message) -> Wire:
+    def _common_fields(self, kind: type[Message], question: Message) -> WireFields:
         player_id, token = self._credentials()
-        return kind.wire(
+        return kind.build_wire(
             sender=f"player:{player_id}",
             timestamp=format_utc(self._clock.now()),
             conversation_id=question.conversation_id,
@@ -50,7 +50,7 @@ class Actuators:
         )
 
 
-def _said(usage: Usage | None) -> Wire:
+def _usage_fields(usage: Usage | None) -> WireFields:
     """The `usage` field of an answer; empty if the strategy gives none, or an invalid one."""
     if usage is None:
         return {}

@@ -9,63 +9,63 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from agent_league.agent.changes import Changes
-from agent_league.agent.client import Line
+from agent_league.agent.changes import ResourceChanges
+from agent_league.agent.client import JsonRpcClient
 from agent_league.agent.completion import MessageCompletion
-from agent_league.agent.dispatcher import OK, Dispatcher, Handler, Reply
+from agent_league.agent.dispatcher import OK, Dispatcher, Handler, HandlerReply
 from agent_league.agent.message_log import MessageLog
-from agent_league.agent.metrics import Meter, Readings
-from agent_league.agent.peer_client import Manners
-from agent_league.agent.registration import Applicant, Remark, Session
+from agent_league.agent.metrics import AgentMetrics, GaugeValues
+from agent_league.agent.peer_client import PeerClient
+from agent_league.agent.registration import Applicant, LeagueRegistration, RemarkCallback
 from agent_league.clock import Clock, SystemClock, format_utc
 from agent_league.config import SystemConfig
 from agent_league.errors import ErrorCode, LeagueFailed, Refusal
-from agent_league.games.registry import declared
+from agent_league.games.registry import declared_game_types
 from agent_league.http.caller import calling_machine
 from agent_league.http.carrier import Carrier
 from agent_league.log import JsonLogger
-from agent_league.model.agents import AgentState, Role, advance, takes
+from agent_league.model.agents import AgentState, Role, advance_state, supports_game
 from agent_league.model.names import CHECK_LEAGUE, is_safe_name
 from agent_league.model.results import StandingsRow
 from agent_league.players.actuators import Actuators
-from agent_league.players.decision import CHOSEN, Decision
+from agent_league.players.decision import CHOSEN, StrategyRunner
 from agent_league.players.events import (
-    Happening,
-    Invited,
+    GameErrorReported,
+    InvitationAnswered,
+    LeagueJoined,
     LeagueOver,
     MatchOver,
-    Registered,
+    PlayerEvent,
+    PlayerEventHandler,
     RoundAnnounced,
     StandingsChanged,
-    Trouble,
-    Watch,
 )
-from agent_league.players.history import History
-from agent_league.players.learning import Learning
-from agent_league.players.observation import GameRecord, Memory, Strategy
-from agent_league.players.rejoin import Stay
-from agent_league.players.result_check import Scrutiny
+from agent_league.players.history import PlayerHistory
+from agent_league.players.learning import LearningStore
+from agent_league.players.observation import GameMemory, GameRecord, Strategy
+from agent_league.players.rejoin import LeagueRejoiner
+from agent_league.players.result_check import ResultChecker
 from agent_league.players.sensors import Sensors
 from agent_league.protocol import v2
-from agent_league.protocol.checks import Envelope, shown
+from agent_league.protocol.checks import Envelope, describe_value
 from agent_league.protocol.envelope import Message, Sender
-from agent_league.protocol.foreign_messages import UNKNOWN, Known
+from agent_league.protocol.foreign_messages import UNKNOWN_PLAYER, KnownFacts
 from agent_league.protocol.methods import Caller, Method
-from agent_league.protocol.resources import resource_uri
-from agent_league.protocol.v1.ids import player_id_v1
+from agent_league.protocol.resources import build_resource_uri
+from agent_league.protocol.v1.ids import to_v1_player_id
 from agent_league.protocol.v2.standings import Standing
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 from agent_league.storage.credentials import CredentialsFile
 from agent_league.storage.paths import DataPaths
 from agent_league.version import __version__
 
-TOLD_GAMES = 200
+MAX_REPORTED_GAMES = 200
 """Games in an answer to `get_player_state`, the latest ones."""
-KEPT_REFUSALS = 50
-LONGEST_REFUSAL = 300
-_of_row = attrgetter(*StandingsRow.__slots__)
-_voucher = attrgetter("match_id", "referee_token_sha256")
-BEFORE = {AgentState.REGISTERED: AgentState.INIT, AgentState.ACTIVE: AgentState.REGISTERED}
+MAX_REFUSALS = 50
+MAX_REFUSAL_LENGTH = 300
+_standings_row_fields = attrgetter(*StandingsRow.__slots__)
+_referee_token_fields = attrgetter("match_id", "referee_token_sha256")
+PREVIOUS_STATE = {AgentState.REGISTERED: AgentState.INIT, AgentState.ACTIVE: AgentState.REGISTERED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class PlayerSettings:
     @property
     def v1_name(self) -> str:
         """The last part of the player's address in `league.v1`, made from the id it asks for."""
-        return player_id_v1(self.wanted_id)
+        return to_v1_player_id(self.wanted_id)
 
     @property
     def credentials(self) -> CredentialsFile:
@@ -111,29 +111,29 @@ class Player:
         strategy: Strategy,
         carrier: Carrier,
         clock: Clock | None = None,
-        watch: Watch | None = None,
-        remark: Remark | None = None,
+        on_event: PlayerEventHandler | None = None,
+        remark: RemarkCallback | None = None,
         *,
         rng: Random | None = None,
         tools: Mapping[str, Handler] | None = None,
     ) -> None:
         self._settings = settings
         self._clock = clock or SystemClock()
-        self._watch = watch
+        self._on_event = on_event
         self._remark = remark or (lambda _: None)
         self.state = AgentState.INIT
         self.log = JsonLogger(
             settings.wanted_id if is_safe_name(settings.wanted_id) else "player",
-            log_root=DataPaths(settings.home).logs,
+            log_root=DataPaths(settings.home).logs_folder,
             **settings.system.logging.logger_options,
         )
         messages = MessageLog(self.log, enabled=settings.system.logging.messages)
-        carrier = messages.log_carrier(carrier)
-        self.meter = Meter()
-        self._session = Session(
+        carrier = messages.wrap_carrier(carrier)
+        self.meter = AgentMetrics()
+        self._session = LeagueRegistration(
             settings.manager,
-            _applicant(settings),
-            Manners(carrier, strict=settings.system.tolerance.strict, meter=self.meter),
+            _build_applicant(settings),
+            PeerClient(carrier, strict=settings.system.tolerance.strict, metrics=self.meter),
             self._clock,
             self.log,
             settings.credentials,
@@ -142,21 +142,21 @@ class Player:
             rng=rng,
             allowed_hosts=settings.system.network.allowed_hosts,
         )
-        self._stay = Stay(self._session, Line(carrier, self.meter), self._remark, rng)
+        self._rejoiner = LeagueRejoiner(self._session, JsonRpcClient(carrier, self.meter), self._remark, rng)
         self._sensors = Sensors(settings.seed, settings.display_name, self._clock)
-        self._decision = Decision(strategy, self.log, self._decided)
+        self._strategy_runner = StrategyRunner(strategy, self.log, self._count_decision)
         repeatable = settings.seed is not None
-        self._learning = Learning(strategy, settings.display_name, settings.home, self.log, keep=not repeatable)
+        self._learning = LearningStore(strategy, settings.display_name, settings.home, self.log, persist=not repeatable)
         self._actuators = Actuators(self._clock, lambda: (self.agent_id, self._session.token))
-        self._history: History | None = None
-        self._scrutiny = Scrutiny()
-        self._done = asyncio.Event()
+        self._history: PlayerHistory | None = None
+        self._result_checker = ResultChecker()
+        self._league_over = asyncio.Event()
         strict = settings.system.tolerance.strict
-        self.changes = Changes()
-        table = {**self._tools(), **(tools or {})}
+        self.changes = ResourceChanges()
+        table = {**self._message_handlers(), **(tools or {})}
         self._round_id: int | None = None
         """The round that was announced last."""
-        self._refusals: deque[dict[str, Any]] = deque(maxlen=KEPT_REFUSALS)
+        self._refusals: deque[dict[str, Any]] = deque(maxlen=MAX_REFUSALS)
         """The latest refused calls about matches; the manager asks for them when a match hangs."""
         self.dispatcher = Dispatcher(
             self,
@@ -164,19 +164,19 @@ class Player:
             self._clock,
             self.log,
             strict=strict,
-            complete=MessageCompletion(self._session, self._known_of).complete,
-            refused=self._note_refusal,
-            meter=self.meter,
-            messages=messages,
+            complete=MessageCompletion(self._session, self._get_message_defaults).complete_message,
+            on_refusal=self._record_refusal,
+            metrics=self.meter,
+            message_log=messages,
         )
 
-    def _known_of(self, method: Method, params: Mapping[str, Any]) -> Known:
+    def _get_message_defaults(self, method: Method, params: Mapping[str, Any]) -> KnownFacts:
         """The values for fields that an incoming message leaves out."""
-        invitation = self._scrutiny.invitation(str(params.get("match_id")))
+        invitation = self._result_checker.find_invitation(str(params.get("match_id")))
         sender = str(Role.LEAGUE_MANAGER)
         if method.caller is Caller.MATCH_REFEREE:
-            sender = invitation.sender if invitation else f"{Role.REFEREE}:{UNKNOWN}"
-        return Known(
+            sender = invitation.sender if invitation else f"{Role.REFEREE}:{UNKNOWN_PLAYER}"
+        return KnownFacts(
             now=format_utc(self._clock.now()),
             sender=sender,
             own_id=self.agent_id,
@@ -198,9 +198,9 @@ class Player:
         return self._history.games if self._history else ()
 
     @property
-    def games_of_season(self) -> Sequence[GameRecord]:
+    def league_games(self) -> Sequence[GameRecord]:
         """The games of the current league."""
-        return self._history.of_league(self._session.season, self._session.league_id) if self._history else ()
+        return self._history.league_games(self._session.league_key, self._session.league_id) if self._history else ()
 
     @property
     def token(self) -> str | None:
@@ -211,10 +211,10 @@ class Player:
         self, method: Method, envelope: Envelope | None, params: Mapping[str, Any], bearer: str | None
     ) -> Sender | None:
         if envelope is None:
-            await self._session.hear(bearer)
+            await self._session.learn_manager_address(bearer)
             return None
         if self._settings.system.security.verify_callers:
-            await self._session.ready()
+            await self._session.wait_until_registered()
         expected = Role.LEAGUE_MANAGER if method.caller is Caller.MANAGER else Role.REFEREE
         if envelope.sender.role is not expected:
             raise Refusal(
@@ -222,25 +222,25 @@ class Player:
                 f"only a {expected} may call {method.name}",
                 field="sender",
                 expected=str(expected),
-                received=shown(str(envelope.sender)),
+                received=describe_value(str(envelope.sender)),
             )
         self._session.check_league(envelope.league_id)
         if method.caller is Caller.MANAGER:
             await self._session.check_manager(bearer)
         else:
             token, match_id = envelope.auth_token or bearer, str(params.get("match_id"))
-            await self._session.check_match(token, match_id, envelope.sender.agent_id)
+            await self._session.check_match_token(token, match_id, envelope.sender.agent_id)
             if method.reply is None:
-                self._session.check_asker(self._scrutiny.askers(match_id))
-            elif self._session.is_with_stranger:
-                self._scrutiny.asked_from(match_id, calling_machine())
+                self._session.check_result_machine(self._result_checker.find_askers(match_id))
+            elif self._session.has_foreign_manager:
+                self._result_checker.record_asker(match_id, calling_machine())
         return None
 
     def caller(self, bearer: str | None) -> str | None:
-        return self._session.caller(bearer)
+        return self._session.find_token_sender(bearer)
 
     def audience(self, bearer: str | None) -> frozenset[Caller] | None:
-        return self._session.audience(bearer)
+        return self._session.allowed_callers(bearer)
 
     def health(self) -> dict[str, Any]:
         return {
@@ -251,168 +251,178 @@ class Player:
             "version": __version__,
         }
 
-    def readings(self) -> Readings:
+    def readings(self) -> GaugeValues:
         """The player's gauges for the metrics page."""
-        return {"queue_length": {("decisions",): self._decision.under_way}}
+        return {"queue_length": {("decisions",): self._strategy_runner.pending_count}}
 
-    def _decided(self, seconds: float, how: str) -> None:
-        self.meter.time(seconds, "decision_seconds")
+    def _count_decision(self, seconds: float, how: str) -> None:
+        self.meter.record_duration(seconds, "decision_seconds")
         if how != CHOSEN:
-            self.meter.count("strategy_failures", how)
+            self.meter.count_event("strategy_failures", how)
 
     async def run(self) -> None:
         """Register and play until the league is over (`exit_when_done`), or until cancelled."""
         try:
-            self._learning.begin()
+            self._learning.restore_strategy()
             if self._settings.stay:
-                await self._stay.return_or_join()
+                await self._rejoiner.return_or_join_next()
             else:
                 await self._session.register()
-            await self._take_part()
+            await self._play_league()
             while self._settings.stay:
-                await self._stay.join_next(have_played=len(self._scrutiny) > 0)
-                self.state, self._done, self._scrutiny = AgentState.INIT, asyncio.Event(), Scrutiny()
-                await self._take_part()
+                await self._rejoiner.join_next_league(have_played=len(self._result_checker) > 0)
+                self.state, self._league_over, self._result_checker = AgentState.INIT, asyncio.Event(), ResultChecker()
+                await self._play_league()
             if not self._settings.exit_when_done:
                 await asyncio.Event().wait()
         finally:
             try:
-                await self._decision.close()
+                await self._strategy_runner.close()
             finally:
                 self._learning.close()
                 if self._history:
                     self._history.close()
                 self.log.close()
 
-    async def _take_part(self) -> None:
+    async def _play_league(self) -> None:
         """Take part in one league, from after the registration to its end."""
-        self._enter(AgentState.REGISTERED)
-        self._memory()
-        self._tell(Registered(self._session.league_id))
+        self._enter_state(AgentState.REGISTERED)
+        self._open_history()
+        self._emit_event(LeagueJoined(self._session.league_id))
         try:
-            await self._session.until(self._done, self._settings.system.heartbeat.quiet_sec, self._end)
+            await self._session.watch_manager_until(
+                self._league_over, self._settings.system.heartbeat.quiet_sec, self._end_league
+            )
         except LeagueFailed as error:
             if not self._settings.stay:
                 raise
-            self._stay.tell(error)
-            self._end()
+            self._rejoiner.report_failure(error)
+            self._end_league()
 
-    def _tools(self) -> dict[str, Handler]:
+    def _message_handlers(self) -> dict[str, Handler]:
         return {
-            "handle_game_invitation": self._invited,
-            "choose_parity": self._asked_for_parity,
-            "make_move": self._asked_for_move,
-            "notify_match_result": self._told_result,
-            "notify_game_error": self._told_error,
-            "notify_round": self._told_round,
-            "notify_league_completed": self._told_end,
-            "get_player_state": self._get_state,
-            "update_standings": self._told_standings,
-            "notify_round_completed": self._told,
+            "handle_game_invitation": self._handle_invitation,
+            "choose_parity": self._handle_parity_call,
+            "make_move": self._handle_move_call,
+            "notify_match_result": self._handle_game_over,
+            "notify_game_error": self._handle_game_error,
+            "notify_round": self._handle_round_announcement,
+            "notify_league_completed": self._handle_league_completed,
+            "get_player_state": self._handle_get_state,
+            "update_standings": self._handle_standings_update,
+            "notify_round_completed": self._handle_notification,
         }
 
-    def _memory(self) -> History:
+    def _open_history(self) -> PlayerHistory:
         """Open the history under the current id; if the id has changed, the games move along."""
         if self._history is None or self._history.player_id != self.agent_id:
             earlier = self._history
-            self.log.rename(self.agent_id)
-            self._history = History(self.agent_id, self._settings.display_name, self._settings.home, self.log)
+            self.log.rename_component(self.agent_id)
+            self._history = PlayerHistory(self.agent_id, self._settings.display_name, self._settings.home, self.log)
             if earlier:
                 earlier.close()
                 for game in earlier.games:
-                    self._history.remember(game)
+                    self._history.record_game(game)
         return self._history
 
-    async def _invited(self, message: v2.GameInvitation) -> Reply:
-        memory = self._memory()
+    async def _handle_invitation(self, message: v2.GameInvitation) -> HandlerReply:
+        memory = self._open_history()
         game_type = message.game_type or "even_odd"
-        accept = takes(self._settings.game_types, game_type)
+        accept = supports_game(self._settings.game_types, game_type)
         if accept:
-            self._enter_play()
-            if self._scrutiny.invited(message) and self._session.league_id != CHECK_LEAGUE:
-                memory.expect(self._session.season, message.league_id or self._session.league_id, message.match_id)
-        self.log.log_soon("invited", match_id=message.match_id, opponent_id=message.opponent_id, accept=accept)
-        if self._watch:
-            self._tell(Invited(message.match_id, game_type, message.opponent_id, accept))
-        return self._actuators.join(message, accept=accept)
+            self._enter_active()
+            if self._result_checker.record_invitation(message) and self._session.league_id != CHECK_LEAGUE:
+                memory.expect_match(
+                    self._session.league_key, message.league_id or self._session.league_id, message.match_id
+                )
+        self.log.log_buffered("invited", match_id=message.match_id, opponent_id=message.opponent_id, accept=accept)
+        if self._on_event:
+            self._emit_event(InvitationAnswered(message.match_id, game_type, message.opponent_id, accept))
+        return self._actuators.answer_invitation(message, accept=accept)
 
-    def _recalled(self) -> Memory:
+    def _games_for_strategy(self) -> GameMemory:
         """The games the strategy may see: all, or under a seed those of this league."""
-        memory = self._memory()
+        memory = self._open_history()
         if self._settings.seed is None:
             return memory.games
-        return memory.of_league(self._session.season, self._session.league_id)
+        return memory.league_games(self._session.league_key, self._session.league_id)
 
-    async def _asked_for_parity(self, message: v2.ChooseParityCall) -> Reply:
-        games = self._recalled()
-        self._enter_play()
-        invitation = self._scrutiny.invitation(message.match_id)
-        again = not self._settings.system.tolerance.strict and self._scrutiny.is_asked_again_by_stranger(message)
-        thought = await self._decision.decide(self._sensors.see_parity_call(message, self.agent_id, games, invitation))
-        self._scrutiny.answered(message.match_id, 0, thought.move)
-        return self._actuators.choose_parity(message, thought.move, thought.usage, in_both_words=again)
-
-    async def _asked_for_move(self, message: v2.GameMoveCall) -> Reply:
-        games = self._recalled()
-        invitation = self._scrutiny.invitation(message.match_id)
-        seen = self._sensors.see_move_call(message, self.agent_id, games, invitation)
-        self._enter_play()
-        thought = await self._decision.decide(seen)
-        self._scrutiny.answered(message.match_id, message.move_request.step, thought.move)
-        return self._actuators.make_move(message, thought.move, thought.usage)
-
-    async def _told_result(self, message: v2.GameOver) -> Reply:
-        memory = self._memory()
-        invitation, session = self._scrutiny.invitation(message.match_id), self._session
-        opponent_id = self._scrutiny.opponent(message.match_id)
-        game = self._sensors.see_result(
-            message, self.agent_id, session.league_id, session.season, invitation, opponent_id
+    async def _handle_parity_call(self, message: v2.ChooseParityCall) -> HandlerReply:
+        games = self._games_for_strategy()
+        self._enter_active()
+        invitation = self._result_checker.find_invitation(message.match_id)
+        again = not self._settings.system.tolerance.strict and self._result_checker.is_repeated_by_foreign_referee(
+            message
         )
-        if problem := self._scrutiny.problem(message, self.agent_id):
+        thought = await self._strategy_runner.choose_move(
+            self._sensors.observe_parity_call(message, self.agent_id, games, invitation)
+        )
+        self._result_checker.record_answer(message.match_id, 0, thought.move)
+        return self._actuators.answer_parity_call(message, thought.move, thought.usage, repeat_as_choice=again)
+
+    async def _handle_move_call(self, message: v2.GameMoveCall) -> HandlerReply:
+        games = self._games_for_strategy()
+        invitation = self._result_checker.find_invitation(message.match_id)
+        seen = self._sensors.observe_move_call(message, self.agent_id, games, invitation)
+        self._enter_active()
+        thought = await self._strategy_runner.choose_move(seen)
+        self._result_checker.record_answer(message.match_id, message.move_request.step, thought.move)
+        return self._actuators.answer_move_call(message, thought.move, thought.usage)
+
+    async def _handle_game_over(self, message: v2.GameOver) -> HandlerReply:
+        memory = self._open_history()
+        invitation, session = self._result_checker.find_invitation(message.match_id), self._session
+        opponent_id = self._result_checker.find_opponent(message.match_id)
+        game = self._sensors.read_game_record(
+            message, self.agent_id, session.league_id, session.league_key, invitation, opponent_id
+        )
+        if problem := self._result_checker.find_problem(message, self.agent_id):
             self.log.warning("result_doubtful", match_id=message.match_id, problem=problem)
             self._remark(f"{message.match_id}: something is wrong with what the referee says: {problem}")
             game = replace(game, details={**game.details, "problem": problem})
-        self._decision.forget(message.match_id)
-        if self._session.league_id != CHECK_LEAGUE and memory.remember(game):
+        self._strategy_runner.forget_match(message.match_id)
+        if self._session.league_id != CHECK_LEAGUE and memory.record_game(game):
             if not problem:
-                self._learning.over(game)
-            self.meter.count("games", game.outcome)
-            self.log.log_soon("match_over", match_id=game.match_id, outcome=game.outcome, opponent_id=game.opponent_id)
+                self._learning.learn_from_game(game)
+            self.meter.count_event("games", game.outcome)
+            self.log.log_buffered(
+                "match_over", match_id=game.match_id, outcome=game.outcome, opponent_id=game.opponent_id
+            )
             if self.changes:
-                self.changes.tell(resource_uri("players", self.agent_id))
-            self._tell(MatchOver(game))
+                self.changes.notify_changed(build_resource_uri("players", self.agent_id))
+            self._emit_event(MatchOver(game))
         return OK
 
-    async def _told_error(self, message: v2.GameError) -> Reply:
+    async def _handle_game_error(self, message: v2.GameError) -> HandlerReply:
         self.log.warning(
             "game_error", match_id=message.match_id, error_code=message.error_code, message=message.message
         )
-        self._tell(Trouble(message.match_id, message.error_code, message.message, message.consequence))
+        self._emit_event(GameErrorReported(message.match_id, message.error_code, message.message, message.consequence))
         return OK
 
-    async def _told_round(self, message: v2.RoundAnnouncement) -> Reply:
-        self._session.vouch(dict(map(_voucher, message.matches)))
-        self._scrutiny.announced(message, self.agent_id)
+    async def _handle_round_announcement(self, message: v2.RoundAnnouncement) -> HandlerReply:
+        self._session.set_referee_hashes(dict(map(_referee_token_fields, message.matches)))
+        self._result_checker.record_announcement(message, self.agent_id)
         self._round_id = message.round_id
-        if self._watch:
-            self._tell(_announced(message, self.agent_id))
-        return await self._told(message)
+        if self._on_event:
+            self._emit_event(_round_event(message, self.agent_id))
+        return await self._handle_notification(message)
 
-    async def _told_standings(self, message: v2.LeagueStandingsUpdate) -> Reply:
-        if self._watch:
-            self._tell(StandingsChanged(message.round_id, tuple(map(row_of, message.standings))))
-        return await self._told(message)
+    async def _handle_standings_update(self, message: v2.LeagueStandingsUpdate) -> HandlerReply:
+        if self._on_event:
+            self._emit_event(StandingsChanged(message.round_id, tuple(map(to_standings_row, message.standings))))
+        return await self._handle_notification(message)
 
-    async def _told(self, message: Message) -> Reply:
+    async def _handle_notification(self, message: Message) -> HandlerReply:
         """Log a notification that needs no other action."""
-        self._enter_play()
+        self._enter_active()
         self.log.debug("notice", message_type=message.message_type, round_id=message.round_id)
         return OK
 
-    async def _told_end(self, message: v2.LeagueCompleted) -> Reply:
+    async def _handle_league_completed(self, message: v2.LeagueCompleted) -> HandlerReply:
         self.log.info("league_completed", champion=message.champion.player_id)
         over = LeagueOver(message.champion.player_id)
-        if not self._done.is_set():
+        if not self._league_over.is_set():
             own = next((row for row in message.final_standings if row.player_id == self.agent_id), None)
             counted = "wins" if self._settings.protocol == PROTOCOL_V1 else "points"
             place = f"{self.agent_id} is number {own.rank} with {own.points} {counted}; " if own else ""
@@ -420,75 +430,75 @@ class Player:
             played = [(row.model_extra or {}).get("played", 1) for row in message.final_standings]
             has_winner = any(played) or not played
             won = f"the champion is {message.champion.player_id}" if has_winner else "no match counted, and nobody won"
-            self._remark(f"The league is over: {place}{won}.{self._outlook}")
-        self._end(over)
+            self._remark(f"The league is over: {place}{won}.{self._next_step_hint}")
+        self._end_league(over)
         return OK
 
     @property
-    def _outlook(self) -> str:
+    def _next_step_hint(self) -> str:
         """A sentence for the owner on what happens after the end of a league; may be empty."""
         if self._settings.stay:
             return " Waiting for the next one there; Ctrl-C ends this player."
         return "" if self._settings.exit_when_done else " Ctrl-C ends this player; start it again for another league."
 
-    def _end(self, over: LeagueOver | None = None) -> None:
-        self.state = advance(self.state, AgentState.SHUTDOWN)
-        if not self._done.is_set():
-            self._done.set()
+    def _end_league(self, over: LeagueOver | None = None) -> None:
+        self.state = advance_state(self.state, AgentState.SHUTDOWN)
+        if not self._league_over.is_set():
+            self._league_over.set()
             if self._history:
                 self._history.flush()
-            self._tell(over or LeagueOver())
+            self._emit_event(over or LeagueOver())
 
-    async def _get_state(self, params: Mapping[str, Any]) -> Reply:
+    async def _handle_get_state(self, params: Mapping[str, Any]) -> HandlerReply:
         wanted = params.get("player_id", self.agent_id)
         if wanted != self.agent_id:
             raise Refusal(
                 ErrorCode.PLAYER_NOT_REGISTERED,
                 f"{self.agent_id} tells of itself alone; ask the league manager's get_player for others",
-                player_id=shown(wanted),
+                player_id=describe_value(wanted),
             )
-        history = self._memory() if self._session.registered.is_set() else None
+        history = self._open_history() if self._session.registered.is_set() else None
         return {
             "player_id": self.agent_id,
             "display_name": self._settings.display_name,
             "state": str(self.state),
             "league_id": self._session.league_id,
-            **(history.content(TOLD_GAMES) if history else {"stats": {}, "matches": [], "opponents": {}}),
+            **(history.to_json(MAX_REPORTED_GAMES) if history else {"stats": {}, "matches": [], "opponents": {}}),
             "refusals": list(self._refusals),
         }
 
-    def _note_refusal(self, method: str, params: Mapping[str, Any], refusal: Refusal) -> None:
+    def _record_refusal(self, method: str, params: Mapping[str, Any], refusal: Refusal) -> None:
         """Keep a refused call about a match; the same refusal is kept once."""
         match_id = params.get("match_id")
         if not isinstance(match_id, str) or not is_safe_name(match_id):
             return
-        told = {"method": method, "error_code": str(refusal.code), "message": refusal.message[:LONGEST_REFUSAL]}
+        told = {"method": method, "error_code": str(refusal.code), "message": refusal.message[:MAX_REFUSAL_LENGTH]}
         entry = {"match_id": match_id, **told}
         if not any(entry.items() <= known.items() for known in self._refusals):
             self._refusals.append({"at": format_utc(self._clock.now()), **entry})
 
-    def _tell(self, happening: Happening) -> None:
+    def _emit_event(self, happening: PlayerEvent) -> None:
         """Pass an event to the handler, if there is one."""
-        if self._watch:
-            self._watch(self.agent_id, happening)
+        if self._on_event:
+            self._on_event(self.agent_id, happening)
 
-    def _enter_play(self) -> None:
+    def _enter_active(self) -> None:
         """Advance to ACTIVE, by way of REGISTERED if need be."""
-        self._enter(AgentState.REGISTERED)
-        self._enter(AgentState.ACTIVE)
+        self._enter_state(AgentState.REGISTERED)
+        self._enter_state(AgentState.ACTIVE)
 
-    def _enter(self, state: AgentState) -> None:
+    def _enter_state(self, state: AgentState) -> None:
         """Advance to `state` if it is the next one; after registering again the player may be further already."""
-        if self.state is BEFORE[state]:
-            self.state = advance(self.state, state)
+        if self.state is PREVIOUS_STATE[state]:
+            self.state = advance_state(self.state, state)
 
 
-def row_of(standing: Standing) -> StandingsRow:
+def to_standings_row(standing: Standing) -> StandingsRow:
     """Convert a row of a standings message into the model's row."""
-    return StandingsRow(*_of_row(standing))
+    return StandingsRow(*_standings_row_fields(standing))
 
 
-def _announced(message: v2.RoundAnnouncement, player_id: str) -> RoundAnnounced:
+def _round_event(message: v2.RoundAnnouncement, player_id: str) -> RoundAnnounced:
     """The event for an announced round: this player's match, or a bye."""
     own = (match for match in message.matches if player_id in (match.player_A_id, match.player_B_id))
     if (match := next(own, None)) is None:
@@ -497,17 +507,17 @@ def _announced(message: v2.RoundAnnouncement, player_id: str) -> RoundAnnounced:
     return RoundAnnounced(message.round_id, match.match_id, opponent)
 
 
-def _applicant(settings: PlayerSettings) -> Applicant:
+def _build_applicant(settings: PlayerSettings) -> Applicant:
     return Applicant(
         role=Role.PLAYER,
         wanted_id=settings.wanted_id,
         display_name=settings.display_name,
         version=settings.version,
-        game_types=declared(settings.game_types),
+        game_types=declared_game_types(settings.game_types),
         endpoint=settings.endpoint,
         limit=settings.system.timeouts.register_player_timeout_sec,
         protocol=settings.protocol,
         v1_name=settings.v1_name,
         league_id=settings.league_id,
-        more={"match_keys": True},
+        extra_meta={"match_keys": True},
     )

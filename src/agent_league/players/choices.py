@@ -9,34 +9,34 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from agent_league.games.base import allows, in_words, is_long
-from agent_league.model.names import printable
-from agent_league.players.legal_moves import meant
+from agent_league.games.base import describe_range, is_legal_move, is_long_range
+from agent_league.model.names import to_printable
+from agent_league.players.legal_moves import find_meant_moves
 
-SHOWN_CHOICES = 30
-LONGEST_CHOICE = 60
-LONGEST_TYPED = 500
-HELP = ("?", "help")
-_NUMBERS = re.compile(r"[0-9]{1,15}", re.ASCII)
-_ONLY_NUMBERS = re.compile(r"[\s\[(]*[0-9]+(?:[\s,]+[0-9]+)*[\s\])]*", re.ASCII)
-_PLACE = re.compile(r"#\s*([0-9]{1,9})", re.ASCII)
+MAX_SHOWN_CHOICES = 30
+MAX_CHOICE_LENGTH = 60
+MAX_INPUT_LENGTH = 500
+HELP_WORDS = ("?", "help")
+_NUMBER_PATTERN = re.compile(r"[0-9]{1,15}", re.ASCII)
+_ONLY_NUMBERS_PATTERN = re.compile(r"[\s\[(]*[0-9]+(?:[\s,]+[0-9]+)*[\s\])]*", re.ASCII)
+_PLACE_PATTERN = re.compile(r"#\s*([0-9]{1,9})", re.ASCII)
 
 
-def chosen(line: str, legal: Sequence[Any]) -> Any:
+def parse_choice(line: str, legal: Sequence[Any]) -> Any:
     """Parse a typed line into a move; None if it fits none or several.
 
     Tried in this order: exact name, name in any case, JSON, place in the list, numbers in a move, beginning of a name.
     """
-    text = line.strip()[:LONGEST_TYPED]
-    if is_long(legal):
-        return next(iter(meant(text, legal)), None)
-    names = [named(move) for move in legal]
+    text = line.strip()[:MAX_INPUT_LENGTH]
+    if is_long_range(legal):
+        return next(iter(find_meant_moves(text, legal)), None)
+    names = [format_move(move) for move in legal]
     for found in (
         [move for move, name in zip(legal, names, strict=True) if name == text],
         [move for move, name in zip(legal, names, strict=True) if name.casefold() == text.casefold()],
-        _as_json(text, legal),
-        _at_place(text, legal, names),
-        _by_numbers(text, legal, names),
+        _find_by_json(text, legal),
+        _find_by_place(text, legal, names),
+        _find_by_numbers(text, legal, names),
         [move for move, name in zip(legal, names, strict=True) if text and name.startswith(text)],
         [move for move, name in zip(legal, names, strict=True) if text and name.casefold().startswith(text.casefold())],
     ):
@@ -45,35 +45,35 @@ def chosen(line: str, legal: Sequence[Any]) -> Any:
     return None
 
 
-def asks_for_help(line: str, legal: Sequence[Any]) -> bool:
+def is_help_request(line: str, legal: Sequence[Any]) -> bool:
     """Whether the line asks for the rules; False if a legal move has that name."""
     text = line.strip().casefold()
-    return text in HELP and (is_long(legal) or all(named(move).casefold() != text for move in legal))
+    return text in HELP_WORDS and (is_long_range(legal) or all(format_move(move).casefold() != text for move in legal))
 
 
-def choices(legal: Sequence[Any]) -> list[str]:
+def list_choices(legal: Sequence[Any]) -> list[str]:
     """List the moves as they are offered, at most 30; those that aren't numbers are prefixed with their places."""
-    if is_long(legal):
-        return [in_words(legal)]
+    if is_long_range(legal):
+        return [describe_range(legal)]
     names = [
-        _short(move) if _are_numbers(legal) else f"#{place} {_short(move)}"
-        for place, move in enumerate(legal[:SHOWN_CHOICES], start=1)
+        _format_short_choice(move) if _are_numbers(legal) else f"#{place} {_format_short_choice(move)}"
+        for place, move in enumerate(legal[:MAX_SHOWN_CHOICES], start=1)
     ]
-    return names if len(legal) <= SHOWN_CHOICES else [*names, f"... ({len(legal)} in all)"]
+    return names if len(legal) <= MAX_SHOWN_CHOICES else [*names, f"... ({len(legal)} in all)"]
 
 
-def prompt(legal: Sequence[Any]) -> str:
+def build_choice_prompt(legal: Sequence[Any]) -> str:
     """Build the input prompt, which says what may be typed."""
-    if is_long(legal) or _are_numbers(legal):
+    if is_long_range(legal) or _are_numbers(legal):
         what = "the number"
-    elif _have_numbers(map(named, legal)):
+    elif _have_numbers(map(format_move, legal)):
         what = "the move, or #1 for the first"
     else:
         what = "the move, its beginning or its number"
     return f"{what} (? shows the rules) > "
 
 
-def in_lines(items: Sequence[str], width: int) -> str:
+def wrap_items(items: Sequence[str], width: int) -> str:
     """Join items with commas and wrap them at `width`; an item is never broken."""
     lines = [""]
     for number, item in enumerate(items, start=1):
@@ -84,30 +84,34 @@ def in_lines(items: Sequence[str], width: int) -> str:
     return "\n".join(lines)
 
 
-def named(move: Any) -> str:
-    return printable(move if isinstance(move, str) else json.dumps(move))
+def format_move(move: Any) -> str:
+    return to_printable(move if isinstance(move, str) else json.dumps(move))
 
 
-def _as_json(text: str, legal: Sequence[Any]) -> list[Any]:
+def _find_by_json(text: str, legal: Sequence[Any]) -> list[Any]:
     try:
         said = json.loads(text)
     except (ValueError, RecursionError):
         return []
-    return [move for move in legal if allows([move], said)]
+    return [move for move in legal if is_legal_move([move], said)]
 
 
-def _at_place(text: str, legal: Sequence[Any], names: Sequence[str]) -> list[Any]:
-    place = _PLACE.fullmatch(text) or (None if _have_numbers(names) else _NUMBERS.fullmatch(text))
+def _find_by_place(text: str, legal: Sequence[Any], names: Sequence[str]) -> list[Any]:
+    place = _PLACE_PATTERN.fullmatch(text) or (None if _have_numbers(names) else _NUMBER_PATTERN.fullmatch(text))
     number = int(place[place.lastindex or 0]) if place else 0
     return [legal[number - 1]] if 1 <= number <= len(legal) else []
 
 
-def _by_numbers(text: str, legal: Sequence[Any], names: Sequence[str]) -> list[Any]:
+def _find_by_numbers(text: str, legal: Sequence[Any], names: Sequence[str]) -> list[Any]:
     """Return the moves that contain exactly these numbers: `1 2` for [1, 2], `3` for x3."""
-    if not _ONLY_NUMBERS.fullmatch(text):
+    if not _ONLY_NUMBERS_PATTERN.fullmatch(text):
         return []
-    wanted = [int(number) for number in _NUMBERS.findall(text)]
-    return [move for move, name in zip(legal, names, strict=True) if [int(n) for n in _NUMBERS.findall(name)] == wanted]
+    wanted = [int(number) for number in _NUMBER_PATTERN.findall(text)]
+    return [
+        move
+        for move, name in zip(legal, names, strict=True)
+        if [int(n) for n in _NUMBER_PATTERN.findall(name)] == wanted
+    ]
 
 
 def _are_numbers(legal: Sequence[Any]) -> bool:
@@ -115,9 +119,9 @@ def _are_numbers(legal: Sequence[Any]) -> bool:
 
 
 def _have_numbers(names: Any) -> bool:
-    return any(_NUMBERS.search(name) for name in names)
+    return any(_NUMBER_PATTERN.search(name) for name in names)
 
 
-def _short(move: Any) -> str:
-    name = named(move)
-    return name if len(name) <= LONGEST_CHOICE else f"{name[:LONGEST_CHOICE]}..."
+def _format_short_choice(move: Any) -> str:
+    name = format_move(move)
+    return name if len(name) <= MAX_CHOICE_LENGTH else f"{name[:MAX_CHOICE_LENGTH]}..."

@@ -12,122 +12,126 @@ from typing import Any
 import orjson
 
 from agent_league.log import JsonLogger
-from agent_league.players.legal_moves import listed, spelled
+from agent_league.players.legal_moves import describe_legal_moves, find_equal_moves
 from agent_league.players.observation import Move, Observation, Strategy, Thought, Usage
 
-KEPT_DECISIONS = 1000
-LONGEST_REASON = 500
+MAX_DECISIONS = 1000
+MAX_REASON_LENGTH = 500
 """Characters of a strategy's reason that its player's log keeps."""
 
 CHOSEN, RAISED, ILLEGAL = "chosen", "raised", "illegal_move"
-Question = tuple[str, int, bytes]
-Found = tuple[Thought, list[Move]]
+QuestionKey = tuple[str, int, bytes]
+MatchedThought = tuple[Thought, list[Move]]
 """A strategy's answer, and the legal moves equal to its move: one, or none."""
-Told = Callable[[float, str], None]
+DecisionCallback = Callable[[float, str], None]
 """Called for each move with the seconds it took and how it came about: CHOSEN, RAISED or ILLEGAL."""
 
 
-class Decision:
+class StrategyRunner:
     """Runs a strategy; a question that is asked again gets the same answer, without asking the strategy again.
 
     `choose` of a strategy may be a coroutine. A plain function runs in a thread, so that a slow one doesn't block other
     matches, unless the strategy has `instant = True`.
     """
 
-    def __init__(self, strategy: Strategy, log: JsonLogger, told: Told = lambda _seconds, _how: None) -> None:
+    def __init__(
+        self, strategy: Strategy, log: JsonLogger, on_decision: DecisionCallback = lambda _seconds, _how: None
+    ) -> None:
         self._strategy = strategy
-        self._told = told
+        self._on_decision = on_decision
         self._log = log
-        self._decided: dict[Question, Thought | asyncio.Task[Thought]] = {}
-        self._thinking: set[asyncio.Task[Thought]] = set()
-        self._complained = False
+        self._decisions: dict[QuestionKey, Thought | asyncio.Task[Thought]] = {}
+        self._choice_tasks: set[asyncio.Task[Thought]] = set()
+        self._has_warned_author = False
         if prepare := getattr(strategy, "prepare", None):
             try:
                 prepare(log)
             except Exception as error:  # noqa: BLE001 - as in _await_choice
                 log.error("strategy_failed", error=repr(error), traceback=traceback.format_exc())
 
-    async def decide(self, observation: Observation) -> Thought:
+    async def choose_move(self, observation: Observation) -> Thought:
         """Return the strategy's move, or the stored one if the same question was asked before."""
-        question = _question(observation)
-        decided = self._decided.get(question)
+        question = _question_key(observation)
+        decided = self._decisions.get(question)
         if decided is None:
-            decided = self._decided[question] = self._think(observation)
-            if len(self._decided) > KEPT_DECISIONS:
-                del self._decided[next(iter(self._decided))]
+            decided = self._decisions[question] = self._start_choice(observation)
+            if len(self._decisions) > MAX_DECISIONS:
+                del self._decisions[next(iter(self._decisions))]
         if isinstance(decided, Thought):
             return decided
         # Cancelling the caller must not cancel the choice: the referee's next attempt needs its result.
         return await asyncio.shield(decided)
 
     @property
-    def under_way(self) -> int:
+    def pending_count(self) -> int:
         """The number of questions the strategy is working on."""
-        return len(self._thinking)
+        return len(self._choice_tasks)
 
-    def forget(self, match_id: str) -> None:
+    def forget_match(self, match_id: str) -> None:
         """Drop the stored answers of a finished match."""
-        for question in [question for question in self._decided if question[0] == match_id]:
-            del self._decided[question]
+        for question in [question for question in self._decisions if question[0] == match_id]:
+            del self._decisions[question]
 
     async def close(self) -> None:
         """Cancel unfinished choices, and call the strategy's `close` if it has one."""
-        for thought in self._thinking:
+        for thought in self._choice_tasks:
             thought.cancel()
-        await asyncio.gather(*self._thinking, return_exceptions=True)
+        await asyncio.gather(*self._choice_tasks, return_exceptions=True)
         if close := getattr(self._strategy, "close", None):
             try:
                 await close()
             except Exception as error:  # noqa: BLE001 - as in _await_choice
                 self._log.error("strategy_failed", error=repr(error), traceback=traceback.format_exc())
 
-    def _think(self, observation: Observation) -> Thought | asyncio.Task[Thought]:
+    def _start_choice(self, observation: Observation) -> Thought | asyncio.Task[Thought]:
         """Call the strategy: return its answer if it has `instant = True` and no coroutine, else a task."""
         began = asyncio.get_running_loop().time()
         if not getattr(self._strategy, "instant", False):
-            return self._wait_for(ask(self._strategy, observation), observation, began)
+            return self._start_task(ask_strategy(self._strategy, observation), observation, began)
         try:
             said: Any = self._strategy.choose(observation)
-            found = None if inspect.isawaitable(said) else _found(said, observation)
+            found = None if inspect.isawaitable(said) else _match_thought(said, observation)
         except Exception as error:  # noqa: BLE001 - as in _await_choice
-            return self._failed(error, observation, began)
-        return self._made(found, observation, began) if found else self._wait_for(said, observation, began)
+            return self._replace_failed_choice(error, observation, began)
+        return (
+            self._accept_or_replace(found, observation, began) if found else self._start_task(said, observation, began)
+        )
 
-    def _wait_for(self, said: Awaitable[Any], observation: Observation, began: float) -> asyncio.Task[Thought]:
-        thought = asyncio.create_task(self._choose(said, observation, began))
-        self._thinking.add(thought)
-        thought.add_done_callback(self._thinking.discard)
+    def _start_task(self, said: Awaitable[Any], observation: Observation, began: float) -> asyncio.Task[Thought]:
+        thought = asyncio.create_task(self._await_choice(said, observation, began))
+        self._choice_tasks.add(thought)
+        thought.add_done_callback(self._choice_tasks.discard)
         return thought
 
-    async def _choose(self, said: Awaitable[Any], observation: Observation, began: float) -> Thought:
+    async def _await_choice(self, said: Awaitable[Any], observation: Observation, began: float) -> Thought:
         try:
-            found = _found(await said, observation)
+            found = _match_thought(await said, observation)
         except Exception as error:  # noqa: BLE001 - a strategy that raises must not stop the player
-            return self._failed(error, observation, began)
-        return self._made(found, observation, began)
+            return self._replace_failed_choice(error, observation, began)
+        return self._accept_or_replace(found, observation, began)
 
-    def _failed(self, error: Exception, observation: Observation, began: float) -> Thought:
+    def _replace_failed_choice(self, error: Exception, observation: Observation, began: float) -> Thought:
         """Log the error of a strategy that raised, and play a random move instead."""
         trace = traceback.format_exc()
         self._log.error("strategy_failed", match_id=observation.match_id, error=repr(error), traceback=trace)
-        self._complain(f"The strategy failed in {observation.match_id!r:.80}; a random move was played.\n{trace}")
-        return self._decide(Thought(_any_move(observation)), RAISED, observation, began)
+        self._warn_author(f"The strategy failed in {observation.match_id!r:.80}; a random move was played.\n{trace}")
+        return self._record_decision(Thought(_random_move(observation)), RAISED, observation, began)
 
-    def _made(self, found: Found, observation: Observation, began: float) -> Thought:
+    def _accept_or_replace(self, found: MatchedThought, observation: Observation, began: float) -> Thought:
         """Return the move as the referee wrote it (1 for True); log an illegal one and play a random move instead."""
         thought, legal = found
         if legal:
-            return self._decide(Thought(legal[0], thought.usage, thought.reason), CHOSEN, observation, began)
+            return self._record_decision(Thought(legal[0], thought.usage, thought.reason), CHOSEN, observation, began)
         move = thought.move
         self._log.error("strategy_chose_illegal_move", match_id=observation.match_id, move=repr(move)[:80])
-        self._complain(
+        self._warn_author(
             f"The strategy chose {move!r:.80} in {observation.match_id!r:.80}, where "
-            f"{listed(observation.legal_moves)} are legal; a random move was played."
+            f"{describe_legal_moves(observation.legal_moves)} are legal; a random move was played."
         )
-        return self._decide(Thought(_any_move(observation), thought.usage), ILLEGAL, observation, began)
+        return self._record_decision(Thought(_random_move(observation), thought.usage), ILLEGAL, observation, began)
 
-    def _decide(self, thought: Thought, how: str, observation: Observation, began: float) -> Thought:
-        self._told(asyncio.get_running_loop().time() - began, how)
+    def _record_decision(self, thought: Thought, how: str, observation: Observation, began: float) -> Thought:
+        self._on_decision(asyncio.get_running_loop().time() - began, how)
         self._log_decision(thought, how, observation)
         if thought.usage is not None:
             cost = asdict(thought.usage)
@@ -136,23 +140,23 @@ class Decision:
 
     def _log_decision(self, thought: Thought, how: str, observation: Observation) -> None:
         reason = thought.reason or (thought.usage and thought.usage.fallback)
-        self._log.log_soon(
+        self._log.log_buffered(
             "decided",
             match_id=observation.match_id,
             step=observation.step,
             move=thought.move,
             how=how,
-            **({"reason": str(reason)[:LONGEST_REASON]} if reason else {}),
+            **({"reason": str(reason)[:MAX_REASON_LENGTH]} if reason else {}),
         )
 
-    def _complain(self, sentence: str) -> None:
+    def _warn_author(self, sentence: str) -> None:
         """Write to the player's terminal that the strategy failed; only the first time, as it will fail again."""
-        if not self._complained:
-            self._complained = True
+        if not self._has_warned_author:
+            self._has_warned_author = True
             sys.stderr.write(f"{sentence}\nFurther failures are in {self._log.log_file}.\n")
 
 
-async def ask(strategy: Strategy, observation: Observation) -> Thought:
+async def ask_strategy(strategy: Strategy, observation: Observation) -> Thought:
     """Ask a strategy for its move, whether `choose` is instant, a coroutine or a plain function (run in a thread)."""
     choose = strategy.choose
     if getattr(strategy, "instant", False) or inspect.iscoroutinefunction(choose):
@@ -161,25 +165,25 @@ async def ask(strategy: Strategy, observation: Observation) -> Thought:
         said = await asyncio.to_thread(choose, observation)
     if inspect.isawaitable(said):
         said = await said
-    return _thought(said)
+    return _to_thought(said)
 
 
-def _thought(said: Any) -> Thought:
+def _to_thought(said: Any) -> Thought:
     if not isinstance(said, Thought):
         return Thought(said)
     return said if isinstance(said.usage, Usage) else Thought(said.move, reason=said.reason)
 
 
-def _found(said: Any, observation: Observation) -> Found:
-    thought = _thought(said)
-    return thought, spelled(thought.move, observation.legal_moves)
+def _match_thought(said: Any, observation: Observation) -> MatchedThought:
+    thought = _to_thought(said)
+    return thought, find_equal_moves(thought.move, observation.legal_moves)
 
 
-def _any_move(observation: Observation) -> Move:
+def _random_move(observation: Observation) -> Move:
     return observation.random.choice(observation.legal_moves)
 
 
-def _question(observation: Observation) -> Question:
+def _question_key(observation: Observation) -> QuestionKey:
     """Key of a question: match, step and a hash of its content, which may differ when a match is replayed."""
     asked = (observation.legal_moves, observation.view)
     try:

@@ -8,7 +8,7 @@ from agent_league.players.observation import GameRecord
 
 
 @dataclass(frozen=True, slots=True)
-class Registered:
+class LeagueJoined:
     """The player is registered in a league."""
 
     league_id: str | None
@@ -24,7 +24,7 @@ class RoundAnnounced:
 
 
 @dataclass(frozen=True, slots=True)
-class Invited:
+class InvitationAnswered:
     """A referee has invited the player to a match, and the player has answered."""
 
     match_id: str
@@ -41,7 +41,7 @@ class MatchOver:
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class GameErrorReported:
     """The referee has reported an error in a match (GAME_ERROR)."""
 
     match_id: str
@@ -67,6 +67,8 @@ class LeagueOver:
     points: int | None = None
 
 
-Happening = Registered | RoundAnnounced | Invited | MatchOver | Trouble | StandingsChanged | LeagueOver
-Watch = Callable[[str, Happening], None]
+PlayerEvent = (
+    LeagueJoined | RoundAnnounced | InvitationAnswered | MatchOver | GameErrorReported | StandingsChanged | LeagueOver
+)
+PlayerEventHandler = Callable[[str, PlayerEvent], None]
 """Called with the player's id and the event."""

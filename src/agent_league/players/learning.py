@@ -13,35 +13,35 @@ from typing import Any
 
 from agent_league.log import JsonLogger
 from agent_league.players.observation import GameRecord, Strategy
-from agent_league.storage.files import Projection, json_bytes, read_object, write_whole
+from agent_league.storage.files import ThrottledWriter, encode_json, read_json_object, write_atomically
 from agent_league.storage.paths import DataPaths
 
 SAVE_INTERVAL_SECONDS = 2.0
-LARGEST_BYTES = 8 * 1024**2
-NOT_SAFE = re.compile(r"[^A-Za-z0-9]+")
+MAX_FILE_BYTES = 8 * 1024**2
+UNSAFE_CHARACTERS = re.compile(r"[^A-Za-z0-9]+")
 
 
-class Learning:
+class LearningStore:
     """Calls a strategy's `learn`, `saved` and `restore` if it has them; without `persist`, only `learn`."""
 
     def __init__(
-        self, strategy: Strategy, display_name: str, home: Path, log: JsonLogger, *, keep: bool = True
+        self, strategy: Strategy, display_name: str, home: Path, log: JsonLogger, *, persist: bool = True
     ) -> None:
         self._strategy = strategy
-        self._keep = keep
+        self._is_persistent = persist
         self._log = log
         kind = type(strategy)
-        self._owner = {"display_name": display_name, "strategy": f"{kind.__module__}.{kind.__qualname__}"}
-        self.path = DataPaths(home).learned / f"{_file_name(display_name, self._owner['strategy'])}.json"
-        self._projection = Projection(self._save, log, SAVE_INTERVAL_SECONDS)
+        self._owner_fields = {"display_name": display_name, "strategy": f"{kind.__module__}.{kind.__qualname__}"}
+        self.path = DataPaths(home).learned_folder / f"{_file_name(display_name, self._owner_fields['strategy'])}.json"
+        self._projection = ThrottledWriter(self._save_file, log, SAVE_INTERVAL_SECONDS)
 
-    def begin(self) -> None:
+    def restore_strategy(self) -> None:
         """Restore what the strategy learned in earlier leagues; a file it can't read is renamed to `.damaged.json`."""
         restore = getattr(self._strategy, "restore", None)
         try:
-            if restore is None or not self._keep or not self.path.exists():
+            if restore is None or not self._is_persistent or not self.path.exists():
                 return
-            if self._restored(restore):
+            if self._restore_from_file(restore):
                 self._log.info("learning_restored", file=self.path.name)
                 return
             aside = self.path.with_suffix(".damaged.json")
@@ -50,46 +50,51 @@ class Learning:
         except OSError as error:
             self._log.error("read_failed", file=self.path.name, error=str(error))
 
-    def over(self, game: GameRecord) -> None:
+    def learn_from_game(self, game: GameRecord) -> None:
         """Pass a finished match to the strategy's `learn`, and schedule a save."""
         learn = getattr(self._strategy, "learn", None)
-        if learn is not None and self._tried(learn, game) and self._keep and hasattr(self._strategy, "saved"):
-            self._projection.changed()
+        if (
+            learn is not None
+            and self._call_hook(learn, game)
+            and self._is_persistent
+            and hasattr(self._strategy, "saved")
+        ):
+            self._projection.schedule_write()
 
     def close(self) -> None:
         self._projection.flush()
 
-    def _restored(self, restore: Callable[[Any], None]) -> bool:
+    def _restore_from_file(self, restore: Callable[[Any], None]) -> bool:
         """Restore the strategy from the file; False if the file isn't this player's, or the strategy raises."""
-        content = (read_object(self.path) or {}) if self.path.stat().st_size <= LARGEST_BYTES else {}
-        ours = self._owner.items() <= content.items() and "learned" in content
-        return ours and self._tried(restore, content["learned"])
+        content = (read_json_object(self.path) or {}) if self.path.stat().st_size <= MAX_FILE_BYTES else {}
+        ours = self._owner_fields.items() <= content.items() and "learned" in content
+        return ours and self._call_hook(restore, content["learned"])
 
-    def _tried(self, hook: Callable[[Any], None], value: Any) -> bool:
+    def _call_hook(self, hook: Callable[[Any], None], value: Any) -> bool:
         try:
             hook(value)
         except Exception as error:  # noqa: BLE001 - a strategy that raises must not stop the player
-            self._failed(error)
+            self._log_failure(error)
             return False
         return True
 
-    def _save(self) -> None:
+    def _save_file(self) -> None:
         try:
-            content = json_bytes({**self._owner, "learned": self._strategy.saved()})  # type: ignore[attr-defined]
+            content = encode_json({**self._owner_fields, "learned": self._strategy.saved()})  # type: ignore[attr-defined]
         except Exception as error:  # noqa: BLE001 - as above
-            self._failed(error)
+            self._log_failure(error)
             return
-        if len(content) > LARGEST_BYTES:
-            self._log.error("learning_too_large", file=self.path.name, bytes=len(content), most=LARGEST_BYTES)
+        if len(content) > MAX_FILE_BYTES:
+            self._log.error("learning_too_large", file=self.path.name, bytes=len(content), most=MAX_FILE_BYTES)
             return
-        write_whole(self.path, content)
+        write_atomically(self.path, content)
 
-    def _failed(self, error: Exception) -> None:
+    def _log_failure(self, error: Exception) -> None:
         self._log.error("strategy_failed", error=repr(error), traceback=traceback.format_exc())
 
 
 def _file_name(display_name: str, strategy: str) -> str:
     """A readable file name with a hash that makes it unique."""
     digest = hashlib.sha256(f"{display_name}\n{strategy}".encode()).hexdigest()
-    readable = NOT_SAFE.sub("-", f"{display_name} {strategy.rpartition('.')[2]}").strip("-").lower()
+    readable = UNSAFE_CHARACTERS.sub("-", f"{display_name} {strategy.rpartition('.')[2]}").strip("-").lower()
     return f"{readable[:60]}-{digest[:12]}"

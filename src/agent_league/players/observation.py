@@ -9,12 +9,12 @@ from random import Random
 from typing import Any, Protocol, overload
 
 from agent_league.games.base import Rules
-from agent_league.players.legal_moves import spelled
+from agent_league.players.legal_moves import find_equal_moves
 
 Move = Any
-RECALLED = 200
+MAX_RECALLED_MOVES = 200
 """Moves that `my_moves` and `opponent_moves` go back; older ones say little about present habits."""
-MOST_PAYOFFS = 4096
+MAX_PAYOFF_ROWS = 4096
 """Rows of a payoff table that are read."""
 
 
@@ -41,20 +41,20 @@ class GameRecord:
 
 
 @dataclass(slots=True)
-class Played:
+class MoveHistory:
     """Some of the player's games and the moves in them, oldest first."""
 
     games: list[GameRecord] = field(default_factory=list)
-    mine: list[Move] = field(default_factory=list)
-    theirs: list[Move] = field(default_factory=list)
+    my_moves: list[Move] = field(default_factory=list)
+    opponent_moves: list[Move] = field(default_factory=list)
 
 
-class Memory(Sequence[GameRecord]):
+class GameMemory(Sequence[GameRecord]):
     """The player's games, oldest first, indexed by game and opponent."""
 
     def __init__(self, games: Iterable[GameRecord] = ()) -> None:
         self._games: list[GameRecord] = []
-        self._played: dict[tuple[str, str | None], Played] = {}
+        self._histories: dict[tuple[str, str | None], MoveHistory] = {}
         for game in games:
             self.append(game)
 
@@ -62,16 +62,16 @@ class Memory(Sequence[GameRecord]):
         self._games.append(game)
         for opponent_id in (None, game.opponent_id):
             key = (game.game_type, opponent_id)
-            played = self._played.get(key)
+            played = self._histories.get(key)
             if played is None:
-                played = self._played[key] = Played()
+                played = self._histories[key] = MoveHistory()
             played.games.append(game)
-            played.mine += game.my_moves
-            played.theirs += game.opponent_moves
+            played.my_moves += game.my_moves
+            played.opponent_moves += game.opponent_moves
 
-    def played(self, game_type: str, opponent_id: str | None = None) -> Played:
+    def find_history(self, game_type: str, opponent_id: str | None = None) -> MoveHistory:
         """Return the games of one type, or only those against `opponent_id`."""
-        return self._played.get((game_type, opponent_id), NOTHING_PLAYED)
+        return self._histories.get((game_type, opponent_id), EMPTY_HISTORY)
 
     @overload
     def __getitem__(self, index: int) -> GameRecord: ...
@@ -89,7 +89,7 @@ class Memory(Sequence[GameRecord]):
     __hash__ = None  # type: ignore[assignment]
 
 
-NOTHING_PLAYED = Played()
+EMPTY_HISTORY = MoveHistory()
 
 
 @dataclass(slots=True)
@@ -121,71 +121,75 @@ class Observation:
     """
 
     @property
-    def memory(self) -> Memory:
-        return self.history if isinstance(self.history, Memory) else Memory(self.history)
+    def memory(self) -> GameMemory:
+        return self.history if isinstance(self.history, GameMemory) else GameMemory(self.history)
 
     @property
     def of_this_game(self) -> list[GameRecord]:
         """The player's earlier matches in this game."""
-        return self.memory.played(self.game_type).games
+        return self.memory.find_history(self.game_type).games
 
     @property
     def against_opponent(self) -> list[GameRecord]:
         """The player's earlier matches in this game with this opponent."""
-        return self.memory.played(self.game_type, self.opponent_id).games if self.opponent_id else []
+        return self.memory.find_history(self.game_type, self.opponent_id).games if self.opponent_id else []
 
     @property
     def rounds(self) -> list[tuple[Move, Move]]:
         """Own move and the opponent's in each earlier round of this match; empty if the view has no rounds."""
-        return self._pairs(_rounds(self.view) or [])
+        return self._order_pairs(_rounds_of_view(self.view) or [])
 
     @property
     def rounds_over(self) -> int:
         """The number of finished rounds of this match; 0 if the view has no rounds."""
-        return len(_rounds(self.view) or [])
+        return len(_rounds_of_view(self.view) or [])
 
     def lately(self, count: int = 1) -> list[tuple[Move, Move]]:
         """Own move and the opponent's in the last `count` rounds of this match; if a match is a single round, in the
         last matches with this opponent."""
-        shown = _rounds(self.view)
+        shown = _rounds_of_view(self.view)
         if shown is not None:
-            return self._pairs(shown[-count:])
+            return self._order_pairs(shown[-count:])
         games = self.against_opponent[-count:]
         single = [game for game in games if len(game.my_moves) == len(game.opponent_moves) == 1]
         return [(game.my_moves[0], game.opponent_moves[0]) for game in single]
 
-    def _pairs(self, shown: list[Any]) -> list[tuple[Move, Move]]:
+    def _order_pairs(self, shown: list[Any]) -> list[tuple[Move, Move]]:
         return [(pair[self.seat], pair[1 - self.seat]) for pair in shown if isinstance(pair, list) and len(pair) == 2]
 
     @property
     def opponent_moves(self) -> list[Move]:
         """The latest moves of this opponent in this game, this match included; of all opponents, if never met."""
-        now = [theirs for _, theirs in self._pairs((_rounds(self.view) or [])[-RECALLED:])]
+        now = [theirs for _, theirs in self._order_pairs((_rounds_of_view(self.view) or [])[-MAX_RECALLED_MOVES:])]
         memory = self.memory
-        met = memory.played(self.game_type, self.opponent_id) if self.opponent_id else NOTHING_PLAYED
-        known = met if met.games or now else memory.played(self.game_type)
-        return (known.theirs[-RECALLED:] + now)[-RECALLED:]
+        met = memory.find_history(self.game_type, self.opponent_id) if self.opponent_id else EMPTY_HISTORY
+        known = met if met.games or now else memory.find_history(self.game_type)
+        return (known.opponent_moves[-MAX_RECALLED_MOVES:] + now)[-MAX_RECALLED_MOVES:]
 
     @property
     def my_moves(self) -> list[Move]:
         """The player's latest moves in this game, this match included."""
-        now = [mine for mine, _ in self._pairs((_rounds(self.view) or [])[-RECALLED:])]
-        return (self.memory.played(self.game_type).mine[-RECALLED:] + now)[-RECALLED:]
+        now = [mine for mine, _ in self._order_pairs((_rounds_of_view(self.view) or [])[-MAX_RECALLED_MOVES:])]
+        return (self.memory.find_history(self.game_type).my_moves[-MAX_RECALLED_MOVES:] + now)[-MAX_RECALLED_MOVES:]
 
     def is_legal(self, move: Move) -> bool:
         """Whether a move is one of the legal moves; fast for a long range, too."""
-        return bool(spelled(move, self.legal_moves))
+        return bool(find_equal_moves(move, self.legal_moves))
 
     @property
     def payoffs(self) -> list[tuple[Move, Move, float, float]]:
         """Payoffs of each pair of moves, if the view has them: own move, the opponent's, own payoff, the opponent's."""
-        return _payoffs(self.view, self.seat)
+        return _payoffs_of_view(self.view, self.seat)
 
     def best_reply(self, expected: Move) -> Move:
         """Return the move that pays best against an expected one; without payoffs, any other move than that."""
         known = [(own, ours) for own, other, ours, _ in self.payoffs if other == expected]
-        names = None if isinstance(self.legal_moves, range) else set(map(_name, self.legal_moves))
-        paid = [(own, value) for own, value in known if (self.is_legal(own) if names is None else _name(own) in names)]
+        names = None if isinstance(self.legal_moves, range) else set(map(_hashable_move, self.legal_moves))
+        paid = [
+            (own, value)
+            for own, value in known
+            if (self.is_legal(own) if names is None else _hashable_move(own) in names)
+        ]
         if not paid:
             return self.other_than(expected)
         most = max(value for _, value in paid)
@@ -195,7 +199,7 @@ class Observation:
         """Return a random legal move other than `move`, if there is one."""
         legal, place = self.legal_moves, None
         if isinstance(legal, range):
-            place = next(map(legal.index, spelled(move, legal)), None)
+            place = next(map(legal.index, find_equal_moves(move, legal)), None)
         elif others := [option for option in legal if option != move]:
             legal = others
         if place is None or len(legal) == 1:
@@ -204,24 +208,26 @@ class Observation:
         return legal[other + (other >= place)]
 
 
-def _rounds(view: Any) -> list[Any] | None:
+def _rounds_of_view(view: Any) -> list[Any] | None:
     """The finished rounds in the view of a repeated game; None for a single game."""
     shown = view.get("rounds") if isinstance(view, Mapping) else None
     return shown if isinstance(shown, list) else None
 
 
-def _payoffs(view: Any, seat: int) -> list[tuple[Move, Move, float, float]]:
+def _payoffs_of_view(view: Any, seat: int) -> list[tuple[Move, Move, float, float]]:
     """Read the payoff table of a view, or of the single game in it, from the side of `seat`."""
     game = view.get("game") if isinstance(view, Mapping) else None
     tables = [shown.get("payoffs") for shown in (view, game) if isinstance(shown, Mapping)]
     table = next((table for table in tables if isinstance(table, list)), [])
     rows = [
-        row for row in table[:MOST_PAYOFFS] if isinstance(row, list) and len(row) == 4 and all(map(_is_number, row[2:]))
+        row
+        for row in table[:MAX_PAYOFF_ROWS]
+        if isinstance(row, list) and len(row) == 4 and all(map(_is_number, row[2:]))
     ]
     return [(row[seat], row[1 - seat], row[2 + seat], row[3 - seat]) for row in rows]
 
 
-def _name(move: Move) -> Any:
+def _hashable_move(move: Move) -> Any:
     """The move itself, or its text if it can't be hashed."""
     return repr(move) if isinstance(move, list | dict) else move
 
@@ -230,7 +236,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
 
 
-def counted(moves: Iterable[Move]) -> list[tuple[Move, int]]:
+def count_moves(moves: Iterable[Move]) -> list[tuple[Move, int]]:
     """Count how often each move occurs, the most frequent first; moves may be any JSON."""
     moves = list(moves)
     try:

@@ -16,7 +16,7 @@ class OpponentModel:
     outcomes: Counter[str] = field(default_factory=Counter)
     last_move: str | None = None
 
-    def learn(self, game: GameRecord) -> None:
+    def add_game(self, game: GameRecord) -> None:
         self.games += 1
         self.outcomes[game.outcome] += 1
         for move in map(str, game.opponent_moves):

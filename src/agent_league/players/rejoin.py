@@ -7,73 +7,77 @@ is to try to register.
 import asyncio
 from random import Random
 
-from agent_league.agent.client import Line
-from agent_league.agent.registration import Remark, Session
+from agent_league.agent.client import JsonRpcClient
+from agent_league.agent.registration import LeagueRegistration, RemarkCallback
 from agent_league.agent.retry import reconnect_delay
 from agent_league.errors import BadAnswer, CallFailed, LeagueFailed
 
-OPEN = "REGISTRATION"
-ASK_SECONDS = 5.0
-LEAST_STAY = 2.0
+REGISTRATION_PHASE = "REGISTRATION"
+PHASE_QUERY_SECONDS = 5.0
+MIN_SECONDS_BETWEEN_REGISTRATIONS = 2.0
 """Lower bound between two registrations, so that a manager whose leagues end at once causes no busy loop."""
 
 
-class Stay:
+class LeagueRejoiner:
     """Registers a player in one league after another at the same manager."""
 
-    def __init__(self, session: Session, line: Line, remark: Remark, rng: Random | None) -> None:
+    def __init__(
+        self, session: LeagueRegistration, client: JsonRpcClient, remark: RemarkCallback, rng: Random | None
+    ) -> None:
         self._session = session
-        self._line = line
+        self._client = client
         self._remark = remark
         self._rng = rng or Random()  # noqa: S311 - jitter
         self._attempts = 0
-        self._next = 0.0
-        self._told: set[str] = set()
+        self._next_registration_time = 0.0
+        self._reported_reasons: set[str] = set()
 
-    async def return_or_join(self) -> None:
+    async def return_or_join_next(self) -> None:
         """Register again in the league this player was in; if that fails, join the next one."""
         try:
             await self._session.register()
         except LeagueFailed as error:
-            self.tell(error)
-            await self.join_next(have_played=False)
+            self.report_failure(error)
+            await self.join_next_league(have_played=False)
 
-    async def join_next(self, *, have_played: bool) -> None:
+    async def join_next_league(self, *, have_played: bool) -> None:
         """Try until a league accepts the registration; each reason for a rejection is reported once.
 
         `have_played` resets the pauses between attempts. After a league without a match they keep growing, because its
         manager may accept and end the next one at once, too.
         """
         if have_played:
-            self._attempts, self._told = 0, set()
+            self._attempts, self._reported_reasons = 0, set()
         while True:
             if self._attempts:
                 await asyncio.sleep(reconnect_delay(self._attempts, self._rng))
             self._attempts += 1
-            if await self._is_open():
+            if await self._is_registration_open():
                 now = asyncio.get_running_loop().time
-                await asyncio.sleep(max(0.0, self._next - now()))
-                self._next = now() + LEAST_STAY
-                self._session.leave()
+                await asyncio.sleep(max(0.0, self._next_registration_time - now()))
+                self._next_registration_time = now() + MIN_SECONDS_BETWEEN_REGISTRATIONS
+                self._session.leave_league()
                 try:
                     return await self._session.register()
                 except LeagueFailed as error:
-                    self.tell(error)
+                    self.report_failure(error)
 
-    def tell(self, error: LeagueFailed) -> None:
+    def report_failure(self, error: LeagueFailed) -> None:
         """Show the owner why the registration failed or was lost, once for each reason."""
         why = str(error)
-        if why not in self._told:
-            self._told.add(why)
+        if why not in self._reported_reasons:
+            self._reported_reasons.add(why)
             self._remark(f"{why}; waiting for the next league there.")
 
-    async def _is_open(self) -> bool:
+    async def _is_registration_open(self) -> bool:
         """Whether a registration may succeed now: the league is in registration, or its phase is unknown."""
         method = "get_standings"
         try:
-            frame = self._line.encode(method, {})
-            answer = await self._line.send(self._session.manager, frame, ASK_SECONDS, method=method)
+            frame = self._client.encode_call(method, {})
+            answer = await self._client.send_frame(
+                self._session.manager_address, frame, PHASE_QUERY_SECONDS, method=method
+            )
         except CallFailed as error:
             return isinstance(error, BadAnswer) or error.is_final
         phase = answer.get("phase") if isinstance(answer, dict) else None
-        return phase is None or phase == OPEN
+        return phase is None or phase == REGISTRATION_PHASE

@@ -16,24 +16,24 @@ from agent_league.games.registry import load_game
 from agent_league.model.results import VOID_REASON
 from agent_league.players.observation import VOID, GameRecord, Observation
 from agent_league.protocol import v2
-from agent_league.protocol.move_schema import EXPECTED, NotMoves, moves_of
+from agent_league.protocol.move_schema import SUPPORTED_SCHEMAS, UnsupportedMoveSchema, schema_to_moves
 
 PARITIES = ("even", "odd")
-LONGEST_DETAILS = 4096
+MAX_DETAILS_LENGTH = 4096
 """Characters of a result's extra fields; longer ones are dropped, as they would be stored in the history."""
-LONGEST_MOVES = 100_000
+MAX_MOVES_LENGTH = 100_000
 """Characters of a player's moves in one match."""
-LONGEST_LIMIT = timedelta(days=1)
-NO_DICE = Random(0)  # noqa: S311 - never thrown
+MAX_TIME_LIMIT = timedelta(days=1)
+PLACEHOLDER_DICE = Random(0)  # noqa: S311 - never thrown
 """Stands for the dice until they are used: creating them costs more than most answers."""
 
 
-class Seen(Observation):
+class LazyObservation(Observation):
     """An observation whose dice and rules are created on first access; most strategies never use them."""
 
     __slots__ = ("_dice", "_look_up")
 
-    def find_later(self, dice: Callable[[], Random], look_up: Callable[[], Rules | None]) -> None:
+    def set_lazy_lookups(self, dice: Callable[[], Random], look_up: Callable[[], Rules | None]) -> None:
         """Set the functions that create dice and rules on first access."""
         self._dice, self._look_up = dice, look_up
         del self.random, self.rules
@@ -55,20 +55,20 @@ class Sensors:
         self._seed = seed
         self._name = name
         self._clock = clock or SystemClock()
-        self._any_dice = Random()  # noqa: S311 - a game, not a secret
+        self._unseeded_dice = Random()  # noqa: S311 - a game, not a secret
 
-    def see_parity_call(
+    def observe_parity_call(
         self,
         call: v2.ChooseParityCall,
         player_id: str,
         history: Sequence[GameRecord],
         invitation: v2.GameInvitation | None = None,
     ) -> Observation:
-        return self._observe(
+        return self._build_observation(
             call, player_id, history, invitation, call.game_type or "even_odd", PARITIES, None, 0, None
         )
 
-    def see_move_call(
+    def observe_move_call(
         self,
         call: v2.GameMoveCall,
         player_id: str,
@@ -76,19 +76,19 @@ class Sensors:
         invitation: v2.GameInvitation | None = None,
     ) -> Observation:
         request = call.move_request
-        return self._observe(
+        return self._build_observation(
             call,
             player_id,
             history,
             invitation,
             call.game_type,
-            _legal_moves(request),
+            _parse_legal_moves(request),
             request.context,
             request.step,
             request.your_role,
         )
 
-    def see_result(
+    def read_game_record(
         self,
         message: v2.GameOver,
         player_id: str,
@@ -112,22 +112,22 @@ class Sensors:
             outcome = "LOSS"
         elif result.winner_player_id is None and result.reason == VOID_REASON:
             outcome = VOID
-        if len(repr(extra)) > LONGEST_DETAILS:
+        if len(repr(extra)) > MAX_DETAILS_LENGTH:
             extra = {}
         return GameRecord(
             match_id=message.match_id,
             game_type=game_type or "even_odd",
             opponent_id=opponent_id,
             outcome=outcome,
-            my_moves=_moves(choices.get(player_id)),
-            opponent_moves=_moves(choices.get(opponent_id)),
+            my_moves=_parse_moves(choices.get(player_id)),
+            opponent_moves=_parse_moves(choices.get(opponent_id)),
             league_id=message.league_id or league_id,
             round_id=message.round_id,
             season=season,
             details={**extra, "reason": result.reason},
         )
 
-    def _observe(
+    def _build_observation(
         self,
         call: v2.ChooseParityCall | v2.GameMoveCall,
         player_id: str,
@@ -143,7 +143,7 @@ class Sensors:
         invited_against = invitation.opponent_id if invitation else None
         role = role or (invitation.role_in_match if invitation else None)
         parameters = invitation.game_parameters if invitation else None
-        seen = Seen(
+        seen = LazyObservation(
             game_type=game_type,
             match_id=call.match_id,
             player_id=player_id,
@@ -154,31 +154,32 @@ class Sensors:
             round_id=call.round_id if call.round_id is not None else (context.round_id if context else None),
             standings=context.your_standings.model_dump() if context and context.your_standings else {},
             history=history,
-            random=NO_DICE,
-            deadline=self._deadline(call),
+            random=PLACEHOLDER_DICE,
+            deadline=self._compute_deadline(call),
             seat=1 if role == "PLAYER_B" else 0,
         )
-        seen.find_later(
-            lambda: self._dice(call.match_id, step), lambda: _rules(game_type, orjson.dumps(parameters or {}))
+        seen.set_lazy_lookups(
+            lambda: self._create_dice(call.match_id, step),
+            lambda: _load_rules(game_type, orjson.dumps(parameters or {})),
         )
         return seen
 
-    def _deadline(self, call: v2.ChooseParityCall | v2.GameMoveCall) -> datetime | None:
+    def _compute_deadline(self, call: v2.ChooseParityCall | v2.GameMoveCall) -> datetime | None:
         """The deadline on our clock: now plus the time the referee gives, as the two clocks may differ."""
         asked, until = parse_utc(call.timestamp), parse_utc(call.deadline or "")
         if asked is None or until is None or until < asked:
             return None
-        return self._clock.now() + min(until - asked, LONGEST_LIMIT)
+        return self._clock.now() + min(until - asked, MAX_TIME_LIMIT)
 
-    def _dice(self, match_id: str, step: int) -> Random:
+    def _create_dice(self, match_id: str, step: int) -> Random:
         if self._seed is None:
-            return self._any_dice
+            return self._unseeded_dice
         text = f"{self._seed}/{self._name}/{match_id}/{step}"
         return Random(hashlib.sha256(text.encode()).digest())  # noqa: S311 - a game, not a secret
 
 
 @lru_cache(maxsize=64)
-def _rules(game_type: str, parameters: bytes) -> Rules | None:
+def _load_rules(game_type: str, parameters: bytes) -> Rules | None:
     """Load the rules of a game under a match's parameters; None if it isn't installed or they raise."""
     try:
         return load_game(game_type).with_parameters(orjson.loads(parameters)).rules
@@ -186,7 +187,7 @@ def _rules(game_type: str, parameters: bytes) -> Rules | None:
         return None
 
 
-def _legal_moves(request: v2.MoveRequest) -> Sequence[Any]:
+def _parse_legal_moves(request: v2.MoveRequest) -> Sequence[Any]:
     """Return the listed moves, else those the schema allows. Raises Refusal if there are none."""
     if request.valid_options:
         return tuple(request.valid_options)
@@ -194,22 +195,24 @@ def _legal_moves(request: v2.MoveRequest) -> Sequence[Any]:
         if request.valid_options is None:
             missing = ["move_request.valid_options"]
             raise Refusal(ErrorCode.MISSING_REQUIRED_FIELD, f"missing: {missing[0]}", missing_fields=missing)
-        raise _unplayable("valid_options", "must not be empty")
+        raise _invalid_move_request("valid_options", "must not be empty")
     try:
-        moves = moves_of(request.move_schema)
-    except NotMoves as error:
-        raise _unplayable("move_schema", f"can't be turned into moves: {error}", expected=EXPECTED) from None
+        moves = schema_to_moves(request.move_schema)
+    except UnsupportedMoveSchema as error:
+        raise _invalid_move_request(
+            "move_schema", f"can't be turned into moves: {error}", expected=SUPPORTED_SCHEMAS
+        ) from None
     if not moves:
-        raise _unplayable("move_schema", "allows no move")
+        raise _invalid_move_request("move_schema", "allows no move")
     return moves
 
 
-def _unplayable(field: str, problem: str, **more: Any) -> Refusal:
+def _invalid_move_request(field: str, problem: str, **more: Any) -> Refusal:
     field = f"move_request.{field}"
     return Refusal(ErrorCode.INVALID_MESSAGE_FORMAT, f"'{field}' {problem}", field=field, **more)
 
 
-def _moves(choice: Any) -> tuple[Any, ...]:
-    if choice is None or len(repr(choice)) > LONGEST_MOVES:
+def _parse_moves(choice: Any) -> tuple[Any, ...]:
+    if choice is None or len(repr(choice)) > MAX_MOVES_LENGTH:
         return ()
     return tuple(choice) if isinstance(choice, list) else (choice,)

@@ -2,46 +2,51 @@
 
 from collections.abc import Callable
 
-from agent_league.players.choices import named
-from agent_league.players.events import Happening, LeagueOver, MatchOver, RoundAnnounced, Trouble
-from agent_league.players.human import FallbackPlayed, Stopped, YourTurn
+from agent_league.players.choices import format_move
+from agent_league.players.events import GameErrorReported, LeagueOver, MatchOver, PlayerEvent, RoundAnnounced
+from agent_league.players.human import FallbackPlayed, PlayerStopped, TurnOpened
 
-OUTCOMES = {
+OUTCOME_TEXTS = {
     "WIN": "You win",
     "DRAW": "A draw",
     "LOSS": "You lose",
     "TECHNICAL_LOSS": "Lost technically",
     "VOID": "No result",
 }
-OF_THE_VIEW = ("The view ", "Each view ")
+VIEW_PARAGRAPH_STARTS = ("The view ", "Each view ")
 """Beginnings of those paragraphs of the rules that describe the view's fields, which only programs need."""
 
-Naming = Callable[[str | None], str]
+NameLookup = Callable[[str | None], str]
 """From a player's id to its display name."""
 
 
-def sentence(what: Happening | YourTurn | FallbackPlayed | Stopped, own_id: str, name: Naming) -> str:
+def describe_event(
+    event: PlayerEvent | TurnOpened | FallbackPlayed | PlayerStopped, own_id: str, name_of: NameLookup
+) -> str:
     """Describe an event in a sentence; empty for events that are shown in another way."""
-    match what:
+    match event:
         case RoundAnnounced(round_id, match_id, opponent_id):
-            return f"Round {round_id}: " + (f"you meet {name(opponent_id)}." if match_id else "you have a bye.")
+            return f"Round {round_id}: " + (f"you meet {name_of(opponent_id)}." if match_id else "you have a bye.")
         case MatchOver(game):
             why = f" {game.details['reason']}." if game.details.get("reason") else ""
-            return f"{game.match_id}: {OUTCOMES.get(game.outcome, game.outcome)} against {name(game.opponent_id)}.{why}"
-        case Trouble(match_id, code, message, consequence):
+            return (
+                f"{game.match_id}: {OUTCOME_TEXTS.get(game.outcome, game.outcome)} against "
+                f"{name_of(game.opponent_id)}.{why}"
+            )
+        case GameErrorReported(match_id, code, message, consequence):
             return f"{match_id}: the referee says {code}: {'; '.join(filter(None, (message, consequence)))}"
         case FallbackPlayed(turn, move):
-            return f"Time is up in {turn.observation.match_id}: {by_fallback(move)}"
+            return f"Time is up in {turn.observation.match_id}: {describe_fallback(move)}"
         case LeagueOver(champion_id) if champion_id:
-            return "You are the champion." if champion_id == own_id else f"The champion is {name(champion_id)}."
+            return "You are the champion." if champion_id == own_id else f"The champion is {name_of(champion_id)}."
         case _:
             return ""
 
 
-def by_fallback(move: object) -> str:
-    return f"the fallback strategy played {named(move)} for you."
+def describe_fallback(move: object) -> str:
+    return f"the fallback strategy played {format_move(move)} for you."
 
 
-def for_people(how_to_play: str) -> list[str]:
+def rules_for_people(how_to_play: str) -> list[str]:
     """Return the paragraphs of a game's rules that a person needs."""
-    return [text for text in how_to_play.split("\n") if text.strip() and not text.startswith(OF_THE_VIEW)]
+    return [text for text in how_to_play.split("\n") if text.strip() and not text.startswith(VIEW_PARAGRAPH_STARTS)]

@@ -14,23 +14,28 @@ from pydantic import ValidationError
 from agent_league.clock import parse_utc
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.log import SECRET_FIELDS
-from agent_league.protocol.envelope import Message, Part, Sender
+from agent_league.protocol.envelope import Message, MessagePart, Sender
 from agent_league.protocol.version import PROTOCOL_V2
 
-P = TypeVar("P", bound=Part)
+P = TypeVar("P", bound=MessagePart)
 
-REQUIRED = ("protocol", "message_type", "sender", "timestamp", "conversation_id")
-TEXT, WHOLE = (str, type(None)), (int, type(None))
-OPTIONAL: Mapping[str, tuple[type, ...]] = {"auth_token": TEXT, "league_id": TEXT, "round_id": WHOLE, "match_id": TEXT}
-SHOWN_LENGTH = 80
-SHOWN_FIELDS = 20
+REQUIRED_FIELDS = ("protocol", "message_type", "sender", "timestamp", "conversation_id")
+TEXT_TYPES, INTEGER_TYPES = (str, type(None)), (int, type(None))
+OPTIONAL_FIELDS: Mapping[str, tuple[type, ...]] = {
+    "auth_token": TEXT_TYPES,
+    "league_id": TEXT_TYPES,
+    "round_id": INTEGER_TYPES,
+    "match_id": TEXT_TYPES,
+}
+MAX_SHOWN_LENGTH = 80
+MAX_SHOWN_FIELDS = 20
 """Missing fields that a refusal names; a list of empty objects may lack thousands."""
 
 
-class Shared(dict[str, Any]):
+class SharedParams(dict[str, Any]):
     """The fields of a broadcast that several agents of this process share: parsed once, never changed."""
 
-    message: Part | None = None
+    parsed_message: MessagePart | None = None
 
 
 @dataclass(slots=True)
@@ -53,15 +58,15 @@ def check_envelope(params: Mapping[str, Any], expected_type: str) -> Envelope:
         get("protocol") == PROTOCOL_V2
         and get("message_type") == expected_type
         and type(get("conversation_id")) is str
-        and type(get("auth_token")) in TEXT
-        and type(get("league_id")) in TEXT
-        and type(get("round_id")) in WHOLE
-        and type(get("match_id")) in TEXT
+        and type(get("auth_token")) in TEXT_TYPES
+        and type(get("league_id")) in TEXT_TYPES
+        and type(get("round_id")) in INTEGER_TYPES
+        and type(get("match_id")) in TEXT_TYPES
         and sender is not None
         and type(at) is str
         and parse_utc(at) is not None
     ):
-        _find_fault(params, expected_type)
+        _raise_envelope_fault(params, expected_type)
         sender = Sender.parse(params["sender"])
     assert sender is not None  # noqa: S101 - or a fault was found
     return Envelope(
@@ -73,24 +78,24 @@ def check_envelope(params: Mapping[str, Any], expected_type: str) -> Envelope:
     )
 
 
-def _find_fault(params: Mapping[str, Any], expected_type: str) -> None:
+def _raise_envelope_fault(params: Mapping[str, Any], expected_type: str) -> None:
     """Raise a Refusal for the first fault of an envelope, in the order of the protocol."""
-    check_head(params, PROTOCOL_V2, REQUIRED)
-    for name in REQUIRED:
+    check_required_fields(params, PROTOCOL_V2, REQUIRED_FIELDS)
+    for name in REQUIRED_FIELDS:
         if not isinstance(params[name], str):
-            raise wrong_type(name, "a string", params[name])
-    for name, kinds in OPTIONAL.items():
+            raise wrong_type_refusal(name, "a string", params[name])
+    for name, kinds in OPTIONAL_FIELDS.items():
         value = params.get(name)
         if type(value) not in kinds:
-            raise wrong_type(name, "an integer" if int in kinds else "a string", value)
+            raise wrong_type_refusal(name, "an integer" if int in kinds else "a string", value)
     if params["message_type"] != expected_type:
-        raise wrong_type("message_type", repr(expected_type), params["message_type"])
+        raise wrong_type_refusal("message_type", repr(expected_type), params["message_type"])
     if Sender.parse(params["sender"]) is None:
-        raise wrong_type("sender", "'league_manager', 'referee:ID' or 'player:ID'", params["sender"])
+        raise wrong_type_refusal("sender", "'league_manager', 'referee:ID' or 'player:ID'", params["sender"])
     check_timestamp(params["timestamp"], "timestamp")
 
 
-def check_head(message: Mapping[str, Any], expected: str, required: Sequence[str]) -> None:
+def check_required_fields(message: Mapping[str, Any], expected: str, required: Sequence[str]) -> None:
     """Raise a Refusal if a message is of another protocol or lacks required envelope fields."""
     protocol = message.get("protocol")
     if protocol is not None and protocol != expected:
@@ -99,7 +104,7 @@ def check_head(message: Mapping[str, Any], expected: str, required: Sequence[str
             f"'protocol' must be '{expected}'",
             field="protocol",
             expected=expected,
-            received=shown(protocol),
+            received=describe_value(protocol),
         )
     missing = [name for name in required if message.get(name) is None]
     if missing:
@@ -118,64 +123,64 @@ def check_timestamp(text: str, field: str) -> None:
             f"'{field}' must be ISO-8601 in UTC, ending in Z or +00:00",
             field=field,
             expected="2025-01-15T10:30:00Z",
-            received=shown(text),
+            received=describe_value(text),
         )
 
 
-def read_fields(model: type[P], params: Mapping[str, Any]) -> P:
+def parse_fields(model: type[P], params: Mapping[str, Any]) -> P:
     """Parse a message's own fields; raises a Refusal that names all missing fields or the first wrong one."""
-    known = params.message if type(params) is Shared else None
+    known = params.parsed_message if type(params) is SharedParams else None
     if type(known) is model:
         return known
     try:
         message = model.model_validate(params)
     except ValidationError as error:
-        raise _refusal(model, error) from None
-    if type(params) is Shared:
-        params.message = message
+        raise _validation_refusal(model, error) from None
+    if type(params) is SharedParams:
+        params.parsed_message = message
     return message
 
 
-def shown(value: Any, field: str = "") -> Any:
+def describe_value(value: Any, field: str = "") -> Any:
     """Shorten a received value so that it can be sent back; only the type of tokens, objects and lists."""
     if field.rpartition(".")[2] in SECRET_FIELDS:
         return f"({type(value).__name__})"
     if isinstance(value, str):
-        return value if len(value) <= SHOWN_LENGTH else value[:SHOWN_LENGTH] + "..."
+        return value if len(value) <= MAX_SHOWN_LENGTH else value[:MAX_SHOWN_LENGTH] + "..."
     if value is None or isinstance(value, bool | int | float):
         return value
     return f"({type(value).__name__})"
 
 
-def wrong_type(field: str, expected: str, value: Any) -> Refusal:
+def wrong_type_refusal(field: str, expected: str, value: Any) -> Refusal:
     """Build the refusal of a field with a wrong value."""
     return Refusal(
         ErrorCode.INVALID_MESSAGE_FORMAT,
         f"'{field}' must be {expected}",
         field=field,
         expected=expected,
-        received=shown(value, field),
+        received=describe_value(value, field),
     )
 
 
-def _refusal(model: type[Part], error: ValidationError) -> Refusal:
+def _validation_refusal(model: type[MessagePart], error: ValidationError) -> Refusal:
     problems = error.errors(include_url=False, include_context=False)
-    missing = [_path(problem["loc"]) for problem in problems if problem["type"] == "missing"]
+    missing = [_format_path(problem["loc"]) for problem in problems if problem["type"] == "missing"]
     if missing:
-        named = missing[:SHOWN_FIELDS]
+        named = missing[:MAX_SHOWN_FIELDS]
         more = f" and {len(missing) - len(named)} more" if len(missing) > len(named) else ""
         return Refusal(ErrorCode.MISSING_REQUIRED_FIELD, f"missing: {', '.join(named)}{more}", missing_fields=named)
     first = problems[0]
-    field = _path(first["loc"])
+    field = _format_path(first["loc"])
     codes = model.CODES if issubclass(model, Message) else {}
     return Refusal(
         codes.get(field, ErrorCode.INVALID_MESSAGE_FORMAT),
         f"'{field}': {first['msg']}",
         field=field,
         expected=first["msg"],
-        received=shown(first["input"], field),
+        received=describe_value(first["input"], field),
     )
 
 
-def _path(location: tuple[int | str, ...]) -> str:
-    return ".".join(str(part)[:SHOWN_LENGTH] for part in location)
+def _format_path(location: tuple[int | str, ...]) -> str:
+    return ".".join(str(part)[:MAX_SHOWN_LENGTH] for part in location)

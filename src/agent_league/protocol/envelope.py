@@ -18,19 +18,19 @@ Items = Annotated[list[T], FailFast()]
 """A list whose validation stops at the first wrong item, so that a long list of wrong ones stays cheap."""
 
 
-class Part(BaseModel):
+class MessagePart(BaseModel):
     """An object inside a message. Types are exact, unknown fields are kept."""
 
     model_config = ConfigDict(strict=True, extra="allow")
 
 
-class Exact(Part):
+class ExactPart(MessagePart):
     """An object that holds what is said of it and nothing else: some of our own answers."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class Message(Part):
+class Message(MessagePart):
     """A message of `league.v2`: the envelope, to which each type adds its own fields."""
 
     TYPE: ClassVar[str]
@@ -60,7 +60,7 @@ class Message(Part):
         )
 
     @classmethod
-    def wire(cls, *, sender: str, timestamp: str, conversation_id: str, **fields: Any) -> dict[str, Any]:
+    def build_wire(cls, *, sender: str, timestamp: str, conversation_id: str, **fields: Any) -> dict[str, Any]:
         """Build the wire form of a message without validation, for values that are known to be right."""
         return {
             "protocol": PROTOCOL_V2,
@@ -76,7 +76,7 @@ class Message(Part):
         return self.model_dump(exclude_unset=True)
 
 
-class Status(Part):
+class StatusReply(MessagePart):
     """The plain acknowledgement of a notice."""
 
     status: str = Field(default="ok")

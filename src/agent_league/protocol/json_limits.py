@@ -14,19 +14,19 @@ MAX_DEPTH = 64
 
 MAX_CONTAINERS = 65_536
 """Arrays and objects in one text; a megabyte of messages has far fewer."""
-STRING = re.compile(rb'"[^"]*"?')
+STRING_PATTERN = re.compile(rb'"[^"]*"?')
 """A string without escapes, terminated or not; matches in linear time."""
 
-NESTED = (dict, list)
+CONTAINER_TYPES = (dict, list)
 
 
 def read_json(text: bytes | str) -> Any:
     """Parse JSON; raises ValueError if it is invalid, nested too deep, or has too many arrays and objects."""
     opened = _count_brackets(text)
-    if opened > MAX_CONTAINERS and _count_brackets(_without_strings(text)) > MAX_CONTAINERS:
+    if opened > MAX_CONTAINERS and _count_brackets(_strip_strings(text)) > MAX_CONTAINERS:
         raise ValueError(f"more than {MAX_CONTAINERS} arrays and objects")
     value = orjson.loads(text)
-    if opened > MAX_DEPTH and type(value) in NESTED and _is_deep(value):
+    if opened > MAX_DEPTH and type(value) in CONTAINER_TYPES and _is_too_deep(value):
         raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
     return value
 
@@ -38,12 +38,12 @@ def _count_brackets(text: bytes | str) -> int:
     return text.count("[") + text.count("{")
 
 
-def _without_strings(text: bytes | str) -> bytes:
+def _strip_strings(text: bytes | str) -> bytes:
     written = text if isinstance(text, bytes) else text.encode(errors="replace")
-    return STRING.sub(b"", written.replace(rb"\\", b"").replace(rb"\"", b""))
+    return STRING_PATTERN.sub(b"", written.replace(rb"\\", b"").replace(rb"\"", b""))
 
 
-def _is_deep(value: Any) -> bool:
+def _is_too_deep(value: Any) -> bool:
     """Whether there are more than MAX_DEPTH levels; walks level by level, because recursion has its own limit."""
     level = [value]
     for _ in range(MAX_DEPTH):
@@ -51,7 +51,7 @@ def _is_deep(value: Any) -> bool:
             inner
             for outer in level
             for inner in (outer.values() if type(outer) is dict else outer)
-            if type(inner) in NESTED
+            if type(inner) in CONTAINER_TYPES
         ]
         if not level:
             return False

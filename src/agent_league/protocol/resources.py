@@ -11,10 +11,10 @@ from urllib.parse import quote, unquote
 
 from agent_league.model.agents import Role
 
-VARIABLE = re.compile(r"\{(\w+)\}")
-NUMBERS = frozenset({"round_id"})
+VARIABLE_PATTERN = re.compile(r"\{(\w+)\}")
+NUMBER_VARIABLES = frozenset({"round_id"})
 """URI variables that are passed to the method as numbers."""
-LARGEST_NUMBER = re.compile(r"[0-9]{1,9}", re.ASCII)
+NUMBER_PATTERN = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +33,21 @@ class Resource:
     def is_template(self) -> bool:
         return "{" in self.uri
 
-    def read(self, uri: str) -> dict[str, Any] | None:
+    def match_uri(self, uri: str) -> dict[str, Any] | None:
         """The method's arguments if a URI belongs to this resource, else None."""
-        found = re.fullmatch(VARIABLE.sub(r"(?P<\1>[^/?#]+)", self.uri), uri)
+        found = re.fullmatch(VARIABLE_PATTERN.sub(r"(?P<\1>[^/?#]+)", self.uri), uri)
         if found is None:
             return None
         values = {name: unquote(text) for name, text in found.groupdict().items()}
-        if not all(LARGEST_NUMBER.fullmatch(values[name]) for name in NUMBERS & values.keys()):
+        if not all(NUMBER_PATTERN.fullmatch(values[name]) for name in NUMBER_VARIABLES & values.keys()):
             return None
-        return {**self.arguments, **{name: int(text) if name in NUMBERS else text for name, text in values.items()}}
+        return {
+            **self.arguments,
+            **{name: int(text) if name in NUMBER_VARIABLES else text for name, text in values.items()},
+        }
 
 
-def resource_uri(kind: str, name: object = None) -> str:
+def build_resource_uri(kind: str, name: object = None) -> str:
     """Build the URI of a resource: `league://standings`, `league://matches/R1M1`."""
     return f"league://{kind}" if name is None else f"league://{kind}/{quote(str(name), safe='')}"
 
@@ -129,10 +132,10 @@ RESOURCES: Mapping[Role, tuple[Resource, ...]] = {
 }
 
 
-def resource_for(role: Role, uri: str) -> tuple[Resource, dict[str, Any]] | None:
+def find_resource(role: Role, uri: str) -> tuple[Resource, dict[str, Any]] | None:
     """Find the resource of a URI and the arguments of its method."""
     for resource in RESOURCES[role]:
-        arguments = resource.read(uri)
+        arguments = resource.match_uri(uri)
         if arguments is not None:
             return resource, arguments
     return None

@@ -58,7 +58,7 @@ ALWAYS_SENT: Mapping[str, tuple[str, ...]] = {
     ),
 }
 """Fields that a model doesn't require and our messages always have; those with `?` after the name may be null."""
-NUMBER_OF_EVEN_ODD: Mapping[str, Any] = {
+EVEN_ODD_CONDITION: Mapping[str, Any] = {
     "if": {
         "properties": {
             "game_type": {"const": "even_odd"},
@@ -80,17 +80,17 @@ NUMBER_OF_EVEN_ODD: Mapping[str, Any] = {
 """The conditional schema of GAME_OVER for a single game of Even/Odd; both fields are null after a technical loss."""
 
 
-def message_schemas() -> dict[str, dict[str, Any]]:
+def build_message_schemas() -> dict[str, dict[str, Any]]:
     """Message type of `league.v2` -> the JSON Schema (draft 2020-12) of what we send."""
-    return {message_type: sent_schema(model) for message_type, model in sorted(v2.MESSAGES.items())}
+    return {message_type: build_sent_schema(model) for message_type, model in sorted(v2.MESSAGES.items())}
 
 
-def sent_schema(model: type[Message]) -> dict[str, Any]:
+def build_sent_schema(model: type[Message]) -> dict[str, Any]:
     """The JSON Schema of one message of `league.v2` as we send it."""
-    schema = message_schema(model)
+    schema = build_message_schema(model)
     for path in ALWAYS_SENT.get(model.TYPE, ()):
         _require_field(schema, path)
-    return {**schema, **NUMBER_OF_EVEN_ODD} if model is v2.GameOver else schema
+    return {**schema, **EVEN_ODD_CONDITION} if model is v2.GameOver else schema
 
 
 def _require_field(schema: dict[str, Any], path: str) -> None:
@@ -108,13 +108,13 @@ def _require_field(schema: dict[str, Any], path: str) -> None:
         field.update(options[0] if len(options) == 1 else {"anyOf": options})
 
 
-def message_schema(model: type[Message]) -> dict[str, Any]:
+def build_message_schema(model: type[Message]) -> dict[str, Any]:
     """The JSON Schema of one message of `league.v2` as we accept it."""
     draft = "https://json-schema.org/draft/2020-12/schema"
-    return _finished(model.model_json_schema(), draft, model.TYPE, PROTOCOL_V2)
+    return _add_schema_header(model.model_json_schema(), draft, model.TYPE, PROTOCOL_V2)
 
 
-def message_schemas_v1() -> dict[str, dict[str, Any]]:
+def build_message_schemas_v1() -> dict[str, dict[str, Any]]:
     """Message type of `league.v1` -> its JSON Schema: draft-07, like the base schema of seed 001."""
     schemas = {}
     for message_type, model in sorted(v1.MESSAGES.items()):
@@ -122,11 +122,11 @@ def message_schemas_v1() -> dict[str, dict[str, Any]]:
         if parts := schema.pop("$defs", None):
             schema["definitions"] = parts
         draft = "http://json-schema.org/draft-07/schema#"
-        schemas[message_type] = _finished(schema, draft, message_type, PROTOCOL_V1)
+        schemas[message_type] = _add_schema_header(schema, draft, message_type, PROTOCOL_V1)
     return schemas
 
 
-def _finished(schema: dict[str, Any], draft: str, message_type: str, protocol: str) -> dict[str, Any]:
+def _add_schema_header(schema: dict[str, Any], draft: str, message_type: str, protocol: str) -> dict[str, Any]:
     schema["$schema"] = draft
     schema["title"] = message_type
     schema["properties"]["protocol"] = {"const": protocol, "type": "string"}

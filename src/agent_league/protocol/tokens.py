@@ -24,23 +24,23 @@ from pydantic import Field, ValidationError
 from agent_league.clock import format_utc
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.model.agents import Role
-from agent_league.protocol.envelope import Part
+from agent_league.protocol.envelope import MessagePart
 
 ALGORITHM = "EdDSA"
 CURVE = "Ed25519"
 LEEWAY_SECONDS = 30
-LONGEST_TOKEN = 4096
-KEPT_TOKENS = 64
+MAX_TOKEN_LENGTH = 4096
+MAX_KEPT_TOKENS = 64
 """Verified tokens that a verifier remembers; a player is in few matches at once."""
-FORM = re.compile(r"[\w-]+\.[\w-]+\.[\w-]+", re.ASCII)
+JWT_PATTERN = re.compile(r"[\w-]+\.[\w-]+\.[\w-]+", re.ASCII)
 
-Use = Literal["match", "manager"]
+TokenUse = Literal["match", "manager"]
 
 
-class Claims(Part):
+class TokenClaims(MessagePart):
     """What a token says; `use` keeps the two kinds apart."""
 
-    use: Use
+    use: TokenUse
     iss: str
     sub: str
     aud: list[str]
@@ -53,7 +53,7 @@ class Claims(Part):
     """In a manager's token: since when it runs the league; of two managers the later one counts."""
 
 
-class Expired(Refusal):
+class TokenExpired(Refusal):
     """A valid token that has expired, by the time it was checked with."""
 
     def __init__(self, why: str) -> None:
@@ -68,11 +68,11 @@ class SigningKey:
         self._secret = key.private_bytes_raw()
         self._prefix = secrets.token_urlsafe(12)
         self._numbers = itertools.count(1)
-        self.saved: str = OKPAlgorithm.to_jwk(key)
-        self.public: dict[str, str] = OKPAlgorithm.to_jwk(key.public_key(), as_dict=True)
+        self.private_jwk: str = OKPAlgorithm.to_jwk(key)
+        self.public_jwk: dict[str, str] = OKPAlgorithm.to_jwk(key.public_key(), as_dict=True)
 
     @classmethod
-    def new(cls) -> Self:
+    def generate(cls) -> Self:
         return cls(Ed25519PrivateKey.generate())
 
     @classmethod
@@ -82,16 +82,16 @@ class SigningKey:
             found = orjson.loads(saved)
         except ValueError:
             found = None  # the error must not quote the text: it may be most of a key
-        key = _read_key(found, ("kty", "crv", "x", "d"))
+        key = _parse_jwk(found, ("kty", "crv", "x", "d"))
         if not isinstance(key, Ed25519PrivateKey):
             raise ValueError(f"the saved signing key is not a private {CURVE} key as JSON")
         return cls(key)
 
-    def match_key(self, agent_id: str) -> str:
+    def derive_match_key(self, agent_id: str) -> str:
         """Derive the secret that this agent shares with the manager; always the same for one agent."""
-        return _text_of(hmac.digest(self._secret, f"match key of {agent_id}".encode(), "sha256"))
+        return _encode_base64(hmac.digest(self._secret, f"match key of {agent_id}".encode(), "sha256"))
 
-    def match_token(
+    def sign_match_token(
         self,
         *,
         league_id: str,
@@ -105,9 +105,9 @@ class SigningKey:
     ) -> str:
         """Sign a token that the match's referee shows to the players in `audience`; with `match_key`, by HMAC."""
         more = {"ref": referee_id, "players": list(players)}
-        return self._sign("match", league_id, match_id, audience, now, lifetime, more, match_key)
+        return self._sign_claims("match", league_id, match_id, audience, now, lifetime, more, match_key)
 
-    def manager_token(
+    def sign_manager_token(
         self,
         *,
         league_id: str,
@@ -119,11 +119,11 @@ class SigningKey:
     ) -> str:
         """Sign a token that the manager shows to one agent, with its address (`at`) and since when it runs."""
         more = {"at": at, "since": since.timestamp()} if at and since else {}
-        return self._sign("manager", league_id, Role.LEAGUE_MANAGER, [audience], now, lifetime, more)
+        return self._sign_claims("manager", league_id, Role.LEAGUE_MANAGER, [audience], now, lifetime, more)
 
-    def _sign(
+    def _sign_claims(
         self,
-        use: Use,
+        use: TokenUse,
         league_id: str,
         subject: str,
         audience: Sequence[str],
@@ -143,120 +143,122 @@ class SigningKey:
             "exp": int(at + lifetime),
             "jti": f"{self._prefix}{next(self._numbers)}",
         }
-        said = f"{SIGNED if key is None else KEYED}.{_text_of(orjson.dumps(claims))}"
-        signature = _text_of(self._key.sign(said.encode())) if key is None else _authenticator(key, said)
+        said = f"{EDDSA_HEADER if key is None else HMAC_HEADER}.{_encode_base64(orjson.dumps(claims))}"
+        signature = _encode_base64(self._key.sign(said.encode())) if key is None else _sign_with_hmac(key, said)
         return f"{said}.{signature}"
 
 
-class Verifier:
+class TokenVerifier:
     """Verifies tokens by a manager's public key or an agent's match key; remembers the last MAX_KEPT_TOKENS."""
 
     def __init__(self, public_key: Mapping[str, Any], league_id: str, match_key: str | None = None) -> None:
-        key = _read_key(public_key, ("kty", "crv", "x"))
+        key = _parse_jwk(public_key, ("kty", "crv", "x"))
         if not isinstance(key, Ed25519PublicKey):
             raise ValueError(f"'public_key' must be a public {CURVE} key as a JWK: kty OKP, crv {CURVE}, x")
         self._key = key
         self._league_id = league_id
         self._match_key = match_key or None  # with an empty one anybody could sign
         self._signatures = jwt.PyJWS(algorithms=[ALGORITHM])
-        self._good: dict[str, Claims] = {}
+        self._verified_claims: dict[str, TokenClaims] = {}
 
-    def check_match(self, token: str, *, match_id: str, referee_id: str | None, player_id: str, now: datetime) -> float:
+    def check_match_token(
+        self, token: str, *, match_id: str, referee_id: str | None, player_id: str, now: datetime
+    ) -> float:
         """Raise a Refusal (E012) unless the token is this referee's for this match and player; returns its expiry.
 
         With `referee_id` None, any referee may show it (foreign referees use names of their own).
         """
-        claims = self._claims(token, "match", player_id, now)
+        claims = self._check_claims(token, "match", player_id, now)
         if claims.sub != match_id:
-            raise _refused(f"it is for match {claims.sub!r}, not {match_id!r:.100}")
+            raise _token_refusal(f"it is for match {claims.sub!r}, not {match_id!r:.100}")
         if referee_id is not None and claims.ref != referee_id:
-            raise _refused(f"it was given to {claims.ref!r}, not to {referee_id!r:.100}")
+            raise _token_refusal(f"it was given to {claims.ref!r}, not to {referee_id!r:.100}")
         if player_id not in claims.players:
-            raise _refused(f"{player_id!r} is not one of its players")
+            raise _token_refusal(f"{player_id!r} is not one of its players")
         return claims.exp + LEEWAY_SECONDS
 
-    def check_manager(self, token: str, *, agent_id: str, now: datetime) -> float:
+    def check_manager_token(self, token: str, *, agent_id: str, now: datetime) -> float:
         """Raise a Refusal (E012) unless it is the manager's own token for this agent; returns its expiry."""
-        claims = self._claims(token, "manager", agent_id, now)
+        claims = self._check_claims(token, "manager", agent_id, now)
         if claims.sub != Role.LEAGUE_MANAGER:
-            raise _refused(f"it is for {claims.sub!r}, not for the {Role.LEAGUE_MANAGER}")
+            raise _token_refusal(f"it is for {claims.sub!r}, not for the {Role.LEAGUE_MANAGER}")
         return claims.exp + LEEWAY_SECONDS
 
-    def manager_address(self, token: str) -> tuple[str, float] | None:
+    def find_manager_address(self, token: str) -> tuple[str, float] | None:
         """The manager's address and since when it runs, from a token that was verified before."""
-        claims = self._good.get(token)
+        claims = self._verified_claims.get(token)
         if claims is None or claims.use != "manager" or claims.at is None or claims.since is None:
             return None
         return claims.at, claims.since
 
-    def shown_by(self, token: str, *, agent_id: str) -> str | None:
+    def find_token_sender(self, token: str, *, agent_id: str) -> str | None:
         """The sender that a token was signed for, even if it has expired; None if it isn't valid for this agent."""
         try:
-            claims = self._good.get(token) or self._signed(token)
+            claims = self._verified_claims.get(token) or self._verify_token(token)
         except Refusal:
             return None
         if claims.iss != self._league_id or agent_id not in claims.aud:
             return None
         return str(Role.LEAGUE_MANAGER) if claims.use == "manager" else f"{Role.REFEREE}:{claims.ref}"
 
-    def _claims(self, token: str, use: Use, agent_id: str, now: datetime) -> Claims:
-        claims = self._good.get(token) or self._signed(token)
+    def _check_claims(self, token: str, use: TokenUse, agent_id: str, now: datetime) -> TokenClaims:
+        claims = self._verified_claims.get(token) or self._verify_token(token)
         if claims.use != use:
-            raise _refused(f"it is a {claims.use} token, and this call needs a {use} token")
+            raise _token_refusal(f"it is a {claims.use} token, and this call needs a {use} token")
         if claims.iss != self._league_id:
-            raise _refused(f"it is of league {claims.iss!r}, not {self._league_id!r}")
+            raise _token_refusal(f"it is of league {claims.iss!r}, not {self._league_id!r}")
         if agent_id not in claims.aud:
-            raise _refused(f"it is not meant for {agent_id!r}")
+            raise _token_refusal(f"it is not meant for {agent_id!r}")
         if now.timestamp() > claims.exp + LEEWAY_SECONDS:
-            raise Expired(f"it has expired (it is {format_utc(now)} here)")
+            raise TokenExpired(f"it has expired (it is {format_utc(now)} here)")
         return claims
 
-    def _signed(self, token: str) -> Claims:
+    def _verify_token(self, token: str) -> TokenClaims:
         """Verify a token's signature and return its claims; raises Refusal."""
-        if len(token) > LONGEST_TOKEN or not FORM.fullmatch(token):
-            raise _refused("it is not a signed token of the manager's (three parts with dots between)")
+        if len(token) > MAX_TOKEN_LENGTH or not JWT_PATTERN.fullmatch(token):
+            raise _token_refusal("it is not a signed token of the manager's (three parts with dots between)")
         try:
-            claims = Claims.model_validate_json(self._said(token))
+            claims = TokenClaims.model_validate_json(self._verify_signature(token))
         except ValidationError as error:
             wrong = ".".join(str(part) for part in error.errors()[0]["loc"])
-            raise _refused(f"its claim {wrong!r} is missing or wrong") from None
+            raise _token_refusal(f"its claim {wrong!r} is missing or wrong") from None
         except (jwt.PyJWTError, ValueError):  # ValueError: what isn't base64
-            raise _refused("this league's manager didn't sign it") from None
-        if claims.use != "match" and token.startswith(f"{KEYED}."):
-            raise _refused("a match key signs match tokens and no others")
-        if len(self._good) >= KEPT_TOKENS:
-            del self._good[next(iter(self._good))]
-        self._good[token] = claims
+            raise _token_refusal("this league's manager didn't sign it") from None
+        if claims.use != "match" and token.startswith(f"{HMAC_HEADER}."):
+            raise _token_refusal("a match key signs match tokens and no others")
+        if len(self._verified_claims) >= MAX_KEPT_TOKENS:
+            del self._verified_claims[next(iter(self._verified_claims))]
+        self._verified_claims[token] = claims
         return claims
 
-    def _said(self, token: str) -> bytes:
+    def _verify_signature(self, token: str) -> bytes:
         """Verify a signature and return the signed payload; raises PyJWTError.
 
         The header chooses between two keys, each with a fixed algorithm.
         """
         head, said, signature = token.split(".")
-        if self._match_key is None or head != KEYED:
+        if self._match_key is None or head != HMAC_HEADER:
             return self._signatures.decode(token, self._key, algorithms=[ALGORITHM])  # type: ignore[no-any-return]
-        if not hmac.compare_digest(_authenticator(self._match_key, f"{head}.{said}"), signature):
+        if not hmac.compare_digest(_sign_with_hmac(self._match_key, f"{head}.{said}"), signature):
             raise jwt.InvalidSignatureError
         return base64.urlsafe_b64decode(said + "=" * (-len(said) % 4))
 
 
-def _text_of(data: bytes) -> str:
+def _encode_base64(data: bytes) -> str:
     """Encode bytes as JWTs do: URL-safe base64 without padding."""
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
-SIGNED = _text_of(orjson.dumps({"alg": ALGORITHM, "typ": "JWT"}))
-KEYED = _text_of(orjson.dumps({"alg": "HS256", "typ": "JWT"}))
+EDDSA_HEADER = _encode_base64(orjson.dumps({"alg": ALGORITHM, "typ": "JWT"}))
+HMAC_HEADER = _encode_base64(orjson.dumps({"alg": "HS256", "typ": "JWT"}))
 """The encoded headers of our two kinds of tokens."""
 
 
-def _authenticator(key: str, said: str) -> str:
-    return _text_of(hmac.digest(key.encode(), said.encode(), "sha256"))
+def _sign_with_hmac(key: str, said: str) -> str:
+    return _encode_base64(hmac.digest(key.encode(), said.encode(), "sha256"))
 
 
-def _read_key(jwk: Any, fields: Sequence[str]) -> Any:
+def _parse_jwk(jwk: Any, fields: Sequence[str]) -> Any:
     """Parse the key in a JWK, of any curve; None if it is invalid."""
     if not isinstance(jwk, Mapping) or not all(isinstance(jwk.get(field), str) for field in fields):
         return None
@@ -266,11 +268,11 @@ def _read_key(jwk: Any, fields: Sequence[str]) -> Any:
         return None
 
 
-def _refused(why: str) -> Refusal:
+def _token_refusal(why: str) -> Refusal:
     return Refusal(ErrorCode.AUTH_TOKEN_INVALID, f"'auth_token' is not valid: {why}", field="auth_token")
 
 
-def known_by_hash(token: str, token_sha256: str | None) -> bool:
+def matches_token_hash(token: str, token_sha256: str | None) -> bool:
     """Whether a token has this SHA-256 hash; compares in constant time."""
     presented = hashlib.sha256(token.encode(errors="replace")).hexdigest()
     return token_sha256 is not None and hmac.compare_digest(presented, token_sha256)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
-from agent_league.protocol.checks import REQUIRED
-from agent_league.protocol.envelope import Exact, Message, Part
+from agent_league.protocol.checks import REQUIRED_FIELDS
+from agent_league.protocol.envelope import ExactPart, Message, MessagePart
 from agent_league.protocol.methods import Method
-from agent_league.protocol.schemas import message_schema
+from agent_league.protocol.schemas import build_message_schema
 from agent_league.protocol.tool_descriptions import (
     FIELDS,
     FILLED,
@@ -26,7 +26,7 @@ from agent_league.protocol.tool_descriptions import (
 from agent_league.protocol.v2 import league_state, match_state, player_state, rulebook
 
 _STEP = (match_state.StepQuestion, match_state.StepAnswer)
-PLAIN: Mapping[str, tuple[type[Part], type[Part]]] = {
+PLAIN_METHODS: Mapping[str, tuple[type[MessagePart], type[MessagePart]]] = {
     "get_assigned_matches": (league_state.OwnQuestion, league_state.AssignedMatches),
     "get_standings": (league_state.Nothing, league_state.StandingsAnswer),
     "create_schedule": (league_state.Nothing, league_state.ScheduleAnswer),
@@ -43,10 +43,10 @@ PLAIN: Mapping[str, tuple[type[Part], type[Part]]] = {
     "get_protocol": (rulebook.ProtocolQuestion, rulebook.ProtocolAnswer),
 }
 """Question and answer models of the methods without a message."""
-REPLIES: Mapping[str, type[Message]] = {"league_query": league_state.LeagueQueryAnswer}
+EXACT_REPLIES: Mapping[str, type[Message]] = {"league_query": league_state.LeagueQueryAnswer}
 """Models of replies that are more exact than the reply's message."""
-Schema = dict[str, Any]
-LEAGUE_ERROR: Schema = {
+JsonSchema = dict[str, Any]
+LEAGUE_ERROR_SCHEMA: JsonSchema = {
     "type": "object",
     "description": "A refusal: nothing was done.",
     "properties": {
@@ -72,41 +72,41 @@ LEAGUE_ERROR: Schema = {
 }
 
 
-class Status(Exact):
+class Status(ExactPart):
     """The plain acknowledgement."""
 
     status: Literal["ok"]
 
 
 @dataclass(frozen=True, slots=True)
-class ToolForm:
+class ToolDefinition:
     """The MCP tool of a method."""
 
     name: str
     title: str
     description: str
-    input_schema: Schema
-    output_schema: Schema
+    input_schema: JsonSchema
+    output_schema: JsonSchema
     reads_only: bool
     idempotent: bool
 
 
 @cache
-def tool_form(method: Method) -> ToolForm:
+def define_tool(method: Method) -> ToolDefinition:
     """Build the tool definition of a method; cached."""
     words = WORDS[method.name]
-    return ToolForm(
+    return ToolDefinition(
         name=method.name,
         title=words.title,
-        description=_description(method),
-        input_schema=_input(method),
-        output_schema=_output(method),
+        description=_describe_tool(method),
+        input_schema=_build_input_schema(method),
+        output_schema=_build_output_schema(method),
         reads_only=words.reads_only,
         idempotent=words.idempotent,
     )
 
 
-def _description(method: Method) -> str:
+def _describe_tool(method: Method) -> str:
     words = WORDS[method.name]
     codes = dict.fromkeys(
         (
@@ -122,44 +122,44 @@ def _description(method: Method) -> str:
     return " ".join(sentences)
 
 
-def _input(method: Method) -> Schema:
+def _build_input_schema(method: Method) -> JsonSchema:
     if method.request is None:
-        question, _ = PLAIN[method.name]
-        return _described(question.model_json_schema())
-    schema = _described(message_schema(method.request))
+        question, _ = PLAIN_METHODS[method.name]
+        return _describe_fields(question.model_json_schema())
+    schema = _describe_fields(build_message_schema(method.request))
     properties = schema["properties"]
-    for name in REQUIRED:
+    for name in REQUIRED_FIELDS:
         properties[name]["description"] += f" {SENDERS[method.caller] if name == 'sender' else FILLED}"
     properties["auth_token"]["description"] = TAKEN_FROM
-    schema["required"] = [name for name in schema["required"] if name not in REQUIRED]
+    schema["required"] = [name for name in schema["required"] if name not in REQUIRED_FIELDS]
     return {name: part for name, part in schema.items() if name != "required" or part}
 
 
-def _output(method: Method) -> Schema:
+def _build_output_schema(method: Method) -> JsonSchema:
     """The schema of the answer or a refusal: many clients validate both against it."""
-    answer = _answer(method)
-    parts = {**answer.pop("$defs", {}), "LEAGUE_ERROR": LEAGUE_ERROR}
+    answer = _build_answer_schema(method)
+    parts = {**answer.pop("$defs", {}), "LEAGUE_ERROR": LEAGUE_ERROR_SCHEMA}
     return {"type": "object", "anyOf": [answer, {"$ref": "#/$defs/LEAGUE_ERROR"}], "$defs": parts}
 
 
-def _answer(method: Method) -> Schema:
+def _build_answer_schema(method: Method) -> JsonSchema:
     if method.reply:
-        schema = message_schema(REPLIES.get(method.name, method.reply))
+        schema = build_message_schema(EXACT_REPLIES.get(method.name, method.reply))
         del schema["$schema"]
-        return _described(schema)
-    answer = PLAIN[method.name][1] if method.name in PLAIN else Status
-    return _described(answer.model_json_schema(), answers=True)
+        return _describe_fields(schema)
+    answer = PLAIN_METHODS[method.name][1] if method.name in PLAIN_METHODS else Status
+    return _describe_fields(answer.model_json_schema(), answers=True)
 
 
-def _described(schema: Schema, *, answers: bool = False) -> Schema:
+def _describe_fields(schema: JsonSchema, *, answers: bool = False) -> JsonSchema:
     """Add the fields' descriptions to a schema in place; remove generated titles and null defaults."""
     model = schema.pop("title", "")
     if schema.get("additionalProperties") is True:
         del schema["additionalProperties"]
     for part in schema.get("$defs", {}).values():
-        _described(part, answers=answers)
+        _describe_fields(part, answers=answers)
     for name, field in schema.get("properties", {}).items():
-        _described(field, answers=answers)
+        _describe_fields(field, answers=answers)
         if answers or field.get("default", "") is None:
             field.pop("default", None)
         known = FIELDS.get(f"{model}.{name}") or FIELDS.get(name, {})

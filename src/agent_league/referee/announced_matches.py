@@ -4,7 +4,7 @@ from agent_league.protocol import v2
 from agent_league.protocol.v2.rounds import AnnouncedMatch
 
 
-def order_of(announcement: v2.RoundAnnouncement, match: AnnouncedMatch) -> v2.StartMatch:
+def build_start_match(announcement: v2.RoundAnnouncement, match: AnnouncedMatch) -> v2.StartMatch:
     """Build the START_MATCH for one match of an announcement; addresses that it lacks are left empty."""
     players = {
         f"player_{side}": {"player_id": player_id, "display_name": player_id, "endpoint": endpoint or ""}

@@ -9,51 +9,51 @@ from typing import Any
 
 import orjson
 
-from agent_league.agent.changes import Changes
+from agent_league.agent.changes import ResourceChanges
 from agent_league.agent.completion import MessageCompletion
 from agent_league.agent.dispatcher import OK, Dispatcher, Handler
 from agent_league.agent.message_log import MessageLog
-from agent_league.agent.metrics import Meter, Readings
+from agent_league.agent.metrics import AgentMetrics, GaugeValues
 from agent_league.agent.outbox import Outboxes
-from agent_league.agent.peer_client import Manners, knows_no_form
-from agent_league.agent.registration import STRANGERS, Applicant, Remark, Session
+from agent_league.agent.peer_client import PeerClient, is_unknown_in_all_forms
+from agent_league.agent.registration import UNKNOWN_AGENT_CODES, Applicant, LeagueRegistration, RemarkCallback
 from agent_league.agent.retry import reconnect_delay
 from agent_league.clock import Clock, SystemClock, format_utc
 from agent_league.errors import CallFailed, ErrorCode, LeagueFailed, PeerRefused, Refusal
 from agent_league.games.base import BadParameters
-from agent_league.games.game_trial import breakdown
-from agent_league.games.registry import Game, UnknownGame, declared, is_from_source, playable
+from agent_league.games.game_trial import describe_breakdown
+from agent_league.games.registry import Game, UnknownGame, declared_game_types, is_from_source, load_playable_game
 from agent_league.http.carrier import Carrier
-from agent_league.http.hosts import endpoint_problem, place_of
+from agent_league.http.hosts import find_endpoint_problem, normalise_endpoint
 from agent_league.log import JsonLogger
-from agent_league.model.agents import ANY_GAME, AgentState, Role, advance, takes
+from agent_league.model.agents import ANY_GAME, AgentState, Role, advance_state, supports_game
 from agent_league.model.names import CHECK_LEAGUE, is_safe_name
-from agent_league.model.results import ending_of
+from agent_league.model.results import find_termination
 from agent_league.protocol import v2
-from agent_league.protocol.checks import Envelope, check_envelope, read_fields, shown
+from agent_league.protocol.checks import Envelope, check_envelope, describe_value, parse_fields
 from agent_league.protocol.envelope import Sender
-from agent_league.protocol.foreign_messages import Known, complete, is_over
+from agent_league.protocol.foreign_messages import KnownFacts, complete_message, is_match_over
 from agent_league.protocol.methods import Caller, Method
-from agent_league.protocol.resources import resource_uri
-from agent_league.protocol.tokens import known_by_hash
+from agent_league.protocol.resources import build_resource_uri
+from agent_league.protocol.tokens import matches_token_hash
 from agent_league.protocol.tolerance import RUN_PATH
 from agent_league.protocol.version import PROTOCOL_V1
-from agent_league.referee.announced_matches import order_of
-from agent_league.referee.finished_matches import PastMatch, PastMatches
-from agent_league.referee.foreign_manager import StrangeManager
-from agent_league.referee.handlers import RefereeHandlers, check_manager
-from agent_league.referee.match import Verdict
-from agent_league.referee.play import MatchPlay, given_by
-from agent_league.referee.requests import Desk
+from agent_league.referee.announced_matches import build_start_match
+from agent_league.referee.finished_matches import FinishedMatch, FinishedMatches
+from agent_league.referee.foreign_manager import ForeignManagerClient
+from agent_league.referee.handlers import RefereeHandlers, check_sender_is_manager
+from agent_league.referee.match import MatchVerdict
+from agent_league.referee.play import MatchPlay, get_order_key
+from agent_league.referee.requests import RefereeContext
 from agent_league.referee.settings import RefereeSettings
 from agent_league.storage.paths import DataPaths
 from agent_league.storage.repositories import MatchRepository
 from agent_league.version import __version__
 
-MAX_RENEWALS = 3
+MAX_TOKEN_RENEWALS = 3
 POLL_SECONDS = 1.0
 DEFAULT_GAME = "even_odd"
-MOST_WAITING = 10_000
+MAX_QUEUED_MATCHES = 10_000
 """Most announced matches that wait for a free place, and most ids that are remembered."""
 
 
@@ -67,7 +67,7 @@ class Referee:
         settings: RefereeSettings,
         carrier: Carrier,
         clock: Clock | None = None,
-        remark: Remark | None = None,
+        remark: RemarkCallback | None = None,
         *,
         rng: Random | None = None,
         tools: Mapping[str, Handler] | None = None,
@@ -79,17 +79,17 @@ class Referee:
         system = settings.system
         self.log = JsonLogger(
             settings.wanted_id if is_safe_name(settings.wanted_id) else "referee",
-            log_root=DataPaths(settings.home).logs,
+            log_root=DataPaths(settings.home).logs_folder,
             **system.logging.logger_options,
         )
         messages = MessageLog(self.log, enabled=system.logging.messages)
-        carrier = messages.log_carrier(carrier)
+        carrier = messages.wrap_carrier(carrier)
         strict = system.tolerance.strict
-        self.meter = Meter()
-        self._manners = Manners(carrier, strict=strict, meter=self.meter)
-        self._desk = Desk(
-            manners=self._manners,
-            outboxes=Outboxes(self._notice_noted),
+        self.meter = AgentMetrics()
+        self._peer_client = PeerClient(carrier, strict=strict, metrics=self.meter)
+        self._context = RefereeContext(
+            peer_client=self._peer_client,
+            outboxes=Outboxes(self._log_notice_failure),
             timeouts=system.timeouts,
             retry=system.retry_policy,
             failure_threshold=system.circuit_breaker.failure_threshold,
@@ -99,11 +99,11 @@ class Referee:
             require_tokens=strict or system.security.require_player_tokens,
             strict=strict,
         )
-        self._games = {name: self._loaded(name) for name in settings.game_types if name != ANY_GAME}
-        self._session = Session(
+        self._loaded_games = {name: self._load_game(name) for name in settings.game_types if name != ANY_GAME}
+        self._session = LeagueRegistration(
             settings.manager,
-            _applicant(settings),
-            self._manners,
+            _build_applicant(settings),
+            self._peer_client,
             self._clock,
             self.log,
             settings.credentials,
@@ -112,34 +112,42 @@ class Referee:
             rng=rng,
             allowed_hosts=system.network.allowed_hosts,
         )
-        self._running: dict[str, asyncio.Task[None]] = {}
-        self._matches: dict[str, MatchPlay] = {}
+        self._match_tasks: dict[str, asyncio.Task[None]] = {}
+        self._running_matches: dict[str, MatchPlay] = {}
         """Running matches, by id."""
-        self._past = PastMatches()
-        self._files = MatchRepository(settings.league_id or "", settings.home)
-        self._ordered_game: tuple[str, bytes, Game] | None = None
+        self._finished_matches = FinishedMatches()
+        self._match_files = MatchRepository(settings.league_id or "", settings.home)
+        self._last_ordered_game: tuple[str, bytes, Game] | None = None
         """Type, parameters and game of the last order with parameters; nearly all orders have the same."""
-        self._waiting: dict[str, v2.StartMatch] = {}
-        self._group: asyncio.TaskGroup | None = None
-        self._done = asyncio.Event()
-        known: Mapping[str, MatchPlay | PastMatch] = ChainMap[str, Any](self._matches, self._past)  # type: ignore[arg-type]
-        handlers = RefereeHandlers(
-            known, self._running, self._ordered, self._announced, self._league_completed, self._give_up
+        self._queued_orders: dict[str, v2.StartMatch] = {}
+        self._task_group: asyncio.TaskGroup | None = None
+        self._league_over = asyncio.Event()
+        known: Mapping[str, MatchPlay | FinishedMatch] = ChainMap[str, Any](
+            self._running_matches,
+            self._finished_matches,  # type: ignore[arg-type]
         )
-        self.changes = Changes()
-        self._stranger = StrangeManager(settings, self._session, self._manners, self._clock)
-        self._given: dict[str, tuple[int, str, str]] = {}
+        handlers = RefereeHandlers(
+            known,
+            self._match_tasks,
+            self._handle_start_match,
+            self._handle_round_announcement,
+            self._handle_league_completed,
+            self._abandon_void_matches,
+        )
+        self.changes = ResourceChanges()
+        self._foreign_manager = ForeignManagerClient(settings, self._session, self._peer_client, self._clock)
+        self._known_orders: dict[str, tuple[int, str, str]] = {}
         """Round and players of each started match; an id from a foreign manager is accepted once."""
-        self._unplayable: set[str] = set()
+        self._unplayable_ids: set[str] = set()
         """Assigned matches that can't be played; each is logged once."""
-        self._rounds: dict[str, int] = {}
+        self._announced_rounds: dict[str, int] = {}
         """Round of each announced match."""
-        self._awaited: dict[str, asyncio.Future[dict[str, Any] | None]] = {}
+        self._awaited_reports: dict[str, asyncio.Future[dict[str, Any] | None]] = {}
         """Results for which a `POST /run_match` waits, by match id."""
-        self._answered: set[str] = set()
+        self._answered_match_ids: set[str] = set()
         """Matches whose result was the answer to their `POST /run_match`."""
-        table = {**handlers.table(), **(tools or {})}
-        complete = MessageCompletion(self._session, self._known_of).complete
+        table = {**handlers.handlers_by_method(), **(tools or {})}
+        complete = MessageCompletion(self._session, self._get_message_defaults).complete_message
         self.dispatcher = Dispatcher(
             self,
             table,
@@ -147,22 +155,24 @@ class Referee:
             self.log,
             strict=strict,
             complete=complete,
-            meter=self.meter,
-            messages=messages,
+            metrics=self.meter,
+            message_log=messages,
         )
 
-    def _known_of(self, method: Method | None = None, params: Mapping[str, Any] | None = None) -> Known:
+    def _get_message_defaults(
+        self, method: Method | None = None, params: Mapping[str, Any] | None = None
+    ) -> KnownFacts:
         """Values for the fields that an incomplete message leaves out."""
         named = [name for name in self._settings.game_types if name != ANY_GAME]
-        return Known(
+        return KnownFacts(
             now=format_utc(self._clock.now()),
             sender=str(Role.LEAGUE_MANAGER),
             own_id=self.agent_id,
             league_id=self._session.league_id,
-            round_id=next(reversed(self._rounds.values()), None),
+            round_id=next(reversed(self._announced_rounds.values()), None),
             game_type=named[0] if len(named) == 1 else DEFAULT_GAME,
             own_endpoint=self._settings.endpoint,
-            rounds=self._rounds,
+            rounds=self._announced_rounds,
         )
 
     @property
@@ -177,29 +187,33 @@ class Referee:
         self, method: Method, envelope: Envelope | None, params: Mapping[str, Any], bearer: str | None
     ) -> Sender | None:
         if method.caller is Caller.MANAGER:
-            check_manager(params.get("sender"))
-            await self._session.ready()
+            check_sender_is_manager(params.get("sender"))
+            await self._session.wait_until_registered()
             await self._session.check_manager(bearer)
         else:
-            await self._session.hear(bearer)
+            await self._session.learn_manager_address(bearer)
         if envelope:
             self._session.check_league(envelope.league_id)
         return None
 
     def caller(self, bearer: str | None) -> str | None:
-        return self._session.caller(bearer) or self._player_of(bearer)
+        return self._session.find_token_sender(bearer) or self._find_player_by_token(bearer)
 
     def audience(self, bearer: str | None) -> frozenset[Caller] | None:
-        known = self._session.audience(bearer)
-        return known | {Caller.MATCH_PLAYER} if known and self._player_of(bearer) else known
+        known = self._session.allowed_callers(bearer)
+        return known | {Caller.MATCH_PLAYER} if known and self._find_player_by_token(bearer) else known
 
-    def _player_of(self, bearer: str | None) -> str | None:
+    def _find_player_by_token(self, bearer: str | None) -> str | None:
         """Find the player of one of our matches whose own token this is, as `player:ID`."""
         if bearer is None:
             return None
-        hashes = (match.hashes for matches in (self._matches, self._past) for match in matches.values())
+        hashes = (
+            match.token_hashes
+            for matches in (self._running_matches, self._finished_matches)
+            for match in matches.values()
+        )
         players = (player for players in hashes for player in players.items())
-        found = next((player_id for player_id, token_hash in players if known_by_hash(bearer, token_hash)), None)
+        found = next((player_id for player_id, token_hash in players if matches_token_hash(bearer, token_hash)), None)
         return found and f"{Role.PLAYER}:{found}"
 
     def health(self) -> dict[str, Any]:
@@ -209,18 +223,18 @@ class Referee:
             "id": self.agent_id,
             "state": str(self.state),
             "version": __version__,
-            "running_matches": len(self._running),
+            "running_matches": len(self._match_tasks),
         }
 
-    def readings(self) -> Readings:
+    def readings(self) -> GaugeValues:
         """Return the gauges for metrics: running matches and queue lengths."""
         lengths = {
-            "notices": self._desk.outboxes.waiting,
-            "matches_waiting": len(self._waiting),
-            "reports": len(self._running) - self._playing,
+            "notices": self._context.outboxes.waiting_count,
+            "matches_waiting": len(self._queued_orders),
+            "reports": len(self._match_tasks) - self._playing_count,
         }
         return {
-            "matches_running": {(): self._playing},
+            "matches_running": {(): self._playing_count},
             "queue_length": {(queue,): length for queue, length in lengths.items()},
         }
 
@@ -229,228 +243,235 @@ class Referee:
         try:
             await self._session.register()
             if self.state is AgentState.INIT:
-                self.state = advance(self.state, AgentState.REGISTERED)
-            self.log.rename(self.agent_id)
+                self.state = advance_state(self.state, AgentState.REGISTERED)
+            self.log.rename_component(self.agent_id)
             self._remark(f"Registered as {self.agent_id}.")
-            async with asyncio.TaskGroup() as self._group:
-                polling = self._group.create_task(self._poll())
-                failure = await self._until_the_end()
+            async with asyncio.TaskGroup() as self._task_group:
+                polling = self._task_group.create_task(self._poll_manager())
+                failure = await self._wait_for_league_end()
                 polling.cancel()
-                self._drop_unfinished()
+                self._cancel_unfinished_matches()
                 if not failure and not self._settings.exit_when_done:
                     await asyncio.Event().wait()
             if failure:
                 raise failure
         finally:
             try:
-                await self._desk.outboxes.close()
+                await self._context.outboxes.close()
             finally:
                 self.log.close()
 
-    async def _until_the_end(self) -> LeagueFailed | None:
+    async def _wait_for_league_end(self) -> LeagueFailed | None:
         """Wait until the league is over; return the error if the league no longer accepts us."""
         quiet = self._settings.system.heartbeat.quiet_sec
         try:
-            await self._session.until(self._done, quiet, self._league_completed)
+            await self._session.watch_manager_until(self._league_over, quiet, self._handle_league_completed)
         except LeagueFailed as error:
-            self._league_completed()
+            self._handle_league_completed()
             return error
         return None
 
-    def _drop_unfinished(self) -> None:
+    def _cancel_unfinished_matches(self) -> None:
         """Cancel matches that are still played: all results are recorded, so another referee has them.
 
         Matches with a verdict go on until they are reported.
         """
-        for match_id, task in self._running.items():
-            if self._matches[match_id].verdict is None:
+        for match_id, task in self._match_tasks.items():
+            if self._running_matches[match_id].verdict is None:
                 task.cancel()
 
     async def answer_run_match(self, body: bytes, bearer: str | None = None) -> bytes | None:
         """Answer `POST /run_match`: a START_MATCH that is answered with the result when the match is over."""
-        answer = await self.dispatcher.answer(body, bearer, RUN_PATH)
-        if answer is None or not (match_id := _started_by(body, answer)) or match_id not in self._running:
+        answer = await self.dispatcher.answer_request(body, bearer, RUN_PATH)
+        if answer is None or not (match_id := _find_started_match(body, answer)) or match_id not in self._match_tasks:
             return answer
-        over = self._awaited.setdefault(match_id, asyncio.get_running_loop().create_future())
+        over = self._awaited_reports.setdefault(match_id, asyncio.get_running_loop().create_future())
         report = await asyncio.shield(over)
         if report is None:
             return answer
         framed = orjson.loads(answer)
         return orjson.dumps({**framed, "result": report} if "jsonrpc" in framed else report)
 
-    async def _ordered(self, order: v2.StartMatch) -> None:
-        if self._session.is_with_stranger:
-            order = await self._with_addresses(order)
-        await self._prepare(order)
-        self._begin(order)
+    async def _handle_start_match(self, order: v2.StartMatch) -> None:
+        if self._session.has_foreign_manager:
+            order = await self._fill_in_addresses(order)
+        await self._preload_game(order)
+        self._start_match(order)
 
-    async def _with_addresses(self, order: v2.StartMatch) -> v2.StartMatch:
+    async def _fill_in_addresses(self, order: v2.StartMatch) -> v2.StartMatch:
         """Look up the player addresses that a foreign manager's order leaves out. Raises Refusal if one is unknown."""
         for side, player in (("player_A", order.player_A), ("player_B", order.player_B)):
             if not player.endpoint:
-                endpoint = await self._stranger.find_address(player.player_id)
+                endpoint = await self._foreign_manager.find_player_address(player.player_id)
                 if endpoint is None:
-                    self.log.warning("match_without_addresses", match_id=shown(order.match_id))
+                    self.log.warning("match_without_addresses", match_id=describe_value(order.match_id))
                     raise Refusal(
                         ErrorCode.MISSING_REQUIRED_FIELD,
                         f"missing: {side}.endpoint, and neither agents_config.json nor league_query tells where"
-                        f" {shown(player.player_id)} is",
+                        f" {describe_value(player.player_id)} is",
                         missing_fields=[f"{side}.endpoint"],
                     )
                 order = order.model_copy(update={side: player.model_copy(update={"endpoint": endpoint})})
         return order
 
-    async def _poll(self) -> None:
+    async def _poll_manager(self) -> None:
         """Poll a foreign manager for our matches, until it turns out not to know such polls."""
-        if not self._session.is_with_stranger or self._manners.strict:
+        if not self._session.has_foreign_manager or self._peer_client.strict:
             return
         failures = 0
         await asyncio.sleep(POLL_SECONDS)
         while True:
             try:
-                matches = await self._stranger.fetch_matches()
+                matches = await self._foreign_manager.fetch_matches()
             except CallFailed as error:
-                if knows_no_form(error):
+                if is_unknown_in_all_forms(error):
                     return
                 failures += 1
-                await asyncio.sleep(max(POLL_SECONDS, reconnect_delay(failures, self._desk.rng)))
+                await asyncio.sleep(max(POLL_SECONDS, reconnect_delay(failures, self._context.rng)))
                 continue
             if matches is None:
                 return
             failures = 0
-            await self._take_assigned(matches)
+            await self._queue_assigned_matches(matches)
             await asyncio.sleep(POLL_SECONDS)
 
-    async def _take_assigned(self, matches: Sequence[Mapping[str, Any]]) -> None:
+    async def _queue_assigned_matches(self, matches: Sequence[Mapping[str, Any]]) -> None:
         """Queue the matches in a poll's answer that are ours and new."""
         for match in matches:
             match_id = str(match.get("match_id"))
-            if match_id in self._given or match_id in self._waiting or match_id in self._unplayable:
+            if match_id in self._known_orders or match_id in self._queued_orders or match_id in self._unplayable_ids:
                 continue
-            if is_over(match) or match.get("referee_id") not in (None, self.agent_id):
+            if is_match_over(match) or match.get("referee_id") not in (None, self.agent_id):
                 continue
-            message, _ = complete(v2.StartMatch.TYPE, {**match, "message_type": v2.StartMatch.TYPE}, self._known_of())
+            message, _ = complete_message(
+                v2.StartMatch.TYPE, {**match, "message_type": v2.StartMatch.TYPE}, self._get_message_defaults()
+            )
             try:
                 check_envelope(message, v2.StartMatch.TYPE)
-                await self._queue(await self._with_addresses(read_fields(v2.StartMatch, message)))
+                await self._queue_order(await self._fill_in_addresses(parse_fields(v2.StartMatch, message)))
             except Refusal as refusal:
-                self._tell_unplayable(match_id, refusal)
-        self._begin_waiting()
+                self._log_unplayable_match(match_id, refusal)
+        self._start_queued_matches()
 
-    async def _queue(self, order: v2.StartMatch) -> None:
+    async def _queue_order(self, order: v2.StartMatch) -> None:
         """Queue a match until a place is free; dropped if the queue is full."""
-        if len(self._waiting) < MOST_WAITING:
-            await self._prepare(order)
-            self._waiting[order.match_id] = order
+        if len(self._queued_orders) < MAX_QUEUED_MATCHES:
+            await self._preload_game(order)
+            self._queued_orders[order.match_id] = order
 
-    def _tell_unplayable(self, match_id: str, refusal: Refusal) -> None:
-        if len(self._unplayable) < MOST_WAITING:
-            self._unplayable.add(match_id)
-        self.log.warning("announcement_refused", match_id=shown(match_id), message=refusal.message)
-        self._remark(f"{shown(match_id)} can't be played: {refusal.message}")
+    def _log_unplayable_match(self, match_id: str, refusal: Refusal) -> None:
+        if len(self._unplayable_ids) < MAX_QUEUED_MATCHES:
+            self._unplayable_ids.add(match_id)
+        self.log.warning("announcement_refused", match_id=describe_value(match_id), message=refusal.message)
+        self._remark(f"{describe_value(match_id)} can't be played: {refusal.message}")
 
-    async def _prepare(self, order: v2.StartMatch) -> None:
+    async def _preload_game(self, order: v2.StartMatch) -> None:
         """Load a game from an external source in a thread, so that other matches go on meanwhile."""
         name = order.game_type
-        if is_from_source(name) and takes(self._settings.game_types, name):
+        if is_from_source(name) and supports_game(self._settings.game_types, name):
             with suppress(Exception):  # errors are raised again when the match starts
-                await asyncio.to_thread(self._under, name, order.game_parameters)
+                await asyncio.to_thread(self._load_ordered_game, name, order.game_parameters)
 
-    def _begin(self, order: v2.StartMatch) -> None:
+    def _start_match(self, order: v2.StartMatch) -> None:
         """Start a match; does nothing if this order is known already. Raises Refusal if it can't be run."""
-        known = self._past.get(order.match_id)
-        if order.match_id in self._running or (known and known.given == given_by(order)):
+        known = self._finished_matches.get(order.match_id)
+        if order.match_id in self._match_tasks or (known and known.order_key == get_order_key(order)):
             return
         given = (order.round_id, order.player_A.player_id, order.player_B.player_id)
-        if self._session.is_with_stranger and (before := self._given.get(order.match_id)):
+        if self._session.has_foreign_manager and (before := self._known_orders.get(order.match_id)):
             if before == given:
                 return
             raise Refusal(
                 ErrorCode.INVALID_MESSAGE_FORMAT,
-                f"{self.agent_id} has had a match {shown(order.match_id)!r} already, and takes each match id once",
+                f"{self.agent_id} has had a match {describe_value(order.match_id)!r} already, and takes each "
+                "match id once",
                 field="match_id",
                 expected="an id that no other match has",
-                received=shown(order.match_id),
+                received=describe_value(order.match_id),
             )
-        game = self._game(order)
+        game = self._resolve_game(order)
         if order.player_A.player_id == order.player_B.player_id:
             raise Refusal(
                 ErrorCode.INVALID_MESSAGE_FORMAT,
                 "'player_A' and 'player_B' must be two players",
                 field="player_B.player_id",
-                expected=f"not {shown(order.player_A.player_id)}",
-                received=shown(order.player_B.player_id),
+                expected=f"not {describe_value(order.player_A.player_id)}",
+                received=describe_value(order.player_B.player_id),
             )
-        if self._playing >= self._settings.max_concurrent_matches:
+        if self._playing_count >= self._settings.max_concurrent_matches:
             raise Refusal(
                 ErrorCode.SERVICE_UNAVAILABLE,
-                f"{self.agent_id} runs {self._playing} matches, its limit",
+                f"{self.agent_id} runs {self._playing_count} matches, its limit",
                 max_concurrent_matches=self._settings.max_concurrent_matches,
             )
-        if self._group is None or self.state not in (AgentState.REGISTERED, AgentState.ACTIVE):
+        if self._task_group is None or self.state not in (AgentState.REGISTERED, AgentState.ACTIVE):
             raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, f"{self.agent_id} is {self.state}")
-        self.state = advance(self.state, AgentState.ACTIVE)
-        play = MatchPlay(order, game, self.agent_id, self._desk, self._clock, self._settings.seed, self._changed)
-        self._matches[order.match_id] = play
-        self._given[order.match_id] = given
-        self._running[order.match_id] = self._group.create_task(self._see_through(play))
+        self.state = advance_state(self.state, AgentState.ACTIVE)
+        play = MatchPlay(
+            order, game, self.agent_id, self._context, self._clock, self._settings.seed, self._notify_match_changed
+        )
+        self._running_matches[order.match_id] = play
+        self._known_orders[order.match_id] = given
+        self._match_tasks[order.match_id] = self._task_group.create_task(self._run_match(play))
 
-    def _changed(self, match_id: str) -> None:
+    def _notify_match_changed(self, match_id: str) -> None:
         if self.changes:
-            self.changes.tell(resource_uri("matches", match_id))
+            self.changes.notify_changed(build_resource_uri("matches", match_id))
 
-    async def _announced(self, message: v2.RoundAnnouncement) -> None:
+    async def _handle_round_announcement(self, message: v2.RoundAnnouncement) -> None:
         """Queue our matches of an announced round; a foreign manager may start matches in this way only."""
         if self._session.has_key:
             return
-        own = place_of(self._settings.endpoint)
-        if len(self._rounds) >= MOST_WAITING:
-            self._rounds.clear()
-        self._rounds.update((match.match_id, message.round_id) for match in message.matches[:MOST_WAITING])
+        own = normalise_endpoint(self._settings.endpoint)
+        if len(self._announced_rounds) >= MAX_QUEUED_MATCHES:
+            self._announced_rounds.clear()
+        self._announced_rounds.update(
+            (match.match_id, message.round_id) for match in message.matches[:MAX_QUEUED_MATCHES]
+        )
         for match in message.matches:
-            if place_of(match.referee_endpoint) != own:
+            if normalise_endpoint(match.referee_endpoint) != own:
                 continue
             try:
-                await self._queue(await self._with_addresses(order_of(message, match)))
+                await self._queue_order(await self._fill_in_addresses(build_start_match(message, match)))
             except Refusal as refusal:
-                self._tell_unplayable(match.match_id, refusal)
-        self._begin_waiting()
+                self._log_unplayable_match(match.match_id, refusal)
+        self._start_queued_matches()
 
-    def _begin_waiting(self) -> None:
+    def _start_queued_matches(self) -> None:
         """Start queued matches as long as there are free places."""
-        while self._waiting and self._playing < self._settings.max_concurrent_matches:
-            order = self._waiting.pop(next(iter(self._waiting)))
+        while self._queued_orders and self._playing_count < self._settings.max_concurrent_matches:
+            order = self._queued_orders.pop(next(iter(self._queued_orders)))
             try:
-                self._begin(order)
+                self._start_match(order)
             except Refusal as refusal:
-                self._tell_unplayable(order.match_id, refusal)
+                self._log_unplayable_match(order.match_id, refusal)
 
     @property
-    def _playing(self) -> int:
-        return sum(self._matches[match_id].verdict is None for match_id in self._running)
+    def _playing_count(self) -> int:
+        return sum(self._running_matches[match_id].verdict is None for match_id in self._match_tasks)
 
-    def _game(self, order: v2.StartMatch) -> Game:
+    def _resolve_game(self, order: v2.StartMatch) -> Game:
         for name, value in (("match_id", order.match_id), ("league_id", order.league_id)):
             if not is_safe_name(value):
                 raise Refusal(
                     ErrorCode.INVALID_MESSAGE_FORMAT,
                     f"'{name}' can't name a file",
                     field=name,
-                    received=shown(value),
+                    received=describe_value(value),
                 )
         if not self._session.has_key:
             self._check_addresses(order)
-        own, given = self._games.get(order.game_type), order.game_parameters
+        own, given = self._loaded_games.get(order.game_type), order.game_parameters
         if own is None and ANY_GAME not in self._settings.game_types:
             raise Refusal(
                 ErrorCode.INVALID_MESSAGE_FORMAT,
                 f"{self.agent_id} doesn't referee {order.game_type[:80]!r}",
                 field="game_type",
-                expected=sorted(self._games),
-                received=shown(order.game_type),
+                expected=sorted(self._loaded_games),
+                received=describe_value(order.game_type),
             )
         try:
-            return own if own and given is None else self._under(order.game_type, given)
+            return own if own and given is None else self._load_ordered_game(order.game_type, given)
         except Exception as error:  # noqa: BLE001 - a third party's game may raise anything, on anybody's parameters
             why = str(error) if isinstance(error, UnknownGame | BadParameters) else repr(error)
             raise Refusal(
@@ -459,42 +480,44 @@ class Referee:
                 field="game_type" if given is None or isinstance(error, UnknownGame) else "game_parameters",
             ) from None
 
-    def _under(self, game_type: str, parameters: Mapping[str, Any] | None) -> Game:
+    def _load_ordered_game(self, game_type: str, parameters: Mapping[str, Any] | None) -> Game:
         """Load a game with an order's parameters; cached for the last type and parameters."""
         if parameters is None:
-            return self._loaded(game_type)
+            return self._load_game(game_type)
         written = orjson.dumps(parameters)
-        if self._ordered_game is None or self._ordered_game[:2] != (game_type, written):
-            self._ordered_game = (game_type, written, self._loaded(game_type, parameters))
-        return self._ordered_game[2]
+        if self._last_ordered_game is None or self._last_ordered_game[:2] != (game_type, written):
+            self._last_ordered_game = (game_type, written, self._load_game(game_type, parameters))
+        return self._last_ordered_game[2]
 
-    def _loaded(self, game_type: str, parameters: Mapping[str, Any] | None = None) -> Game:
+    def _load_game(self, game_type: str, parameters: Mapping[str, Any] | None = None) -> Game:
         """Load a game with these parameters, by default those of our registry."""
-        return playable(game_type, self._settings.games.parameters(game_type) if parameters is None else parameters)
+        return load_playable_game(
+            game_type, self._settings.games.get_parameters(game_type) if parameters is None else parameters
+        )
 
     def _check_addresses(self, order: v2.StartMatch) -> None:
         """Check a foreign manager's player addresses against our allowed hosts; ours has done so. Raises Refusal."""
         for side, player in (("player_A", order.player_A), ("player_B", order.player_B)):
-            problem = endpoint_problem(player.endpoint, self._settings.system.network.allowed_hosts)
+            problem = find_endpoint_problem(player.endpoint, self._settings.system.network.allowed_hosts)
             if problem:
                 raise Refusal(
                     ErrorCode.INVALID_MESSAGE_FORMAT, f"'{side}.endpoint': {problem}", field=f"{side}.endpoint"
                 )
 
-    async def _see_through(self, play: MatchPlay) -> None:
+    async def _run_match(self, play: MatchPlay) -> None:
         """Play a match and report it until the manager has acknowledged it.
 
         The match file is written beside its place before the report, and put in place once the result counts.
         """
         match_id = play.match.match_id
-        files = self._files_of(play.order.league_id)
+        files = self._open_match_files(play.order.league_id)
         content: bytes | None = None
         counts: bool | None = None
         self.log.debug("match_started", match_id=match_id, conversation_id=play.order.conversation_id)
         try:
-            verdict = await self._judged(play)
-            content = self._proposed(play, files)
-            self.log.log_soon(
+            verdict = await self._play_match(play)
+            content = self._propose_match_file(play, files)
+            self.log.log_buffered(
                 "match_finished",
                 match_id=match_id,
                 round_id=play.order.round_id,
@@ -502,49 +525,51 @@ class Referee:
                 winner=verdict.winner,
                 terminations=play.match.terminations,
             )
-            self.meter.count("matches_refereed", verdict.outcome, ending_of(play.match.terminations.values()))
+            self.meter.count_event(
+                "matches_refereed", verdict.outcome, find_termination(play.match.terminations.values())
+            )
             broken_off = f" was broken off, and nobody wins: {play.fault}"
             self._remark(match_id + (broken_off if play.fault else f": {verdict.reason}"))
-            self._answer_start(play)
-            counts = await self._report(play)
+            self._answer_match_start(play)
+            counts = await self._report_result(play)
             if play.is_void:
-                await self._tell_void(play)
+                await self._abort_void_match(play)
         except asyncio.CancelledError:
             if not play.is_void:
                 raise
             counts = False
             if current := asyncio.current_task():
                 current.uncancel()
-            await self._tell_void(play)
+            await self._abort_void_match(play)
         except Exception as error:  # noqa: BLE001 - one match's fault must not end the others
             self.log.error("match_failed", match_id=match_id, error=repr(error))
         finally:
-            if counts is not None and _is_kept(play.order):
-                settle = files.accept if counts else files.drop
-                self._write(lambda: settle(match_id, self.agent_id))
-            del self._running[match_id], self._matches[match_id]
-            if over := self._awaited.pop(match_id, None):
+            if counts is not None and _has_match_file(play.order):
+                settle = files.accept_proposal if counts else files.drop_proposal
+                self._try_write(lambda: settle(match_id, self.agent_id))
+            del self._match_tasks[match_id], self._running_matches[match_id]
+            if over := self._awaited_reports.pop(match_id, None):
                 over.set_result(None)
-            self._past.put(play, content)
-        self._begin_waiting()
+            self._finished_matches.add_match(play, content)
+        self._start_queued_matches()
 
-    def _answer_start(self, play: MatchPlay) -> None:
+    def _answer_match_start(self, play: MatchPlay) -> None:
         """Give the result to the `POST /run_match` that waits for it, if any."""
         match_id = play.match.match_id
-        if over := self._awaited.pop(match_id, None):
-            report = {**play.report("").message, "status": "ok"}
+        if over := self._awaited_reports.pop(match_id, None):
+            report = {**play.build_report("").message, "status": "ok"}
             del report["auth_token"]
             over.set_result(report)
-            self._answered.add(match_id)
+            self._answered_match_ids.add(match_id)
 
-    def _give_up(self, match_ids: Iterable[str]) -> None:
+    def _abandon_void_matches(self, match_ids: Iterable[str]) -> None:
         """Cancel those of our running matches that the league has made void."""
         for match_id in match_ids:
-            if (task := self._running.get(match_id)) and not self._matches[match_id].is_void:
-                self._matches[match_id].is_void = True
+            if (task := self._match_tasks.get(match_id)) and not self._running_matches[match_id].is_void:
+                self._running_matches[match_id].is_void = True
                 task.cancel()
 
-    async def _tell_void(self, play: MatchPlay) -> None:
+    async def _abort_void_match(self, play: MatchPlay) -> None:
         """Tell the players that their match doesn't count, as the league made it void before our report."""
         match_id = play.match.match_id
         play.is_void = True
@@ -553,17 +578,17 @@ class Referee:
         self._remark(f"{match_id} is void and counts for nobody: {fault}.")
         await play.abort(fault)
 
-    async def _judged(self, play: MatchPlay) -> Verdict:
+    async def _play_match(self, play: MatchPlay) -> MatchVerdict:
         """Play a match; an error on our side, such as in a game's rules, aborts it without a winner."""
         try:
             return await play.play()
         except Exception as error:  # noqa: BLE001 - a fault in a game's rules must not keep the league waiting
             match = play.match
-            fault = breakdown(match.game, error, match.position)
+            fault = describe_breakdown(match.game, error, match.position)
             self.log.error("match_aborted", match_id=match.match_id, error=repr(error), fault=fault)
             return await play.abort(fault)
 
-    async def _report(self, play: MatchPlay) -> bool | None:
+    async def _report_result(self, play: MatchPlay) -> bool | None:
         """Send the report until it is acknowledged or refused for good; return whether it counts.
 
         None if that is unknown: after the end of the league, a manager that doesn't answer is tried only once.
@@ -575,65 +600,65 @@ class Referee:
         while True:
             token = self._session.token
             try:
-                report = play.report(token or "")
+                report = play.build_report(token or "")
                 bearer = token if report.protocol == PROTOCOL_V1 else None  # its messages have no place for one
-                await self._manners.tell(self._session.manager, report, limit, bearer)
+                await self._peer_client.send_notice(self._session.manager_address, report, limit, bearer)
             except CallFailed as error:
-                if error.code in STRANGERS and renewals < MAX_RENEWALS:
+                if error.code in UNKNOWN_AGENT_CODES and renewals < MAX_TOKEN_RENEWALS:
                     renewals += 1  # it has expired, or another of our calls has just got a new one
-                    await self._session.renew(token)
+                    await self._session.renew_token(token)
                     continue
-                if play.match.match_id in self._answered and knows_no_form(error):
+                if play.match.match_id in self._answered_match_ids and is_unknown_in_all_forms(error):
                     return True
                 if error.is_final:
-                    play.is_void = _says_void(error)
+                    play.is_void = _is_void_refusal(error)
                     self.log.warning("report_refused", match_id=play.match.match_id, message=error.message)
                     return False
                 failures += 1
                 self.log.warning("report_failed", match_id=play.match.match_id, message=error.message)
-                if self._done.is_set():
+                if self._league_over.is_set():
                     return None
-                self._session.try_elsewhere()
-                await asyncio.sleep(reconnect_delay(failures, self._desk.rng))
+                self._session.switch_manager_address()
+                await asyncio.sleep(reconnect_delay(failures, self._context.rng))
             else:
                 return True
 
-    def _files_of(self, league_id: str) -> MatchRepository:
-        if self._files.league_id != league_id:
-            self._files = MatchRepository(league_id, self._settings.home)
-        return self._files
+    def _open_match_files(self, league_id: str) -> MatchRepository:
+        if self._match_files.league_id != league_id:
+            self._match_files = MatchRepository(league_id, self._settings.home)
+        return self._match_files
 
-    def _proposed(self, play: MatchPlay, files: MatchRepository) -> bytes | None:
+    def _propose_match_file(self, play: MatchPlay, files: MatchRepository) -> bytes | None:
         """Write the match file beside its place and return its content; None if JSON can't hold it."""
         match_id = play.match.match_id
         try:
-            content = files.written(match_id, play.record())
+            content = files.encode_match(match_id, play.to_match_file())
         except TypeError as error:  # a game whose moves JSON can't hold
             self.log.error("write_failed", error=str(error))
             return None
-        if _is_kept(play.order):
-            self._write(lambda: files.propose(match_id, content, self.agent_id))
+        if _has_match_file(play.order):
+            self._try_write(lambda: files.save_proposal(match_id, content, self.agent_id))
         return content
 
-    def _write(self, write: Callable[[], object]) -> None:
+    def _try_write(self, write: Callable[[], object]) -> None:
         """Run a write to disk; on failure only log it, as a match goes on without its file."""
         try:
             write()
         except OSError as error:
             self.log.error("write_failed", error=str(error))
 
-    def _league_completed(self) -> None:
-        self.state = advance(self.state, AgentState.SHUTDOWN)
-        if not self._done.is_set() and not self._settings.exit_when_done:
+    def _handle_league_completed(self) -> None:
+        self.state = advance_state(self.state, AgentState.SHUTDOWN)
+        if not self._league_over.is_set() and not self._settings.exit_when_done:
             self._remark("The league is over. Ctrl-C ends this referee; start it again for another league.")
-        self._done.set()
+        self._league_over.set()
 
-    def _notice_noted(self, player_id: str, error: CallFailed | None) -> None:
+    def _log_notice_failure(self, player_id: str, error: CallFailed | None) -> None:
         if error is not None:
             self.log.warning("notice_failed", player_id=player_id, error_code=error.code, message=error.message)
 
 
-def _started_by(body: bytes, answer: bytes) -> str | None:
+def _find_started_match(body: bytes, answer: bytes) -> str | None:
     """Return the id of the match that a call has started, or None if the answer isn't OK."""
     answered = orjson.loads(answer)
     if isinstance(answered, dict) and "jsonrpc" in answered:
@@ -646,7 +671,7 @@ def _started_by(body: bytes, answer: bytes) -> str | None:
     return match_id if isinstance(match_id, str) else None
 
 
-def _says_void(error: CallFailed) -> bool:
+def _is_void_refusal(error: CallFailed) -> bool:
     """Whether a manager refused a report because it had made the match void."""
     frame = error.answer if isinstance(error, PeerRefused) and isinstance(error.answer, dict) else {}
     refusal = frame.get("result", frame)
@@ -654,19 +679,19 @@ def _says_void(error: CallFailed) -> bool:
     return isinstance(context, dict) and context.get("void") is True
 
 
-def _is_kept(order: v2.StartMatch) -> bool:
+def _has_match_file(order: v2.StartMatch) -> bool:
     return order.league_id != CHECK_LEAGUE
 
 
-def _applicant(settings: RefereeSettings) -> Applicant:
+def _build_applicant(settings: RefereeSettings) -> Applicant:
     return Applicant(
         role=Role.REFEREE,
         wanted_id=settings.wanted_id,
         display_name=settings.display_name,
         version=settings.version,
-        game_types=declared(settings.game_types),
+        game_types=declared_game_types(settings.game_types),
         endpoint=settings.endpoint,
         limit=settings.system.timeouts.register_referee_timeout_sec,
         league_id=settings.league_id,
-        more={"max_concurrent_matches": settings.max_concurrent_matches},
+        extra_meta={"max_concurrent_matches": settings.max_concurrent_matches},
     )

@@ -11,65 +11,65 @@ import orjson
 
 from agent_league.model.results import MatchState
 from agent_league.protocol.envelope import Message
-from agent_league.referee.play import Given, MatchPlay, author_of
+from agent_league.referee.play import MatchPlay, OrderKey, find_answer_author
 
 KEPT_MATCHES = 200
 KEPT_BYTES = 8 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class PastMatch:
+class FinishedMatch:
     """A finished match."""
 
     match_id: str
-    given: Given
-    hashes: Mapping[str, str | None]
+    order_key: OrderKey
+    token_hashes: Mapping[str, str | None]
     state: MatchState
     content: bytes
     """JSON with `lifecycle`, `transcript` and `result` in it."""
 
-    def told(self) -> dict[str, Any]:
+    def to_match_state(self) -> dict[str, Any]:
         """Return the answer to `get_match_state`."""
         content = orjson.loads(self.content)
         return {
             "match_id": self.match_id,
             "state": str(self.state),
-            "players": list(self.hashes),
+            "players": list(self.token_hashes),
             **{name: content[name] for name in ("lifecycle", "transcript", "result")},
         }
 
-    def take(self, message: Message) -> None:
+    def receive_answer(self, message: Message) -> None:
         """Ignore a late answer; raises Refusal if it isn't from a player of this match."""
-        author_of(self.hashes, message)
+        find_answer_author(self.token_hashes, message)
 
 
-class PastMatches(Mapping[str, PastMatch]):
+class FinishedMatches(Mapping[str, FinishedMatch]):
     """The newest finished matches, by id."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, PastMatch] = {}
-        self._bytes = 0
+        self._matches: dict[str, FinishedMatch] = {}
+        self._total_bytes = 0
 
-    def __getitem__(self, match_id: str) -> PastMatch:
-        return self._kept[match_id]
+    def __getitem__(self, match_id: str) -> FinishedMatch:
+        return self._matches[match_id]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._kept)
+        return iter(self._matches)
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._matches)
 
-    def put(self, play: MatchPlay, content: bytes | None) -> None:
+    def add_match(self, play: MatchPlay, content: bytes | None) -> None:
         """Add a match with the content of its file, or without one the public part of its state."""
         match_id = play.match.match_id
-        self._drop(match_id)
-        told = content or orjson.dumps(play.told(in_full=False))
+        self._drop_match(match_id)
+        told = content or orjson.dumps(play.to_match_state(in_full=False))
         fitted = bytes(memoryview(told))  # the encoder's buffer may be twice as large
-        past = self._kept[match_id] = PastMatch(match_id, play.given, play.hashes, play.state, fitted)
-        self._bytes += len(past.content)
-        while len(self._kept) > KEPT_MATCHES or (self._bytes > KEPT_BYTES and len(self._kept) > 1):
-            self._drop(next(iter(self._kept)))
+        past = self._matches[match_id] = FinishedMatch(match_id, play.order_key, play.token_hashes, play.state, fitted)
+        self._total_bytes += len(past.content)
+        while len(self._matches) > KEPT_MATCHES or (self._total_bytes > KEPT_BYTES and len(self._matches) > 1):
+            self._drop_match(next(iter(self._matches)))
 
-    def _drop(self, match_id: str) -> None:
-        if past := self._kept.pop(match_id, None):
-            self._bytes -= len(past.content)
+    def _drop_match(self, match_id: str) -> None:
+        if past := self._matches.pop(match_id, None):
+            self._total_bytes -= len(past.content)

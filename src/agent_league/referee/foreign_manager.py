@@ -3,75 +3,77 @@
 from collections.abc import Mapping
 from typing import Any
 
-from agent_league.agent.peer_client import Call, Manners
-from agent_league.agent.registration import Session
+from agent_league.agent.peer_client import PeerCall, PeerClient
+from agent_league.agent.registration import LeagueRegistration
 from agent_league.clock import Clock, format_utc
 from agent_league.errors import CallFailed
-from agent_league.http.hosts import endpoint_problem
+from agent_league.http.hosts import find_endpoint_problem
 from agent_league.protocol import v2
-from agent_league.protocol.foreign_messages import find_addresses, read_matches
-from agent_league.protocol.tolerance import POLL, candidates
+from agent_league.protocol.foreign_messages import find_player_addresses, parse_polled_matches
+from agent_league.protocol.tolerance import POLL_METHOD, find_candidates
 from agent_league.protocol.version import PROTOCOL_V2
 from agent_league.referee.settings import RefereeSettings
 
 PROBE_SECONDS = 2.0
 """Timeout for probing whether anything listens at an address."""
-QUERIES = ("GET_PLAYER_STATS", "GET_SCHEDULE", "GET_STANDINGS")
+ADDRESS_QUERIES = ("GET_PLAYER_STATS", "GET_SCHEDULE", "GET_STANDINGS")
 """Queries whose answers may hold a player's address, in the order in which they are tried."""
 
 
-class StrangeManager:
+class ForeignManagerClient:
     """Asks a foreign manager for matches and player addresses."""
 
-    def __init__(self, settings: RefereeSettings, session: Session, manners: Manners, clock: Clock) -> None:
+    def __init__(
+        self, settings: RefereeSettings, session: LeagueRegistration, peer_client: PeerClient, clock: Clock
+    ) -> None:
         self._settings = settings
         self._session = session
-        self._manners = manners
+        self._peer_client = peer_client
         self._clock = clock
-        self._found: dict[str, str] = {}
+        self._found_addresses: dict[str, str] = {}
 
     async def fetch_matches(self) -> list[dict[str, Any]] | None:
         """Ask for our matches; None if the answer holds no list of matches. Raises CallFailed."""
         message = {
-            **self._envelope(),
+            **self._build_envelope(),
             "protocol": PROTOCOL_V2,
-            "message_type": POLL.upper(),
+            "message_type": POLL_METHOD.upper(),
             "referee_id": self._session.agent_id,
         }
-        body = await self._tell(POLL, message)
-        return read_matches(body, candidates(body))
+        body = await self._call_manager(POLL_METHOD, message)
+        return parse_polled_matches(body, find_candidates(body))
 
-    async def find_address(self, player_id: str) -> str | None:
+    async def find_player_address(self, player_id: str) -> str | None:
         """Find a player's address in our configuration, or else ask the manager; only allowed hosts count.
 
         A configured address that doesn't answer is used only if the manager knows no other.
         """
         configured = self._settings.player_addresses.get(player_id)
-        if configured and not self._may_call(configured):
+        if configured and not self._can_call(configured):
             configured = None
-        if configured and await self._manners.is_there(configured, PROBE_SECONDS):
+        if configured and await self._peer_client.is_reachable(configured, PROBE_SECONDS):
             return configured
-        return self._found.get(player_id) or await self._ask_for_address(player_id) or configured
+        return self._found_addresses.get(player_id) or await self._ask_for_address(player_id) or configured
 
     async def _ask_for_address(self, player_id: str) -> str | None:
-        for query_type in QUERIES:
+        for query_type in ADDRESS_QUERIES:
             query = v2.LeagueQuery.write(
-                **self._envelope(), query_type=query_type, query_params={"player_id": player_id}
+                **self._build_envelope(), query_type=query_type, query_params={"player_id": player_id}
             )
             try:
-                answer = await self._tell("league_query", query.to_wire())
+                answer = await self._call_manager("league_query", query.to_wire())
             except CallFailed:
                 continue
-            given = [answer, *(found for _, found in candidates(answer))]
-            if found := next(filter(self._may_call, find_addresses(given, player_id)), None):
-                self._found[player_id] = found
+            given = [answer, *(found for _, found in find_candidates(answer))]
+            if found := next(filter(self._can_call, find_player_addresses(given, player_id)), None):
+                self._found_addresses[player_id] = found
                 return found
         return None
 
-    def _may_call(self, address: str) -> bool:
-        return endpoint_problem(address, self._settings.system.network.allowed_hosts) is None
+    def _can_call(self, address: str) -> bool:
+        return find_endpoint_problem(address, self._settings.system.network.allowed_hosts) is None
 
-    def _envelope(self) -> dict[str, Any]:
+    def _build_envelope(self) -> dict[str, Any]:
         session = self._session
         return {
             "sender": session.sender,
@@ -81,6 +83,6 @@ class StrangeManager:
             "league_id": session.league_id,
         }
 
-    async def _tell(self, method: str, message: Mapping[str, Any]) -> Any:
+    async def _call_manager(self, method: str, message: Mapping[str, Any]) -> Any:
         limit = self._settings.system.timeouts.generic_response_timeout_sec
-        return await self._manners.tell(self._settings.manager, Call(method, message), limit)
+        return await self._peer_client.send_notice(self._settings.manager, PeerCall(method, message), limit)

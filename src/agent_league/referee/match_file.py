@@ -11,8 +11,8 @@ from pydantic import Field
 
 from agent_league.errors import Refusal, UserError
 from agent_league.model.results import Termination
-from agent_league.protocol.checks import read_fields
-from agent_league.protocol.envelope import Items, Part
+from agent_league.protocol.checks import parse_fields
+from agent_league.protocol.envelope import Items, MessagePart
 from agent_league.protocol.v2.control import MatchLimits, MatchScoring
 from agent_league.protocol.version import PROTOCOL_V2
 
@@ -21,19 +21,19 @@ class NotAMatchFile(UserError):
     """A file that doesn't have the shape of a match file."""
 
 
-class Seats(Part):
+class MatchSeats(MessagePart):
     PLAYER_A: str
     PLAYER_B: str
 
 
-class Moment(Part):
+class StateEntry(MessagePart):
     """A state that the match entered, and when."""
 
     state: str
     at: str
 
 
-class Attempts(Part):
+class AttemptLimits(MessagePart):
     """How often a player is asked: up to `max` times; files without `limits` stop at `failure_threshold` too."""
 
     max: int
@@ -41,12 +41,12 @@ class Attempts(Part):
     failures_before: dict[str, int]
 
 
-class Draw(Part):
+class DrawSeed(MessagePart):
     commitment: str
     seed: str
 
 
-class Line(Part):
+class TranscriptLine(MessagePart):
     """One line of the transcript."""
 
     at: str
@@ -64,7 +64,7 @@ class Line(Part):
     message: Any = None
 
 
-class MatchFile(Part):
+class MatchFile(MessagePart):
     """The content of a match file."""
 
     league_id: str
@@ -78,12 +78,12 @@ class MatchFile(Part):
     game_type: str
     game_parameters: dict[str, Any]
     referee_id: str
-    players: Seats
+    players: MatchSeats
     scoring: MatchScoring
-    attempts: Attempts
-    lifecycle: Items[Moment]
+    attempts: AttemptLimits
+    lifecycle: Items[StateEntry]
     result: dict[str, Any] | None
-    draw: Draw
+    draw: DrawSeed
     moves: Items[dict[str, Any]]
     protocols: dict[str, str] = Field(default_factory=dict)
     """By player; `league.v2` for those that aren't named."""
@@ -91,14 +91,14 @@ class MatchFile(Part):
     """Method that asked each player for moves; the game's own for those that aren't named."""
     strict: bool = False
     tolerated: dict[str, list[str]] = Field(default_factory=dict)
-    transcript: Items[Line]
+    transcript: Items[TranscriptLine]
 
     @property
-    def pair(self) -> tuple[str, str]:
+    def player_ids(self) -> tuple[str, str]:
         return (self.players.PLAYER_A, self.players.PLAYER_B)
 
     @property
-    def conversation(self) -> str:
+    def effective_conversation_id(self) -> str:
         """The conversation id, taken from the first message in older files, which have no field for it."""
         said = (line.message.get("conversation_id") for line in self.transcript if isinstance(line.message, dict))
         return self.conversation_id or str(next(said, None))
@@ -106,21 +106,21 @@ class MatchFile(Part):
     def protocol_of(self, player_id: str | None) -> str:
         return self.protocols.get(player_id or "", PROTOCOL_V2)
 
-    def termination(self, player_id: str) -> Any:
+    def termination_of(self, player_id: str) -> Any:
         """Return how the match ended for a player, as the result says; unchecked."""
         found = (self.result or {}).get("terminations")
         return found.get(player_id) if isinstance(found, dict) else None
 
     @property
     def is_void(self) -> bool:
-        return all(self.termination(player_id) == Termination.VOID for player_id in self.pair)
+        return all(self.termination_of(player_id) == Termination.VOID for player_id in self.player_ids)
 
 
 def read_match_file(content: Mapping[str, Any]) -> MatchFile:
     """Parse the content of a match file; raises NotAMatchFile."""
     try:
         orjson.dumps(content)
-        return read_fields(MatchFile, content)
+        return parse_fields(MatchFile, content)
     except TypeError as error:
         raise NotAMatchFile(f"not a match file: {error}") from None
     except Refusal as refusal:

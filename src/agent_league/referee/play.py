@@ -8,28 +8,28 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from agent_league.agent.peer_client import Call
+from agent_league.agent.peer_client import PeerCall
 from agent_league.clock import Clock
 from agent_league.errors import BadAnswer, ErrorCode, Refusal
 from agent_league.games.base import Move
-from agent_league.games.draw import commitment, draw, new_match_seed
+from agent_league.games.draw import compute_commitment, create_match_seed, draw_outcome
 from agent_league.games.registry import Game
 from agent_league.model.agents import AgentState
-from agent_league.model.results import FAULT, MatchResult, MatchState, Scoring, Termination
+from agent_league.model.results import FAULT_KEY, MatchResult, MatchState, Scoring, Termination
 from agent_league.protocol import v2
 from agent_league.protocol.envelope import Message
 from agent_league.protocol.v2.control import MatchPlayer
 from agent_league.protocol.version import PROTOCOL_V1
-from agent_league.referee.answers import Read, Reader
-from agent_league.referee.match import IllegalMove, Match, Verdict
-from agent_league.referee.messages import Mishap, Setting, Words
-from agent_league.referee.messages_v1 import WordsV1
-from agent_league.referee.messages_v2 import WordsV2
+from agent_league.referee.answers import AnswerParser, ParsedAnswer
+from agent_league.referee.match import IllegalMove, Match, MatchVerdict
+from agent_league.referee.messages import FailedAttempt, MatchContext, PlayerMessages
+from agent_league.referee.messages_v1 import PlayerMessagesV1
+from agent_league.referee.messages_v2 import PlayerMessagesV2
 from agent_league.referee.report import write_report
-from agent_league.referee.requests import Asker, Desk, Lost, Question, token_state
+from agent_league.referee.requests import Forfeit, PlayerClient, PlayerRequest, RefereeContext, classify_token
 from agent_league.referee.transcript import Transcript
 
-Given = tuple[str | None, int]
+OrderKey = tuple[str | None, int]
 """Match token and round of a START_MATCH."""
 
 
@@ -41,7 +41,7 @@ class MatchPlay:
         order: v2.StartMatch,
         game: Game,
         referee_id: str,
-        desk: Desk,
+        context: RefereeContext,
         clock: Clock,
         league_seed: str | None = None,
         on_state: Callable[[str], None] | None = None,
@@ -49,56 +49,68 @@ class MatchPlay:
         self.order = order
         self.match = Match(order.match_id, (order.player_A.player_id, order.player_B.player_id), game)
         self.transcript = Transcript(clock, on_state and partial(on_state, order.match_id))
-        self._seed = new_match_seed(league_seed, order.league_id, order.match_id)
-        self._setting = Setting(order, self.match, referee_id, clock, commitment(self._seed))
-        self._desk = desk = desk.with_limits(order.limits)
-        self.given = given_by(order)
-        self.hashes = {player.player_id: player.token_sha256 for player in (order.player_A, order.player_B)}
+        self._match_seed = create_match_seed(league_seed, order.league_id, order.match_id)
+        self._match_context = MatchContext(order, self.match, referee_id, clock, compute_commitment(self._match_seed))
+        self._referee_context = context = context.with_limits(order.limits)
+        self.order_key = get_order_key(order)
+        self.token_hashes = {player.player_id: player.token_sha256 for player in (order.player_A, order.player_B)}
         """Hash of each player's own token, by player."""
         self._players = {player.player_id: player for player in (order.player_A, order.player_B)}
-        self._words = {player_id: _words(self._setting, player) for player_id, player in self._players.items()}
-        self._readers = {
-            player_id: Reader(player.protocol, strict=desk.strict, expected=self._words[player_id].expected())
-            for player_id, player in self._players.items()
+        self._messages = {
+            player_id: _select_messages(self._match_context, player) for player_id, player in self._players.items()
         }
-        self._askers = {
-            player_id: Asker(
-                player,
-                self._words[player_id],
-                self._readers[player_id],
-                self._setting.pass_for(player),
-                self.transcript,
-                desk,
+        self._parsers = {
+            player_id: AnswerParser(
+                player.protocol, strict=context.strict, expected=self._messages[player_id].expected_fields()
             )
             for player_id, player in self._players.items()
         }
-        self.verdict: Verdict | None = None
+        self._clients = {
+            player_id: PlayerClient(
+                player,
+                self._messages[player_id],
+                self._parsers[player_id],
+                self._match_context.match_token_for(player),
+                self.transcript,
+                context,
+            )
+            for player_id, player in self._players.items()
+        }
+        self.verdict: MatchVerdict | None = None
         self.fault: str | None = None
         """Why the match was aborted without a player's fault."""
         self.is_void = False
         """Whether the league made the match void before it had our report."""
 
     @property
-    def failures(self) -> dict[str, int]:
+    def failure_counts(self) -> dict[str, int]:
         """Consecutive failures of each player, which the manager counts across matches."""
-        return {player_id: asker.breaker.failures for player_id, asker in self._askers.items()}
+        return {player_id: asker.breaker.failures for player_id, asker in self._clients.items()}
 
     @property
-    def tolerated(self) -> dict[str, list[str]]:
+    def deviations(self) -> dict[str, list[str]]:
         """Tolerated deviations, by player."""
-        return {player_id: list(asker.tolerated) for player_id, asker in self._askers.items() if asker.tolerated}
+        return {player_id: list(asker.deviations) for player_id, asker in self._clients.items() if asker.deviations}
 
-    def report(self, token: str) -> Call:
+    def build_report(self, token: str) -> PeerCall:
         """Build the report to the manager; the match must be over."""
         if self.verdict is None:
             raise RuntimeError(f"{self.match.match_id} is not over")
-        return write_report(self._setting, self.verdict, token, self.score(), self.failures, self.tolerated, self.fault)
+        return write_report(
+            self._match_context,
+            self.verdict,
+            token,
+            self.points_by_player(),
+            self.failure_counts,
+            self.deviations,
+            self.fault,
+        )
 
     @property
     def state(self) -> MatchState:
         return self.match.state
 
-    def told(self, *, in_full: bool | None = None) -> dict[str, Any]:
+    def to_match_state(self, *, in_full: bool | None = None) -> dict[str, Any]:
         """Return the answer to `get_match_state`; messages and result only if the match is over, or `in_full`."""
         if in_full is None:
             in_full = self.state is MatchState.FINISHED
@@ -107,46 +119,48 @@ class MatchPlay:
             "state": str(self.state),
             "players": list(self.match.players),
             "lifecycle": self.transcript.lifecycle,
-            "transcript": self.transcript.entries if in_full else self.transcript.headlines(),
-            "result": self._result() if in_full else None,
+            "transcript": self.transcript.entries if in_full else self.transcript.list_headlines(),
+            "result": self._build_result() if in_full else None,
         }
 
-    def take(self, message: Message) -> None:
+    def receive_answer(self, message: Message) -> None:
         """Receive an answer that a player sends in a call of its own; ignored if it comes too late. Raises Refusal."""
-        self._askers[author_of(self.hashes, message)].take(message.message_type, message.to_wire())
+        self._clients[find_answer_author(self.token_hashes, message)].receive_answer(
+            message.message_type, message.to_wire()
+        )
 
-    async def play(self) -> Verdict:
+    async def play(self) -> MatchVerdict:
         """Play the match from the invitations to GAME_OVER."""
         match = self.match
-        self.transcript.entered(match.state)
-        self._rule_out_suspended()
+        self.transcript.record_state(match.state)
+        self._fail_suspended_players()
         if match.state is MatchState.WAITING_FOR_PLAYERS:
-            await self._invite()
+            await self._invite_players()
         if match.state is not MatchState.FINISHED:
-            await self._begin()
+            await self._send_game_start()
         while match.state is not MatchState.FINISHED:
-            self.transcript.entered(match.state)
+            self.transcript.record_state(match.state)
             if match.state is MatchState.DRAWING_NUMBER:
-                self._draw()
+                self._draw_outcome()
             else:
-                await self._collect()
-        self.transcript.entered(match.state)
-        self.verdict = match.verdict()
-        await self._tell()
+                await self._collect_moves()
+        self.transcript.record_state(match.state)
+        self.verdict = match.decide_verdict()
+        await self._send_game_over()
         return self.verdict
 
-    async def abort(self, fault: str) -> Verdict:
+    async def abort(self, fault: str) -> MatchVerdict:
         """End a match that can't go on, without a player's fault: nobody wins, and both are told."""
         self.fault = fault
-        self.match.rest_in_plain_words()
+        self.match.fall_back_to_plain_wire()
         for player_id in self.match.players:
-            self.match.fail(player_id, Termination.VOID)
-        self.transcript.entered(self.match.state)
-        self.verdict = self.match.verdict()
-        await self._tell()
+            self.match.record_failure(player_id, Termination.VOID)
+        self.transcript.record_state(self.match.state)
+        self.verdict = self.match.decide_verdict()
+        await self._send_game_over()
         return self.verdict
 
-    def score(self) -> dict[str, int]:
+    def points_by_player(self) -> dict[str, int]:
         """Return the players' points by the league's scoring; empty before the end."""
         if self.verdict is None:
             return {}
@@ -160,9 +174,9 @@ class MatchPlay:
             self.verdict.winner,
             terminations=self.match.terminations,
         )
-        return {player_id: scoring.points(result, player_id) for player_id in self.match.players}
+        return {player_id: scoring.points_for(result, player_id) for player_id in self.match.players}
 
-    def record(self) -> dict[str, Any]:
+    def to_match_file(self) -> dict[str, Any]:
         """Return the content of the match file."""
         match = self.match
         return {
@@ -171,167 +185,169 @@ class MatchPlay:
             **({"league_uuid": self.order.league_uuid} if self.order.league_uuid else {}),
             "game_type": match.game.game_type,
             "game_parameters": dict(match.game.parameters),
-            "referee_id": self._setting.referee_id,
+            "referee_id": self._match_context.referee_id,
             "players": {"PLAYER_A": match.players[0], "PLAYER_B": match.players[1]},
             "scoring": self.order.scoring.model_dump(),
             "attempts": {
-                "max": self._desk.retry.max_retries,
-                "failure_threshold": self._desk.failure_threshold,
+                "max": self._referee_context.retry.max_retries,
+                "failure_threshold": self._referee_context.failure_threshold,
                 "failures_before": {
                     player.player_id: player.failures_in_a_row for player in (self.order.player_A, self.order.player_B)
                 },
             },
-            "limits": self._desk.limits,
+            "limits": self._referee_context.match_limits,
             "lifecycle": self.transcript.lifecycle,
-            "result": self._result(),
-            "draw": {"commitment": self._setting.draw_commitment, "seed": self._seed},
+            "result": self._build_result(),
+            "draw": {"commitment": self._match_context.draw_commitment, "seed": self._match_seed},
             "moves": match.moves,
-            "protocols": {player_id: words.protocol for player_id, words in self._words.items()},
-            "move_methods": {player_id: words.wire.method for player_id, words in self._words.items()},
-            "strict": self._desk.strict,
-            "tolerated": self.tolerated,
+            "protocols": {player_id: words.protocol for player_id, words in self._messages.items()},
+            "move_methods": {player_id: words.wire.method for player_id, words in self._messages.items()},
+            "strict": self._referee_context.strict,
+            "tolerated": self.deviations,
             "transcript": self.transcript.entries,
         }
 
-    def _result(self) -> dict[str, Any] | None:
+    def _build_result(self) -> dict[str, Any] | None:
         match, verdict = self.match, self.verdict
         if verdict is None:
             return None
         return {
             "status": str(verdict.outcome),
             "winner_player_id": verdict.winner,
-            **match.game.result(match.position, match.moves, match.players),
+            **match.game.result_fields(match.position, match.moves, match.players),
             "reason": verdict.reason,
-            **({FAULT: self.fault} if self.fault else {}),
-            "score": self.score(),
+            **({FAULT_KEY: self.fault} if self.fault else {}),
+            "score": self.points_by_player(),
             "terminations": {
                 player: str(match.terminations.get(player, Termination.NORMAL)) for player in match.players
             },
         }
 
-    def _rule_out_suspended(self) -> None:
+    def _fail_suspended_players(self) -> None:
         """Let suspended players lose without asking them."""
         for player in (self.order.player_A, self.order.player_B):
             if player.state == AgentState.SUSPENDED:
-                self.match.fail(player.player_id, Termination.SUSPENDED)
+                self.match.record_failure(player.player_id, Termination.SUSPENDED)
 
-    async def _invite(self) -> None:
+    async def _invite_players(self) -> None:
         """Invite both players at the same time; one that declines or doesn't answer loses."""
-        answers = await _at_once(self._ask_to_join(player_id) for player_id in self.match.players)
+        answers = await _gather_answers(self._ask_to_join(player_id) for player_id in self.match.players)
         for player_id, answer in zip(self.match.players, answers, strict=True):
-            if isinstance(answer, Lost):
-                self.match.fail(player_id, answer.how)
+            if isinstance(answer, Forfeit):
+                self.match.record_failure(player_id, answer.termination)
             elif not answer:
-                self.match.fail(player_id, Termination.DECLINED)
+                self.match.record_failure(player_id, Termination.DECLINED)
             else:
-                self.match.join(player_id)
+                self.match.record_join(player_id)
         if self.match.terminations:
             self.match.state = MatchState.FINISHED
 
     async def _ask_to_join(self, player_id: str) -> Any:
-        question = Question(
+        question = PlayerRequest(
             method="handle_game_invitation",
-            write=self._words[player_id].invitation,
-            read=self._readers[player_id].join,
-            silence=Termination.JOIN_TIMEOUT,
+            write_call=self._messages[player_id].write_invitation,
+            parse_answer=self._parsers[player_id].parse_join_answer,
+            timeout_termination=Termination.JOIN_TIMEOUT,
         )
-        return await self._askers[player_id].ask(question)
+        return await self._clients[player_id].request_answer(question)
 
-    async def _begin(self) -> None:
+    async def _send_game_start(self) -> None:
         """Send GAME_START to players whose protocol has it, and wait until it is delivered."""
-        limit = self._desk.limit
+        limit = self._referee_context.answer_timeout
         calls = {
-            player_id: words.game_start(limit(words.wire.method, words.protocol))
-            for player_id, words in self._words.items()
+            player_id: words.write_game_start(limit(words.wire.method, words.protocol))
+            for player_id, words in self._messages.items()
         }
         for player_id, call in calls.items():
-            self._askers[player_id].notify(call)
-        await self._desk.outboxes.settled(player_id for player_id, call in calls.items() if call)
+            self._clients[player_id].send_notice(call)
+        await self._referee_context.outboxes.wait_until_delivered(
+            player_id for player_id, call in calls.items() if call
+        )
 
-    async def _collect(self) -> None:
+    async def _collect_moves(self) -> None:
         """Ask for the moves of one step: all players at the same time, or in turn if a protocol wants that."""
-        asked = self.match.to_move()
-        in_turn = any(words.in_turn for words in self._words.values())
+        asked = self.match.players_to_move()
+        in_turn = any(words.asks_in_turn for words in self._messages.values())
         if in_turn:
             answers = [await self._ask_for_move(player_id) for player_id in asked]
         else:
-            answers = await _at_once(self._ask_for_move(player_id) for player_id in asked)
+            answers = await _gather_answers(self._ask_for_move(player_id) for player_id in asked)
         received: dict[str, Move] = {}
         for player_id, answer in zip(asked, answers, strict=True):
-            if isinstance(answer, Lost):
-                self.match.fail(player_id, answer.how)
+            if isinstance(answer, Forfeit):
+                self.match.record_failure(player_id, answer.termination)
             else:
                 received[player_id] = answer
-                self._askers[player_id].breaker.record(ok=True)
+                self._clients[player_id].breaker.record_call(ok=True)
         for author, move in received.items():  # moves are disclosed only when all are in
-            opponent = self.match.opponent(author)
-            self._askers[opponent].notify(self._words[opponent].validation(author, move))
-        self.match.play(received)
+            opponent = self.match.opponent_of(author)
+            self._clients[opponent].send_notice(self._messages[opponent].write_validation(author, move))
+        self.match.apply_moves(received)
 
     async def _ask_for_move(self, player_id: str) -> Any:
-        question = Question(
-            method=self._words[player_id].wire.method,
-            write=self._words[player_id].question,
-            read=lambda answer: self._legal_move(player_id, answer),
-            silence=Termination.MOVE_TIMEOUT,
-            tell_opponent=partial(self._tell_opponent, player_id),
+        question = PlayerRequest(
+            method=self._messages[player_id].wire.method,
+            write_call=self._messages[player_id].write_move_request,
+            parse_answer=lambda answer: self._parse_legal_move(player_id, answer),
+            timeout_termination=Termination.MOVE_TIMEOUT,
+            notify_opponent=partial(self._notify_opponent_of_failure, player_id),
         )
-        answer = await self._askers[player_id].ask(question)
-        if not isinstance(answer, Lost):
-            self._askers[player_id].notify(self._words[player_id].validation(player_id, answer))
+        answer = await self._clients[player_id].request_answer(question)
+        if not isinstance(answer, Forfeit):
+            self._clients[player_id].send_notice(self._messages[player_id].write_validation(player_id, answer))
         return answer
 
-    def _tell_opponent(self, author: str, mishap: Mishap) -> None:
+    def _notify_opponent_of_failure(self, author: str, failure: FailedAttempt) -> None:
         """Tell the opponent of an invalid move, if its protocol has a message for that."""
-        opponent = self.match.opponent(author)
-        self._askers[opponent].notify(self._words[opponent].opponent_mishap(author, mishap))
+        opponent = self.match.opponent_of(author)
+        self._clients[opponent].send_notice(self._messages[opponent].write_opponent_failure(author, failure))
 
-    def _legal_move(self, player_id: str, answer: Any) -> Read:
-        wire = self._words[player_id].wire
-        read = self._readers[player_id].move(wire, answer, partial(self.match.allows, player_id))
+    def _parse_legal_move(self, player_id: str, answer: Any) -> ParsedAnswer:
+        wire = self._messages[player_id].wire
+        read = self._parsers[player_id].parse_move_answer(wire, answer, partial(self.match.is_legal_move, player_id))
         try:
-            self.match.check(player_id, read.value)
+            self.match.check_move(player_id, read.value)
         except IllegalMove as error:
             raise BadAnswer(str(error), answer, wire.illegal) from None
         return read
 
-    def _draw(self) -> None:
+    def _draw_outcome(self) -> None:
         step = self.match.step
-        outcome = draw(self._seed, step, self.match.chances())
-        self.transcript.drawn(step, outcome)
-        self.match.drawn(outcome)
+        outcome = draw_outcome(self._match_seed, step, self.match.chance_outcomes())
+        self.transcript.record_draw(step, outcome)
+        self.match.apply_draw(outcome)
 
-    async def _tell(self) -> None:
+    async def _send_game_over(self) -> None:
         """Send GAME_OVER to both; wait until players that didn't fail have received it, within its timeout."""
         if self.verdict is None:
             return
-        for player_id, asker in self._askers.items():
-            asker.notify(self._words[player_id].game_over(self.verdict, self._seed))
-        await self._desk.outboxes.heard(
+        for player_id, asker in self._clients.items():
+            asker.send_notice(self._messages[player_id].write_game_over(self.verdict, self._match_seed))
+        await self._referee_context.outboxes.wait_until_delivered_or_late(
             player_id for player_id in self.match.players if player_id not in self.match.terminations
         )
 
 
-def given_by(order: v2.StartMatch) -> Given:
+def get_order_key(order: v2.StartMatch) -> OrderKey:
     """Return what distinguishes an order from others with the same match id, which a foreign manager may reuse."""
     return (order.match_token, order.round_id)
 
 
-def author_of(hashes: Mapping[str, str | None], message: Message) -> str:
+def find_answer_author(hashes: Mapping[str, str | None], message: Message) -> str:
     """Find the player that sent an answer in a call of its own, by its token. Raises Refusal."""
     for player_id, token_sha256 in hashes.items():
-        if token_state({"auth_token": message.auth_token}, token_sha256) == "ok":
+        if classify_token({"auth_token": message.auth_token}, token_sha256) == "ok":
             return player_id
     code = ErrorCode.AUTH_TOKEN_INVALID if message.auth_token else ErrorCode.AUTH_TOKEN_MISSING
     raise Refusal(code, "an answer in a call of its own must carry its player's own 'auth_token'")
 
 
-def _words(setting: Setting, player: MatchPlayer) -> Words:
+def _select_messages(context: MatchContext, player: MatchPlayer) -> PlayerMessages:
     """Choose the messages for a player's protocol."""
-    return WordsV1(setting, player) if player.protocol == PROTOCOL_V1 else WordsV2(setting, player)
+    return PlayerMessagesV1(context, player) if player.protocol == PROTOCOL_V1 else PlayerMessagesV2(context, player)
 
 
-async def _at_once(questions: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:
+async def _gather_answers(questions: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:
     """Run requests at the same time and return their answers in order; an exception in one cancels the others."""
     first, *others = questions
     if not others:

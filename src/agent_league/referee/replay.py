@@ -10,19 +10,19 @@ from itertools import pairwise
 from typing import Any
 
 from agent_league.errors import ConfigError
-from agent_league.games.base import CHANCE, Move, Rules, State, allows
+from agent_league.games.base import CHANCE, Move, Rules, State, is_legal_move
 from agent_league.games.registry import Game, load_game
-from agent_league.games.repeated import Repeated
-from agent_league.games.text_view import drawn
+from agent_league.games.repeated import RepeatedRules
+from agent_league.games.text_view import render_view
 from agent_league.model.results import MatchResult, Outcome
-from agent_league.referee.match import ROLES
-from agent_league.referee.transcript import objects
+from agent_league.referee.match import SEAT_ROLES
+from agent_league.referee.transcript import filter_objects
 
-MOST_STEPS = 10_000
+MAX_STEPS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ReplayStep:
     """A position, and the moves that led to it."""
 
     number: int
@@ -38,11 +38,11 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Replay:
+class MatchReplay:
     """The steps of a replayed match."""
 
     game_type: str
-    steps: tuple[Step, ...]
+    steps: tuple[ReplayStep, ...]
     game: Game | None = None
     """None if the game is unknown here."""
     shortfall: str = ""
@@ -52,15 +52,15 @@ class Replay:
 
     @property
     def is_repeated(self) -> bool:
-        return self.game is not None and isinstance(self.game.rules, Repeated)
+        return self.game is not None and isinstance(self.game.rules, RepeatedRules)
 
     @property
-    def paid(self) -> list[tuple[float, float]]:
+    def round_payoffs(self) -> list[tuple[float, float]]:
         """Payoffs of each round, by seat."""
         totals = [(0.0, 0.0), *(step.totals for step in self.steps if step.totals)]
         return [(after[0] - before[0], after[1] - before[1]) for before, after in pairwise(totals)]
 
-    def digest(self, most: int) -> tuple[tuple[Step, ...], str]:
+    def select_steps(self, most: int) -> tuple[tuple[ReplayStep, ...], str]:
         """Select at most `most` steps, of a repeated game the ends of rounds; with a sentence if some are left out."""
         if len(self.steps) <= most:
             return self.steps, ""
@@ -71,13 +71,13 @@ class Replay:
             return ends, "How each round ended."
         return ends[:most], f"How the first {most - 1} of {len(ends) - 1} rounds ended."
 
-    def text(self, step: Step) -> str:
+    def render_step(self, step: ReplayStep) -> str:
         """Render the position of a step as lines of text."""
-        return drawn(self.game_type, step.view, None)
+        return render_view(self.game_type, step.view, None)
 
 
 @dataclass(slots=True)
-class _Told:
+class _RecordedMatch:
     """The parts of a match file that a replay uses."""
 
     game_type: str
@@ -85,135 +85,139 @@ class _Told:
     pair: tuple[Any, Any]
     moves: Iterator[Any]
     draws: Iterator[Any]
-    broke_off: bool
+    ended_early: bool
     """Whether the recorded result is a technical loss, so that moves may be missing."""
 
 
-def replay(content: Mapping[str, Any], find_game: Callable[[str], Game] = load_game, most: int = MOST_STEPS) -> Replay:
+def replay_match(
+    content: Mapping[str, Any], find_game: Callable[[str], Game] = load_game, most: int = MAX_STEPS
+) -> MatchReplay:
     """Replay a match file's content, or what `to_match_content` made of a result; never raises."""
-    told = _read(content)
+    told = _parse_record(content)
     try:
         game = find_game(told.game_type).with_parameters(told.parameters)
     except ConfigError as error:
-        return Replay(told.game_type, (), None, f"It can't be replayed: {str(error).removeprefix('game_type: ')}.")
+        return MatchReplay(told.game_type, (), None, f"It can't be replayed: {str(error).removeprefix('game_type: ')}.")
     except Exception as error:  # noqa: BLE001 - somebody else's package, or parameters that make no game
-        return Replay(told.game_type, (), None, f"It can't be replayed: {error!s:.200}.")
-    return _Retelling(game, told).tell(most)
+        return MatchReplay(told.game_type, (), None, f"It can't be replayed: {error!s:.200}.")
+    return _Replayer(game, told).replay_steps(most)
 
 
-def known_of(result: MatchResult, game_type: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+def to_match_content(result: MatchResult, game_type: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Write what a league knows of a match in the form of a match file; enough to replay many games."""
     return {
         "match_id": result.match_id,
         "round_id": result.round_id,
         "game_type": game_type,
         "game_parameters": dict(parameters),
-        "players": dict(zip(ROLES, result.players, strict=True)),
+        "players": dict(zip(SEAT_ROLES, result.players, strict=True)),
         "result": {**result.details, "status": str(result.outcome), "winner_player_id": result.winner},
     }
 
 
-class _Retelling:
+class _Replayer:
     """Applies recorded moves and draws to a game."""
 
-    def __init__(self, game: Game, told: _Told) -> None:
+    def __init__(self, game: Game, told: _RecordedMatch) -> None:
         self._game = game
         self._rules: Rules = game.rules
-        self._told = told
-        self._steps: list[Step] = []
+        self._recorded_match = told
+        self._steps: list[ReplayStep] = []
         self._state: State = None
 
-    def tell(self, most: int) -> Replay:
+    def replay_steps(self, most: int) -> MatchReplay:
         try:
-            shortfall = self._tell(most)
+            shortfall = self._add_steps(most)
         except Exception as error:  # noqa: BLE001 - anybody's rules, on anybody's moves
             shortfall = f"The rules can't go on after step {max(0, len(self._steps) - 1)}: {error!r:.200}."
         rounds: tuple[tuple[Any, Any], ...] = ()
-        if isinstance(self._rules, Repeated) and isinstance(self._state, Mapping):
+        if isinstance(self._rules, RepeatedRules) and isinstance(self._state, Mapping):
             rounds = tuple((pair[0], pair[1]) for pair in self._state["rounds"])
-        return Replay(self._game.game_type, tuple(self._steps), self._game, shortfall, rounds)
+        return MatchReplay(self._game.game_type, tuple(self._steps), self._game, shortfall, rounds)
 
-    def _tell(self, most: int) -> str:
+    def _add_steps(self, most: int) -> str:
         """Add all steps; return why they end too early, or an empty text."""
         rules = self._rules
         self._state = rules.new(self._game.parameters)
-        self._steps.append(Step(0, {}, self._view(self._state, ended=False)))
+        self._steps.append(ReplayStep(0, {}, self._view_position(self._state, ended=False)))
         while actors := rules.actors(self._state):
             number = len(self._steps)
             if number > most:
                 return f"These are the first {most} steps."
-            made = self._chance() if actors == (CHANCE,) else self._moves()
+            made = self._next_draw() if actors == (CHANCE,) else self._next_moves()
             if made is None:
                 what = "was drawn" if actors == (CHANCE,) else "was played"
-                return "" if self._told.broke_off else f"What {what} in step {number} is not told."
+                return "" if self._recorded_match.ended_early else f"What {what} in step {number} is not told."
             if set(made) != set(actors):
                 if not set(made) <= set(actors):
                     return f"In step {number} somebody moved whose turn it wasn't."
-                self._add(made, self._state, is_whole=False)
+                self._add_step(made, self._state, is_whole=False)
                 return ""
-            if wrong := self._illegal(made):
+            if wrong := self._find_illegal_move(made):
                 return f"The rules don't allow {wrong} in step {number}."
-            self._add(made, rules.apply(self._state, made))
+            self._add_step(made, rules.apply(self._state, made))
         return ""
 
-    def _chance(self) -> dict[int, Move] | None:
-        outcome = next(self._told.draws, None)
+    def _next_draw(self) -> dict[int, Move] | None:
+        outcome = next(self._recorded_match.draws, None)
         return None if outcome is None else {CHANCE: outcome}
 
-    def _moves(self) -> dict[int, Move] | None:
-        made = next(self._told.moves, None)
+    def _next_moves(self) -> dict[int, Move] | None:
+        made = next(self._recorded_match.moves, None)
         if not isinstance(made, Mapping) or not made:
             return None
-        seats = {player: seat for seat, player in enumerate(self._told.pair)}
+        seats = {player: seat for seat, player in enumerate(self._recorded_match.pair)}
         return {seats[player]: move for player, move in made.items()}
 
-    def _illegal(self, made: Mapping[int, Move]) -> str | None:
+    def _find_illegal_move(self, made: Mapping[int, Move]) -> str | None:
         return next(
             (
                 f"the move {move!r:.80}"
                 for seat, move in made.items()
-                if seat != CHANCE and not allows(self._rules.legal(self._state, seat), move)
+                if seat != CHANCE and not is_legal_move(self._rules.legal(self._state, seat), move)
             ),
             None,
         )
 
-    def _add(self, made: Mapping[int, Move], after: State, *, is_whole: bool = True) -> None:
-        before, totals = _rounds_over(self._rules, self._state), None
-        ended = _rounds_over(self._rules, after) > before
+    def _add_step(self, made: Mapping[int, Move], after: State, *, is_whole: bool = True) -> None:
+        before, totals = _count_finished_rounds(self._rules, self._state), None
+        ended = _count_finished_rounds(self._rules, after) > before
         if ended:
             totals = (float(after["scores"][0]), float(after["scores"][1]))
-        self._steps.append(Step(len(self._steps), made, self._view(after, ended=ended), before + 1, totals, is_whole))
+        self._steps.append(
+            ReplayStep(len(self._steps), made, self._view_position(after, ended=ended), before + 1, totals, is_whole)
+        )
         self._state = after
 
-    def _view(self, state: State, *, ended: bool) -> Any:
-        if not isinstance(self._rules, Repeated):
+    def _view_position(self, state: State, *, ended: bool) -> Any:
+        if not isinstance(self._rules, RepeatedRules):
             return self._rules.view(state, None)
         return self._rules.single.view(state["last" if ended else "game"], None)
 
 
-def _rounds_over(rules: Rules, state: State) -> int:
-    return len(state["rounds"]) if isinstance(rules, Repeated) else 0
+def _count_finished_rounds(rules: Rules, state: State) -> int:
+    return len(state["rounds"]) if isinstance(rules, RepeatedRules) else 0
 
 
-def _read(content: Mapping[str, Any]) -> _Told:
-    players, result = _object(content.get("players")), _object(content.get("result"))
-    pair = (players.get(ROLES[0]), players.get(ROLES[1]))
+def _parse_record(content: Mapping[str, Any]) -> _RecordedMatch:
+    players, result = _as_mapping(content.get("players")), _as_mapping(content.get("result"))
+    pair = (players.get(SEAT_ROLES[0]), players.get(SEAT_ROLES[1]))
     moves = content.get("moves") or result.get("moves")
     if not isinstance(moves, list):
-        moves = _from_choices(_object(result.get("choices")))
-    entries = objects(content.get("transcript"))
+        moves = _convert_choices(_as_mapping(result.get("choices")))
+    entries = filter_objects(content.get("transcript"))
     draws = [entry.get("outcome") for entry in entries if entry.get("direction") == "drawn"]
     if not draws and result.get("drawn_number") is not None:
         draws = [result["drawn_number"]]
-    parameters = _object(content.get("game_parameters"))
+    parameters = _as_mapping(content.get("game_parameters"))
     broke_off = result.get("status") == Outcome.TECHNICAL_LOSS
-    return _Told(str(content.get("game_type"))[:100], parameters, pair, iter(moves), iter(draws), broke_off)
+    return _RecordedMatch(str(content.get("game_type"))[:100], parameters, pair, iter(moves), iter(draws), broke_off)
 
 
-def _from_choices(choices: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _convert_choices(choices: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Convert a result's `choices` to moves, for games in which both players move once, at the same time."""
     return [] if not choices or any(isinstance(one, list) for one in choices.values()) else [dict(choices)]
 
 
-def _object(value: Any) -> Mapping[str, Any]:
+def _as_mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}

@@ -2,57 +2,59 @@
 
 from collections.abc import Mapping
 
-from agent_league.agent.peer_client import Call
+from agent_league.agent.peer_client import PeerCall
 from agent_league.clock import format_utc
-from agent_league.model.results import FAULT
+from agent_league.model.results import FAULT_KEY
 from agent_league.protocol import v1, v2
 from agent_league.protocol.v2.results import ReportedResult
 from agent_league.protocol.version import PROTOCOL_V1
-from agent_league.referee.match import Verdict
-from agent_league.referee.messages import Setting
-from agent_league.referee.messages_v1 import result_v1, write_v1
+from agent_league.referee.match import MatchVerdict
+from agent_league.referee.messages import MatchContext
+from agent_league.referee.messages_v1 import write_v1_message, write_v1_result
 
-METHOD = "report_match_result"
+REPORT_METHOD = "report_match_result"
 
 
 def write_report(
-    setting: Setting,
-    verdict: Verdict,
+    context: MatchContext,
+    verdict: MatchVerdict,
     token: str,
     score: Mapping[str, int],
     failures: Mapping[str, int],
     tolerated: Mapping[str, list[str]],
     fault: str | None = None,
-) -> Call:
+) -> PeerCall:
     """Write the report of a finished match.
 
     In v2 it carries the referee's own token; in v1 the caller sends the token beside the message. The details of an
     aborted match say why.
     """
-    match, order = setting.match, setting.order
+    match, order = context.match, context.order
     ours = {
         "terminations": {player: str(how) for player, how in match.terminations.items()},
         "failures_in_a_row": dict(failures),
         **({"tolerated": dict(tolerated)} if tolerated else {}),
     }
     if all(player.protocol == PROTOCOL_V1 for player in (order.player_A, order.player_B)):
-        return Call(METHOD, write_v1(setting, v1.GameResult, result={**result_v1(match, verdict), **ours}))
+        return PeerCall(
+            REPORT_METHOD, write_v1_message(context, v1.GameResult, result={**write_v1_result(match, verdict), **ours})
+        )
     result = ReportedResult.model_validate(
         {
             "winner": verdict.winner,
             "score": dict(score),
             "details": {
                 **match.game.wire.details(match.position, match.moves, match.players),
-                **({FAULT: fault} if fault else {}),
+                **({FAULT_KEY: fault} if fault else {}),
             },
             "status": verdict.outcome.value,
             "reason": verdict.reason,
             **ours,
         }
     )
-    message = v2.MatchResultReport.wire(
-        sender=f"referee:{setting.referee_id}",
-        timestamp=format_utc(setting.clock.now()),
+    message = v2.MatchResultReport.build_wire(
+        sender=f"referee:{context.referee_id}",
+        timestamp=format_utc(context.clock.now()),
         conversation_id=f"conv-{match.match_id.lower()}-report",
         auth_token=token,
         league_id=order.league_id,
@@ -61,4 +63,4 @@ def write_report(
         game_type=match.game.game_type,
         result=result.model_dump(exclude_unset=True),
     )
-    return Call(METHOD, message)
+    return PeerCall(REPORT_METHOD, message)

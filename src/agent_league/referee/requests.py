@@ -13,73 +13,73 @@ from typing import Any
 import orjson
 
 from agent_league.agent.breaker import Breaker
-from agent_league.agent.metrics import Meter
+from agent_league.agent.metrics import AgentMetrics
 from agent_league.agent.outbox import Outboxes
-from agent_league.agent.peer_client import Call, Manners, Push
+from agent_league.agent.peer_client import PeerCall, PeerClient, PushedAnswer
 from agent_league.agent.retry import delay_before_retry
-from agent_league.config.models import RetryPolicy, Timeouts
-from agent_league.errors import PASSING, BadAnswer, CallFailed, ErrorCode, PeerRefused
+from agent_league.config.models import RetryPolicy, TimeoutConfig
+from agent_league.errors import TRANSIENT_CODES, BadAnswer, CallFailed, ErrorCode, PeerRefused
 from agent_league.http.carrier import MAX_BODY
 from agent_league.log import JsonLogger
 from agent_league.model.results import Termination
-from agent_league.protocol.methods import GAME_OVER, JOIN, METHODS
-from agent_league.protocol.tokens import known_by_hash
+from agent_league.protocol.methods import GAME_OVER_TIMEOUT, JOIN_TIMEOUT, METHODS
+from agent_league.protocol.tokens import matches_token_hash
 from agent_league.protocol.v2.control import MatchLimits, MatchPlayer
 from agent_league.protocol.version import PROTOCOL_V1
-from agent_league.referee.answers import Read, Reader
-from agent_league.referee.messages import Mishap, Words
+from agent_league.referee.answers import AnswerParser, ParsedAnswer
+from agent_league.referee.messages import FailedAttempt, PlayerMessages
 from agent_league.referee.transcript import Transcript
 
-RESULT = "notify_match_result"
+RESULT_METHOD = "notify_match_result"
 """The one notice that is tried in all call forms until the player understands it."""
-LONGEST_QUESTION = MAX_BODY - 4096
+MAX_REQUEST_BYTES = MAX_BODY - 4096
 """The rest of the body limit is for the frame around the message."""
 TOKEN_CODES = {"missing": ErrorCode.AUTH_TOKEN_MISSING, "wrong": ErrorCode.AUTH_TOKEN_INVALID}
-TOKEN_NOTES = {"missing": "no 'auth_token'", "wrong": "a wrong 'auth_token'"}
+TOKEN_DEVIATIONS = {"missing": "no 'auth_token'", "wrong": "a wrong 'auth_token'"}
 
 
-class TooLong(Exception):
+class RequestTooLong(Exception):
     """A request that is longer than agents accept: the game's fault, not a player's."""
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class Forfeit:
     """No valid answer came in any attempt, so the player loses."""
 
-    how: Termination
+    termination: Termination
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class PlayerRequest:
     """A request to a player: how each attempt is written and how its answer is parsed."""
 
     method: str
-    write: Callable[[float], Call]
-    read: Callable[[Any], Read]
-    silence: Termination
+    write_call: Callable[[float], PeerCall]
+    parse_answer: Callable[[Any], ParsedAnswer]
+    timeout_termination: Termination
     """Termination if no answer comes in time."""
-    tell_opponent: Callable[[Mishap], None] | None = None
+    notify_opponent: Callable[[FailedAttempt], None] | None = None
     """Called with each failed attempt, after the player was told."""
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class RefereeContext:
     """What all matches of a referee share: clients, timeouts, retry policy, random numbers."""
 
-    manners: Manners
+    peer_client: PeerClient
     outboxes: Outboxes
-    timeouts: Timeouts
+    timeouts: TimeoutConfig
     retry: RetryPolicy
     failure_threshold: int
     rng: Random
-    meter: Meter = field(default_factory=Meter)
+    meter: AgentMetrics = field(default_factory=AgentMetrics)
     log: JsonLogger | None = None
     require_tokens: bool = False
     """Whether an answer without its player's own token is rejected."""
     strict: bool = False
     """Whether an answer that deviates from the protocol's own form is rejected."""
 
-    def with_limits(self, limits: MatchLimits | None) -> "Desk":
+    def with_limits(self, limits: MatchLimits | None) -> "RefereeContext":
         """Return a copy with a league's limits; ours stay for those that it doesn't set."""
         if limits is None:
             return self
@@ -91,12 +91,12 @@ class Desk:
         attempts = {"max_retries": limits.attempts, "base_delay_sec": limits.base_delay_sec}
         return replace(
             self,
-            timeouts=self.timeouts.model_copy(update=_without_none(waits)),
-            retry=self.retry.model_copy(update=_without_none(attempts)),
+            timeouts=self.timeouts.model_copy(update=_drop_none(waits)),
+            retry=self.retry.model_copy(update=_drop_none(attempts)),
         )
 
     @property
-    def limits(self) -> dict[str, float]:
+    def match_limits(self) -> dict[str, float]:
         """Timeouts and attempts, in the form of START_MATCH's `limits`."""
         return {
             "join_sec": self.timeouts.game_join_ack_timeout_sec,
@@ -106,98 +106,100 @@ class Desk:
             "base_delay_sec": self.retry.base_delay_sec,
         }
 
-    def limit(self, method: str, protocol: str) -> float:
+    def answer_timeout(self, method: str, protocol: str) -> float:
         """Return the seconds that a player of this protocol has to answer."""
         known = METHODS.get(method)
-        if known is not None and known.limit == JOIN and protocol == PROTOCOL_V1:
+        if known is not None and known.timeout_setting == JOIN_TIMEOUT and protocol == PROTOCOL_V1:
             return float(self.timeouts.v1_game_join_ack_timeout_sec)
-        return float(getattr(self.timeouts, known.limit if known else GAME_OVER))
+        return float(getattr(self.timeouts, known.timeout_setting if known else GAME_OVER_TIMEOUT))
 
 
-class Asker:
+class PlayerClient:
     """Sends one player of a match its requests and notices."""
 
     def __init__(
         self,
         player: MatchPlayer,
-        words: Words,
-        reader: Reader,
+        messages: PlayerMessages,
+        parser: AnswerParser,
         bearer: str | None,
         transcript: Transcript,
-        desk: Desk,
+        context: RefereeContext,
     ) -> None:
         self._player = player
-        self._words = words
-        self._reader = reader
+        self._messages = messages
+        self._parser = parser
         self._bearer = bearer
         self._transcript = transcript
-        self._desk = desk
-        self._awaited: tuple[str, Push] | None = None
-        self.breaker = Breaker(desk.failure_threshold, player.failures_in_a_row)
-        self.tolerated: dict[str, None] = {}
+        self._context = context
+        self._awaited_answer: tuple[str, PushedAnswer] | None = None
+        self.breaker = Breaker(context.failure_threshold, player.failures_in_a_row)
+        self.deviations: dict[str, None] = {}
         """Deviations tolerated in this match, in order, each once."""
-        desk.manners.expect(player.endpoint, player.style)
+        context.peer_client.expect_form(player.endpoint, player.style)
 
-    async def ask(self, question: Question) -> Any:
+    async def request_answer(self, question: PlayerRequest) -> Any:
         """Send a request in up to `max_retries` attempts; return the parsed value or Forfeit. Raises RequestTooLong."""
-        limit, attempts = self._limit(question.method), self._desk.retry.max_retries
+        limit, attempts = self._timeout_for(question.method), self._context.retry.max_retries
         how = Termination.SUSPENDED
         for attempt in range(1, attempts + 1):
-            call = question.write(limit)
-            _check_length(call)
+            call = question.write_call(limit)
+            _check_request_length(call)
             try:
-                return await self._once(question, call, limit, attempt)
+                return await self._try_request(question, call, limit, attempt)
             except CallFailed as error:
-                how = _termination(error, question)
-                self.breaker.failures += error.code.retryable
-                wait = self._wait_after(error, attempt) if attempt < attempts else None
-                mishap = self._tell(call, error, attempt, wait)
-                if question.tell_opponent:
-                    question.tell_opponent(mishap)
+                how = _find_termination(error, question)
+                self.breaker.failures += error.code.is_retryable
+                wait = self._delay_after(error, attempt) if attempt < attempts else None
+                mishap = self._send_failure(call, error, attempt, wait)
+                if question.notify_opponent:
+                    question.notify_opponent(mishap)
             if wait is None:
                 break
-            self._desk.meter.count("retries", question.method)
+            self._context.meter.count_event("retries", question.method)
             await asyncio.sleep(wait)
-        return Lost(how)
+        return Forfeit(how)
 
-    def take(self, message_type: str, message: dict[str, Any]) -> bool:
+    def receive_answer(self, message_type: str, message: dict[str, Any]) -> bool:
         """Receive an answer that the player sends in a call of its own; False if none of this type is awaited."""
-        if self._awaited is None or self._awaited[0] != message_type:
+        if self._awaited_answer is None or self._awaited_answer[0] != message_type:
             return False
-        push = self._awaited[1]
+        push = self._awaited_answer[1]
         if not push.done():
             push.set_result(message)
         return True
 
-    async def _once(self, question: Question, call: Call, limit: float, attempt: int) -> Any:
+    async def _try_request(self, question: PlayerRequest, call: PeerCall, limit: float, attempt: int) -> Any:
         player_id = self._player.player_id
-        asked_at = self._transcript.sent(player_id, call.method, call.message, attempt)
-        push: Push = asyncio.get_running_loop().create_future()
-        self._awaited = (str(call.answer), push)
+        asked_at = self._transcript.record_sent(player_id, call.method, call.message, attempt)
+        push: PushedAnswer = asyncio.get_running_loop().create_future()
+        self._awaited_answer = (str(call.answer_type), push)
         answer: Any = None
         try:
-            pushed = None if self._desk.strict else push
-            heard = await self._desk.manners.ask(self._player.endpoint, call, limit, self._bearer, pushed)
+            pushed = None if self._context.strict else push
+            heard = await self._context.peer_client.request_answer(
+                self._player.endpoint, call, limit, self._bearer, pushed
+            )
             answer = heard.message
-            self._reader.check(answer, str(call.answer))
-            token = token_state(answer, self._player.token_sha256) if self._words.has_tokens else "unknown"
-            if self._desk.require_tokens and token in TOKEN_CODES:
+            self._parser.check_strict_envelope(answer, str(call.answer_type))
+            token = classify_token(answer, self._player.token_sha256) if self._messages.has_tokens else "unknown"
+            if self._context.require_tokens and token in TOKEN_CODES:
                 raise BadAnswer(f"the player's own auth_token is {token}", answer, TOKEN_CODES[token])
-            read = question.read(answer)
+            read = question.parse_answer(answer)
         except CallFailed as error:
-            self._transcript.failed(player_id, call.method, error.code, error.message, error.answer, asked_at)
+            self._transcript.record_failure(player_id, call.method, error.code, error.message, error.answer, asked_at)
             self._log_failure(call, error, attempt)
             raise
         finally:
-            self._awaited = None
-        noted = (*heard.noted, *read.noted, *([TOKEN_NOTES[token]] if token in TOKEN_NOTES else []))
-        self.tolerated |= dict.fromkeys(noted)
-        self._transcript.received(player_id, call.method, answer, asked_at, token, noted)
+            self._awaited_answer = None
+        noted = (*heard.deviations, *read.deviations, *([TOKEN_DEVIATIONS[token]] if token in TOKEN_DEVIATIONS else []))
+        self.deviations |= dict.fromkeys(noted)
+        self._transcript.record_received(player_id, call.method, answer, asked_at, token, noted)
         return read.value
 
-    def _log_failure(self, call: Call, error: CallFailed, attempt: int) -> None:
-        if self._desk.log:
-            self._desk.log.warning(
+    def _log_failure(self, call: PeerCall, error: CallFailed, attempt: int) -> None:
+        if self._context.log:
+            self._context.log.warning(
                 "player_failed",
                 match_id=call.message.get("match_id"),
                 player_id=self._player.player_id,
@@ -208,63 +210,67 @@ class Asker:
                 message=error.message,
             )
 
-    def _wait_after(self, error: CallFailed, attempt: int) -> float:
+    def _delay_after(self, error: CallFailed, attempt: int) -> float:
         """Return the seconds until the next attempt: 0 after a wrong answer, backoff after a temporary failure."""
-        if error.code not in PASSING:
+        if error.code not in TRANSIENT_CODES:
             return 0.0
-        return delay_before_retry(self._desk.retry, attempt, self._desk.rng)
+        return delay_before_retry(self._context.retry, attempt, self._context.rng)
 
-    def _tell(self, call: Call, error: CallFailed, attempt: int, wait: float | None) -> Mishap:
+    def _send_failure(self, call: PeerCall, error: CallFailed, attempt: int, wait: float | None) -> FailedAttempt:
         """Queue a GAME_ERROR for the player and return the failed attempt; doesn't wait for delivery."""
-        mishap = Mishap(
+        mishap = FailedAttempt(
             code=error.code,
             sentence=error.message,
-            action_required=str(call.answer),
+            action_required=str(call.answer_type),
             answer=error.answer,
             attempt=attempt,
-            max_attempts=self._desk.retry.max_retries,
-            next_try=wait,
+            max_attempts=self._context.retry.max_retries,
+            retry_after_sec=wait,
         )
-        self.notify(self._words.mishap(mishap))
+        self.send_notice(self._messages.write_failure(mishap))
         return mishap
 
-    def _limit(self, method: str) -> float:
-        return self._desk.limit(method, self._words.protocol)
+    def _timeout_for(self, method: str) -> float:
+        return self._context.answer_timeout(method, self._messages.protocol)
 
-    def notify(self, call: Call | None) -> None:
+    def send_notice(self, call: PeerCall | None) -> None:
         """Queue a notice for the player; None, for which its protocol has no message, is ignored."""
         if call is None:
             return
-        self._transcript.sent(self._player.player_id, call.method, call.message)
-        limit = self._limit(call.method)
-        insist = call.method == RESULT
-        send = partial(self._desk.manners.tell, self._player.endpoint, call, limit, self._bearer, insist=insist)
-        self._desk.outboxes.post(self._player.player_id, send)
+        self._transcript.record_sent(self._player.player_id, call.method, call.message)
+        limit = self._timeout_for(call.method)
+        insist = call.method == RESULT_METHOD
+        send = partial(
+            self._context.peer_client.send_notice, self._player.endpoint, call, limit, self._bearer, insist=insist
+        )
+        self._context.outboxes.post_notice(self._player.player_id, send)
 
 
-def _without_none(values: dict[str, float | None]) -> dict[str, float]:
+def _drop_none(values: dict[str, float | None]) -> dict[str, float]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _check_length(call: Call) -> None:
+def _check_request_length(call: PeerCall) -> None:
     length = len(orjson.dumps(call.message, option=orjson.OPT_NON_STR_KEYS))
-    if length > LONGEST_QUESTION:
-        raise TooLong(f"a {call.message['message_type']} of {length} bytes, of which agents take {LONGEST_QUESTION}")
+    if length > MAX_REQUEST_BYTES:
+        raise RequestTooLong(
+            f"a {call.message['message_type']} of {length} bytes, of which agents take {MAX_REQUEST_BYTES}"
+        )
 
 
-def token_state(answer: Any, token_sha256: str | None) -> str:
+def classify_token(answer: Any, token_sha256: str | None) -> str:
     """Compare an answer's token with its player's: ok, missing, wrong, or unknown if we have no hash."""
     if token_sha256 is None:
         return "unknown"
     token = answer.get("auth_token") if isinstance(answer, dict) else None
     if not isinstance(token, str) or not token:
         return "missing"
-    return "ok" if known_by_hash(token, token_sha256) else "wrong"
+    return "ok" if matches_token_hash(token, token_sha256) else "wrong"
 
 
-def _termination(error: CallFailed, question: Question) -> Termination:
+def _find_termination(error: CallFailed, question: PlayerRequest) -> Termination:
     if error.code is ErrorCode.TIMEOUT_ERROR:
-        return question.silence
+        return question.timeout_termination
     if isinstance(error, BadAnswer) and error.code in TOKEN_CODES.values():
         return Termination.BAD_TOKEN
     if isinstance(error, BadAnswer | PeerRefused):

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from agent_league.storage.files import read_object
+from agent_league.storage.files import read_json_object
 from agent_league.storage.paths import DataPaths
 
-LEAGUE = "league"
+LEAGUE_FOLDER = "league"
 """Name of the folder with the league's own files inside an archive."""
 
 
@@ -16,14 +16,14 @@ def archive_league(home: Path, league_id: str, label: str, players: Iterable[str
     The histories of `players`, who start anew as well, are moved along.
     """
     paths = DataPaths(home)
-    target = paths.archive(league_id, label)
+    target = paths.archive_folder(league_id, label)
     number = 1
     while target.exists():
         number += 1
-        target = paths.archive(league_id, f"{label}-{number}")
-    old = {f"players/{player_id}": paths.history(player_id).parent for player_id in players}
-    if _was_played(paths, league_id):
-        old |= {LEAGUE: paths.league(league_id), "matches": paths.matches(league_id)}
+        target = paths.archive_folder(league_id, f"{label}-{number}")
+    old = {f"players/{player_id}": paths.history_file(player_id).parent for player_id in players}
+    if _has_league_data(paths, league_id):
+        old |= {LEAGUE_FOLDER: paths.league_folder(league_id), "matches": paths.matches_folder(league_id)}
     found = {name: folder for name, folder in old.items() if folder.is_dir()}
     for name, folder in found.items():
         place = target / name
@@ -32,8 +32,8 @@ def archive_league(home: Path, league_id: str, label: str, players: Iterable[str
     return target if found else None
 
 
-def _was_played(paths: DataPaths, league_id: str) -> bool:
+def _has_league_data(paths: DataPaths, league_id: str) -> bool:
     """Whether there is anything to archive: without players a manager leaves an empty table and no match."""
-    standings, matches = paths.standings(league_id), paths.matches(league_id)
-    content = read_object(standings) or {"standings": standings.is_file()}
+    standings, matches = paths.standings_file(league_id), paths.matches_folder(league_id)
+    content = read_json_object(standings) or {"standings": standings.is_file()}
     return bool(content.get("standings")) or (matches.is_dir() and any(matches.iterdir()))

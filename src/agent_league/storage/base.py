@@ -15,11 +15,11 @@ class StoreFailed(AgentLeagueError):
     """The store can't be read or written now: a full disk, a database that is away. Trying again may help."""
 
 
-class Deposed(AgentLeagueError):
+class ManagerReplaced(AgentLeagueError):
     """Another manager has opened the season since; the one that gets this must stop."""
 
 
-DISMISSED = "DISMISSED"
+DISMISSED_PHASE = "DISMISSED"
 """The phase of a season that is over and whose manager stopped in good order."""
 
 
@@ -85,10 +85,10 @@ class MatchRow:
     result: Mapping[str, Any] | None = None
 
 
-Row = SeasonRow | AgentRow | MatchRow
+StoredRow = SeasonRow | AgentRow | MatchRow
 
 
-def key_of(row: Row) -> tuple[type[Row], str]:
+def row_key(row: StoredRow) -> tuple[type[StoredRow], str]:
     """Return the key of a row within its season."""
     match row:
         case SeasonRow():
@@ -100,7 +100,7 @@ def key_of(row: Row) -> tuple[type[Row], str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Saved:
+class SavedSeason:
     """All rows of a season; agents and matches in the order in which they were first written."""
 
     season: SeasonRow
@@ -108,7 +108,7 @@ class Saved:
     matches: Sequence[MatchRow] = ()
 
 
-def damaged_league(where: str, league_id: str, error: Exception) -> UserError:
+def damaged_league_error(where: str, league_id: str, error: Exception) -> UserError:
     """The error for a league whose rows can't be read; without their content, which may be a key."""
     what = type(error).__name__
     return UserError(
@@ -124,23 +124,25 @@ class Store(Protocol):
     `read_season` and `create_season` raise StoreFailed, and UserError if only a person can repair the cause.
     """
 
-    def open(self, league_id: str) -> Saved | None:
+    def open_season(self, league_id: str) -> SavedSeason | None:
         """Load the current season of a league, or None, and become its manager: earlier ones can't write any more."""
         ...
 
-    def read(self, league_id: str) -> Saved | None:
+    def read_season(self, league_id: str) -> SavedSeason | None:
         """Load the current season of a league, or None, without changing anything."""
         ...
 
-    def create(self, league_id: str, created_at: str, signing_key: str, settings: Mapping[str, Any]) -> SeasonRow:
+    def create_season(
+        self, league_id: str, created_at: str, signing_key: str, settings: Mapping[str, Any]
+    ) -> SeasonRow:
         """Create the current season of a league; an earlier one is put aside."""
         ...
 
-    def write(self, season_id: int, rows: Sequence[Row]) -> None:
+    def write_rows(self, season_id: int, rows: Sequence[StoredRow]) -> None:
         """Commit all of these rows or none; raises StoreFailed or ManagerReplaced. The last row of a key counts."""
         ...
 
-    def put_aside(self, league_id: str) -> bool:
+    def put_season_aside(self, league_id: str) -> bool:
         """Make the season no longer current, keeping its rows; returns False if there was none."""
         ...
 

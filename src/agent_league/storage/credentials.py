@@ -8,11 +8,11 @@ from typing import Any
 import orjson
 
 from agent_league.errors import DamagedFile
-from agent_league.storage.files import read_json, write_whole
+from agent_league.storage.files import parse_json, write_atomically
 from agent_league.storage.paths import DataPaths
 
-TEXTS = ("agent_id", "league_id", "auth_token", "application_key", "match_key", "manager")
-NOT_SAFE = re.compile(r"[^A-Za-z0-9]+")
+TEXT_FIELDS = ("agent_id", "league_id", "auth_token", "application_key", "match_key", "manager")
+UNSAFE_CHARACTERS = re.compile(r"[^A-Za-z0-9]+")
 
 
 class CredentialsFile:
@@ -23,35 +23,35 @@ class CredentialsFile:
 
     def __init__(self, home: Path, role: str, display_name: str, endpoint: str, manager: str) -> None:
         digest = hashlib.sha256("\n".join((role, display_name, endpoint, manager)).encode()).hexdigest()
-        readable = NOT_SAFE.sub("-", display_name).strip("-").lower()[:40]
-        self.path = DataPaths(home).credentials / f"{role}-{readable}-{digest[:12]}.json"
+        readable = UNSAFE_CHARACTERS.sub("-", display_name).strip("-").lower()[:40]
+        self.path = DataPaths(home).credentials_folder / f"{role}-{readable}-{digest[:12]}.json"
 
     def load(self) -> dict[str, Any]:
         """Load the credentials; {} without a file. Raises DamagedFile if it can't be read or holds something else."""
         try:
-            found = read_json(self.path.read_bytes())
+            found = parse_json(self.path.read_bytes())
         except FileNotFoundError:
             return {}
         except OSError as error:
-            raise self._damaged(error.strerror or type(error).__name__) from None
+            raise self._damaged_error(error.strerror or type(error).__name__) from None
         except ValueError:
-            raise self._damaged("it is not JSON") from None
+            raise self._damaged_error("it is not JSON") from None
         if not isinstance(found, dict):
-            raise self._damaged("it holds no JSON object")
-        for name in TEXTS:
+            raise self._damaged_error("it holds no JSON object")
+        for name in TEXT_FIELDS:
             if not isinstance(found.get(name), str | None):
-                raise self._damaged(f"{name} is no text")
+                raise self._damaged_error(f"{name} is no text")
         return found
 
-    def _damaged(self, why: str) -> DamagedFile:
+    def _damaged_error(self, why: str) -> DamagedFile:
         return DamagedFile(
             f"The credentials in {self.path} can't be used: {why}. Registering without them; where the manager says "
             "that the name is taken, bring back a copy of the file, or take another --name."
         )
 
-    def forget(self) -> None:
+    def delete_file(self) -> None:
         """Delete the file, so that the next registration is a new one."""
         self.path.unlink(missing_ok=True)
 
     def save(self, content: dict[str, Any]) -> None:
-        write_whole(self.path, orjson.dumps(content, option=orjson.OPT_INDENT_2), mode=0o600)
+        write_atomically(self.path, orjson.dumps(content, option=orjson.OPT_INDENT_2), mode=0o600)

@@ -13,18 +13,18 @@ import orjson
 from agent_league.log import JsonLogger
 
 WRITE_INTERVAL_SECONDS = 0.5
-WRITE_RATE = 2 * 1024 * 1024
+MAX_WRITE_RATE = 2 * 1024 * 1024
 """Maximum bytes per second of one ThrottledWriter: a larger file is written less often."""
-DEEPEST = 150
+MAX_DEPTH = 150
 """Maximum nesting of JSON that is read; messages have far fewer levels, and encoders refuse deeper ones."""
-_DEEPEST_WRITTEN = 254
+_MAX_WRITABLE_DEPTH = 254
 
 
-def write_whole(path: Path, content: bytes, mode: int = 0o644) -> None:
+def write_atomically(path: Path, content: bytes, mode: int = 0o644) -> None:
     """Replace a file atomically: a reader sees the old content or the new, never a part."""
     beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with os.fdopen(_created(beside, mode), "wb") as file:
+        with os.fdopen(_create_file(beside, mode), "wb") as file:
             file.write(content)
         beside.replace(path)
     except BaseException:
@@ -32,7 +32,7 @@ def write_whole(path: Path, content: bytes, mode: int = 0o644) -> None:
         raise
 
 
-def _created(path: Path, mode: int) -> int:
+def _create_file(path: Path, mode: int) -> int:
     """Open a new file; its folder is created if opening fails, which is rare."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
     try:
@@ -44,38 +44,38 @@ def _created(path: Path, mode: int) -> int:
 
 def write_json(path: Path, value: Any) -> int:
     """Write a value as indented JSON, atomically; returns the number of bytes."""
-    content = json_bytes(value)
-    write_whole(path, content)
+    content = encode_json(value)
+    write_atomically(path, content)
     return len(content)
 
 
-def json_bytes(value: Any) -> bytes:
+def encode_json(value: Any) -> bytes:
     """Encode a value as indented JSON."""
     return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS | orjson.OPT_APPEND_NEWLINE)
 
 
-def json_part(value: Any, level: int) -> orjson.Fragment:
+def encode_json_fragment(value: Any, level: int) -> orjson.Fragment:
     """Encode a value as it appears at this level of indentation, to reuse it in several larger texts."""
     text = orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS)
     return orjson.Fragment(text.replace(b"\n", b"\n" + b"  " * level))
 
 
-def read_json(text: bytes) -> Any:
+def parse_json(text: bytes) -> Any:
     """Parse JSON; raises ValueError if it is invalid, or nested more than MAX_DEPTH levels deep."""
     value = orjson.loads(text)
-    if text.count(b"[") + text.count(b"{") > DEEPEST:
+    if text.count(b"[") + text.count(b"{") > MAX_DEPTH:
         deeper = value
-        for _ in range(_DEEPEST_WRITTEN - DEEPEST):
+        for _ in range(_MAX_WRITABLE_DEPTH - MAX_DEPTH):
             deeper = [deeper]
         try:
             orjson.dumps(deeper)
         except TypeError:
-            raise ValueError(f"nested more than {DEEPEST} levels deep") from None
+            raise ValueError(f"nested more than {MAX_DEPTH} levels deep") from None
     return value
 
 
-def read_by_entries(
-    text: bytes, name: str, read: Callable[[bytes], Any] = read_json, read_entry: Callable[[bytes], Any] | None = None
+def parse_json_by_entries(
+    text: bytes, name: str, read: Callable[[bytes], Any] = parse_json, read_entry: Callable[[bytes], Any] | None = None
 ) -> Any:
     """Parse an object as `read` does, but the list of this name entry by entry, if `encode_json` wrote the text.
 
@@ -88,14 +88,14 @@ def read_by_entries(
     try:
         content = read(b'%b\n  "%b": []%b' % (text[:begin], name.encode(), text[end + len(b"\n  ]") :]))
         if content[name] == []:  # the list is indeed a member of the outermost object
-            content[name] = [*map(read_entry or read, _list_entries(text, text.index(b"{", begin), end))]
+            content[name] = [*map(read_entry or read, _split_entries(text, text.index(b"{", begin), end))]
             return content
     except (ValueError, KeyError, TypeError):
         pass  # another form, or invalid JSON
     return read(text)
 
 
-def _list_entries(text: bytes, begin: int, end: int) -> Iterator[bytes]:
+def _split_entries(text: bytes, begin: int, end: int) -> Iterator[bytes]:
     """Yield the text of each object between two offsets; in indented JSON each ends with a line of its own."""
     last = b"\n    }"
     while (found := text.find(last + b",\n    {", begin, end)) >= 0:
@@ -104,31 +104,31 @@ def _list_entries(text: bytes, begin: int, end: int) -> Iterator[bytes]:
     yield text[begin:end]
 
 
-def read_object(path: Path) -> dict[str, Any] | None:
+def read_json_object(path: Path) -> dict[str, Any] | None:
     """Read the JSON object in a file; None if there is no file, or no valid object in it."""
     try:
-        found = read_json(path.read_bytes())
+        found = parse_json(path.read_bytes())
     except (OSError, ValueError):
         return None
     return found if isinstance(found, dict) else None
 
 
-class LineFile:
+class JsonLinesFile:
     """A file of JSON objects, one per line, appended without buffering: lines survive the process."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file: BinaryIO | None = None
 
-    def append(self, value: Any) -> None:
+    def append_line(self, value: Any) -> None:
         if self._file is None:
-            self._file = self._opened()
+            self._file = self._open_file()
         line = orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS | orjson.OPT_APPEND_NEWLINE)
         if self._file.write(line) < len(line):
             self.close()
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path))
 
-    def read(self) -> list[dict[str, Any]]:
+    def read_objects(self) -> list[dict[str, Any]]:
         """Read all objects; a truncated or invalid line is skipped."""
         try:
             lines = self._path.read_bytes().splitlines()
@@ -156,7 +156,7 @@ class LineFile:
             if is_empty:
                 self.clear()
 
-    def _opened(self) -> BinaryIO:
+    def _open_file(self) -> BinaryIO:
         """Open the file at the start of a line: a truncated last line is ended first."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         file = self._path.open("a+b", buffering=0)
@@ -167,26 +167,28 @@ class LineFile:
         return file
 
 
-class Projection:
+class ThrottledWriter:
     """Limits how often a file that follows frequent changes is written; `flush` writes what is pending."""
 
     def __init__(self, save: Callable[[], None], log: JsonLogger, interval: float = WRITE_INTERVAL_SECONDS) -> None:
         self._save = save
         self._interval = interval
         self._log = log
-        self._pause = interval
+        self._current_interval = interval
         self._timer: asyncio.TimerHandle | None = None
 
-    def changed(self, within: float | None = None) -> None:
+    def schedule_write(self, within: float | None = None) -> None:
         """Write after the current interval, or after `within` seconds, unless a write is pending."""
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(self._pause if within is None else within, self.flush)
+            self._timer = asyncio.get_running_loop().call_later(
+                self._current_interval if within is None else within, self.flush
+            )
 
-    def wrote(self, size: int) -> None:
+    def note_written_bytes(self, size: int) -> None:
         """Lengthen the interval so that files of this size stay below MAX_WRITE_RATE."""
-        self._pause = max(self._interval, size / WRITE_RATE)
+        self._current_interval = max(self._interval, size / MAX_WRITE_RATE)
 
-    def drop(self) -> None:
+    def cancel_write(self) -> None:
         """Cancel the pending write."""
         if self._timer is not None:
             self._timer.cancel()
@@ -195,7 +197,7 @@ class Projection:
     def flush(self) -> None:
         if self._timer is None:
             return
-        self.drop()
+        self.cancel_write()
         try:
             self._save()
         except OSError as error:

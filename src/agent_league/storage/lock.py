@@ -7,29 +7,29 @@ from pathlib import Path
 from typing import IO
 
 
-class Locked(Exception):
+class LockHeld(Exception):
     """Another process holds the lock; the message is what it wrote about itself."""
 
 
 @contextmanager
-def locked(path: Path, owner: str) -> Iterator[None]:
+def hold_lock(path: Path, owner: str) -> Iterator[None]:
     """Hold the lock; raises LockHeld. The file is never deleted, as a deleted one could be locked twice."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+", encoding="utf-8", errors="replace") as file:
-        if not _take(file):
+        if not _try_lock(file):
             file.seek(0)
-            raise Locked(file.read().strip())
+            raise LockHeld(file.read().strip())
         file.truncate(0)
         file.write(f"{owner}\n")
         file.flush()
         yield
 
 
-def holder_of(path: Path) -> str | None:
+def read_lock_holder(path: Path) -> str | None:
     """Read what the process that holds the lock wrote about itself; None if it isn't held."""
     try:
         with path.open("r+", encoding="utf-8", errors="replace") as file:
-            if _take(file):
+            if _try_lock(file):
                 return None
             file.seek(0)
             return file.read().strip()
@@ -37,7 +37,7 @@ def holder_of(path: Path) -> str | None:
         return None
 
 
-def _take(file: IO[str]) -> bool:
+def _try_lock(file: IO[str]) -> bool:
     try:
         if sys.platform == "win32":
             import msvcrt  # noqa: PLC0415 - exists on Windows only

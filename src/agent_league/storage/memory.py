@@ -8,74 +8,76 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from agent_league.storage.base import AgentRow, Deposed, MatchRow, Row, Saved, SeasonRow, key_of
+from agent_league.storage.base import AgentRow, ManagerReplaced, MatchRow, SavedSeason, SeasonRow, StoredRow, row_key
 
 
 @dataclass(slots=True)
-class _Season:
+class _StoredSeason:
     epoch: int = 1
-    rows: dict[tuple[type[Row], str], str] = field(default_factory=dict)
+    rows: dict[tuple[type[StoredRow], str], str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
-class Memory:
+class MemoryDatabase:
     """The committed rows, as JSON text so that callers can't change them."""
 
-    seasons: dict[int, _Season] = field(default_factory=dict)
-    current: dict[str, int] = field(default_factory=dict)
+    seasons: dict[int, _StoredSeason] = field(default_factory=dict)
+    current_seasons: dict[str, int] = field(default_factory=dict)
     """League id -> id of its current season."""
 
 
 class MemoryStore:
     """A `Store` in memory. Several stores over the same database act as several managers."""
 
-    def __init__(self, memory: Memory | None = None) -> None:
-        self.memory = Memory() if memory is None else memory
+    def __init__(self, database: MemoryDatabase | None = None) -> None:
+        self.database = MemoryDatabase() if database is None else database
         self._epochs: dict[int, int] = {}
 
-    def open(self, league_id: str) -> Saved | None:
-        if (season_id := self.memory.current.get(league_id)) is not None:
-            season = self.memory.seasons[season_id]
+    def open_season(self, league_id: str) -> SavedSeason | None:
+        if (season_id := self.database.current_seasons.get(league_id)) is not None:
+            season = self.database.seasons[season_id]
             season.epoch += 1
             self._epochs[season_id] = season.epoch
-        return self.read(league_id)
+        return self.read_season(league_id)
 
-    def read(self, league_id: str) -> Saved | None:
-        if (season_id := self.memory.current.get(league_id)) is None:
+    def read_season(self, league_id: str) -> SavedSeason | None:
+        if (season_id := self.database.current_seasons.get(league_id)) is None:
             return None
-        rows = [kind(**json.loads(text)) for (kind, _), text in self.memory.seasons[season_id].rows.items()]
-        return Saved(
+        rows = [kind(**json.loads(text)) for (kind, _), text in self.database.seasons[season_id].rows.items()]
+        return SavedSeason(
             season=next(row for row in rows if isinstance(row, SeasonRow)),
             agents=[row for row in rows if isinstance(row, AgentRow)],
             matches=[row for row in rows if isinstance(row, MatchRow)],
         )
 
-    def create(self, league_id: str, created_at: str, signing_key: str, settings: Mapping[str, Any]) -> SeasonRow:
-        season_id = len(self.memory.seasons) + 1
+    def create_season(
+        self, league_id: str, created_at: str, signing_key: str, settings: Mapping[str, Any]
+    ) -> SeasonRow:
+        season_id = len(self.database.seasons) + 1
         row = SeasonRow(season_id, league_id, created_at, signing_key, settings)
-        season = _Season(rows={key_of(row): _text(row)})
-        self.put_aside(league_id)
-        self.memory.seasons[season_id] = season
-        self.memory.current[league_id] = season_id
+        season = _StoredSeason(rows={row_key(row): _row_to_json(row)})
+        self.put_season_aside(league_id)
+        self.database.seasons[season_id] = season
+        self.database.current_seasons[league_id] = season_id
         self._epochs[season_id] = season.epoch
-        return SeasonRow(**json.loads(_text(row)))
+        return SeasonRow(**json.loads(_row_to_json(row)))
 
-    def write(self, season_id: int, rows: Sequence[Row]) -> None:
-        season = self.memory.seasons.get(season_id)
+    def write_rows(self, season_id: int, rows: Sequence[StoredRow]) -> None:
+        season = self.database.seasons.get(season_id)
         if season is None or season.epoch != self._epochs.get(season_id):
-            raise Deposed(f"season {season_id} is no longer this manager's")
-        season.rows.update({key_of(row): _text(row) for row in rows})
+            raise ManagerReplaced(f"season {season_id} is no longer this manager's")
+        season.rows.update({row_key(row): _row_to_json(row) for row in rows})
 
-    def put_aside(self, league_id: str) -> bool:
-        season_id = self.memory.current.pop(league_id, None)
+    def put_season_aside(self, league_id: str) -> bool:
+        season_id = self.database.current_seasons.pop(league_id, None)
         if season_id is None:
             return False
-        self.memory.seasons[season_id].epoch += 1
+        self.database.seasons[season_id].epoch += 1
         return True
 
     def close(self) -> None:
         """Do nothing: there is no connection to close."""
 
 
-def _text(row: Row) -> str:
+def _row_to_json(row: StoredRow) -> str:
     return json.dumps({part.name: getattr(row, part.name) for part in fields(row)})

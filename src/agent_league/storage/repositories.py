@@ -9,23 +9,23 @@ from typing import Any
 
 import orjson
 
-from agent_league.storage.files import json_bytes, json_part, read_object, write_json, write_whole
-from agent_league.storage.paths import DataPaths, match_name, proposal_name
+from agent_league.storage.files import encode_json, encode_json_fragment, read_json_object, write_atomically, write_json
+from agent_league.storage.paths import DataPaths, match_file_name, proposal_file_name
 
 SCHEMA_VERSION = "1.0.0"
-HOME = Path("SHARED")
+DEFAULT_HOME = Path("SHARED")
 
 
 class StandingsRepository:
     """`data/leagues/<league_id>/standings.json`; `version` counts the writes."""
 
-    def __init__(self, league_id: str, home: Path | str = HOME) -> None:
+    def __init__(self, league_id: str, home: Path | str = DEFAULT_HOME) -> None:
         self.league_id = league_id
-        self.path = DataPaths(Path(home)).standings(league_id)
+        self.path = DataPaths(Path(home)).standings_file(league_id)
 
     def load(self) -> dict[str, Any]:
         empty = {"schema_version": SCHEMA_VERSION, "league_id": self.league_id, "version": 0}
-        return read_object(self.path) or {**empty, "rounds_completed": 0, "standings": []}
+        return read_json_object(self.path) or {**empty, "rounds_completed": 0, "standings": []}
 
     def save(self, standings: Sequence[Mapping[str, Any]], rounds_completed: int, last_updated: str) -> None:
         write_json(
@@ -34,13 +34,13 @@ class StandingsRepository:
                 "schema_version": SCHEMA_VERSION,
                 "league_id": self.league_id,
                 "last_updated": last_updated,
-                "version": self._version() + 1,
+                "version": self._read_version() + 1,
                 "rounds_completed": rounds_completed,
                 "standings": list(standings),
             },
         )
 
-    def _version(self) -> int:
+    def _read_version(self) -> int:
         """Read the version on disk; 0 if there is no valid one."""
         version = self.load().get("version")
         return version if isinstance(version, int) else 0
@@ -49,21 +49,21 @@ class StandingsRepository:
 class RoundsRepository:
     """`data/leagues/<league_id>/rounds.json`: every round with its matches and their state."""
 
-    def __init__(self, league_id: str, home: Path | str = HOME) -> None:
+    def __init__(self, league_id: str, home: Path | str = DEFAULT_HOME) -> None:
         self.league_id = league_id
-        self.path = DataPaths(Path(home)).rounds(league_id)
+        self.path = DataPaths(Path(home)).rounds_file(league_id)
 
     def load(self) -> dict[str, Any]:
-        return read_object(self.path) or {
+        return read_json_object(self.path) or {
             "schema_version": SCHEMA_VERSION,
             "league_id": self.league_id,
             "rounds": [],
         }
 
     @staticmethod
-    def written(round_: Mapping[str, Any]) -> orjson.Fragment:
+    def encode_round(round_: Mapping[str, Any]) -> orjson.Fragment:
         """Encode a round for the file; callers may cache it to save unchanged rounds cheaply."""
-        return json_part(round_, level=2)
+        return encode_json_fragment(round_, level=2)
 
     def save(self, rounds: Sequence[Mapping[str, Any] | orjson.Fragment], last_updated: str) -> int:
         """Write the file; returns its size in bytes."""
@@ -81,85 +81,85 @@ class RoundsRepository:
 class MatchRepository:
     """`data/matches/<league_id>/<match_id>.json`: lifecycle, transcript and result of a match."""
 
-    def __init__(self, league_id: str, home: Path | str = HOME) -> None:
+    def __init__(self, league_id: str, home: Path | str = DEFAULT_HOME) -> None:
         self.league_id = league_id
         self.paths = DataPaths(Path(home))
 
     def load(self, match_id: str) -> dict[str, Any] | None:
-        return read_object(self.paths.match(self.league_id, match_id))
+        return read_json_object(self.paths.match_file(self.league_id, match_id))
 
     def save(self, match_id: str, match: Mapping[str, Any]) -> None:
-        write_whole(self.paths.match(self.league_id, match_id), self.written(match_id, match))
+        write_atomically(self.paths.match_file(self.league_id, match_id), self.encode_match(match_id, match))
 
-    def written(self, match_id: str, match: Mapping[str, Any]) -> bytes:
+    def encode_match(self, match_id: str, match: Mapping[str, Any]) -> bytes:
         """Encode the content of a match's file."""
         head = {"schema_version": SCHEMA_VERSION, "league_id": self.league_id, "match_id": match_id}
-        return json_bytes({**head, **match})
+        return encode_json({**head, **match})
 
-    def propose(self, match_id: str, content: bytes, referee_id: str) -> None:
+    def save_proposal(self, match_id: str, content: bytes, referee_id: str) -> None:
         """Write a match's file beside its place, where it waits until its result is recorded."""
-        path = self._proposal(match_id, referee_id)
+        path = self._proposal_path(match_id, referee_id)
         try:
-            with self._opened(path) as file:
+            with self._create_file(path) as file:
                 while content:
                     content = content[file.write(content) :]
         except OSError:
-            self.drop(match_id, referee_id)  # a partial file is worse than none
+            self.drop_proposal(match_id, referee_id)  # a partial file is worse than none
             raise
 
-    def accept(self, match_id: str, referee_id: str) -> None:
+    def accept_proposal(self, match_id: str, referee_id: str) -> None:
         """Make a referee's proposal the match's file; proposals of other referees don't count."""
-        os.replace(self._proposal(match_id, referee_id), self._folder + match_name(match_id))  # noqa: PTH105 - no Path
+        os.replace(self._proposal_path(match_id, referee_id), self._matches_folder + match_file_name(match_id))  # noqa: PTH105 - no Path
 
-    def drop(self, match_id: str, referee_id: str) -> None:
+    def drop_proposal(self, match_id: str, referee_id: str) -> None:
         """Delete a referee's proposal."""
-        Path(self._proposal(match_id, referee_id)).unlink(missing_ok=True)
+        Path(self._proposal_path(match_id, referee_id)).unlink(missing_ok=True)
 
     def list(self) -> list[str]:
         """List the ids of all matches that have a file."""
-        folder = self.paths.matches(self.league_id)
+        folder = self.paths.matches_folder(self.league_id)
         return sorted(path.stem for path in folder.glob("*.json") if not path.name.startswith("."))
 
     @cached_property
-    def _folder(self) -> str:
+    def _matches_folder(self) -> str:
         """The folder as text: each match names two files, and Path objects would cost more than the files."""
-        return f"{self.paths.matches(self.league_id)}{os.sep}"
+        return f"{self.paths.matches_folder(self.league_id)}{os.sep}"
 
-    def _proposal(self, match_id: str, referee_id: str) -> str:
-        return self._folder + proposal_name(match_id, referee_id)
+    def _proposal_path(self, match_id: str, referee_id: str) -> str:
+        return self._matches_folder + proposal_file_name(match_id, referee_id)
 
-    def _opened(self, path: str) -> FileIO:
+    def _create_file(self, path: str) -> FileIO:
         """Open a new file; its folder is created if opening fails, which is once a league."""
         try:
             return FileIO(path, "w")
         except FileNotFoundError:
-            Path(self._folder).mkdir(parents=True, exist_ok=True)
+            Path(self._matches_folder).mkdir(parents=True, exist_ok=True)
             return FileIO(path, "w")
 
 
 class PlayerHistoryRepository:
     """`data/players/<player_id>/history.json`: a player's own games and what it knows of its opponents."""
 
-    def __init__(self, player_id: str, home: Path | str = HOME) -> None:
+    def __init__(self, player_id: str, home: Path | str = DEFAULT_HOME) -> None:
         self.player_id = player_id
-        self.path = DataPaths(Path(home)).history(player_id)
-        self.journal = DataPaths(Path(home)).history_journal(player_id)
+        self.path = DataPaths(Path(home)).history_file(player_id)
+        self.journal_path = DataPaths(Path(home)).history_journal_file(player_id)
 
     def load(self) -> dict[str, Any]:
         empty = {"schema_version": SCHEMA_VERSION, "player_id": self.player_id}
-        return read_object(self.path) or {**empty, "stats": {}, "matches": [], "opponents": {}}
+        return read_json_object(self.path) or {**empty, "stats": {}, "matches": [], "opponents": {}}
 
-    def put_aside(self) -> None:
+    def move_aside(self) -> None:
         """Rename the history and its journal to numbered names, to make room for another player's."""
         number = 1
-        while self._aside(self.path, number).exists() or self._aside(self.journal, number).exists():
+        while self._aside_path(self.path, number).exists() or self._aside_path(self.journal_path, number).exists():
             number += 1
-        for path in (self.path, self.journal):
+        for path in (self.path, self.journal_path):
             if path.exists():
-                path.rename(self._aside(path, number))
+                path.rename(self._aside_path(path, number))
 
     @staticmethod
-    def _aside(path: Path, number: int) -> Path:
+    def _aside_path(path: Path, number: int) -> Path:
         return path.with_name(path.name.replace("history", f"history-{number}", 1))
 
     def save(self, history: Mapping[str, Any]) -> None:

@@ -18,23 +18,31 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, ProgrammingError, SQLAlche
 
 from agent_league.errors import UserError
 from agent_league.storage import migrations, tables
-from agent_league.storage.base import Deposed, Row, Saved, SeasonRow, StoreFailed, damaged_league, key_of
+from agent_league.storage.base import (
+    ManagerReplaced,
+    SavedSeason,
+    SeasonRow,
+    StoredRow,
+    StoreFailed,
+    damaged_league_error,
+    row_key,
+)
 
 SQLITE = "sqlite"
 POSTGRES = "postgresql"
 DRIVERS = {SQLITE: SQLITE, POSTGRES: "postgresql+psycopg", "postgres": "postgresql+psycopg"}
-FORMS = "expected sqlite:///FILE or postgresql+psycopg://USER:PASSWORD@HOST/DATABASE"
-OWN = "its own data/league.db"
-LEAST_FREE = 64 * 1024
+ADDRESS_FORMS = "expected sqlite:///FILE or postgresql+psycopg://USER:PASSWORD@HOST/DATABASE"
+OWN_STORE_NAME = "its own data/league.db"
+MIN_FREE_BYTES = 64 * 1024
 """Free disk space below which the next commit may fail."""
 WAIT_SECONDS = 10
 """How long a call waits for a server or another process's lock."""
 
-CONNECT: Mapping[str, Mapping[str, Any]] = {
+CONNECT_OPTIONS: Mapping[str, Mapping[str, Any]] = {
     SQLITE: {"isolation_level": None, "check_same_thread": False},
     POSTGRES: {"connect_timeout": WAIT_SECONDS, "tcp_user_timeout": WAIT_SECONDS * 1000},
 }
-SESSION = {
+SESSION_STATEMENTS = {
     SQLITE: (
         f"PRAGMA busy_timeout = {WAIT_SECONDS * 1000}",
         "PRAGMA synchronous = FULL",
@@ -45,12 +53,12 @@ SESSION = {
         "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",
     ),
 }
-WRITE_AHEAD = "PRAGMA journal_mode = WAL"
+ENABLE_WRITE_AHEAD = "PRAGMA journal_mode = WAL"
 """A setting that is stored in the file, so only writers set it."""
 SCHEMA_LOCK = "SELECT pg_advisory_xact_lock(1818583397)"
 """Lets one process at a time change the schema, by a lock number of our own. SQLite has one writer anyway."""
 
-MENDED_BY = {
+ADVICE_BY_CODE = {
     "SQLITE_CANTOPEN": "the file and its folder must be writable for this user",
     "SQLITE_READONLY": "the file and its folder must be writable for this user",
     "SQLITE_NOTADB": "move the file away or name another one",
@@ -62,7 +70,7 @@ MENDED_BY = {
     "42": "the league needs a database of its own, in which its user may make tables",
 }
 """What a person can do about an error, by the prefix of the database's error code."""
-REFUSED = {
+ADVICE_BY_MESSAGE = {
     "does not exist": "make it on the server, or name another one",
     "authentication failed": "check the user and the password in the address",
     "no password supplied": "write the password into the address",
@@ -72,7 +80,7 @@ REFUSED = {
 """The same for a refused connection, which has no code, by a part of its message."""
 
 
-def store_address(home: Path, asked_for: str | None = None) -> str:
+def resolve_store_address(home: Path, asked_for: str | None = None) -> str:
     """Return the address asked for, or that of the default SQLite file in this home."""
     file = URL.create(SQLITE, database=str(home.absolute() / "data" / "league.db"))
     return asked_for or file.render_as_string(hide_password=False)
@@ -82,158 +90,173 @@ class SqlStore:
     """A `Store` in a database. It connects on first use, and again after a connection was lost."""
 
     def __init__(self, address: str) -> None:
-        url = _read_address(address)
-        self._kind = url.get_backend_name()
-        self._file = Path(url.database or "") if self._kind == SQLITE else None
-        self._name = str(self._file or f"postgresql://{url.host or ''}/{url.database or ''}")
-        options = {name: value for name, value in CONNECT[self._kind].items() if name not in url.query}
+        url = _parse_address(address)
+        self._backend = url.get_backend_name()
+        self._file = Path(url.database or "") if self._backend == SQLITE else None
+        self._display_name = str(self._file or f"postgresql://{url.host or ''}/{url.database or ''}")
+        options = {name: value for name, value in CONNECT_OPTIONS[self._backend].items() if name not in url.query}
         try:
             self._engine = create_engine(url, poolclass=NullPool, connect_args=options)
         except ImportError as error:
             raise UserError(
-                f"The store {self._name} needs psycopg, which can't be used here ({error}). "
+                f"The store {self._display_name} needs psycopg, which can't be used here ({error}). "
                 "Install it: pip install 'agent-league[postgres]'"
             ) from None
-        self._fence = self._prepared(tables.FENCE + (" FOR UPDATE" if self._kind == POSTGRES else ""))
-        self._write = {kind: self._prepared(statement) for kind, statement in tables.WRITE.items()}
-        self._season = text(tables.SEASON + (" FOR SHARE" if self._kind == POSTGRES else ""))
+        self._epoch_statement = self._compile_statement(
+            tables.SELECT_EPOCH + (" FOR UPDATE" if self._backend == POSTGRES else "")
+        )
+        self._write_statements = {
+            kind: self._compile_statement(statement) for kind, statement in tables.WRITE_STATEMENTS.items()
+        }
+        self._season_statement = text(tables.SELECT_SEASON + (" FOR SHARE" if self._backend == POSTGRES else ""))
         self._connection: Connection | None = None
         self._is_up_to_date = False
         self._epochs: dict[int, int] = {}
-        self._opened: tuple[int, int] | None = None
+        self._opened_identity: tuple[int, int] | None = None
         """Device and inode of the file that the connection writes to."""
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
 
     @property
-    def is_there(self) -> bool:
+    def is_readable(self) -> bool:
         """Whether reading makes sense: a missing SQLite file would be created. Always True for a server."""
         return self._file is None or self._file.is_file()
 
     @property
     def trouble(self) -> str | None:
         """What a look at file and disk finds wrong, as a sentence, or None."""
-        if (trouble := self._file_trouble()) or self._file is None or self._opened is None:
+        if (trouble := self._find_file_trouble()) or self._file is None or self._opened_identity is None:
             return trouble
         free = shutil.disk_usage(self._file.parent).free
-        return f"The store {self._name} has no room to grow: its disk is full" if free < LEAST_FREE else None
+        return (
+            f"The store {self._display_name} has no room to grow: its disk is full" if free < MIN_FREE_BYTES else None
+        )
 
-    def _file_trouble(self) -> str | None:
+    def _find_file_trouble(self) -> str | None:
         """Explain what is wrong with the file (gone, replaced, empty or not writable), or return None.
 
         SQLite goes on writing to a deleted file without an error, and all of that is lost.
         """
-        if self._file is None or self._opened is None:
+        if self._file is None or self._opened_identity is None:
             return None
         try:
             found = self._file.stat()
         except OSError:
-            return f"The store {self._name} is gone: the file was deleted or moved. Put it back"
-        if (found.st_dev, found.st_ino) != self._opened:
+            return f"The store {self._display_name} is gone: the file was deleted or moved. Put it back"
+        if (found.st_dev, found.st_ino) != self._opened_identity:
             return (
-                f"The store {self._name} is another file than the one that this manager has opened. Put that one back, "
+                f"The store {self._display_name} is another file than the one that this manager has opened. Put "
+                "that one back, "
                 "or stop this manager and start it again to go on with what is there now"
             )
         if found.st_size == 0:
-            return f"The store {self._name} is empty: somebody has cut it off. Bring back a copy of it"
+            return f"The store {self._display_name} is empty: somebody has cut it off. Bring back a copy of it"
         if not os.access(self._file, os.W_OK):
-            return f"The store {self._name} can't be written: {MENDED_BY['SQLITE_READONLY']}"
+            return f"The store {self._display_name} can't be written: {ADVICE_BY_CODE['SQLITE_READONLY']}"
         return None
 
-    def name_in(self, home: Path) -> str:
+    def display_name_in(self, home: Path) -> str:
         """The store's name for people: independent of the working directory, and without a password."""
         if self._file is None:
-            return self._name
+            return self._display_name
         own = (home / "data" / "league.db").resolve()
-        return OWN if self._file.resolve() == own else str(self._file.resolve())
+        return OWN_STORE_NAME if self._file.resolve() == own else str(self._file.resolve())
 
-    def open(self, league_id: str) -> Saved | None:
-        with self._transaction() as connection:
+    def open_season(self, league_id: str) -> SavedSeason | None:
+        with self._write_transaction() as connection:
             connection.execute(text(tables.TAKE_OVER), {"league_id": league_id})
-            epoch, saved = self._load(connection, league_id)
+            epoch, saved = self._load_season(connection, league_id)
         if saved:
             self._epochs[saved.season.season_id] = epoch
         return saved
 
-    def read(self, league_id: str) -> Saved | None:
-        if not self.is_there:
+    def read_season(self, league_id: str) -> SavedSeason | None:
+        if not self.is_readable:
             return None
-        with self._turn, self._translated(), self._looking() as connection:
-            if not inspect(connection).has_table(migrations.TABLE):
+        with self._lock, self._translate_errors(), self._read_transaction() as connection:
+            if not inspect(connection).has_table(migrations.VERSION_TABLE):
                 return None
-            self._version(connection)
-            return self._load(connection, league_id)[1]
+            self._check_schema_version(connection)
+            return self._load_season(connection, league_id)[1]
 
-    def create(self, league_id: str, created_at: str, signing_key: str, settings: Mapping[str, Any]) -> SeasonRow:
-        values = tables.values_of(0, SeasonRow(0, league_id, created_at, signing_key, settings))
-        with self._transaction() as connection:
+    def create_season(
+        self, league_id: str, created_at: str, signing_key: str, settings: Mapping[str, Any]
+    ) -> SeasonRow:
+        values = tables.row_to_values(0, SeasonRow(0, league_id, created_at, signing_key, settings))
+        with self._write_transaction() as connection:
             connection.execute(text(tables.PUT_ASIDE), {"league_id": league_id})
-            [made] = _answers(connection, text(tables.CREATE), values)
-        epoch, season = tables.season_of(values | made)
+            [made] = _fetch_rows(connection, text(tables.INSERT_SEASON), values)
+        epoch, season = tables.season_from_values(values | made)
         self._epochs[season.season_id] = epoch
         return season
 
-    def write(self, season_id: int, rows: Sequence[Row]) -> None:
-        groups: dict[type[Row], list[dict[str, Any]]] = {}
-        for row in {key_of(row): row for row in rows}.values():
-            groups.setdefault(type(row), []).append(tables.values_of(season_id, row))
-        with self._transaction() as connection:
-            epoch = connection.exec_driver_sql(self._fence, {"season_id": season_id}).scalar()
+    def write_rows(self, season_id: int, rows: Sequence[StoredRow]) -> None:
+        groups: dict[type[StoredRow], list[dict[str, Any]]] = {}
+        for row in {row_key(row): row for row in rows}.values():
+            groups.setdefault(type(row), []).append(tables.row_to_values(season_id, row))
+        with self._write_transaction() as connection:
+            epoch = connection.exec_driver_sql(self._epoch_statement, {"season_id": season_id}).scalar()
             if epoch is None or epoch != self._epochs.get(season_id):
-                raise Deposed(f"Season {season_id} in the store {self._name} is no longer this manager's.")
+                raise ManagerReplaced(
+                    f"Season {season_id} in the store {self._display_name} is no longer this manager's."
+                )
             for kind, values in groups.items():
-                connection.exec_driver_sql(self._write[kind], values)
+                connection.exec_driver_sql(self._write_statements[kind], values)
 
-    def put_aside(self, league_id: str) -> bool:
-        with self._transaction() as connection:
+    def put_season_aside(self, league_id: str) -> bool:
+        with self._write_transaction() as connection:
             return connection.execute(text(tables.PUT_ASIDE), {"league_id": league_id}).rowcount > 0
 
     def close(self) -> None:
-        with self._turn:
-            self._let_go()
+        with self._lock:
+            self._close_connection()
 
-    def _prepared(self, statement: str) -> str:
+    def _compile_statement(self, statement: str) -> str:
         """Compile a statement to the driver's parameter style once; SQLite takes it as it is."""
-        return statement if self._kind == SQLITE else str(text(statement).compile(dialect=self._engine.dialect))
+        return statement if self._backend == SQLITE else str(text(statement).compile(dialect=self._engine.dialect))
 
-    def _load(self, connection: Connection, league_id: str) -> tuple[int, Saved | None]:
-        found = _answers(connection, self._season, {"league_id": league_id})
+    def _load_season(self, connection: Connection, league_id: str) -> tuple[int, SavedSeason | None]:
+        found = _fetch_rows(connection, self._season_statement, {"league_id": league_id})
         if not found:
             return 0, None
         try:
-            epoch, season = tables.season_of(found[0])
+            epoch, season = tables.season_from_values(found[0])
             of_it = {"season_id": season.season_id}
-            agents = [tables.agent_of(row) for row in _answers(connection, text(tables.AGENTS), of_it)]
-            matches = [tables.match_of(row) for row in _answers(connection, text(tables.MATCHES), of_it)]
+            agents = [
+                tables.agent_from_values(row) for row in _fetch_rows(connection, text(tables.SELECT_AGENTS), of_it)
+            ]
+            matches = [
+                tables.match_from_values(row) for row in _fetch_rows(connection, text(tables.SELECT_MATCHES), of_it)
+            ]
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise damaged_league(f"The store {self._name}", league_id, error) from None
-        return epoch, Saved(season, agents, matches)
+            raise damaged_league_error(f"The store {self._display_name}", league_id, error) from None
+        return epoch, SavedSeason(season, agents, matches)
 
     @contextmanager
-    def _transaction(self) -> Iterator[Connection]:
+    def _write_transaction(self) -> Iterator[Connection]:
         """A transaction for writing, on the store's own connection; commits all or nothing."""
-        with self._turn:
-            if self._connection is not None and (trouble := self._file_trouble()):
+        with self._lock:
+            if self._connection is not None and (trouble := self._find_file_trouble()):
                 raise StoreFailed(trouble)
-            with self._translated(), self._committed(self._connection or self._connect()) as connection:
+            with self._translate_errors(), self._commit_or_roll_back(self._connection or self._connect()) as connection:
                 yield connection
 
     @contextmanager
-    def _looking(self) -> Iterator[Connection]:
+    def _read_transaction(self) -> Iterator[Connection]:
         """A transaction for reading; a store that never wrote uses a temporary connection that changes nothing."""
         if self._connection is not None:
-            with self._committed(self._connection, "BEGIN") as connection:
+            with self._commit_or_roll_back(self._connection, "BEGIN") as connection:
                 yield connection
             return
         with self._engine.connect() as passing:
-            self._set_up(passing)
-            with self._committed(passing, "BEGIN") as connection:
+            self._set_up_session(passing)
+            with self._commit_or_roll_back(passing, "BEGIN") as connection:
                 yield connection
 
     @contextmanager
-    def _committed(self, connection: Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[Connection]:
+    def _commit_or_roll_back(self, connection: Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[Connection]:
         """Commit at the end, roll back on an error. `begin` tells SQLite at once whether there will be a write."""
         try:
-            if self._kind == SQLITE:
+            if self._backend == SQLITE:
                 connection.exec_driver_sql(begin)
             yield connection
             connection.commit()
@@ -247,76 +270,77 @@ class SqlStore:
         except SQLAlchemyError:
             connection.invalidate()
         if connection.invalidated:
-            self._let_go()
+            self._close_connection()
 
-    def _let_go(self) -> None:
+    def _close_connection(self) -> None:
         if self._connection is not None:
             self._connection.close()
-            self._connection = self._opened = None
+            self._connection = self._opened_identity = None
 
     def _connect(self) -> Connection:
         if self._file is not None:
             if self._epochs and not self._file.is_file():  # connecting would create an empty file
-                raise StoreFailed(f"The store {self._name} is gone: the file was deleted or moved. Put it back")
-            _make_private(self._file)
+                raise StoreFailed(f"The store {self._display_name} is gone: the file was deleted or moved. Put it back")
+            _make_file_private(self._file)
         self._connection = connection = self._engine.connect()
         try:
-            self._set_up(connection)
-            if self._kind == SQLITE:
-                connection.exec_driver_sql(WRITE_AHEAD)
+            self._set_up_session(connection)
+            if self._backend == SQLITE:
+                connection.exec_driver_sql(ENABLE_WRITE_AHEAD)
                 connection.commit()
             while not self._is_up_to_date:
-                self._is_up_to_date = self._migrate(connection)
-            self._opened = _identity(self._file)
+                self._is_up_to_date = self._migrate_one_step(connection)
+            self._opened_identity = _file_identity(self._file)
         except BaseException:
-            self._let_go()
+            self._close_connection()
             raise
         return connection
 
-    def _set_up(self, connection: Connection) -> None:
-        for statement in SESSION[self._kind]:
+    def _set_up_session(self, connection: Connection) -> None:
+        for statement in SESSION_STATEMENTS[self._backend]:
             connection.exec_driver_sql(statement)
         connection.commit()
 
-    def _version(self, connection: Connection) -> int:
+    def _check_schema_version(self, connection: Connection) -> int:
         """Return the version of the schema; raises a UserError if it is newer than this release knows."""
-        version: int = connection.exec_driver_sql(migrations.REACHED).scalar() or 0
+        version: int = connection.exec_driver_sql(migrations.SELECT_VERSION).scalar() or 0
         if version > (newest := len(migrations.STEPS)):
             raise UserError(
-                f"The store {self._name} has schema version {version}, and this agent-league knows versions up to "
+                f"The store {self._display_name} has schema version {version}, and this agent-league knows "
+                "versions up to "
                 f"{newest}. Update agent-league, or name another store with --store."
             )
         return version
 
-    def _migrate(self, connection: Connection) -> bool:
+    def _migrate_one_step(self, connection: Connection) -> bool:
         """Apply the next migration step; returns True if there was none left."""
         newest = len(migrations.STEPS)
-        with self._committed(connection):
-            if self._kind == POSTGRES:
+        with self._commit_or_roll_back(connection):
+            if self._backend == POSTGRES:
                 connection.exec_driver_sql(SCHEMA_LOCK)
-            connection.exec_driver_sql(migrations.VERSIONS)
-            version = self._version(connection)
+            connection.exec_driver_sql(migrations.CREATE_VERSION_TABLE)
+            version = self._check_schema_version(connection)
             if version < newest:
                 for statement in migrations.STEPS[version]:
-                    connection.exec_driver_sql(statement.format(numbered=migrations.NUMBERED[self._kind]))
-                connection.execute(text(migrations.TAKEN), {"version": version + 1})
+                    connection.exec_driver_sql(statement.format(numbered=migrations.SERIAL_KEY[self._backend]))
+                connection.execute(text(migrations.INSERT_VERSION), {"version": version + 1})
         return version >= newest
 
     @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         """Translate database errors. Only the first line of a message is used: the others may show rows."""
         try:
             yield
         except (SQLAlchemyError, OSError) as error:
             cause = error.orig if isinstance(error, DBAPIError) else error
             reason = str(cause).strip().partition("\n")[0]
-            advice = None if self._is_up_to_date else _advice(error, cause, reason)
+            advice = None if self._is_up_to_date else _find_advice(error, cause, reason)
             if advice:
-                raise UserError(f"The store {self._name} can't be used: {reason}; {advice}.") from None
-            raise StoreFailed(f"The store {self._name} can't be used now: {reason}") from None
+                raise UserError(f"The store {self._display_name} can't be used: {reason}; {advice}.") from None
+            raise StoreFailed(f"The store {self._display_name} can't be used now: {reason}") from None
 
 
-def _identity(file: Path | None) -> tuple[int, int] | None:
+def _file_identity(file: Path | None) -> tuple[int, int] | None:
     """Device and inode, which distinguish a file from another one at the same path."""
     if file is None:
         return None
@@ -324,19 +348,19 @@ def _identity(file: Path | None) -> tuple[int, int] | None:
     return (found.st_dev, found.st_ino)
 
 
-def _answers(connection: Connection, statement: TextClause, values: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _fetch_rows(connection: Connection, statement: TextClause, values: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [row._asdict() for row in connection.execute(statement, values)]
 
 
-def _read_address(address: str) -> URL:
+def _parse_address(address: str) -> URL:
     """Parse an address; raises a UserError, which doesn't repeat it as it may hold a password."""
     try:
         url = make_url(address)
     except (ArgumentError, ValueError):
-        raise UserError(f"The store's address can't be read: {FORMS}") from None
+        raise UserError(f"The store's address can't be read: {ADDRESS_FORMS}") from None
     driver = DRIVERS.get(url.drivername, url.drivername)
     if driver not in DRIVERS.values():
-        raise UserError(f"The store's address begins with {url.drivername}: {FORMS}")
+        raise UserError(f"The store's address begins with {url.drivername}: {ADDRESS_FORMS}")
     if driver == SQLITE and url.database in {None, "", ":memory:"}:
         raise UserError("A store in SQLite's memory keeps nothing: expected sqlite:///FILE")
     if "@" in (url.host or ""):
@@ -344,7 +368,7 @@ def _read_address(address: str) -> URL:
     return url.set(drivername=driver)
 
 
-def _make_private(file: Path) -> None:
+def _make_file_private(file: Path) -> None:
     """Create the file with mode 0600 before SQLite does: it holds keys, and SQLite's side files get the same mode.
 
     An existing file is not opened, because closing it would release SQLite's locks within this process.
@@ -358,13 +382,13 @@ def _make_private(file: Path) -> None:
                 part.chmod(0o600)
 
 
-def _advice(error: Exception, cause: BaseException | None, reason: str) -> str | None:
+def _find_advice(error: Exception, cause: BaseException | None, reason: str) -> str | None:
     """Find what a person can do about an error; None if waiting may help."""
     if isinstance(error, OSError):
-        return MENDED_BY["SQLITE_CANTOPEN"]
+        return ADVICE_BY_CODE["SQLITE_CANTOPEN"]
     code = getattr(cause, "sqlite_errorname", None) or getattr(cause, "sqlstate", None) or ""
-    known = [advice for beginning, advice in MENDED_BY.items() if code.startswith(beginning)]
+    known = [advice for beginning, advice in ADVICE_BY_CODE.items() if code.startswith(beginning)]
     if not code:
-        known += [advice for words, advice in REFUSED.items() if words in reason]
+        known += [advice for words, advice in ADVICE_BY_MESSAGE.items() if words in reason]
         known += ["check the address"] if isinstance(error, ProgrammingError) else []
     return known[0] if known else None

@@ -11,12 +11,12 @@ from typing import Any
 
 import orjson
 
-from agent_league.storage.base import AgentRow, MatchRow, Row, SeasonRow
+from agent_league.storage.base import AgentRow, MatchRow, SeasonRow, StoredRow
 
-FENCE = "SELECT epoch FROM seasons WHERE season_id = :season_id"
+SELECT_EPOCH = "SELECT epoch FROM seasons WHERE season_id = :season_id"
 TAKE_OVER = "UPDATE seasons SET epoch = epoch + 1 WHERE league_id = :league_id AND NOT put_aside"
 PUT_ASIDE = "UPDATE seasons SET epoch = epoch + 1, put_aside = TRUE WHERE league_id = :league_id AND NOT put_aside"
-CREATE = """
+INSERT_SEASON = """
     INSERT INTO seasons (
         epoch, put_aside, league_id, created_at, phase, rounds_completed, announced, registration_open, paused,
         signing_key, settings
@@ -26,17 +26,17 @@ CREATE = """
     )
     RETURNING season_id, epoch
 """
-SEASON = "SELECT * FROM seasons WHERE league_id = :league_id AND NOT put_aside"
+SELECT_SEASON = "SELECT * FROM seasons WHERE league_id = :league_id AND NOT put_aside"
 """All columns there are: a reader of an older database finds fewer."""
-AGENTS = """
+SELECT_AGENTS = """
     SELECT agent_id, role, state, failures, token_sha256, token_expires, key_sha256, claims
     FROM agents WHERE season_id = :season_id ORDER BY number
 """
-MATCHES = """
+SELECT_MATCHES = """
     SELECT match_id, round_id, player_a, player_b, referee_id, result
     FROM matches WHERE season_id = :season_id ORDER BY number
 """
-WRITE: Mapping[type[Row], str] = {
+WRITE_STATEMENTS: Mapping[type[StoredRow], str] = {
     SeasonRow: """
         UPDATE seasons SET
             created_at = :created_at, signing_key = :signing_key, settings = :settings, phase = :phase,
@@ -63,7 +63,7 @@ WRITE: Mapping[type[Row], str] = {
     """,
 }
 
-CLAIMS = (
+CLAIM_FIELDS = (
     "display_name",
     "endpoint",
     "version",
@@ -76,24 +76,24 @@ CLAIMS = (
     "is_ours",
     "barred",
 )
-SWITCHES = ("announced", "registration_open", "paused")
+BOOLEAN_COLUMNS = ("announced", "registration_open", "paused")
 """Columns that SQLite returns as numbers."""
 JSON_COLUMNS = ("claims", "settings", "result")
 
 
-def values_of(season_id: int, row: Row) -> dict[str, Any]:
+def row_to_values(season_id: int, row: StoredRow) -> dict[str, Any]:
     """Return the parameters of the statement that writes this row."""
     values = {name: getattr(row, name) for name in row.__slots__}
     values["season_id"] = season_id
     if isinstance(row, AgentRow):
-        values["claims"] = {name: values.pop(name) for name in CLAIMS}
+        values["claims"] = {name: values.pop(name) for name in CLAIM_FIELDS}
     for name in JSON_COLUMNS:
         if values.get(name) is not None:
-            values[name] = _text(values[name])
+            values[name] = _encode_ascii_json(values[name])
     return values
 
 
-def _text(value: Any) -> str:
+def _encode_ascii_json(value: Any) -> str:
     """Encode as ASCII JSON, which every database takes; with the slower json if orjson can't."""
     try:
         text = orjson.dumps(value).decode()
@@ -102,25 +102,25 @@ def _text(value: Any) -> str:
     return text if text.isascii() else json.dumps(value)
 
 
-def agent_of(answer: Mapping[str, Any]) -> AgentRow:
+def agent_from_values(answer: Mapping[str, Any]) -> AgentRow:
     """Build an agent's row; claims that only another version knows are ignored."""
-    values = _read(answer)
+    values = _decode_json_columns(answer)
     claims = values.pop("claims")
-    return AgentRow(**{name: claims[name] for name in CLAIMS if name in claims}, **values)
+    return AgentRow(**{name: claims[name] for name in CLAIM_FIELDS if name in claims}, **values)
 
 
-def match_of(answer: Mapping[str, Any]) -> MatchRow:
-    return MatchRow(**_read(answer))
+def match_from_values(answer: Mapping[str, Any]) -> MatchRow:
+    return MatchRow(**_decode_json_columns(answer))
 
 
-def season_of(answer: Mapping[str, Any]) -> tuple[int, SeasonRow]:
+def season_from_values(answer: Mapping[str, Any]) -> tuple[int, SeasonRow]:
     """Build a season's row; returns its epoch, which grows with every new manager, and the row."""
-    values = _read(answer)
-    values |= {name: bool(values[name]) for name in SWITCHES if name in values}
+    values = _decode_json_columns(answer)
+    values |= {name: bool(values[name]) for name in BOOLEAN_COLUMNS if name in values}
     known = (part.name for part in fields(SeasonRow))
     return values["epoch"], SeasonRow(**{name: values[name] for name in known if name in values})
 
 
-def _read(answer: Mapping[str, Any]) -> dict[str, Any]:
+def _decode_json_columns(answer: Mapping[str, Any]) -> dict[str, Any]:
     values = dict(answer)
     return values | {name: json.loads(values[name]) for name in JSON_COLUMNS if values.get(name) is not None}

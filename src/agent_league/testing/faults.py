@@ -10,11 +10,11 @@ from enum import StrEnum
 from random import Random
 
 HOUR = 3600.0
-FOR_GOOD = float("inf")
+FOREVER = float("inf")
 """Duration for an agent that never comes back; the manager and the last referee always do."""
 
 
-class Fault(StrEnum):
+class FaultKind(StrEnum):
     """The kinds of faults."""
 
     LOST = "lost"
@@ -41,14 +41,14 @@ class Fault(StrEnum):
     """A referee accepts matches but none of its reports is sent, either ever or until faults end."""
 
 
-class Trouble(StrEnum):
+class IncidentKind(StrEnum):
     """What an incident does to its agent."""
 
     KILL = "kill"
     """The process ends; callers see a connection reset."""
     VANISH = "vanish"
     """The machine is gone; callers time out."""
-    USURP = "usurp"
+    SECOND_MANAGER = "usurp"
     """A second manager takes over while the first one still runs."""
     CUT_OFF = "cut off"
     FILL_DISK = "fill disk"
@@ -62,8 +62,8 @@ class Incident:
     """A fault of one agent at the n-th step of the simulated world."""
 
     step: int
-    trouble: Trouble
-    victim: str | None
+    kind: IncidentKind
+    agent_name: str | None
     """None: the agent that acts in that step."""
     seconds: float
     """Duration, possibly FOREVER; for TURN_CLOCK the size of the jump."""
@@ -80,53 +80,53 @@ class Scenario:
     concurrent_matches: int
     latency: float
     """Average seconds a frame takes."""
-    rates: dict[Fault, float] = field(default_factory=dict)
+    fault_rates: dict[FaultKind, float] = field(default_factory=dict)
     """Probability of each fault per frame."""
     longest_delay: float = 0
     incidents: tuple[Incident, ...] = ()
-    skews: dict[str, float] = field(default_factory=dict)
-    healing: float = 0
+    clock_skews: dict[str, float] = field(default_factory=dict)
+    healing_at: float = 0
     """Virtual second from which on no more faults occur."""
     overlap_rounds: bool = False
-    silent: tuple[str, ...] = ()
+    silent_referees: tuple[str, ...] = ()
     """Referees whose reports are not sent."""
-    silent_for_good: bool = False
+    is_silence_permanent: bool = False
     """Whether referees stay silent after all other faults have ended."""
 
     @property
-    def names(self) -> tuple[str, ...]:
-        return seat_names(self.players, self.referees)
+    def agent_names(self) -> tuple[str, ...]:
+        return list_agent_names(self.players, self.referees)
 
 
-MANAGER = "manager"
-FRAME_FAULTS = (Fault.LOST, Fault.DELAYED, Fault.DOUBLED, Fault.BROKEN)
+MANAGER_NAME = "manager"
+FRAME_FAULTS = (FaultKind.LOST, FaultKind.DELAYED, FaultKind.DOUBLED, FaultKind.BROKEN)
 STEPS_PER_CALL = 4
 MOST_SILENT_PLAYERS = 4
 """In larger leagues referees are silent only until faults end, because every match of a silent referee takes long."""
 
 
-def seat_names(players: int, referees: int) -> tuple[str, ...]:
+def list_agent_names(players: int, referees: int) -> tuple[str, ...]:
     return (
-        MANAGER,
+        MANAGER_NAME,
         *(f"REF{number:02}" for number in range(1, referees + 1)),
         *(f"P{number:02}" for number in range(1, players + 1)),
     )
 
 
 def make_scenario(
-    seed: int, players: int | None = None, referees: int | None = None, faults: Collection[Fault] = tuple(Fault)
+    seed: int, players: int | None = None, referees: int | None = None, faults: Collection[FaultKind] = tuple(FaultKind)
 ) -> Scenario:
     """Draw the scenario of a seed; only `faults` may occur in it."""
     rng = Random(f"scenario {seed}")  # noqa: S311 - a simulation
     players = players or rng.choice((2, 3, 4, 4, 5, 6, 8))
     referees = referees or rng.choice((1, 2, 2, 3))
-    drawn = (fault for fault in Fault if fault not in (Fault.PAUSES, Fault.SILENCE))
+    drawn = (fault for fault in FaultKind if fault not in (FaultKind.PAUSES, FaultKind.SILENCE))
     active = [fault for fault in drawn if rng.random() < 0.5 and fault in faults]
-    names = seat_names(players, referees)
+    names = list_agent_names(players, referees)
     steps = STEPS_PER_CALL * (players * (players - 1) * 6 + (players + referees) * players * 3)
-    incidents = [incident for fault in active for incident in _incidents(fault, names, steps, rng)]
-    if Fault.PAUSES in faults:
-        incidents += _pauses(seed, steps)
+    incidents = [incident for fault in active for incident in _draw_incidents(fault, names, steps, rng)]
+    if FaultKind.PAUSES in faults:
+        incidents += _draw_pauses(seed, steps)
     return Scenario(
         seed=seed,
         players=players,
@@ -134,73 +134,76 @@ def make_scenario(
         matches_per_round=rng.choice((None, None, 1, 2)),
         concurrent_matches=rng.choice((1, 2, 4)),
         latency=rng.choice((0.001, 0.01, 0.1, 0.5)),
-        rates={fault: 10 ** rng.uniform(-3, -0.7) for fault in FRAME_FAULTS if fault in active},
+        fault_rates={fault: 10 ** rng.uniform(-3, -0.7) for fault in FRAME_FAULTS if fault in active},
         longest_delay=rng.choice((1, 6, 12, 40)),
         incidents=tuple(sorted(incidents, key=lambda incident: incident.step)),
-        skews={name: _skew(rng) for name in names} if Fault.CLOCKS in active else {},
-        healing=10 ** rng.uniform(0.5, 2.8),
+        clock_skews={name: _draw_skew(rng) for name in names} if FaultKind.CLOCKS in active else {},
+        healing_at=10 ** rng.uniform(0.5, 2.8),
         overlap_rounds=rng.random() < 0.5,
-        silent=_silent(seed, names) if Fault.SILENCE in faults else (),
-        silent_for_good=players <= MOST_SILENT_PLAYERS,
+        silent_referees=_draw_silent_referees(seed, names) if FaultKind.SILENCE in faults else (),
+        is_silence_permanent=players <= MOST_SILENT_PLAYERS,
     )
 
 
-def _incidents(fault: Fault, names: tuple[str, ...], steps: int, rng: Random) -> list[Incident]:
+def _draw_incidents(fault: FaultKind, names: tuple[str, ...], steps: int, rng: Random) -> list[Incident]:
     match fault:
-        case Fault.CRASHES:
+        case FaultKind.CRASHES:
             return [
                 Incident(
-                    step=_step(steps, rng),
-                    trouble=rng.choice((Trouble.KILL, Trouble.KILL, Trouble.VANISH)),
-                    victim=rng.choice((None, None, MANAGER, *names)),
-                    seconds=FOR_GOOD if rng.random() < 0.1 else 10 ** rng.uniform(-2, 1.8),
+                    step=_draw_step(steps, rng),
+                    kind=rng.choice((IncidentKind.KILL, IncidentKind.KILL, IncidentKind.VANISH)),
+                    agent_name=rng.choice((None, None, MANAGER_NAME, *names)),
+                    seconds=FOREVER if rng.random() < 0.1 else 10 ** rng.uniform(-2, 1.8),
                 )
                 for _ in range(rng.randint(1, 10))
-            ] + [Incident(_step(steps, rng), Trouble.USURP, MANAGER, 0) for _ in range(rng.choice((0, 0, 0, 1)))]
-        case Fault.PARTITIONS:
+            ] + [
+                Incident(_draw_step(steps, rng), IncidentKind.SECOND_MANAGER, MANAGER_NAME, 0)
+                for _ in range(rng.choice((0, 0, 0, 1)))
+            ]
+        case FaultKind.PARTITIONS:
             return [
-                Incident(_step(steps, rng), Trouble.CUT_OFF, rng.choice(names), 10 ** rng.uniform(-1, 1.8))
+                Incident(_draw_step(steps, rng), IncidentKind.CUT_OFF, rng.choice(names), 10 ** rng.uniform(-1, 1.8))
                 for _ in range(rng.randint(1, 3))
             ]
-        case Fault.STORE:
+        case FaultKind.STORE:
             return [
-                Incident(_step(steps, rng), Trouble.FAIL_STORE, MANAGER, 10 ** rng.uniform(-2, 1.5))
+                Incident(_draw_step(steps, rng), IncidentKind.FAIL_STORE, MANAGER_NAME, 10 ** rng.uniform(-2, 1.5))
                 for _ in range(rng.randint(1, 3))
             ]
-        case Fault.DISK:
+        case FaultKind.DISK:
             return [
-                Incident(_step(steps, rng), Trouble.FILL_DISK, rng.choice(names), 10 ** rng.uniform(-1, 2))
+                Incident(_draw_step(steps, rng), IncidentKind.FILL_DISK, rng.choice(names), 10 ** rng.uniform(-1, 2))
                 for _ in range(rng.randint(1, 3))
             ]
-        case Fault.CLOCKS:
+        case FaultKind.CLOCKS:
             return [
-                Incident(_step(steps, rng), Trouble.TURN_CLOCK, rng.choice(names), _skew(rng))
+                Incident(_draw_step(steps, rng), IncidentKind.TURN_CLOCK, rng.choice(names), _draw_skew(rng))
                 for _ in range(rng.randint(0, 2))
             ]
         case _:
             return []
 
 
-def _pauses(seed: int, steps: int) -> list[Incident]:
+def _draw_pauses(seed: int, steps: int) -> list[Incident]:
     """Draw pauses with a separate generator, so that they don't change the rest of a seed's scenario."""
     rng = Random(f"pauses {seed}")  # noqa: S311 - a simulation
     return [
-        Incident(_step(steps, rng), Trouble.PAUSE, MANAGER, 10 ** rng.uniform(-1, 2))
+        Incident(_draw_step(steps, rng), IncidentKind.PAUSE, MANAGER_NAME, 10 ** rng.uniform(-1, 2))
         for _ in range(rng.choice((0, 0, 1, 3)))
     ]
 
 
-def _silent(seed: int, names: tuple[str, ...]) -> tuple[str, ...]:
+def _draw_silent_referees(seed: int, names: tuple[str, ...]) -> tuple[str, ...]:
     """Draw silent referees with a separate generator, as for pauses."""
     rng = Random(f"silence {seed}")  # noqa: S311 - a simulation
     referees = [name for name in names if name.startswith("REF")]
     return tuple(rng.sample(referees, rng.randint(1, len(referees)))) if rng.random() < 0.4 else ()
 
 
-def _step(steps: int, rng: Random) -> int:
+def _draw_step(steps: int, rng: Random) -> int:
     """Draw a step, early ones as often as late ones: registrations take few steps and break easily."""
     return int(rng.choice((rng.uniform(1, steps), 10 ** rng.uniform(0, 2))))
 
 
-def _skew(rng: Random) -> float:
+def _draw_skew(rng: Random) -> float:
     return rng.choice((-1, 1)) * rng.choice((0.0, 1.0, HOUR, 5 * HOUR)) * rng.random()

@@ -15,14 +15,14 @@ import orjson
 from pydantic import ValidationError
 
 from agent_league.errors import Refusal
-from agent_league.protocol.checks import check_envelope, read_fields
+from agent_league.protocol.checks import check_envelope, parse_fields
 from agent_league.protocol.methods import METHODS
 from agent_league.protocol.v2 import MESSAGES, LeagueError
 from agent_league.storage.base import MatchRow
-from agent_league.testing.faults import MANAGER, Trouble
-from agent_league.testing.league_evidence import Evidence, Said
+from agent_league.testing.faults import MANAGER_NAME, IncidentKind
+from agent_league.testing.league_evidence import LeagueEvidence, RecordedCall
 
-Invariant = Callable[[Evidence], Iterator[str]]
+Invariant = Callable[[LeagueEvidence], Iterator[str]]
 
 REGISTRATIONS = {"register_player": "player_id", "register_referee": "referee_id"}
 OUR_FAULTS = frozenset(
@@ -49,9 +49,9 @@ LEAST_ORDERS = 2
 VOID_REASON = "void: counts for nobody"
 
 
-def league_is_completed(evidence: Evidence) -> Iterator[str]:
+def league_is_completed(evidence: LeagueEvidence) -> Iterator[str]:
     """Every league is completed once faults have ended."""
-    saved = evidence.saved
+    saved = evidence.saved_league
     if saved is None:
         yield "no league was ever begun"
     elif not saved.season.announced:
@@ -59,12 +59,16 @@ def league_is_completed(evidence: Evidence) -> Iterator[str]:
         yield f"the league is {saved.season.phase}, {missing} of {len(saved.matches)} matches have no result"
 
 
-def each_pair_has_one_result(evidence: Evidence) -> Iterator[str]:
+def each_pair_has_one_result(evidence: LeagueEvidence) -> Iterator[str]:
     """Each pair has exactly one result."""
-    players = sorted(row.agent_id for row in evidence.saved.agents if row.role == "player") if evidence.saved else []
+    players = (
+        sorted(row.agent_id for row in evidence.saved_league.agents if row.role == "player")
+        if evidence.saved_league
+        else []
+    )
     if len(players) != evidence.scenario.players:
         yield f"{len(players)} players are registered, not {evidence.scenario.players}: {players}"
-    met = Counter(tuple(sorted((row.player_a, row.player_b))) for row in evidence.matches.values() if row.result)
+    met = Counter(tuple(sorted((row.player_a, row.player_b))) for row in evidence.match_rows.values() if row.result)
     for pair in combinations(players, 2):
         if met[pair] != 1:
             yield f"{pair[0]} and {pair[1]} have {met[pair]} results"
@@ -72,49 +76,53 @@ def each_pair_has_one_result(evidence: Evidence) -> Iterator[str]:
         yield f"results of pairs that don't exist: {sorted(extra)}"
 
 
-def standings_follow_from_the_matches(evidence: Evidence) -> Iterator[str]:
+def standings_follow_from_the_matches(evidence: LeagueEvidence) -> Iterator[str]:
     """The standings in every place equal those recomputed from the matches."""
-    expected = _table(list(evidence.matches.values()))
+    expected = _compute_standings(list(evidence.match_rows.values()))
     if manager := evidence.world.manager:
-        rows = [row.as_dict() for row in manager.season.standings()]
-        yield from _compare("the manager's table", rows, expected)
-    for said in evidence.of("notify_league_completed"):
-        yield from _compare("LEAGUE_COMPLETED", said.params["final_standings"], expected)
+        rows = [row.to_json() for row in manager.state.standings()]
+        yield from _compare_standings("the manager's table", rows, expected)
+    for said in evidence.calls_of("notify_league_completed"):
+        yield from _compare_standings("LEAGUE_COMPLETED", said.params["final_standings"], expected)
         break
-    filled = {incident.victim for incident in evidence.scenario.incidents if incident.trouble is Trouble.FILL_DISK}
-    path = evidence.world.seats[MANAGER].home / "data" / "leagues" / "league_simulated" / "standings.json"
+    filled = {
+        incident.agent_name for incident in evidence.scenario.incidents if incident.kind is IncidentKind.FILL_DISK
+    }
+    path = evidence.world.agents[MANAGER_NAME].home / "data" / "leagues" / "league_simulated" / "standings.json"
     if not filled and evidence.world.manager and path.exists():
-        yield from _compare("standings.json", orjson.loads(path.read_bytes())["standings"], expected)
+        yield from _compare_standings("standings.json", orjson.loads(path.read_bytes())["standings"], expected)
 
 
-def updates_tell_the_table_of_their_round(evidence: Evidence) -> Iterator[str]:
+def updates_tell_the_table_of_their_round(evidence: LeagueEvidence) -> Iterator[str]:
     """A standings update after a round contains the results up to that round, and none of later ones."""
-    rows = list(evidence.matches.values())
-    for said in evidence.of("update_standings"):
+    rows = list(evidence.match_rows.values())
+    for said in evidence.calls_of("update_standings"):
         round_id = said.params["round_id"]
         until_then = [row if row.round_id <= round_id else replace(row, result=None) for row in rows]
-        yield from _compare(f"the update after round {round_id}", said.params["standings"], _table(until_then))
+        yield from _compare_standings(
+            f"the update after round {round_id}", said.params["standings"], _compute_standings(until_then)
+        )
 
 
-def only_what_a_silent_referee_took_is_void(evidence: Evidence) -> Iterator[str]:
+def only_what_a_silent_referee_took_is_void(evidence: LeagueEvidence) -> Iterator[str]:
     """A match is void only if its referee is silent and was asked at least twice."""
-    orders = Counter((said.call.target, said.params["match_id"]) for said in evidence.of("start_match"))
-    for match_id, row in evidence.matches.items():
-        if not _is_void(row):
+    orders = Counter((said.call.target, said.params["match_id"]) for said in evidence.calls_of("start_match"))
+    for match_id, row in evidence.match_rows.items():
+        if not _is_void_match(row):
             continue
-        referee = evidence.referee_seats[str(row.referee_id)]
-        if referee not in evidence.scenario.silent:
+        referee = evidence.referee_agents[str(row.referee_id)]
+        if referee not in evidence.scenario.silent_referees:
             yield f"{match_id} is void, though {referee} reports what it has played"
         elif orders[referee, match_id] < LEAST_ORDERS:
             yield f"{match_id} is void, though {referee} was asked to play it {orders[referee, match_id]} times"
 
 
-def acknowledged_registrations_are_kept(evidence: Evidence) -> Iterator[str]:
+def acknowledged_registrations_are_kept(evidence: LeagueEvidence) -> Iterator[str]:
     """An agent whose registration was accepted is stored under that id, name and address, and keeps its id."""
-    rows = {row.agent_id: row for row in evidence.saved.agents} if evidence.saved else {}
+    rows = {row.agent_id: row for row in evidence.saved_league.agents} if evidence.saved_league else {}
     ids: dict[str, str] = {}
     accepted: set[int] = set()
-    for said in evidence.of(*REGISTRATIONS):
+    for said in evidence.calls_of(*REGISTRATIONS):
         result = said.result
         is_heard = said.call.number not in accepted and not said.call.has_failed  # neither doubled nor too late
         if result.get("status") == "REJECTED" and is_heard:
@@ -131,13 +139,13 @@ def acknowledged_registrations_are_kept(evidence: Evidence) -> Iterator[str]:
             yield f"{said.call.source} was {ids[said.call.source]} first and {agent_id} later"
 
 
-def acknowledged_results_are_kept(evidence: Evidence) -> Iterator[str]:
+def acknowledged_results_are_kept(evidence: LeagueEvidence) -> Iterator[str]:
     """An acknowledged result is stored as it was reported."""
-    for said in evidence.of("report_match_result"):
+    for said in evidence.calls_of("report_match_result"):
         if not said.is_ok:
             continue
         reported = said.params["result"]
-        row = evidence.matches.get(said.params["match_id"])
+        row = evidence.match_rows.get(said.params["match_id"])
         kept = (row.result or {}) if row else {}
         if (kept.get("outcome"), kept.get("winner")) != (reported["status"], reported["winner"]):
             yield (
@@ -146,54 +154,54 @@ def acknowledged_results_are_kept(evidence: Evidence) -> Iterator[str]:
             )
 
 
-def tokens_stay_good(evidence: Evidence) -> Iterator[str]:
+def tokens_stay_good(evidence: LeagueEvidence) -> Iterator[str]:
     """The manager accepts the last token it gave to an agent, even after restarts."""
-    given: defaultdict[str, list[Said]] = defaultdict(list)
-    for said in evidence.of(*REGISTRATIONS):
+    given: defaultdict[str, list[RecordedCall]] = defaultdict(list)
+    for said in evidence.calls_of(*REGISTRATIONS):
         given[said.call.source].append(said)
-    for said in evidence.said:
+    for said in evidence.recorded_calls:
         token = said.params.get("auth_token")
-        if said.call.target != MANAGER or said.result.get("error_code") != "E012" or token is None:
+        if said.call.target != MANAGER_NAME or said.result.get("error_code") != "E012" or token is None:
             continue
         mine = given[said.call.source]
         told = next((one for one in mine if one.result.get("auth_token") == token), None)
-        if told and not any(_may_replace(one, told, said) for one in mine):
+        if told and not any(_may_have_replaced(one, told, said) for one in mine):
             yield f"{said.call.source} was refused ({said.method}) though its token is the last one it was given"
 
 
-def results_come_from_their_referees(evidence: Evidence) -> Iterator[str]:
+def results_come_from_their_referees(evidence: LeagueEvidence) -> Iterator[str]:
     """A result is accepted only from the referee to which the match was assigned last."""
-    if any(incident.trouble is Trouble.USURP for incident in evidence.scenario.incidents):
+    if any(incident.kind is IncidentKind.SECOND_MANAGER for incident in evidence.scenario.incidents):
         return  # two managers may assign a match to two referees
-    orders: defaultdict[str, list[Said]] = defaultdict(list)
-    for said in evidence.of("start_match"):
+    orders: defaultdict[str, list[RecordedCall]] = defaultdict(list)
+    for said in evidence.calls_of("start_match"):
         orders[said.params["match_id"]].append(said)
-    for said in evidence.of("report_match_result"):
-        earlier = [order for order in orders[said.params["match_id"]] if order.call.at <= said.at]
+    for said in evidence.calls_of("report_match_result"):
+        earlier = [order for order in orders[said.params["match_id"]] if order.call.sent_at <= said.answered_at]
         if said.is_ok and earlier[-1].call.target != said.call.source:
             yield f"{said.params['match_id']} was taken from {said.call.source}, not from {earlier[-1].call.target}"
 
 
-def results_are_reported_until_answered(evidence: Evidence) -> Iterator[str]:
+def results_are_reported_until_answered(evidence: LeagueEvidence) -> Iterator[str]:
     """A running referee repeats a report until the manager answers or the league is over."""
-    moments = evidence.world.trace.moments
-    over = min((moment.at for moment in moments if moment.what == "LeagueCompleted"), default=float("inf"))
-    killed = {moment.source: moment.at for moment in moments if moment.what == "killed"}
-    last = {(said.call.source, said.params["match_id"]): said.call for said in evidence.of("report_match_result")}
+    moments = evidence.world.trace.entries
+    over = min((moment.at for moment in moments if moment.event == "LeagueCompleted"), default=float("inf"))
+    killed = {moment.source: moment.at for moment in moments if moment.event == "killed"}
+    last = {(said.call.source, said.params["match_id"]): said.call for said in evidence.calls_of("report_match_result")}
     for (referee, match_id), call in last.items():
-        if call.has_failed and killed.get(referee, 0) < call.at < over - REPORTING_SECONDS:
+        if call.has_failed and killed.get(referee, 0) < call.sent_at < over - REPORTING_SECONDS:
             yield f"{referee} reported {match_id} without an answer, and never again"
 
 
-def ids_are_unique(evidence: Evidence) -> Iterator[str]:
+def ids_are_unique(evidence: LeagueEvidence) -> Iterator[str]:
     """No two agents share an id, a name or an address; no two matches share an id."""
-    agents = evidence.saved.agents if evidence.saved else ()
+    agents = evidence.saved_league.agents if evidence.saved_league else ()
     for what in ("agent_id", "display_name", "endpoint"):
         for value, count in Counter(getattr(row, what) for row in agents).items():
             if count > 1:
                 yield f"{count} agents have the {what} {value}"
     given: defaultdict[str, set[str]] = defaultdict(set)
-    for said in evidence.of(*REGISTRATIONS):
+    for said in evidence.calls_of(*REGISTRATIONS):
         if said.result.get("status") == "ACCEPTED":
             given[said.result[REGISTRATIONS[said.method]]].add(said.call.source)
     for agent_id, owners in given.items():
@@ -201,14 +209,14 @@ def ids_are_unique(evidence: Evidence) -> Iterator[str]:
             yield f"{agent_id} was given to {sorted(owners)}"
 
 
-def no_match_has_two_winners(evidence: Evidence) -> Iterator[str]:
+def no_match_has_two_winners(evidence: LeagueEvidence) -> Iterator[str]:
     """All acknowledged reports of a match name the same winner, one of its players; both players are told the same."""
     winners: defaultdict[str, set[Any]] = defaultdict(set)
-    for said in evidence.of("report_match_result"):
+    for said in evidence.calls_of("report_match_result"):
         if said.is_ok:
             winners[said.params["match_id"]].add(said.params["result"]["winner"])
     told: defaultdict[tuple[str, str], set[Any]] = defaultdict(set)
-    for said in evidence.of("notify_match_result"):
+    for said in evidence.calls_of("notify_match_result"):
         key = (said.params["match_id"], said.params["draw_seed"])
         if said.params["game_result"]["reason"] == VOID_REASON:
             continue  # withdraws an earlier notice
@@ -216,95 +224,95 @@ def no_match_has_two_winners(evidence: Evidence) -> Iterator[str]:
     for match, found in [*winners.items(), *told.items()]:
         if len(found) > 1:
             yield f"{match} has the winners {sorted(map(str, found))}"
-    for match_id, row in evidence.matches.items():
+    for match_id, row in evidence.match_rows.items():
         winner = (row.result or {}).get("winner")
         if winner is not None and winner not in (row.player_a, row.player_b):
             yield f"{match_id} was won by {winner}, who didn't play in it"
 
 
-def draws_match_their_commitments(evidence: Evidence) -> Iterator[str]:
+def draws_match_their_commitments(evidence: LeagueEvidence) -> Iterator[str]:
     """The revealed seed matches the commitment, the drawn number follows from the seed, and the winner from that."""
     committed: defaultdict[tuple[str, str, str], set[str]] = defaultdict(set)
-    for said in evidence.of("handle_game_invitation", "choose_parity"):
+    for said in evidence.calls_of("handle_game_invitation", "choose_parity"):
         shown = said.params.get("draw_commitment") or said.params["context"]["draw_commitment"]
-        committed[_play(said)].add(shown)
-    lives = Counter(moment.source for moment in evidence.world.trace.moments if moment.what == "start")
+        committed[_play_key(said)].add(shown)
+    lives = Counter(moment.source for moment in evidence.world.trace.entries if moment.event == "start")
     for play, shown in committed.items():
         if len(shown) > lives[play[0]]:  # a restarted referee may begin the same match again
             yield f"{play[1]}: {len(shown)} commitments in one match"
-    for said in evidence.of("notify_match_result"):
+    for said in evidence.calls_of("notify_match_result"):
         seed, result = said.params["draw_seed"], said.params["game_result"]
-        if (shown := committed.get(_play(said))) and hashlib.sha256(seed.encode()).hexdigest() not in shown:
+        if (shown := committed.get(_play_key(said))) and hashlib.sha256(seed.encode()).hexdigest() not in shown:
             yield f"{said.params['match_id']}: the seed doesn't fit its commitment"
-        if result["status"] != "TECHNICAL_LOSS" and (problem := _wrong_draw(seed, result)):
+        if result["status"] != "TECHNICAL_LOSS" and (problem := _find_draw_problem(seed, result)):
             yield f"{said.params['match_id']}: {problem}"
 
 
-def messages_are_valid(evidence: Evidence) -> Iterator[str]:
+def messages_are_valid(evidence: LeagueEvidence) -> Iterator[str]:
     """Every message that our agents sent is valid against its model."""
     seen: set[int] = set()
-    for said in evidence.said:
+    for said in evidence.recorded_calls:
         if id(said.params) not in seen:
             seen.add(id(said.params))
-            yield from _invalid_request(said)
+            yield from _check_request(said)
         if said.answer is not None and id(said.answer) not in seen:
             seen.add(id(said.answer))
-            yield from _invalid_answer(said)
+            yield from _check_answer(said)
 
 
-def nobody_raised(evidence: Evidence) -> Iterator[str]:
+def nobody_raised(evidence: LeagueEvidence) -> Iterator[str]:
     """No agent lets an error escape, ends by itself, or reports an internal error."""
-    yield from evidence.world.raised
-    for said in evidence.said:
+    yield from evidence.world.escaped_errors
+    for said in evidence.recorded_calls:
         error = (said.answer or {}).get("error")
         if isinstance(error, dict) and error.get("code") == INTERNAL_ERROR:
             yield f"{said.call.target} answered {said.method} with an error of its own"
-    for name, line in evidence.log:
+    for name, line in evidence.log_lines:
         if orjson.loads(line)["event_type"] in OUR_FAULTS:
             yield f"{name} logged {line[:400]}"
 
 
-def everybody_knows_the_end(evidence: Evidence) -> Iterator[str]:
+def everybody_knows_the_end(evidence: LeagueEvidence) -> Iterator[str]:
     """LEAGUE_COMPLETED has reached every running agent."""
     if evidence.world.manager is not None:
-        yield from (f"{name} doesn't know that the league is over" for name in evidence.world.untold())
+        yield from (f"{name} doesn't know that the league is over" for name in evidence.world.uninformed_agents())
 
 
-def nobody_loses_without_a_fault(evidence: Evidence) -> Iterator[str]:
+def nobody_loses_without_a_fault(evidence: LeagueEvidence) -> Iterator[str]:
     """A player loses technically only after a fault that affected this player.
 
     An unanswered registration counts as such a fault, because the player can't know whom to answer.
     """
     unanswered = defaultdict(list)
-    for said in evidence.of("register_player"):
+    for said in evidence.calls_of("register_player"):
         if said.call.has_failed and said.call.arrivals:
-            unanswered[said.call.source].append((said.call.at, said.call.at))
+            unanswered[said.call.source].append((said.call.sent_at, said.call.sent_at))
     begun: dict[str, float] = {}
     ended: dict[str, float] = {}
-    for said in evidence.of("handle_game_invitation", "start_match"):
-        begun.setdefault(said.params["match_id"], said.call.at)
-    for said in evidence.of("report_match_result"):
+    for said in evidence.calls_of("handle_game_invitation", "start_match"):
+        begun.setdefault(said.params["match_id"], said.call.sent_at)
+    for said in evidence.calls_of("report_match_result"):
         if said.is_ok:
-            ended.setdefault(said.params["match_id"], said.call.at)
-    for match_id, row in evidence.matches.items():
+            ended.setdefault(said.params["match_id"], said.call.sent_at)
+    for match_id, row in evidence.match_rows.items():
         result = row.result or {}
-        if result.get("outcome") != "TECHNICAL_LOSS" or _is_void(row):
+        if result.get("outcome") != "TECHNICAL_LOSS" or _is_void_match(row):
             continue
         for player_id in {row.player_a, row.player_b} - {result["winner"]}:
             how = result["terminations"].get(player_id, "nothing at all")
             since = 0.0 if how == "suspended" else begun.get(match_id, 0.0)
-            seat = evidence.player_seats[player_id]
-            touches = [*evidence.world.network.touched[seat], *unanswered[seat]]
+            seat = evidence.player_agents[player_id]
+            touches = [*evidence.world.network.fault_intervals[seat], *unanswered[seat]]
             until = ended.get(match_id, float("inf"))
             if not any(start <= until and end + GRACE_SECONDS >= since for start, end in touches):
                 yield f"{player_id} lost {match_id} ({how}), though nothing had happened to it"
 
 
-def no_token_is_written(evidence: Evidence) -> Iterator[str]:
+def no_token_is_written(evidence: LeagueEvidence) -> Iterator[str]:
     """No token appears in a log line or in an error message."""
-    refusals = {str(said.answer) for said in evidence.said if said.refusal}
-    text = "\n".join([*refusals, evidence.complaints, *(line for _, line in evidence.log)])
-    for token in sorted(token for token in evidence.tokens if token in text):
+    refusals = {str(said.answer) for said in evidence.recorded_calls if said.refusal}
+    text = "\n".join([*refusals, evidence.stderr_text, *(line for _, line in evidence.log_lines)])
+    for token in sorted(token for token in evidence.sent_tokens if token in text):
         place = text.index(token)
         yield f"a token was written: {text[max(place - 300, 0) : place]}..."
 
@@ -331,14 +339,14 @@ INVARIANTS: Sequence[Invariant] = (
 )
 
 
-def _table(matches: Sequence[MatchRow]) -> list[dict[str, Any]]:
+def _compute_standings(matches: Sequence[MatchRow]) -> list[dict[str, Any]]:
     """Compute the standings: points 3, 1, 0; ties by wins, points among the tied, draws, id."""
     rows: dict[str, dict[str, Any]] = {}
     against: Counter[tuple[str, str]] = Counter()
     for match in matches:
         for player, other in ((match.player_a, match.player_b), (match.player_b, match.player_a)):
             row = rows.setdefault(player, dict.fromkeys(("played", "wins", "draws", "losses", "points"), 0))
-            if match.result is None or _is_void(match):
+            if match.result is None or _is_void_match(match):
                 continue
             drawn, won = match.result["outcome"] == "DRAW", match.result["winner"] == player
             points = 1 if drawn else 3 * won
@@ -348,16 +356,16 @@ def _table(matches: Sequence[MatchRow]) -> list[dict[str, Any]]:
             against[player, other] += points
     return [
         {"rank": rank, "player_id": player, **rows[player]}
-        for rank, player in enumerate(_ranked(rows, against), start=1)
+        for rank, player in enumerate(_rank_players(rows, against), start=1)
     ]
 
 
-def _is_void(row: MatchRow) -> bool:
+def _is_void_match(row: MatchRow) -> bool:
     ends = (row.result or {}).get("terminations", {})
     return [ends.get(player) for player in (row.player_a, row.player_b)] == ["void", "void"]
 
 
-def _ranked(rows: dict[str, dict[str, Any]], against: Counter[tuple[str, str]]) -> list[str]:
+def _rank_players(rows: dict[str, dict[str, Any]], against: Counter[tuple[str, str]]) -> list[str]:
     level: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
     for player, row in rows.items():
         level[row["points"], row["wins"]].append(player)
@@ -368,7 +376,7 @@ def _ranked(rows: dict[str, dict[str, Any]], against: Counter[tuple[str, str]]) 
     return ranked
 
 
-def _compare(where: str, rows: Sequence[dict[str, Any]], expected: Sequence[dict[str, Any]]) -> Iterator[str]:
+def _compare_standings(where: str, rows: Sequence[dict[str, Any]], expected: Sequence[dict[str, Any]]) -> Iterator[str]:
     if len(rows) != len(expected):
         yield f"{where} has {len(rows)} rows, expected {len(expected)}"
         return
@@ -378,21 +386,21 @@ def _compare(where: str, rows: Sequence[dict[str, Any]], expected: Sequence[dict
             yield f"{where}, rank {right['rank']}: found and expected differ in {wrong}"
 
 
-def _may_replace(one: Said, told: Said, refused: Said) -> bool:
+def _may_have_replaced(one: RecordedCall, told: RecordedCall, refused: RecordedCall) -> bool:
     """Whether a registration may have replaced a token before that was refused."""
-    if one.call.at > refused.at:
+    if one.call.sent_at > refused.answered_at:
         return False
     if one.call.arrivals > len(one.call.replies):
         return True  # it was served, but perhaps not to the end
-    return one is not told and one.at >= told.at
+    return one is not told and one.answered_at >= told.answered_at
 
 
-def _play(said: Said) -> tuple[str, str, str]:
+def _play_key(said: RecordedCall) -> tuple[str, str, str]:
     """Key of one playing of a match: referee, match id, player's token."""
     return (said.call.source, said.params["match_id"], said.params["auth_token"])
 
 
-def _wrong_draw(seed: str, result: dict[str, Any]) -> str | None:
+def _find_draw_problem(seed: str, result: dict[str, Any]) -> str | None:
     share = int.from_bytes(hashlib.sha256(f"{seed}:{DRAW_STEP}".encode()).digest()[:8], "big") / 2**64
     number = int(share * LARGEST_NUMBER) + 1
     if result["drawn_number"] != number:
@@ -405,19 +413,19 @@ def _wrong_draw(seed: str, result: dict[str, Any]) -> str | None:
     return None
 
 
-def _invalid_request(said: Said) -> Iterator[str]:
+def _check_request(said: RecordedCall) -> Iterator[str]:
     method = METHODS.get(said.method)
     if method is None:
         yield f"{said.call.source} called {said.method}, which nobody knows"
     elif method.request is not None:
         try:
             check_envelope(said.params, method.request.TYPE)
-            read_fields(method.request, said.params)
+            parse_fields(method.request, said.params)
         except Refusal as refusal:
             yield f"{said.call.source} sent {said.method}: {refusal}"
 
 
-def _invalid_answer(said: Said) -> Iterator[str]:
+def _check_answer(said: RecordedCall) -> Iterator[str]:
     method, answer = METHODS.get(said.method), said.answer or {}
     where = f"{said.call.target} answered {said.method}"
     if answer.get("jsonrpc") != "2.0" or ("result" in answer) == ("error" in answer):

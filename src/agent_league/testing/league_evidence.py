@@ -9,24 +9,24 @@ from typing import Any
 import orjson
 
 from agent_league.model.agents import Role
-from agent_league.storage.base import MatchRow, Saved
+from agent_league.storage.base import MatchRow, SavedSeason
 from agent_league.storage.memory import MemoryStore
-from agent_league.testing.network import Call
-from agent_league.testing.simulated_world import LEAGUE_ID, World
+from agent_league.testing.network import NetworkCall
+from agent_league.testing.simulated_world import LEAGUE_ID, SimulatedWorld
 
-SECRET = re.compile(rb'(?:tok-|eyJ)[\w.-]{16,}|(?<="application_key":")[^"]+')
+TOKEN_PATTERN = re.compile(rb'(?:tok-|eyJ)[\w.-]{16,}|(?<="application_key":")[^"]+')
 """Matches league tokens, signed tokens and applicants' keys."""
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class RecordedCall:
     """A request with one of its answers; None if there was none."""
 
-    call: Call
+    call: NetworkCall
     method: str
     params: dict[str, Any]
     answer: dict[str, Any] | None
-    at: float
+    answered_at: float
     """When the answer was sent."""
 
     @property
@@ -46,82 +46,87 @@ class Said:
         return self.result.get("status") == "ok"
 
 
-class Evidence:
+class LeagueEvidence:
     """All that a finished simulation left behind."""
 
-    def __init__(self, world: World, complaints: str = "") -> None:
+    def __init__(self, world: SimulatedWorld, complaints: str = "") -> None:
         self.world = world
-        self.complaints = complaints
+        self.stderr_text = complaints
         """What agents wrote to stderr."""
         self.scenario = world.scenario
-        self._parsed: dict[bytes, Any] = {}
+        self._parsed_bodies: dict[bytes, Any] = {}
 
     @cached_property
-    def said(self) -> list[Said]:
+    def recorded_calls(self) -> list[RecordedCall]:
         found = []
         for call in self.world.network.calls:
-            request = self._read(call.frame)
-            answers = [(self._read(reply.body), reply.at) for reply in call.replies if reply.body]
-            for answer, at in answers or [(None, call.at)]:
-                found.append(Said(call, request.get("method", ""), request.get("params") or {}, answer, at))
+            request = self._parse_body(call.frame)
+            answers = [(self._parse_body(reply.body), reply.sent_at) for reply in call.replies if reply.body]
+            for answer, at in answers or [(None, call.sent_at)]:
+                found.append(RecordedCall(call, request.get("method", ""), request.get("params") or {}, answer, at))
         return found
 
-    def of(self, *methods: str) -> Iterator[Said]:
-        return (said for said in self.said if said.method in methods)
+    def calls_of(self, *methods: str) -> Iterator[RecordedCall]:
+        return (said for said in self.recorded_calls if said.method in methods)
 
     @property
-    def events(self) -> list[str]:
+    def event_lines(self) -> list[str]:
         """The trace, formatted as one line per entry."""
-        about = {said.call.number: f"{said.method} {said.params.get('match_id') or ''}".rstrip() for said in self.said}
-        refused = {said.call.number: said.refusal for said in self.said}
+        about = {
+            said.call.number: f"{said.method} {said.params.get('match_id') or ''}".rstrip()
+            for said in self.recorded_calls
+        }
+        refused = {said.call.number: said.refusal for said in self.recorded_calls}
         return [
-            moment.line(about.get(moment.number, ""), refused.get(moment.number, "") if moment.what == "answer" else "")
-            for moment in self.world.trace.moments
+            moment.format_line(
+                about.get(moment.number, ""), refused.get(moment.number, "") if moment.event == "answer" else ""
+            )
+            for moment in self.world.trace.entries
         ]
 
     @cached_property
-    def saved(self) -> Saved | None:
-        return MemoryStore(self.world.memory).read(LEAGUE_ID)
+    def saved_league(self) -> SavedSeason | None:
+        return MemoryStore(self.world.memory).read_season(LEAGUE_ID)
 
     @cached_property
-    def matches(self) -> dict[str, MatchRow]:
-        return {row.match_id: row for row in self.saved.matches} if self.saved else {}
+    def match_rows(self) -> dict[str, MatchRow]:
+        return {row.match_id: row for row in self.saved_league.matches} if self.saved_league else {}
 
     @cached_property
-    def player_seats(self) -> dict[str, str]:
+    def player_agents(self) -> dict[str, str]:
         """Player id -> name of the simulated agent."""
-        return self._seats(Role.PLAYER)
+        return self._agents_by_id(Role.PLAYER)
 
     @cached_property
-    def referee_seats(self) -> dict[str, str]:
+    def referee_agents(self) -> dict[str, str]:
         """Referee id -> name of the simulated agent."""
-        return self._seats(Role.REFEREE)
+        return self._agents_by_id(Role.REFEREE)
 
-    def _seats(self, role: Role) -> dict[str, str]:
-        seats = {seat.endpoint: seat.name for seat in self.world.seats.values()}
-        agents = self.saved.agents if self.saved else ()
+    def _agents_by_id(self, role: Role) -> dict[str, str]:
+        seats = {seat.endpoint: seat.name for seat in self.world.agents.values()}
+        agents = self.saved_league.agents if self.saved_league else ()
         return {row.agent_id: seats[row.endpoint] for row in agents if row.role == role}
 
     @cached_property
-    def log(self) -> list[tuple[str, str]]:
+    def log_lines(self) -> list[tuple[str, str]]:
         """All log lines, each with its agent's name."""
         return [
             (seat.name, line)
-            for seat in self.world.seats.values()
+            for seat in self.world.agents.values()
             for path in sorted(seat.home.glob("logs/**/*.jsonl"))
             for line in path.read_text(encoding="utf-8").splitlines()
         ]
 
     @cached_property
-    def tokens(self) -> set[str]:
+    def sent_tokens(self) -> set[str]:
         """Every token or key that was ever sent."""
         found = {call.bearer for call in self.world.network.calls if call.bearer}
-        for body in self._parsed:
-            found.update(token.decode() for token in SECRET.findall(body))
+        for body in self._parsed_bodies:
+            found.update(token.decode() for token in TOKEN_PATTERN.findall(body))
         return found
 
-    def _read(self, body: bytes) -> Any:
+    def _parse_body(self, body: bytes) -> Any:
         """Parse a body, once for all equal ones."""
-        if body not in self._parsed:
-            self._parsed[body] = orjson.loads(body)
-        return self._parsed[body]
+        if body not in self._parsed_bodies:
+            self._parsed_bodies[body] = orjson.loads(body)
+        return self._parsed_bodies[body]

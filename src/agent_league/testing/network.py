@@ -12,36 +12,36 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from agent_league.http.carrier import Answer, no_answer, no_connection
-from agent_league.testing.agent_lives import Life
-from agent_league.testing.faults import Fault, Scenario
+from agent_league.http.carrier import FrameHandler, make_timeout_error, make_unreachable_error
+from agent_league.testing.agent_lives import SimulatedProcess
+from agent_league.testing.faults import FaultKind, Scenario
 
-Step = Callable[[str], None]
+StepHook = Callable[[str], None]
 """Called before each step with the name of the agent that acts; may kill processes."""
 
 
 @dataclass(slots=True, eq=False)
-class Reply:
+class NetworkReply:
     """A reply sent by an agent."""
 
-    at: float
+    sent_at: float
     body: bytes | None
-    life: Life
+    process: SimulatedProcess
 
 
 @dataclass(slots=True, eq=False)
-class Call:
+class NetworkCall:
     """A request sent by an agent, with its replies and its outcome for the caller."""
 
     number: int
-    at: float
+    sent_at: float
     source: str
     target: str
     frame: bytes
     bearer: str | None
     outcome: asyncio.Future[tuple[int, bytes]]
     arrivals: int = 0
-    replies: list[Reply] = field(default_factory=list)
+    replies: list[NetworkReply] = field(default_factory=list)
 
     @property
     def has_failed(self) -> bool:
@@ -50,44 +50,44 @@ class Call:
 
 
 @dataclass(slots=True, eq=False)
-class Host:
+class NetworkHost:
     """A process that accepts calls, with those it is serving."""
 
-    life: Life
-    answer: Answer
-    serving: dict[asyncio.Task[None], Call] = field(default_factory=dict)
+    process: SimulatedProcess
+    answer: FrameHandler
+    calls_by_task: dict[asyncio.Task[None], NetworkCall] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class TraceEntry:
     """An entry of the trace."""
 
     at: float
-    what: str
+    event: str
     source: str
     target: str = ""
     number: int = 0
     """Number of the call; 0 if it is not about one."""
     note: str = ""
 
-    def line(self, about: str = "", more: str = "") -> str:
+    def format_line(self, about: str = "", more: str = "") -> str:
         call = f" #{self.number} {about}" if self.number else ""
         target = f" -> {self.target}" if self.target else ""
-        return f"{self.at:12.4f}  {self.what:<14} {self.source}{target}{call} {self.note} {more}".rstrip()
+        return f"{self.at:12.4f}  {self.event:<14} {self.source}{target}{call} {self.note} {more}".rstrip()
 
 
-class Trace:
+class SimulationTrace:
     """Everything that happened, in order; equal traces have equal digests."""
 
     def __init__(self) -> None:
-        self.moments: list[Moment] = []
+        self.entries: list[TraceEntry] = []
         self._hash = hashlib.blake2b(digest_size=16)
 
-    def add(
+    def add_entry(
         self, what: str, source: str, target: str = "", number: int = 0, note: str = "", body: bytes | None = b""
     ) -> None:
         at = asyncio.get_running_loop().time()
-        self.moments.append(Moment(at, what, source, target, number, note))
+        self.entries.append(TraceEntry(at, what, source, target, number, note))
         self._hash.update(f"{at!r}|{what}|{source}|{target}|{number}|{note}|".encode())
         self._hash.update(body or b"-")
 
@@ -99,148 +99,148 @@ class Trace:
 class FaultyNetwork:
     """Carries frames between agents, with faults."""
 
-    def __init__(self, scenario: Scenario, endpoints: dict[str, str], trace: Trace, step: Step) -> None:
-        self.calls: list[Call] = []
-        self.touched: dict[str, list[tuple[float, float]]] = {name: [] for name in endpoints}
+    def __init__(self, scenario: Scenario, endpoints: dict[str, str], trace: SimulationTrace, step: StepHook) -> None:
+        self.calls: list[NetworkCall] = []
+        self.fault_intervals: dict[str, list[tuple[float, float]]] = {name: [] for name in endpoints}
         """Start and end of every fault that affected an agent."""
-        self.cut_off: dict[str, float] = {}
+        self.cut_off_until: dict[str, float] = {}
         """Agents that are cut off, and until when."""
-        self.healed = False
+        self.is_healed = False
         self._scenario = scenario
-        self._names = {endpoint: name for name, endpoint in endpoints.items()}
+        self._names_by_endpoint = {endpoint: name for name, endpoint in endpoints.items()}
         self._rng = Random(f"network {scenario.seed}")  # noqa: S311 - a simulation
         self._trace = trace
-        self._step = step
-        self._hosts: dict[str, Host] = {}
+        self._step_hook = step
+        self._hosts: dict[str, NetworkHost] = {}
         self._context = Context()
 
-    def carrier(self, life: Life) -> "LifeLine":
-        return LifeLine(self, life)
+    def create_carrier(self, life: SimulatedProcess) -> "ProcessCarrier":
+        return ProcessCarrier(self, life)
 
-    def attach(self, life: Life, answer: Answer) -> None:
-        self._hosts[life.name] = Host(life, answer)
+    def attach_process(self, life: SimulatedProcess, answer: FrameHandler) -> None:
+        self._hosts[life.name] = NetworkHost(life, answer)
 
-    def detach(self, life: Life, *, silently: bool) -> None:
+    def detach_process(self, life: SimulatedProcess, *, silently: bool) -> None:
         """Stop delivering to a process; its callers get a connection reset, or nothing at all if `silently`."""
         host = self._hosts.get(life.name)
-        if host is None or host.life is not life:
+        if host is None or host.process is not life:
             return
         del self._hosts[life.name]
         if not silently:
-            for call in host.serving.values():
-                self.later(self._latency(), self._break, call, "connection reset")
+            for call in host.calls_by_task.values():
+                self.call_later(self._draw_latency(), self._break_connection, call, "connection reset")
 
-    def later(self, seconds: float, act: Callable[..., None], *args: Any) -> None:
+    def call_later(self, seconds: float, act: Callable[..., None], *args: Any) -> None:
         """Schedule a call outside of all processes, so that no kill can cancel it."""
         asyncio.get_running_loop().call_later(seconds, act, *args, context=self._context)
 
-    def touch(self, name: str, seconds: float = 0) -> None:
+    def record_fault(self, name: str, seconds: float = 0) -> None:
         now = asyncio.get_running_loop().time()
-        self.touched[name].append((now, now + seconds))
+        self.fault_intervals[name].append((now, now + seconds))
 
-    async def carry(
-        self, life: Life, endpoint: str, frame: bytes, limit: float, bearer: str | None
+    async def carry_frame(
+        self, life: SimulatedProcess, endpoint: str, frame: bytes, limit: float, bearer: str | None
     ) -> tuple[int, bytes]:
-        self._step(life.name)
+        self._step_hook(life.name)
         loop = asyncio.get_running_loop()
         outcome: asyncio.Future[tuple[int, bytes]] = loop.create_future()
-        if life.ended:
+        if life.has_ended:
             return await outcome  # never done: the caller was killed in this step
-        target = self._names.get(endpoint, endpoint)
-        call = Call(len(self.calls) + 1, loop.time(), life.name, target, frame, bearer, outcome)
+        target = self._names_by_endpoint.get(endpoint, endpoint)
+        call = NetworkCall(len(self.calls) + 1, loop.time(), life.name, target, frame, bearer, outcome)
         self.calls.append(call)
-        self._trace.add("call", life.name, target, call.number, body=frame)
-        expiry = loop.call_later(limit, _expire, outcome, endpoint, limit)
-        self._send(call, life.name, target, self._arrive)
+        self._trace.add_entry("call", life.name, target, call.number, body=frame)
+        expiry = loop.call_later(limit, _expire_call, outcome, endpoint, limit)
+        self._send_frame(call, life.name, target, self._deliver_request)
         try:
             return await outcome
         finally:
             expiry.cancel()
 
-    def _send(self, call: Call, source: str, target: str, arrive: Callable[..., None], *args: Any) -> None:
+    def _send_frame(self, call: NetworkCall, source: str, target: str, arrive: Callable[..., None], *args: Any) -> None:
         """Send a frame, which arrives once, twice, late or never."""
-        latency = self._latency()
-        if self.healed:
-            self.later(latency, arrive, call, *args)
+        latency = self._draw_latency()
+        if self.is_healed:
+            self.call_later(latency, arrive, call, *args)
             return
-        fault = self._fault(source, target)
+        fault = self._draw_fault(source, target)
         if fault is not None:
-            self._trace.add(fault, source, target, call.number)
-            self.touch(source, self._scenario.longest_delay)
-            self.touch(target, self._scenario.longest_delay)
+            self._trace.add_entry(fault, source, target, call.number)
+            self.record_fault(source, self._scenario.longest_delay)
+            self.record_fault(target, self._scenario.longest_delay)
         match fault:
-            case Fault.LOST | Fault.PARTITIONS:
+            case FaultKind.LOST | FaultKind.PARTITIONS:
                 return
-            case Fault.BROKEN:
-                self.later(latency, self._break, call, "connection reset")
+            case FaultKind.BROKEN:
+                self.call_later(latency, self._break_connection, call, "connection reset")
                 return
-            case Fault.DOUBLED:
-                self.later(latency * self._rng.uniform(0, 20), arrive, call, *args)
-            case Fault.DELAYED:
+            case FaultKind.DOUBLED:
+                self.call_later(latency * self._rng.uniform(0, 20), arrive, call, *args)
+            case FaultKind.DELAYED:
                 latency += self._rng.random() * self._scenario.longest_delay
             case _:
                 pass
-        self.later(latency, arrive, call, *args)
+        self.call_later(latency, arrive, call, *args)
 
-    def _fault(self, source: str, target: str) -> Fault | None:
+    def _draw_fault(self, source: str, target: str) -> FaultKind | None:
         now = asyncio.get_running_loop().time()
-        if now < self.cut_off.get(source, 0) or now < self.cut_off.get(target, 0):
-            return Fault.PARTITIONS
+        if now < self.cut_off_until.get(source, 0) or now < self.cut_off_until.get(target, 0):
+            return FaultKind.PARTITIONS
         dice = self._rng.random()
-        for fault, rate in self._scenario.rates.items():
+        for fault, rate in self._scenario.fault_rates.items():
             dice -= rate
             if dice < 0:
                 return fault
         return None
 
-    def _latency(self) -> float:
+    def _draw_latency(self) -> float:
         return self._scenario.latency * self._rng.uniform(0.2, 1.8)
 
-    def _arrive(self, call: Call) -> None:
-        self._step(call.target)
+    def _deliver_request(self, call: NetworkCall) -> None:
+        self._step_hook(call.target)
         host = self._hosts.get(call.target)
         if host is None:
-            self._trace.add("nobody there", call.target, call.source, call.number)
-            self._break(call, "nobody is there")
+            self._trace.add_entry("nobody there", call.target, call.source, call.number)
+            self._break_connection(call, "nobody is there")
             return
-        self._trace.add("arrives", call.source, call.target, call.number)
+        self._trace.add_entry("arrives", call.source, call.target, call.number)
         call.arrivals += 1
-        serving = host.life.start(self._serve(host, call))
-        host.serving[serving] = call
-        serving.add_done_callback(host.serving.pop, context=self._context)
+        serving = host.process.start_task(self._serve_call(host, call))
+        host.calls_by_task[serving] = call
+        serving.add_done_callback(host.calls_by_task.pop, context=self._context)
 
-    async def _serve(self, host: Host, call: Call) -> None:
+    async def _serve_call(self, host: NetworkHost, call: NetworkCall) -> None:
         body = await host.answer(call.frame, call.bearer)
-        self._step(host.life.name)
-        if host.life.ended:
+        self._step_hook(host.process.name)
+        if host.process.has_ended:
             return
-        call.replies.append(Reply(asyncio.get_running_loop().time(), body, host.life))
-        self._trace.add("answer", call.target, call.source, call.number, body=body)
-        self._send(call, call.target, call.source, self._return, body)
+        call.replies.append(NetworkReply(asyncio.get_running_loop().time(), body, host.process))
+        self._trace.add_entry("answer", call.target, call.source, call.number, body=body)
+        self._send_frame(call, call.target, call.source, self._deliver_reply, body)
 
-    def _return(self, call: Call, body: bytes | None) -> None:
-        self._step(call.source)
+    def _deliver_reply(self, call: NetworkCall, body: bytes | None) -> None:
+        self._step_hook(call.source)
         if not call.outcome.done():
-            self._trace.add("returns", call.target, call.source, call.number)
+            self._trace.add_entry("returns", call.target, call.source, call.number)
             call.outcome.set_result((202, b"") if body is None else (200, body))
 
-    def _break(self, call: Call, why: str) -> None:
+    def _break_connection(self, call: NetworkCall, why: str) -> None:
         if not call.outcome.done():
-            call.outcome.set_exception(no_connection(call.target, why))
+            call.outcome.set_exception(make_unreachable_error(call.target, why))
             call.outcome.exception()  # marks it as retrieved: the caller may have been killed
 
 
-def _expire(outcome: asyncio.Future[tuple[int, bytes]], endpoint: str, limit: float) -> None:
+def _expire_call(outcome: asyncio.Future[tuple[int, bytes]], endpoint: str, limit: float) -> None:
     if not outcome.done():
-        outcome.set_exception(no_answer(endpoint, limit))
+        outcome.set_exception(make_timeout_error(endpoint, limit))
 
 
-class LifeLine:
+class ProcessCarrier:
     """The carrier of one process."""
 
-    def __init__(self, network: FaultyNetwork, life: Life) -> None:
+    def __init__(self, network: FaultyNetwork, life: SimulatedProcess) -> None:
         self._network = network
-        self._life = life
+        self._process = life
 
     async def exchange(
         self,
@@ -250,7 +250,7 @@ class LifeLine:
         bearer: str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> tuple[int, bytes]:
-        return await self._network.carry(self._life, endpoint, frame, limit, bearer)
+        return await self._network.carry_frame(self._process, endpoint, frame, limit, bearer)
 
     async def close(self) -> None:
         """Do nothing: there are no open connections."""

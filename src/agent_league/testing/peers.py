@@ -15,7 +15,7 @@ Script = Callable[[Params], Awaitable[Any]]
 """Handles the calls of a method: returns the `result`, or raises RawReply."""
 
 
-KNOWN = frozenset(
+KNOWN_METHODS = frozenset(
     {
         "register_referee",
         "register_player",
@@ -38,10 +38,10 @@ KNOWN = frozenset(
     }
 )
 """Methods that are acknowledged if they have no script."""
-UNKNOWN = b'{"jsonrpc": "2.0", "error": {"code": -32601, "message": "no such method"}, "id": null}'
+UNKNOWN_METHOD_REPLY = b'{"jsonrpc": "2.0", "error": {"code": -32601, "message": "no such method"}, "id": null}'
 
 
-class Raw(Exception):
+class RawReply(Exception):
     """Raised by a script to answer with these bytes as the body."""
 
     def __init__(self, body: bytes) -> None:
@@ -54,33 +54,33 @@ class ScriptedAgent:
 
     def __init__(self, endpoint: str, scripts: Mapping[str, Script]) -> None:
         self.endpoint = endpoint
-        self.received: list[tuple[str, dict[str, Any]]] = []
+        self.received_calls: list[tuple[str, dict[str, Any]]] = []
         self._scripts = dict(scripts)
-        self._news = asyncio.Event()
+        self._call_event = asyncio.Event()
 
-    def heard(self, method: str) -> list[dict[str, Any]]:
+    def received_params(self, method: str) -> list[dict[str, Any]]:
         """Return the parameters of all calls of one method."""
-        return [params for name, params in self.received if name == method]
+        return [params for name, params in self.received_calls if name == method]
 
-    async def hears(self, method: str, count: int = 1) -> list[dict[str, Any]]:
+    async def wait_for_calls(self, method: str, count: int = 1) -> list[dict[str, Any]]:
         """Wait until a method was called `count` times; return the parameters of its calls."""
-        while len(self.heard(method)) < count:
-            self._news.clear()
-            await self._news.wait()
-        return self.heard(method)
+        while len(self.received_params(method)) < count:
+            self._call_event.clear()
+            await self._call_event.wait()
+        return self.received_params(method)
 
     async def answer(self, body: bytes, bearer: str | None = None) -> bytes | None:
         """Answer one request; a method that isn't spelled exactly as in the protocol is unknown."""
         request = json.loads(body)
         method, params = request.get("method"), request.get("params", {})
-        if method not in KNOWN and method not in self._scripts:
-            return UNKNOWN
-        self.received.append((method, params))
-        self._news.set()
+        if method not in KNOWN_METHODS and method not in self._scripts:
+            return UNKNOWN_METHOD_REPLY
+        self.received_calls.append((method, params))
+        self._call_event.set()
         script = self._scripts.get(method, _acknowledge)
         try:
             result = await script(params)
-        except Raw as raw:
+        except RawReply as raw:
             return raw.body
         return json.dumps({"jsonrpc": "2.0", "result": result, "id": request["id"]}).encode()
 
@@ -91,7 +91,11 @@ class ScriptedPlayer(ScriptedAgent):
     def __init__(
         self, name: str, endpoint: str, *, choice: str = "even", scripts: Mapping[str, Script] | None = None
     ) -> None:
-        own = {"handle_game_invitation": self._join, "choose_parity": self._choose, "make_move": self._move}
+        own = {
+            "handle_game_invitation": self._answer_invitation,
+            "choose_parity": self._answer_choice,
+            "make_move": self._answer_move,
+        }
         super().__init__(endpoint, {**own, **(scripts or {})})
         self.name = name
         self.player_id = name
@@ -108,7 +112,7 @@ class ScriptedPlayer(ScriptedAgent):
                 "protocol": "league.v2",
                 "message_type": "LEAGUE_REGISTER_REQUEST",
                 "sender": f"player:{self.player_id}",
-                "timestamp": now(),
+                "timestamp": utc_timestamp(),
                 "conversation_id": f"conv-{self.name}-reg",
                 "player_meta": {
                     "display_name": self.name,
@@ -127,13 +131,13 @@ class ScriptedPlayer(ScriptedAgent):
             self.league_id = answer["league_id"]
         return answer
 
-    def reply(self, message_type: str, params: Params, **fields: Any) -> dict[str, Any]:
+    def build_reply(self, message_type: str, params: Params, **fields: Any) -> dict[str, Any]:
         """Build a well-formed reply to a request."""
         return {
             "protocol": "league.v2",
             "message_type": message_type,
             "sender": f"player:{self.player_id}",
-            "timestamp": now(),
+            "timestamp": utc_timestamp(),
             "conversation_id": params.get("conversation_id"),
             "auth_token": self.token,
             "match_id": params.get("match_id"),
@@ -141,14 +145,14 @@ class ScriptedPlayer(ScriptedAgent):
             **fields,
         }
 
-    async def _join(self, params: Params) -> Any:
-        return self.reply("GAME_JOIN_ACK", params, arrival_timestamp=now(), accept=True)
+    async def _answer_invitation(self, params: Params) -> Any:
+        return self.build_reply("GAME_JOIN_ACK", params, arrival_timestamp=utc_timestamp(), accept=True)
 
-    async def _choose(self, params: Params) -> Any:
-        return self.reply("CHOOSE_PARITY_RESPONSE", params, parity_choice=self._choice)
+    async def _answer_choice(self, params: Params) -> Any:
+        return self.build_reply("CHOOSE_PARITY_RESPONSE", params, parity_choice=self._choice)
 
-    async def _move(self, params: Params) -> Any:
-        return self.reply("GAME_MOVE_RESPONSE", params, move_data=params["move_request"]["valid_options"][0])
+    async def _answer_move(self, params: Params) -> Any:
+        return self.build_reply("GAME_MOVE_RESPONSE", params, move_data=params["move_request"]["valid_options"][0])
 
 
 class ScriptedManager(ScriptedAgent):
@@ -162,25 +166,25 @@ class ScriptedManager(ScriptedAgent):
         scripts: Mapping[str, Script] | None = None,
     ) -> None:
         own = {
-            "register_referee": self._accept("REFEREE_REGISTER_RESPONSE", "referee_id"),
-            "register_player": self._accept("LEAGUE_REGISTER_RESPONSE", "player_id"),
+            "register_referee": self._accept_registration("REFEREE_REGISTER_RESPONSE", "referee_id"),
+            "register_player": self._accept_registration("LEAGUE_REGISTER_RESPONSE", "player_id"),
         }
         super().__init__(endpoint, {**own, **(scripts or {})})
         self.league_id = league_id
 
-    def message(self, message_type: str, **fields: Any) -> dict[str, Any]:
+    def build_message(self, message_type: str, **fields: Any) -> dict[str, Any]:
         """Build a well-formed message of the manager."""
         return {
             "protocol": "league.v2",
             "message_type": message_type,
             "sender": "league_manager",
-            "timestamp": now(),
+            "timestamp": utc_timestamp(),
             "conversation_id": "conv-manager-001",
             "league_id": self.league_id,
             **fields,
         }
 
-    def start_match(self, match_id: str, a: ScriptedPlayer, b: ScriptedPlayer, **fields: Any) -> dict[str, Any]:
+    def build_start_match(self, match_id: str, a: ScriptedPlayer, b: ScriptedPlayer, **fields: Any) -> dict[str, Any]:
         """Build START_MATCH for two players."""
         seats = {
             f"player_{side}": {"player_id": player.player_id, "display_name": player.name, "endpoint": player.endpoint}
@@ -188,12 +192,12 @@ class ScriptedManager(ScriptedAgent):
         }
         order = {"round_id": 1, "match_id": match_id, "game_type": "even_odd", "match_token": f"tok-match-{match_id}"}
         conversation = {"conversation_id": f"conv-{match_id.lower()}-001"}
-        return self.message("START_MATCH", **{**order, **conversation, **seats, **fields})
+        return self.build_message("START_MATCH", **{**order, **conversation, **seats, **fields})
 
-    def _accept(self, message_type: str, id_field: str) -> Script:
+    def _accept_registration(self, message_type: str, id_field: str) -> Script:
         async def script(params: Params) -> Any:
             agent_id = str(params["sender"]).partition(":")[2]
-            return self.message(
+            return self.build_message(
                 message_type,
                 conversation_id=params["conversation_id"],
                 status="ACCEPTED",
@@ -209,17 +213,17 @@ async def _acknowledge(_: Params) -> Any:
     return {"status": "ok"}
 
 
-async def hang(_: Params) -> Any:
+async def never_reply(_: Params) -> Any:
     """Script that never answers."""
     await asyncio.Event().wait()
 
 
-async def rubbish(_: Params) -> Any:
+async def reply_garbage(_: Params) -> Any:
     """Script that answers with bytes that aren't JSON."""
-    raise Raw(b"\xff\xfe<html>it works!</html>")
+    raise RawReply(b"\xff\xfe<html>it works!</html>")
 
 
-def always(result: Any) -> Script:
+def always_reply(result: Any) -> Script:
     """Return a script that always answers with `result`."""
 
     async def script(_: Params) -> Any:
@@ -228,5 +232,5 @@ def always(result: Any) -> Script:
     return script
 
 
-def now() -> str:
+def utc_timestamp() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -18,28 +18,28 @@ from typing import Any
 from unittest.mock import patch
 
 from agent_league.config import GamesRegistry, LeagueConfig, SystemConfig
-from agent_league.config.models import GameEntry, Heartbeat, Participants, Scheduling
+from agent_league.config.models import GameEntry, HeartbeatConfig, ParticipantsConfig, SchedulingConfig
 from agent_league.errors import AgentLeagueError, LeagueFailed
-from agent_league.http.carrier import Carrier, no_answer
+from agent_league.http.carrier import Carrier, make_timeout_error
 from agent_league.league.app import LeagueManager
 from agent_league.league.settings import ManagerSettings
-from agent_league.league.state import Phase
+from agent_league.league.state import LeaguePhase
 from agent_league.model.agents import AgentState, Role
-from agent_league.model.events import Event, brief
+from agent_league.model.events import Event, to_log_fields
 from agent_league.players.app import Player, PlayerSettings
 from agent_league.players.strategies import load_strategy
 from agent_league.referee.app import Referee
 from agent_league.referee.settings import RefereeSettings
-from agent_league.storage.base import Row, Saved, SeasonRow, StoreFailed
-from agent_league.storage.memory import Memory, MemoryStore
-from agent_league.testing.agent_lives import Life
-from agent_league.testing.faults import FOR_GOOD, MANAGER, Incident, Scenario, Trouble
-from agent_league.testing.network import FaultyNetwork, Trace
+from agent_league.storage.base import SavedSeason, SeasonRow, StoredRow, StoreFailed
+from agent_league.storage.memory import MemoryDatabase, MemoryStore
+from agent_league.testing.agent_lives import SimulatedProcess
+from agent_league.testing.faults import FOREVER, MANAGER_NAME, Incident, IncidentKind, Scenario
+from agent_league.testing.network import FaultyNetwork, SimulationTrace
 from agent_league.testing.virtual_time import VirtualClock
 
 LEAGUE_ID = "league_simulated"
 STRATEGIES = ("random", "always_even", "always_odd", "alternating", "frequency", "pattern", "markov")
-PORTS = {Role.LEAGUE_MANAGER: 8000, Role.REFEREE: 8001, Role.PLAYER: 8101}
+FIRST_PORTS = {Role.LEAGUE_MANAGER: 8000, Role.REFEREE: 8001, Role.PLAYER: 8101}
 SILENT_MATCH_SECONDS = 400.0
 """Time limit of a match if referees are silent: longer than any reported match takes, but less than an hour."""
 RESTART_SECONDS = 1.0
@@ -47,7 +47,7 @@ RESTART_SECONDS = 1.0
 
 
 @dataclass(slots=True)
-class Seat:
+class SimulatedAgent:
     """An agent with what survives its restarts: name, folder, clock, endpoint."""
 
     name: str
@@ -55,44 +55,44 @@ class Seat:
     number: int
     home: Path
     clock: VirtualClock
-    life: Life | None = None
+    process: SimulatedProcess | None = None
     agent: LeagueManager | Referee | Player | None = None
 
     @property
     def endpoint(self) -> str:
-        return f"http://localhost:{PORTS[self.role] + self.number}/mcp"
+        return f"http://localhost:{FIRST_PORTS[self.role] + self.number}/mcp"
 
 
 @dataclass(slots=True)
-class Disks:
+class SimulatedDisks:
     """Which agents' disks are full. Only creating files fails; files that are open can still be written."""
 
     root: Path
-    full: set[str] = field(default_factory=set)
+    full_agents: set[str] = field(default_factory=set)
 
     @contextmanager
-    def watched(self) -> Iterator[None]:
+    def patch_file_calls(self) -> Iterator[None]:
         """Patch `open` and `mkdir` to fail for agents whose disk is full."""
         with ExitStack() as patches:
             for module, name in ((os, "open"), (os, "mkdir"), (io, "open")):
-                patches.enter_context(patch.object(module, name, self._guarded(getattr(module, name))))
+                patches.enter_context(patch.object(module, name, self._guard_function(getattr(module, name))))
             yield
 
-    def _guarded(self, function: Any) -> Any:
+    def _guard_function(self, function: Any) -> Any:
         def guarded(path: Any, *args: Any, **kwargs: Any) -> Any:
-            if self.full and _writes(*args, **kwargs) and self._is_full(path):
+            if self.full_agents and _is_writing_call(*args, **kwargs) and self._is_on_full_disk(path):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
             return function(path, *args, **kwargs)
 
         return guarded
 
-    def _is_full(self, path: Any) -> bool:
+    def _is_on_full_disk(self, path: Any) -> bool:
         if isinstance(path, int):  # a file descriptor, already open
             return False
-        return any(Path(path).is_relative_to(self.root / name) for name in self.full)
+        return any(Path(path).is_relative_to(self.root / name) for name in self.full_agents)
 
 
-def _writes(mode: Any = 0o777, *_: Any, **__: Any) -> bool:
+def _is_writing_call(mode: Any = 0o777, *_: Any, **__: Any) -> bool:
     """Whether a call of `os.open`, `os.mkdir` or `io.open` with this second argument may create something."""
     return not set("wax+").isdisjoint(mode) if isinstance(mode, str) else bool(mode & (os.O_CREAT | 0o777))
 
@@ -100,42 +100,44 @@ def _writes(mode: Any = 0o777, *_: Any, **__: Any) -> bool:
 class FailingStore:
     """A store that fails at times; some writes that raise an error have been stored all the same."""
 
-    def __init__(self, world: "World") -> None:
+    def __init__(self, world: "SimulatedWorld") -> None:
         self._world = world
         self._store = MemoryStore(world.memory)
 
-    def open(self, league_id: str) -> Saved | None:
-        self._check()
-        return self._store.open(league_id)
+    def open_season(self, league_id: str) -> SavedSeason | None:
+        self._check_available()
+        return self._store.open_season(league_id)
 
-    def read(self, league_id: str) -> Saved | None:
-        self._check()
-        return self._store.read(league_id)
+    def read_season(self, league_id: str) -> SavedSeason | None:
+        self._check_available()
+        return self._store.read_season(league_id)
 
-    def create(self, league_id: str, created_at: str, signing_key: str, settings: Mapping[str, Any]) -> SeasonRow:
-        self._check()
-        return self._store.create(league_id, created_at, signing_key, settings)
+    def create_season(
+        self, league_id: str, created_at: str, signing_key: str, settings: Mapping[str, Any]
+    ) -> SeasonRow:
+        self._check_available()
+        return self._store.create_season(league_id, created_at, signing_key, settings)
 
-    def write(self, season_id: int, rows: Sequence[Row]) -> None:
-        if self._world.store_fails and self._world.rng.random() < 0.5:
-            self._store.write(season_id, rows)
-        self._check()
-        self._store.write(season_id, rows)
-        self._world.trace.add("commit", MANAGER, note=f"{len(rows)} rows")
+    def write_rows(self, season_id: int, rows: Sequence[StoredRow]) -> None:
+        if self._world.is_store_failing and self._world.rng.random() < 0.5:
+            self._store.write_rows(season_id, rows)
+        self._check_available()
+        self._store.write_rows(season_id, rows)
+        self._world.trace.add_entry("commit", MANAGER_NAME, note=f"{len(rows)} rows")
 
-    def put_aside(self, league_id: str) -> bool:
-        self._check()
-        return self._store.put_aside(league_id)
+    def put_season_aside(self, league_id: str) -> bool:
+        self._check_available()
+        return self._store.put_season_aside(league_id)
 
     def close(self) -> None:
         self._store.close()
 
-    def _check(self) -> None:
-        if self._world.store_fails:
+    def _check_available(self) -> None:
+        if self._world.is_store_failing:
             raise StoreFailed("database or disk is full")
 
 
-class ReportlessCarrier:
+class ReportDroppingCarrier:
     """Carrier of a silent referee: its result reports time out without being sent, all else is sent."""
 
     def __init__(self, carrier: Carrier, is_silent: Callable[[], bool]) -> None:
@@ -152,214 +154,223 @@ class ReportlessCarrier:
     ) -> tuple[int, bytes]:
         if b'"report_match_result"' in frame and self._is_silent():
             await asyncio.sleep(limit)
-            raise no_answer(endpoint, limit)
+            raise make_timeout_error(endpoint, limit)
         return await self._carrier.exchange(endpoint, frame, limit, bearer, headers)
 
     async def close(self) -> None:
         await self._carrier.close()
 
 
-class World:
+class SimulatedWorld:
     """A simulated league with all its agents, and the faults of a scenario."""
 
     def __init__(self, scenario: Scenario, root: Path) -> None:
         self.scenario = scenario
-        self.trace = Trace()
+        self.trace = SimulationTrace()
         self.rng = Random(f"world {scenario.seed}")  # noqa: S311 - a simulation
-        self.memory = Memory()
-        self.store_fails = False
-        self.disks = Disks(root)
+        self.memory = MemoryDatabase()
+        self.is_store_failing = False
+        self.disks = SimulatedDisks(root)
         self.events: list[Event] = []
-        self.raised: list[str] = []
+        self.escaped_errors: list[str] = []
         """Errors that escaped from our agents."""
-        self.seats = {name: _seat(name, root, scenario.skews.get(name, 0)) for name in scenario.names}
-        endpoints = {seat.name: seat.endpoint for seat in self.seats.values()}
-        self.network = FaultyNetwork(scenario, endpoints, self.trace, self.step)
-        heartbeat = Heartbeat(match_sec=SILENT_MATCH_SECONDS) if scenario.silent else Heartbeat()
+        self.agents = {
+            name: _create_simulated_agent(name, root, scenario.clock_skews.get(name, 0))
+            for name in scenario.agent_names
+        }
+        endpoints = {seat.name: seat.endpoint for seat in self.agents.values()}
+        self.network = FaultyNetwork(scenario, endpoints, self.trace, self.advance_step)
+        heartbeat = HeartbeatConfig(match_sec=SILENT_MATCH_SECONDS) if scenario.silent_referees else HeartbeatConfig()
         self.system = SystemConfig(default_league_id=LEAGUE_ID, heartbeat=heartbeat)
         self.league = LeagueConfig(
             league_id=LEAGUE_ID,
             game_type="even_odd",
-            scheduling=Scheduling(matches_per_round=scenario.matches_per_round, overlap_rounds=scenario.overlap_rounds),
-            participants=Participants(max_players=max(scenario.players, 100)),
+            scheduling=SchedulingConfig(
+                matches_per_round=scenario.matches_per_round, overlap_rounds=scenario.overlap_rounds
+            ),
+            participants=ParticipantsConfig(max_players=max(scenario.players, 100)),
         )
-        self.lives: list[Life] = []
-        self.gone: set[str] = set()
-        self._agents: list[LeagueManager | Referee | Player] = []
-        self._steps = 0
+        self.processes: list[SimulatedProcess] = []
+        self.gone_agents: set[str] = set()
+        self._started_agents: list[LeagueManager | Referee | Player] = []
+        self._step_count = 0
         self._incidents = list(reversed(scenario.incidents))
 
     @property
     def manager(self) -> LeagueManager | None:
-        agent = self.seats[MANAGER].agent
+        agent = self.agents[MANAGER_NAME].agent
         return agent if isinstance(agent, LeagueManager) else None
 
-    def begin(self) -> None:
+    def start_all(self) -> None:
         """Schedule the start of all agents, in any order, and the end of all faults."""
-        for name in self.seats:
-            self.network.later(self.rng.choice((0, self.rng.random() * 3)), self.start, name)
-        self.network.later(self.scenario.healing, self.heal)
+        for name in self.agents:
+            self.network.call_later(self.rng.choice((0, self.rng.random() * 3)), self.start_agent, name)
+        self.network.call_later(self.scenario.healing_at, self.end_faults)
 
-    def step(self, actor: str) -> None:
+    def advance_step(self, actor: str) -> None:
         """Count a step of `actor` and apply the incidents that are due."""
-        self._steps += 1
-        while self._incidents and self._incidents[-1].step <= self._steps:
+        self._step_count += 1
+        while self._incidents and self._incidents[-1].step <= self._step_count:
             incident = self._incidents.pop()
-            if not self.network.healed:
-                self._befall(incident, incident.victim or actor)
+            if not self.network.is_healed:
+                self._apply_incident(incident, incident.agent_name or actor)
 
-    def heal(self) -> None:
+    def end_faults(self) -> None:
         """End all faults and start the agents that are down."""
-        self.trace.add("healing", "world")
-        self.network.healed = True
-        self.network.cut_off.clear()
-        self.disks.full.clear()
-        self.store_fails = False
-        for name in self.seats:
-            self.start(name)
+        self.trace.add_entry("healing", "world")
+        self.network.is_healed = True
+        self.network.cut_off_until.clear()
+        self.disks.full_agents.clear()
+        self.is_store_failing = False
+        for name in self.agents:
+            self.start_agent(name)
 
-    def start(self, name: str) -> None:
+    def start_agent(self, name: str) -> None:
         """Start an agent that is not running, unless it is gone forever."""
-        seat = self.seats[name]
-        if seat.life is not None or name in self.gone:
+        seat = self.agents[name]
+        if seat.process is not None or name in self.gone_agents:
             return
-        life = Life(name)
-        self.lives.append(life)
-        self.trace.add("start", name)
+        life = SimulatedProcess(name)
+        self.processes.append(life)
+        self.trace.add_entry("start", name)
         try:
-            agent = life.within(self._make, seat, life)
+            agent = life.run_within(self._build_agent, seat, life)
         except (OSError, AgentLeagueError) as error:
-            self.trace.add("can't start", name, note=type(error).__name__)
-            if self.network.healed:
-                self.raised.append(f"{name} can't start: {error!r}")
-            life.end()
-            self.network.touch(name, RESTART_SECONDS)
-            self.network.later(RESTART_SECONDS, self.start, name)
+            self.trace.add_entry("can't start", name, note=type(error).__name__)
+            if self.network.is_healed:
+                self.escaped_errors.append(f"{name} can't start: {error!r}")
+            life.kill()
+            self.network.record_fault(name, RESTART_SECONDS)
+            self.network.call_later(RESTART_SECONDS, self.start_agent, name)
             return
-        seat.life, seat.agent = life, agent
-        self._agents.append(agent)
-        self.network.attach(life, agent.dispatcher.answer)
-        life.main = life.start(self._live(seat, agent))
+        seat.process, seat.agent = life, agent
+        self._started_agents.append(agent)
+        self.network.attach_process(life, agent.dispatcher.answer)
+        life.main_task = life.start_task(self._run_agent(seat, agent))
 
-    def kill(self, name: str, *, silently: bool = False) -> None:
+    def kill_agent(self, name: str, *, silently: bool = False) -> None:
         """Kill an agent as `kill -9` does, or `silently` as a power cut does."""
-        seat = self.seats[name]
-        if seat.life is None:
+        seat = self.agents[name]
+        if seat.process is None:
             return
-        self.trace.add("killed", name)
-        self.network.detach(seat.life, silently=silently)
-        seat.life.end()
-        seat.life = seat.agent = None
+        self.trace.add_entry("killed", name)
+        self.network.detach_process(seat.process, silently=silently)
+        seat.process.kill()
+        seat.process = seat.agent = None
 
     def is_completed(self) -> bool:
         """Whether the end of the league was announced and stored."""
         if manager := self.manager:
             return manager.completed.is_set()
-        saved = MemoryStore(self.memory).read(LEAGUE_ID)
+        saved = MemoryStore(self.memory).read_season(LEAGUE_ID)
         return saved is not None and saved.season.announced
 
-    def untold(self) -> list[str]:
+    def uninformed_agents(self) -> list[str]:
         """List the running agents that don't know yet that the league is over."""
         return [
             seat.name
-            for seat in self.seats.values()
+            for seat in self.agents.values()
             if isinstance(seat.agent, Referee | Player) and seat.agent.state is not AgentState.SHUTDOWN
         ]
 
     def close(self) -> None:
         """Close the log files of all agents ever started."""
-        for agent in self._agents:
+        for agent in self._started_agents:
             agent.log.close()
 
-    async def _live(self, seat: Seat, agent: LeagueManager | Referee | Player) -> None:
+    async def _run_agent(self, seat: SimulatedAgent, agent: LeagueManager | Referee | Player) -> None:
         try:
             await agent.run()
         except Exception as error:  # noqa: BLE001 - any escaped error is a finding
             if seat.agent is agent or not isinstance(error, LeagueFailed):
-                self.raised.append(f"{seat.name} ended with {error!r}")
+                self.escaped_errors.append(f"{seat.name} ended with {error!r}")
         else:
-            self.raised.append(f"{seat.name} ended")
+            self.escaped_errors.append(f"{seat.name} ended")
 
-    def _befall(self, incident: Incident, victim: str) -> None:
+    def _apply_incident(self, incident: Incident, victim: str) -> None:
         seconds = incident.seconds
-        self.trace.add(incident.trouble, victim, note=f"{seconds:g}")
-        match incident.trouble:
-            case Trouble.KILL | Trouble.VANISH:
-                self.kill(victim, silently=incident.trouble is Trouble.VANISH)
-                if seconds < FOR_GOOD:
-                    self.network.touch(victim, seconds)
-                    self.network.later(seconds, self.start, victim)
-                elif self._can_spare(victim):
-                    self.network.touch(victim, FOR_GOOD)
-                    self.gone.add(victim)
+        self.trace.add_entry(incident.kind, victim, note=f"{seconds:g}")
+        match incident.kind:
+            case IncidentKind.KILL | IncidentKind.VANISH:
+                self.kill_agent(victim, silently=incident.kind is IncidentKind.VANISH)
+                if seconds < FOREVER:
+                    self.network.record_fault(victim, seconds)
+                    self.network.call_later(seconds, self.start_agent, victim)
+                elif self._can_lose_agent(victim):
+                    self.network.record_fault(victim, FOREVER)
+                    self.gone_agents.add(victim)
                 else:
-                    self.network.later(RESTART_SECONDS, self.start, victim)
-            case Trouble.USURP:
-                if not self.store_fails and victim not in self.disks.full:
-                    self.seats[victim].life = None
-                    self.start(victim)
-            case Trouble.CUT_OFF:
-                self.network.touch(victim, seconds)
-                self.network.cut_off[victim] = asyncio.get_running_loop().time() + seconds
-            case Trouble.FILL_DISK:
-                self.disks.full.add(victim)
-                self.network.later(seconds, self.disks.full.discard, victim)
-            case Trouble.FAIL_STORE:
-                self.store_fails = True
-                self.network.later(seconds, self._mend_store)
-            case Trouble.PAUSE:
-                self._pause(is_paused=True)
-                self.network.later(seconds, self._resume)
-            case Trouble.TURN_CLOCK:
-                self.seats[victim].clock.skew += seconds
+                    self.network.call_later(RESTART_SECONDS, self.start_agent, victim)
+            case IncidentKind.SECOND_MANAGER:
+                if not self.is_store_failing and victim not in self.disks.full_agents:
+                    self.agents[victim].process = None
+                    self.start_agent(victim)
+            case IncidentKind.CUT_OFF:
+                self.network.record_fault(victim, seconds)
+                self.network.cut_off_until[victim] = asyncio.get_running_loop().time() + seconds
+            case IncidentKind.FILL_DISK:
+                self.disks.full_agents.add(victim)
+                self.network.call_later(seconds, self.disks.full_agents.discard, victim)
+            case IncidentKind.FAIL_STORE:
+                self.is_store_failing = True
+                self.network.call_later(seconds, self._repair_store)
+            case IncidentKind.PAUSE:
+                self._set_paused(is_paused=True)
+                self.network.call_later(seconds, self._resume_league)
+            case IncidentKind.TURN_CLOCK:
+                self.agents[victim].clock.skew += seconds
 
-    def _is_silence_kept(self) -> bool:
-        return self.scenario.silent_for_good or not self.network.healed
+    def _is_silence_active(self) -> bool:
+        return self.scenario.is_silence_permanent or not self.network.is_healed
 
-    def _can_spare(self, name: str) -> bool:
+    def _can_lose_agent(self, name: str) -> bool:
         """Whether the league has started and can be completed without this agent."""
-        saved = MemoryStore(self.memory).read(LEAGUE_ID)
-        if name == MANAGER or saved is None or saved.season.phase == "REGISTRATION":
+        saved = MemoryStore(self.memory).read_season(LEAGUE_ID)
+        if name == MANAGER_NAME or saved is None or saved.season.phase == "REGISTRATION":
             return False
-        staying = [seat for seat in self.seats.values() if seat.role is Role.REFEREE and seat.name not in self.gone]
-        return self.seats[name].role is Role.PLAYER or len(staying) > 1
+        staying = [
+            seat for seat in self.agents.values() if seat.role is Role.REFEREE and seat.name not in self.gone_agents
+        ]
+        return self.agents[name].role is Role.PLAYER or len(staying) > 1
 
-    def _pause(self, *, is_paused: bool) -> None:
-        life, manager = self.seats[MANAGER].life, self.manager
-        if life and manager and manager.season.phase is Phase.RUNNING:
-            life.within(partial(manager.season.set_paused, is_paused=is_paused))
+    def _set_paused(self, *, is_paused: bool) -> None:
+        life, manager = self.agents[MANAGER_NAME].process, self.manager
+        if life and manager and manager.state.phase is LeaguePhase.RUNNING:
+            life.run_within(partial(manager.state.set_paused, is_paused=is_paused))
 
-    def _resume(self) -> None:
+    def _resume_league(self) -> None:
         """Resume the league; again if the manager was killed before that was stored."""
-        self._pause(is_paused=False)
-        saved = MemoryStore(self.memory).read(LEAGUE_ID)
+        self._set_paused(is_paused=False)
+        saved = MemoryStore(self.memory).read_season(LEAGUE_ID)
         if saved is not None and saved.season.paused:
-            self.network.later(RESTART_SECONDS, self._resume)
+            self.network.call_later(RESTART_SECONDS, self._resume_league)
 
-    def _mend_store(self) -> None:
-        self.store_fails = False
+    def _repair_store(self) -> None:
+        self.is_store_failing = False
 
-    def _heard(self, event: Event) -> None:
+    def _record_event(self, event: Event) -> None:
         self.events.append(event)
-        self.trace.add(type(event).__name__, MANAGER, note=" ".join(str(value) for value in brief(event).values()))
+        self.trace.add_entry(
+            type(event).__name__, MANAGER_NAME, note=" ".join(str(value) for value in to_log_fields(event).values())
+        )
 
-    async def _commit(self, life: Life, work: Any, *args: Any) -> Any:
+    async def _run_store_work(self, life: SimulatedProcess, work: Any, *args: Any) -> Any:
         """Run a write with delays around it, so that the manager may be killed before or after it."""
         for part in range(2):
             await asyncio.sleep(self.rng.random() * 0.02)
-            self.step(MANAGER)
-            if life.ended:
+            self.advance_step(MANAGER_NAME)
+            if life.has_ended:
                 await asyncio.get_running_loop().create_future()
             if part == 0:
                 result = work(*args)
         return result
 
-    def _make(self, seat: Seat, life: Life) -> LeagueManager | Referee | Player:
-        carrier: Carrier = self.network.carrier(life)
-        if seat.name in self.scenario.silent:
-            carrier = ReportlessCarrier(carrier, self._is_silence_kept)
+    def _build_agent(self, seat: SimulatedAgent, life: SimulatedProcess) -> LeagueManager | Referee | Player:
+        carrier: Carrier = self.network.create_carrier(life)
+        if seat.name in self.scenario.silent_referees:
+            carrier = ReportDroppingCarrier(carrier, self._is_silence_active)
         dice = Random(f"{seat.name} {self.scenario.seed}")  # noqa: S311 - a simulation
-        manager = self.seats[MANAGER].endpoint
+        manager = self.agents[MANAGER_NAME].endpoint
         wanted_id = seat.name if dice.random() < 0.7 else f"candidate-{seat.number}"
         match seat.role:
             case Role.LEAGUE_MANAGER:
@@ -368,10 +379,10 @@ class World:
                 )
 
                 async def offload(work: Any, *args: Any) -> Any:
-                    return await self._commit(life, work, *args)
+                    return await self._run_store_work(life, work, *args)
 
                 return LeagueManager(
-                    manager_settings, carrier, seat.clock, self._heard, store=FailingStore(self), offload=offload
+                    manager_settings, carrier, seat.clock, self._record_event, store=FailingStore(self), offload=offload
                 )
             case Role.REFEREE:
                 games = GamesRegistry(games=(GameEntry(game_type="even_odd"),))
@@ -393,9 +404,9 @@ class World:
                 return Player(player_settings, load_strategy(dice.choice(STRATEGIES)), carrier, seat.clock)
 
 
-def _seat(name: str, root: Path, skew: float) -> Seat:
+def _create_simulated_agent(name: str, root: Path, skew: float) -> SimulatedAgent:
     role, number = Role.LEAGUE_MANAGER, 0
-    if name != MANAGER:
+    if name != MANAGER_NAME:
         role = Role.REFEREE if name.startswith("REF") else Role.PLAYER
         number = int(name.removeprefix("REF").removeprefix("P")) - 1
-    return Seat(name, role, number, root / name, VirtualClock(skew))
+    return SimulatedAgent(name, role, number, root / name, VirtualClock(skew))

@@ -14,27 +14,27 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from agent_league.testing.agent_lives import MortalLoop, end_all
+from agent_league.testing.agent_lives import KillableEventLoop, cancel_all
 from agent_league.testing.faults import Scenario
 from agent_league.testing.invariants import INVARIANTS
-from agent_league.testing.league_evidence import Evidence
+from agent_league.testing.league_evidence import LeagueEvidence
 from agent_league.testing.repeatable_chance import repeatable_chance
-from agent_league.testing.simulated_world import SILENT_MATCH_SECONDS, World
+from agent_league.testing.simulated_world import SILENT_MATCH_SECONDS, SimulatedWorld
 
 MEMORY_DISK = Path("/dev/shm")  # noqa: S108 - for speed only; the default folder works as well
-LOOK_SECONDS = 1.0
-LAST_WORDS_SECONDS = 5.0
-TELLING_SECONDS = 300.0
+POLL_SECONDS = 1.0
+FINAL_SECONDS = 5.0
+NOTIFY_SECONDS = 300.0
 """Time limit for all agents to learn that the league is over."""
-PATIENCE_SECONDS = 2500.0
+LEAGUE_TIMEOUT_SECONDS = 2500.0
 """Time limit for a league after faults have ended, plus some for each match; one probe alone may wait half an hour."""
 MATCH_SECONDS = 10.0
-AT_A_TIME = 8
+CHUNK_SIZE = 8
 """Scenarios given to a worker process at once."""
 
 
 @dataclass(frozen=True, slots=True)
-class Breach:
+class InvariantBreach:
     """An invariant that doesn't hold, and what was found."""
 
     invariant: str
@@ -42,11 +42,11 @@ class Breach:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class SimulationReport:
     """The outcome of one simulated scenario."""
 
     scenario: Scenario
-    breaches: Sequence[Breach]
+    breaches: Sequence[InvariantBreach]
     digest: str
     """Digest of the trace of everything that happened."""
     seconds: float
@@ -58,33 +58,33 @@ class Report:
     """The trace, a line per entry; kept only if an invariant is broken or on request."""
 
 
-def simulate(scenario: Scenario, *, keep_events: bool = False) -> Report:
+def simulate_scenario(scenario: Scenario, *, keep_events: bool = False) -> SimulationReport:
     """Play the scenario and check every invariant."""
     complaints = StringIO()
     with (
-        _folder() as root,
+        _temporary_folder() as root,
         _no_garbage_collection(),
         repeatable_chance(f"chance {scenario.seed}"),
         redirect_stderr(complaints),
-        closing(MortalLoop()) as loop,
+        closing(KillableEventLoop()) as loop,
     ):
-        return loop.run_until_complete(_simulate(loop, World(scenario, root), complaints, keep_events))
+        return loop.run_until_complete(_run_simulation(loop, SimulatedWorld(scenario, root), complaints, keep_events))
 
 
-def simulate_all(scenarios: Sequence[Scenario], jobs: int = 1) -> Iterator[Report]:
+def simulate_scenarios(scenarios: Sequence[Scenario], jobs: int = 1) -> Iterator[SimulationReport]:
     """Yield the reports of many scenarios in order; closing the iterator stops the rest."""
     if jobs == 1:
-        yield from map(simulate, scenarios)
+        yield from map(simulate_scenario, scenarios)
         return
     with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
         try:
-            yield from pool.map(simulate, scenarios, chunksize=AT_A_TIME)
+            yield from pool.map(simulate_scenario, scenarios, chunksize=CHUNK_SIZE)
         finally:
             pool.shutdown(cancel_futures=True)
 
 
 @contextmanager
-def _folder() -> Iterator[Path]:
+def _temporary_folder() -> Iterator[Path]:
     root = Path(tempfile.mkdtemp(prefix="league-", dir=MEMORY_DISK if MEMORY_DISK.is_dir() else None))
     try:
         yield root
@@ -107,69 +107,71 @@ def _no_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-async def _simulate(loop: MortalLoop, world: World, complaints: StringIO, keep_events: bool) -> Report:
-    loop.set_exception_handler(lambda _, context: world.raised.append(_escaped(context)))
-    with world.disks.watched():
+async def _run_simulation(
+    loop: KillableEventLoop, world: SimulatedWorld, complaints: StringIO, keep_events: bool
+) -> SimulationReport:
+    loop.set_exception_handler(lambda _, context: world.escaped_errors.append(_format_escaped_error(context)))
+    with world.disks.patch_file_calls():
         try:
-            world.begin()
-            await _until_over(world)
+            world.start_all()
+            await _wait_until_over(world)
             gc.collect()  # unreferenced failed tasks report their errors now
-            return _report(world, Evidence(world, complaints.getvalue()), keep_events)
+            return _build_report(world, LeagueEvidence(world, complaints.getvalue()), keep_events)
         finally:
             await _clean_up(loop, world)
 
 
-def _report(world: World, evidence: Evidence, keep_events: bool) -> Report:
-    breaches = [Breach(check.__name__, what) for check in INVARIANTS for what in check(evidence)]
-    return Report(
+def _build_report(world: SimulatedWorld, evidence: LeagueEvidence, keep_events: bool) -> SimulationReport:
+    breaches = [InvariantBreach(check.__name__, what) for check in INVARIANTS for what in check(evidence)]
+    return SimulationReport(
         scenario=world.scenario,
         breaches=breaches,
         digest=world.trace.digest,
         seconds=asyncio.get_running_loop().time(),
         calls=len(world.network.calls),
-        lives=len(world.lives),
-        events=[*evidence.events, *_standing(world)] if breaches or keep_events else (),
+        lives=len(world.processes),
+        events=[*evidence.event_lines, *_describe_running_tasks(world)] if breaches or keep_events else (),
     )
 
 
-async def _until_over(world: World) -> None:
+async def _wait_until_over(world: SimulatedWorld) -> None:
     """Wait until the league is over, all agents know it and no more is sent; or until the time limits."""
     scenario = world.scenario
-    await asyncio.sleep(scenario.healing)
-    a_match = 2 * SILENT_MATCH_SECONDS if scenario.silent else MATCH_SECONDS
-    await _look(world.is_completed, PATIENCE_SECONDS + a_match * scenario.players**2)
-    await _look(lambda: not world.untold(), TELLING_SECONDS)
-    await asyncio.sleep(LAST_WORDS_SECONDS)
+    await asyncio.sleep(scenario.healing_at)
+    a_match = 2 * SILENT_MATCH_SECONDS if scenario.silent_referees else MATCH_SECONDS
+    await _poll_until(world.is_completed, LEAGUE_TIMEOUT_SECONDS + a_match * scenario.players**2)
+    await _poll_until(lambda: not world.uninformed_agents(), NOTIFY_SECONDS)
+    await asyncio.sleep(FINAL_SECONDS)
 
 
-async def _look(found: Callable[[], bool], seconds: float) -> None:
+async def _poll_until(found: Callable[[], bool], seconds: float) -> None:
     """Poll a condition until it holds, at most `seconds`."""
-    for _ in range(int(seconds / LOOK_SECONDS)):
+    for _ in range(int(seconds / POLL_SECONDS)):
         if found():
             return
-        await asyncio.sleep(LOOK_SECONDS)
+        await asyncio.sleep(POLL_SECONDS)
 
 
-def _standing(world: World) -> list[str]:
+def _describe_running_tasks(world: SimulatedWorld) -> list[str]:
     """Describe where each task of the running agents is waiting."""
     found = []
-    for seat in world.seats.values():
-        for task in seat.life.tasks if seat.life else ():
+    for seat in world.agents.values():
+        for task in seat.process.tasks if seat.process else ():
             if not task.done() and (stack := task.get_stack(limit=1)):
                 code, line = stack[-1].f_code, stack[-1].f_lineno
                 found.append(f"{seat.name} is in {code.co_qualname} ({Path(code.co_filename).name}:{line})")
     return sorted(found)
 
 
-async def _clean_up(loop: MortalLoop, world: World) -> None:
+async def _clean_up(loop: KillableEventLoop, world: SimulatedWorld) -> None:
     """Cancel all tasks, of running and of killed processes, ignoring their errors."""
     loop.set_exception_handler(lambda *_: None)
-    await end_all([task for life in world.lives if not life.ended for task in life.tasks])
-    await loop.bury()
+    await cancel_all([task for life in world.processes if not life.has_ended for task in life.tasks])
+    await loop.finish_dead_tasks()
     world.close()
 
 
-def _escaped(context: dict[str, Any]) -> str:
+def _format_escaped_error(context: dict[str, Any]) -> str:
     error = context.get("exception")
     trace = "".join(traceback.format_exception(error)) if isinstance(error, BaseException) else ""
     return f"{context.get('message')} {trace}".rstrip()

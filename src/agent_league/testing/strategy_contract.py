@@ -20,15 +20,15 @@ import orjson
 
 from agent_league.errors import UserError
 from agent_league.games.base import CHANCE, BadParameters, Move, Rules, State, winning_seat
-from agent_league.games.game_trial import try_out
-from agent_league.games.registry import Game, game_types, playable
-from agent_league.players.observation import GameRecord, Memory, Observation, Strategy, Thought
+from agent_league.games.game_trial import try_random_games
+from agent_league.games.registry import Game, game_types, load_playable_game
+from agent_league.players.observation import GameMemory, GameRecord, Observation, Strategy, Thought
 
 PLAYERS = ("P01", "P02")
 LONGEST_MATCH = 300
 """Steps after which a match is stopped."""
 STRANGE_OBSERVATIONS = 100
-FIELDS = tuple(name for name in Observation.__slots__ if name not in ("random", "rules"))
+OBSERVATION_FIELDS = tuple(name for name in Observation.__slots__ if name not in ("random", "rules"))
 STRANGE_WORDS = ("even", "odd", "cooperate", "defect", "rock", "x" * 1000)
 STRANGE_MOVES: Sequence[Move] = (*STRANGE_WORDS, 0, 1, 2, True, 1.5, [0, 1], [], {"x": 1})
 
@@ -49,7 +49,7 @@ def check_strategy_contract(
     for seed in seeds:
         for game in known:
             for seat in (0, 1):
-                _Sitting(make_strategy, game, seat, seed).check()
+                _MatchPair(make_strategy, game, seat, seed).check_matches()
     _check_strange_observations(make_strategy, known)
     _check_strange_memories(make_strategy)
 
@@ -57,15 +57,15 @@ def check_strategy_contract(
 def _playable_games() -> Iterator[Game]:
     for name in game_types():
         try:
-            game = playable(name, {})
-            try_out(game)
+            game = load_playable_game(name, {})
+            try_random_games(game)
         except (UserError, BadParameters) as error:
             warnings.warn(f"left out: {error}", stacklevel=3)
         else:
             yield game
 
 
-class _Sitting:
+class _MatchPair:
     """Two matches of one game in one seat, by two instances of a strategy, which must choose the same moves.
 
     Between the matches the second is replaced by a new one with what the first has learned, if that can be saved.
@@ -77,15 +77,15 @@ class _Sitting:
         self._seat = seat
         self._dice = Random(seed)  # noqa: S311 - a game, not a secret
         self._first, self._second = make_strategy(), make_strategy()
-        self._memory = Memory()
+        self._memory = GameMemory()
 
-    def check(self) -> None:
-        self._play("R1M1")
+    def check_matches(self) -> None:
+        self._play_match("R1M1")
         if hasattr(self._first, "saved"):
-            self._second = _revived(self._first, self._make_strategy)
-        self._play("R2M1")
+            self._second = _restore_copy(self._first, self._make_strategy)
+        self._play_match("R2M1")
 
-    def _play(self, match_id: str) -> None:
+    def _play_match(self, match_id: str) -> None:
         rules = self._game.rules
         state = rules.new(self._game.parameters)
         played: tuple[list[Move], list[Move]] = ([], [])
@@ -93,13 +93,13 @@ class _Sitting:
             actors = rules.actors(state)
             if not actors:
                 break
-            moves = {seat: self._move(state, seat, step, match_id) for seat in actors}
+            moves = {seat: self._choose_move(state, seat, step, match_id) for seat in actors}
             for seat in moves.keys() - {CHANCE}:
                 played[seat].append(moves[seat])
             state = rules.apply(state, moves)
-        self._end(match_id, _outcome(rules, state, self._seat), played)
+        self._finish_match(match_id, _match_outcome(rules, state, self._seat), played)
 
-    def _move(self, state: State, seat: int, step: int, match_id: str) -> Move:
+    def _choose_move(self, state: State, seat: int, step: int, match_id: str) -> Move:
         rules, legal = self._game.rules, self._game.rules.legal(state, seat)
         if seat == CHANCE:
             outcomes, weights = zip(*legal, strict=True)
@@ -127,7 +127,7 @@ class _Sitting:
         assert move == other, f"{self._game.game_type}: the same dice brought {move!r} and {other!r} in {state!r:.300}"
         return move
 
-    def _end(self, match_id: str, outcome: str, played: Sequence[Sequence[Move]]) -> None:
+    def _finish_match(self, match_id: str, outcome: str, played: Sequence[Sequence[Move]]) -> None:
         mine, theirs = tuple(played[self._seat]), tuple(played[1 - self._seat])
         game = GameRecord(match_id, self._game.game_type, PLAYERS[1 - self._seat], outcome, mine, theirs)
         self._memory.append(game)
@@ -136,7 +136,7 @@ class _Sitting:
                 learn(game)
 
 
-def _outcome(rules: Rules, state: State, seat: int) -> str:
+def _match_outcome(rules: Rules, state: State, seat: int) -> str:
     if rules.actors(state):
         return "TECHNICAL_LOSS"
     winner = winning_seat(rules.returns(state))
@@ -145,16 +145,16 @@ def _outcome(rules: Rules, state: State, seat: int) -> str:
     return "WIN" if winner == seat else "LOSS"
 
 
-def _revived(strategy: Strategy, make_strategy: MakeStrategy) -> Strategy:
+def _restore_copy(strategy: Strategy, make_strategy: MakeStrategy) -> Strategy:
     """Return a new strategy that is given what this one has learned."""
     revived = make_strategy()
     restore = getattr(revived, "restore", None)
     assert restore is not None, "a strategy with saved() needs restore(saved)"
-    restore(_written_down(strategy))
+    restore(_save_as_json(strategy))
     return revived
 
 
-def _written_down(strategy: Any) -> Any:
+def _save_as_json(strategy: Any) -> Any:
     saved = strategy.saved()
     try:
         read = orjson.loads(orjson.dumps(saved))
@@ -167,27 +167,27 @@ def _written_down(strategy: Any) -> Any:
 def _check_choice(strategy: Strategy, observation: Observation, seed: int) -> Move:
     """Return the strategy's move; asserts that it is legal and that the observation is unchanged."""
     observation.random = Random(seed)  # noqa: S311 - a game, not a secret
-    before = _shown(observation)
+    before = _observation_fields(observation)
     where = f"{observation.game_type!r:.80} with {observation.legal_moves!r:.300}"
     try:
-        move = _chosen(strategy, observation)
+        move = _call_strategy(strategy, observation)
     except Exception as error:
         raise AssertionError(f"in {where} it raised {error!r}") from error
     assert observation.is_legal(move), f"in {where} it chose {move!r:.80}: not legal"
-    for name, shown in _shown(observation).items():
+    for name, shown in _observation_fields(observation).items():
         assert shown == before[name], f"in {where} it changed the observation's {name}: {before[name]} to {shown}"
     return move
 
 
-def _shown(observation: Observation) -> dict[str, str]:
+def _observation_fields(observation: Observation) -> dict[str, str]:
     return {
         name: repr(list(value) if name == "history" else value)
-        for name in FIELDS
+        for name in OBSERVATION_FIELDS
         if (value := getattr(observation, name)) is not None
     }
 
 
-def _chosen(strategy: Strategy, observation: Observation) -> Move:
+def _call_strategy(strategy: Strategy, observation: Observation) -> Move:
     said: Any = strategy.choose(observation)
     if inspect.iscoroutine(said):
         said = asyncio.run(said)
@@ -204,9 +204,9 @@ def _check_strange_observations(make_strategy: MakeStrategy, games: Sequence[Gam
         assert first == second, f"the same dice brought {first!r} and {second!r} in {observation!r:.300}"
         _check_choice(kept, observation, seed)
         if learn := getattr(kept, "learn", None):
-            learn(_strange_game(dice, observation.game_type))
+            learn(_strange_record(dice, observation.game_type))
     if hasattr(kept, "saved"):
-        _written_down(kept)
+        _save_as_json(kept)
 
 
 def _strange_observation(dice: Random, games: Sequence[Game]) -> Observation:
@@ -220,7 +220,7 @@ def _strange_observation(dice: Random, games: Sequence[Game]) -> Observation:
         legal_moves=_strange_moves(dice),
         view=_strange_view(dice),
         step=dice.randrange(5),
-        history=[_strange_game(dice, dice.choice((name, "another"))) for _ in range(dice.randrange(6))],
+        history=[_strange_record(dice, dice.choice((name, "another"))) for _ in range(dice.randrange(6))],
         seat=dice.randrange(2),
         rules=game.rules if game and dice.random() < 0.5 else None,
     )
@@ -247,7 +247,7 @@ def _strange_view(dice: Random) -> Any:
     return {"game": game, "rounds": dice.choice((rounds, rounds, {}, None)), "scores": [0, 0], "payoffs": None}
 
 
-def _strange_game(dice: Random, game_type: str) -> GameRecord:
+def _strange_record(dice: Random, game_type: str) -> GameRecord:
     return GameRecord(
         match_id=dice.choice(("R1M1", "R2M1", "R3M1")),
         game_type=game_type,

@@ -14,14 +14,14 @@ from typing import Any, ParamSpec, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 
-START = datetime(2025, 1, 15, 10, 0, 0, tzinfo=UTC)
+VIRTUAL_START = datetime(2025, 1, 15, 10, 0, 0, tzinfo=UTC)
 
 
 class DeadlockError(AssertionError):
     """All tasks wait and no timer is left that could wake one."""
 
 
-class _JumpingSelector(selectors.SelectSelector):
+class _VirtualTimeSelector(selectors.SelectSelector):
     """Advances the virtual time instead of sleeping."""
 
     def __init__(self) -> None:
@@ -39,11 +39,11 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     """An event loop on virtual time, which starts at 0."""
 
     def __init__(self) -> None:
-        self._jumping = _JumpingSelector()
-        super().__init__(self._jumping)
+        self._jumping_selector = _VirtualTimeSelector()
+        super().__init__(self._jumping_selector)
 
     def time(self) -> float:
-        return self._jumping.elapsed
+        return self._jumping_selector.elapsed
 
 
 class VirtualClock:
@@ -53,7 +53,7 @@ class VirtualClock:
         self.skew = skew
 
     def now(self) -> datetime:
-        return START + timedelta(seconds=asyncio.get_running_loop().time() + self.skew)
+        return VIRTUAL_START + timedelta(seconds=asyncio.get_running_loop().time() + self.skew)
 
 
 def run_in_virtual_time(main: Coroutine[Any, Any, T]) -> T:

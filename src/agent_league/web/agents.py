@@ -3,15 +3,15 @@
 from dataclasses import dataclass
 
 from agent_league.league.roster import Member
-from agent_league.model.agents import PLAINLY, AgentState
-from agent_league.model.names import printable
-from agent_league.web.league_reader import Reader
+from agent_league.model.agents import DEFAULT_PROTOCOL_PROFILE, AgentState
+from agent_league.model.names import to_printable
+from agent_league.web.league_reader import LeagueReader
 
-KINDS = {AgentState.ACTIVE: "live", AgentState.SUSPENDED: "loss"}
+STATE_KINDS = {AgentState.ACTIVE: "live", AgentState.SUSPENDED: "loss"}
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class AgentStatus:
     """An agent's state in words, and how it currently answers the manager."""
 
     words: str
@@ -21,16 +21,16 @@ class State:
     latency_ms: float | None
 
 
-def state_of(reader: Reader, member: Member) -> State:
-    return State(
-        words=state_words(str(member.state), is_barred=member.is_barred),
-        kind="loss" if member.is_barred else KINDS.get(member.state, ""),
-        failures=member.breaker.count,
-        latency_ms=latency_of(reader, member),
+def read_agent_status(reader: LeagueReader, member: Member) -> AgentStatus:
+    return AgentStatus(
+        words=describe_state(str(member.state), is_barred=member.is_barred),
+        kind="loss" if member.is_barred else STATE_KINDS.get(member.state, ""),
+        failures=member.breaker.failure_count,
+        latency_ms=read_latency_ms(reader, member),
     )
 
 
-def state_words(state: str, *, is_barred: bool) -> str:
+def describe_state(state: str, *, is_barred: bool) -> str:
     """Describe an agent's state in words; a suspension by the organiser outlasts the league.
 
     SHUTDOWN reads "finished": the manager never shuts agents down, the state only means that the league is over.
@@ -40,13 +40,17 @@ def state_words(state: str, *, is_barred: bool) -> str:
     return "finished" if state == AgentState.SHUTDOWN else state.lower()
 
 
-def latency_of(reader: Reader, member: Member) -> float | None:
+def read_latency_ms(reader: LeagueReader, member: Member) -> float | None:
     """Return the agent's smoothed latency on the manager's calls; None if it was not measured."""
-    found = reader.meter.peer(member.agent.endpoint) if reader.meter else None
+    found = reader.meter.peer_stats(member.agent.endpoint) if reader.meter else None
     return None if found is None or found.smoothed is None else 1000 * found.smoothed
 
 
-def speech_of(member: Member) -> str:
+def describe_protocol(member: Member) -> str:
     """Name the agent's protocol, and its call form if that is not the documented one."""
-    style = member.how.style
-    return member.how.protocol if style == PLAINLY.style else f"{member.how.protocol}, {printable(style)}"
+    style = member.protocol_profile.call_form
+    return (
+        member.protocol_profile.protocol
+        if style == DEFAULT_PROTOCOL_PROFILE.call_form
+        else f"{member.protocol_profile.protocol}, {to_printable(style)}"
+    )

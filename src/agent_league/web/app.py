@@ -18,17 +18,26 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route, Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agent_league.league.state import Phase
+from agent_league.league.state import LeaguePhase
 from agent_league.log import JsonLogger
-from agent_league.web.league_reader import Reader
-from agent_league.web.live.feed import Live
-from agent_league.web.page import LONGEST_SHOWN, NoSuchThing, Page, quoted
-from agent_league.web.page_cache import PATIENCE_SECONDS, SETTLED, Make, Shelf, TooManyAsk, Written, takes_gzip, written
-from agent_league.web.page_frame import read_page, write_notice, write_page
+from agent_league.web.league_reader import LeagueReader
+from agent_league.web.live.feed import LiveFeed
+from agent_league.web.page import LONGEST_SHOWN, Page, PageNotFound, quote_name
+from agent_league.web.page_cache import (
+    MAX_AGE_SECONDS,
+    SETTLED_VERSION,
+    BuildPage,
+    CacheOverloaded,
+    PageCache,
+    ServedContent,
+    accepts_gzip,
+    encode_content,
+)
+from agent_league.web.page_frame import read_page_data, render_notice, render_page
 from agent_league.web.pages import PAGES
-from agent_league.web.site import LiveSite, assets, type_of
+from agent_league.web.site import LiveSite, guess_media_type, load_assets
 
-HEADERS = {
+SECURITY_HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
     " connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
@@ -36,13 +45,13 @@ HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
 }
-HTML = "text/html; charset=utf-8"
-FOR_EVER = "public, max-age=31536000, immutable"
-ASK_AGAIN = "no-cache"
+HTML_TYPE = "text/html; charset=utf-8"
+CACHE_FOREVER = "public, max-age=31536000, immutable"
+REVALIDATE = "no-cache"
 LONGEST_SENTENCE = 500
 
 
-class Desk(Protocol):
+class ExtraRoutes(Protocol):
     """Further routes beside the pages, such as those of people who play in the browser."""
 
     @property
@@ -57,23 +66,23 @@ class WebApp:
 
     def __init__(
         self,
-        reader: Reader,
+        reader: LeagueReader,
         log: JsonLogger | None = None,
-        desk: Desk | None = None,
-        patience: float = PATIENCE_SECONDS,
+        extra_routes: ExtraRoutes | None = None,
+        max_age_seconds: float = MAX_AGE_SECONDS,
     ) -> None:
         """Serve the pages of `reader`; while the league runs, a cached page may be `max_age_seconds` old."""
         self._reader = reader
         self._log = log
-        self._desk = desk
+        self._extra_routes = extra_routes
         self._site = LiveSite()
-        self._shelf = Shelf(patience)
-        self._live = Live(reader, self._site, log)
-        routes: list[BaseRoute] = list(desk.routes) if desk else []
-        routes.append(Route("/events", self._live, methods=["GET"]))
+        self._cache = PageCache(max_age_seconds)
+        self._live_feed = LiveFeed(reader, self._site, log)
+        routes: list[BaseRoute] = list(extra_routes.routes) if extra_routes else []
+        routes.append(Route("/events", self._live_feed, methods=["GET"]))
         routes.append(Route("/static/{name}", _serve_asset, methods=["GET"]))
-        routes += [Route(f"/{page.path}", partial(self._serve, page), methods=["GET"]) for page in PAGES]
-        self._router = Router(routes, redirect_slashes=False, default=_nowhere)
+        routes += [Route(f"/{page.path}", partial(self._serve_page, page), methods=["GET"]) for page in PAGES]
+        self._router = Router(routes, redirect_slashes=False, default=_raise_not_found)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = False
@@ -83,56 +92,56 @@ class WebApp:
             if message["type"] == "http.response.start":
                 started = True
                 headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
+                for name, value in SECURITY_HEADERS.items():
                     headers.setdefault(name, value)
             await send(message)
 
         # Starlette's own exception handlers would answer without our page frame
         inner = {name: value for name, value in scope.items() if name != "starlette.exception_handlers"}
         try:
-            await self._find(inner)(inner, receive, send_guarded)
+            await self._select_app(inner)(inner, receive, send_guarded)
         except Exception as error:
             if started:
-                self._note(scope, error)
+                self._log_failure(scope, error)
                 raise
-            await self._refuse(scope, error)(scope, receive, send_guarded)
+            await self._build_error_response(scope, error)(scope, receive, send_guarded)
 
     @property
     def listeners(self) -> int:
         """Number of open live streams."""
-        return self._live.listeners + (self._desk.listeners if self._desk else 0)
+        return self._live_feed.listeners + (self._extra_routes.listeners if self._extra_routes else 0)
 
     async def close(self) -> None:
         """End the live streams, which would otherwise stay open, and stop building pages."""
-        await self._live.close()
-        await self._shelf.close()
-        if self._desk:
-            await self._desk.close()
+        await self._live_feed.close()
+        await self._cache.close()
+        if self._extra_routes:
+            await self._extra_routes.close()
 
-    async def _serve(self, page: Page, request: Request) -> Response:
+    async def _serve_page(self, page: Page, request: Request) -> Response:
         """Serve a page from the cache; raises PageNotFound."""
         key: str = request.path_params.get("key", "")
 
-        def read() -> Make:
-            told = read_page(page, key, self._reader, self._site)
-            return lambda: asyncio.to_thread(lambda: written(write_page(page, told, self._site).encode()))
+        def read() -> BuildPage:
+            told = read_page_data(page, key, self._reader, self._site)
+            return lambda: asyncio.to_thread(lambda: encode_content(render_page(page, told, self._site).encode()))
 
-        is_busy = self._reader.season.phase is Phase.RUNNING
-        version = SETTLED if page.is_settled(self._reader, key) else self._reader.chronicle.version
-        found = await self._shelf.get((page.path, key), version, read, is_busy=is_busy)
-        return _served(request.headers, found, HTML, ASK_AGAIN)
+        is_busy = self._reader.state.phase is LeaguePhase.RUNNING
+        version = SETTLED_VERSION if page.is_settled(self._reader, key) else self._reader.history.version
+        found = await self._cache.get_page((page.path, key), version, read, is_busy=is_busy)
+        return _build_response(request.headers, found, HTML_TYPE, REVALIDATE)
 
-    def _find(self, scope: Scope) -> ASGIApp:
+    def _select_app(self, scope: Scope) -> ASGIApp:
         path: str = scope["path"]
         if path != "/" and path.endswith("/"):
             return RedirectResponse(f"/{quote(path.strip('/'))}", 307)
         return self._router
 
-    def _refuse(self, scope: Scope, error: Exception) -> Response:
+    def _build_error_response(self, scope: Scope, error: Exception) -> Response:
         """Build the notice page and status code for an error."""
         headers: dict[str, str] = {"cache-control": "no-store"}
         match error:
-            case NoSuchThing():
+            case PageNotFound():
                 status, title, sentence = 404, "Not found", str(error)
             case HTTPException(status_code=405):
                 status, title = 405, "Not possible here"
@@ -141,17 +150,17 @@ class WebApp:
             case HTTPException():
                 status, title, sentence = error.status_code, "Not possible here", error.detail
                 headers.update(error.headers or {})
-            case TooManyAsk():
+            case CacheOverloaded():
                 status, title, sentence = 503, "Too many at once", "Many people look at once; try again in a moment."
                 headers["retry-after"] = "2"
             case _:
-                self._note(scope, error)
+                self._log_failure(scope, error)
                 status, title = 500, "Our fault"
                 sentence = "This page could not be made. The manager's log says why; the league goes on."
-        text = write_notice(title, sentence[:LONGEST_SENTENCE], self._reader, self._site)
-        return Response(text, status, headers, HTML)
+        text = render_notice(title, sentence[:LONGEST_SENTENCE], self._reader, self._site)
+        return Response(text, status, headers, HTML_TYPE)
 
-    def _note(self, scope: Scope, error: Exception) -> None:
+    def _log_failure(self, scope: Scope, error: Exception) -> None:
         if self._log:
             where = traceback.extract_tb(error.__traceback__)[-1]
             place = f"{where.filename.rpartition('/')[2]}:{where.lineno}"
@@ -160,23 +169,23 @@ class WebApp:
 
 async def _serve_asset(request: Request) -> Response:
     name: str = request.path_params["name"]
-    found = assets().get(name)
+    found = load_assets().get(name)
     if found is None:
-        raise NoSuchThing(f"There is no file {quoted(name)} here.")
-    is_its_own = request.url.query == found.tag
-    return _served(request.headers, found, type_of(name), FOR_EVER if is_its_own else ASK_AGAIN)
+        raise PageNotFound(f"There is no file {quote_name(name)} here.")
+    is_its_own = request.url.query == found.etag
+    return _build_response(request.headers, found, guess_media_type(name), CACHE_FOREVER if is_its_own else REVALIDATE)
 
 
-async def _nowhere(scope: Scope, _receive: Receive, _send: Send) -> None:
+async def _raise_not_found(scope: Scope, _receive: Receive, _send: Send) -> None:
     titles = ", ".join(page.title for page in PAGES if page.title)
-    raise NoSuchThing(f"There is no page {quoted(scope['path'])} here. There are: {titles}.")
+    raise PageNotFound(f"There is no page {quote_name(scope['path'])} here. There are: {titles}.")
 
 
-def _served(asked: Headers, found: Written, media_type: str, keeping: str) -> Response:
+def _build_response(asked: Headers, found: ServedContent, media_type: str, keeping: str) -> Response:
     """Answer with the content, gzipped if accepted, or with 304 if the client's copy is current."""
-    headers = {"etag": f'"{found.tag}"', "cache-control": keeping, "vary": "accept-encoding"}
-    if found.tag in asked.get("if-none-match", ""):
+    headers = {"etag": f'"{found.etag}"', "cache-control": keeping, "vary": "accept-encoding"}
+    if found.etag in asked.get("if-none-match", ""):
         return Response(None, 304, headers)
-    if takes_gzip(asked.get("accept-encoding", "")):
-        return Response(found.zipped, 200, {**headers, "content-encoding": "gzip"}, media_type)
+    if accepts_gzip(asked.get("accept-encoding", "")):
+        return Response(found.gzipped, 200, {**headers, "content-encoding": "gzip"}, media_type)
     return Response(found.plain, 200, headers, media_type)

@@ -11,8 +11,12 @@ from starlette.types import Scope
 
 HEARTBEAT_SECONDS = 15.0
 """Maximum seconds between two messages; pages treat a longer silence as a lost connection (`stream.js`)."""
-BEGIN = b"retry: 2000\n\n"
-HEADERS = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store", "x-accel-buffering": "no"}
+STREAM_START = b"retry: 2000\n\n"
+STREAM_HEADERS = {
+    "content-type": "text/event-stream; charset=utf-8",
+    "cache-control": "no-store",
+    "x-accel-buffering": "no",
+}
 NOTHING_SEEN = -1
 LONGEST_VERSION = 18
 
@@ -23,10 +27,10 @@ class EventIds:
     def __init__(self) -> None:
         self._boot = secrets.token_hex(4)
 
-    def of(self, version: int) -> str:
+    def format_id(self, version: int) -> str:
         return f"{self._boot}-{version}"
 
-    def seen(self, scope: Scope, newest: int) -> int:
+    def parse_last_id(self, scope: Scope, newest: int) -> int:
         """Return the version in the listener's last event id; NOTHING_SEEN if it is missing, foreign or in the future.
 
         Read from the header `last-event-id` or the query parameter `since`.

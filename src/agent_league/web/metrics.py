@@ -11,7 +11,7 @@ from itertools import accumulate
 from platform import python_version
 from typing import TYPE_CHECKING, Any, Protocol
 
-from agent_league.agent.metrics import BOUNDS, Meter, Readings, Timing, What
+from agent_league.agent.metrics import BUCKET_BOUNDS, AgentMetrics, GaugeValues, LatencyHistogram, MetricKey
 from agent_league.model.agents import AgentState, Role
 from agent_league.version import __version__
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from prometheus_client.registry import CollectorRegistry
 
 PREFIX = "agent_league"
-LES = (*map(str, BOUNDS), "+Inf")
+BUCKET_LABELS = (*map(str, BUCKET_BOUNDS), "+Inf")
 
 
-class Kind(StrEnum):
+class MetricType(StrEnum):
     """Prometheus metric types."""
 
     COUNTER = "counter"
@@ -32,18 +32,18 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Metric:
+class MetricDefinition:
     """One metric. Its name is without the prefix, and without `_total` for a counter."""
 
     name: str
-    kind: Kind
+    kind: MetricType
     meaning: str
     labels: tuple[str, ...] = ()
     roles: frozenset[Role] = frozenset(Role)
 
     @property
     def full_name(self) -> str:
-        return f"{PREFIX}_{self.name}{'_total' if self.kind is Kind.COUNTER else ''}"
+        return f"{PREFIX}_{self.name}{'_total' if self.kind is MetricType.COUNTER else ''}"
 
 
 _MANAGER = frozenset({Role.LEAGUE_MANAGER})
@@ -52,47 +52,75 @@ _PLAYER = frozenset({Role.PLAYER})
 _AGENT = ("agent_id", "role")
 
 METRICS = (
-    Metric("build_info", Kind.GAUGE, "Always 1: which version runs here.", ("version", "python", "role")),
-    Metric("state", Kind.GAUGE, "1 for the state of its life that the agent is in.", ("state",)),
-    Metric("calls_made", Kind.COUNTER, "Calls to other agents by what came of them.", ("method", "outcome")),
-    Metric("call_made_seconds", Kind.HISTOGRAM, "From a call to its answer or its failure.", ("method",)),
-    Metric("calls_served", Kind.COUNTER, "Calls by others, by what we answered.", ("method", "outcome")),
-    Metric("call_served_seconds", Kind.HISTOGRAM, "From a call that was read to its answer.", ("method",)),
-    Metric("queue_length", Kind.GAUGE, "What waits to be done, now.", ("queue",)),
-    Metric("league_phase", Kind.GAUGE, "1 for the phase that the league is in.", ("phase",), _MANAGER),
-    Metric("rounds_planned", Kind.GAUGE, "Rounds of the schedule.", (), _MANAGER),
-    Metric("rounds_completed", Kind.GAUGE, "Rounds of which every match is finished.", (), _MANAGER),
-    Metric("matches_planned", Kind.GAUGE, "Matches of the schedule.", (), _MANAGER),
-    Metric("matches_finished", Kind.COUNTER, "Matches whose result counts.", ("outcome", "ending"), _MANAGER),
-    Metric("agents", Kind.GAUGE, "Registered agents by the state of their life.", ("role", "state"), _MANAGER),
-    Metric("agent_latency_seconds", Kind.GAUGE, "How soon an agent answers the manager, smoothed.", _AGENT, _MANAGER),
-    Metric("agent_unanswered", Kind.COUNTER, "The manager's calls that an agent left unanswered.", _AGENT, _MANAGER),
-    Metric("agent_failures_in_a_row", Kind.GAUGE, "What is counted for an agent's suspension.", _AGENT, _MANAGER),
-    Metric("listeners", Kind.GAUGE, "Pages and programs that follow the league live.", (), _MANAGER),
-    Metric("matches_running", Kind.GAUGE, "Matches that the referee plays.", (), _REFEREE),
-    Metric("matches_refereed", Kind.COUNTER, "Matches that the referee has judged.", ("outcome", "ending"), _REFEREE),
-    Metric("retries", Kind.COUNTER, "Questions to players that were asked again.", ("method",), _REFEREE),
-    Metric("decision_seconds", Kind.HISTOGRAM, "From a question to the strategy's move.", (), _PLAYER),
-    Metric("strategy_failures", Kind.COUNTER, "Moves that the strategy left to chance.", ("how",), _PLAYER),
-    Metric("games", Kind.COUNTER, "Finished games by their outcome for the player.", ("outcome",), _PLAYER),
+    MetricDefinition(
+        "build_info", MetricType.GAUGE, "Always 1: which version runs here.", ("version", "python", "role")
+    ),
+    MetricDefinition("state", MetricType.GAUGE, "1 for the state of its life that the agent is in.", ("state",)),
+    MetricDefinition(
+        "calls_made", MetricType.COUNTER, "Calls to other agents by what came of them.", ("method", "outcome")
+    ),
+    MetricDefinition(
+        "call_made_seconds", MetricType.HISTOGRAM, "From a call to its answer or its failure.", ("method",)
+    ),
+    MetricDefinition(
+        "calls_served", MetricType.COUNTER, "Calls by others, by what we answered.", ("method", "outcome")
+    ),
+    MetricDefinition(
+        "call_served_seconds", MetricType.HISTOGRAM, "From a call that was read to its answer.", ("method",)
+    ),
+    MetricDefinition("queue_length", MetricType.GAUGE, "What waits to be done, now.", ("queue",)),
+    MetricDefinition("league_phase", MetricType.GAUGE, "1 for the phase that the league is in.", ("phase",), _MANAGER),
+    MetricDefinition("rounds_planned", MetricType.GAUGE, "Rounds of the schedule.", (), _MANAGER),
+    MetricDefinition("rounds_completed", MetricType.GAUGE, "Rounds of which every match is finished.", (), _MANAGER),
+    MetricDefinition("matches_planned", MetricType.GAUGE, "Matches of the schedule.", (), _MANAGER),
+    MetricDefinition(
+        "matches_finished", MetricType.COUNTER, "Matches whose result counts.", ("outcome", "ending"), _MANAGER
+    ),
+    MetricDefinition(
+        "agents", MetricType.GAUGE, "Registered agents by the state of their life.", ("role", "state"), _MANAGER
+    ),
+    MetricDefinition(
+        "agent_latency_seconds", MetricType.GAUGE, "How soon an agent answers the manager, smoothed.", _AGENT, _MANAGER
+    ),
+    MetricDefinition(
+        "agent_unanswered", MetricType.COUNTER, "The manager's calls that an agent left unanswered.", _AGENT, _MANAGER
+    ),
+    MetricDefinition(
+        "agent_failures_in_a_row", MetricType.GAUGE, "What is counted for an agent's suspension.", _AGENT, _MANAGER
+    ),
+    MetricDefinition("listeners", MetricType.GAUGE, "Pages and programs that follow the league live.", (), _MANAGER),
+    MetricDefinition("matches_running", MetricType.GAUGE, "Matches that the referee plays.", (), _REFEREE),
+    MetricDefinition(
+        "matches_refereed", MetricType.COUNTER, "Matches that the referee has judged.", ("outcome", "ending"), _REFEREE
+    ),
+    MetricDefinition(
+        "retries", MetricType.COUNTER, "Questions to players that were asked again.", ("method",), _REFEREE
+    ),
+    MetricDefinition("decision_seconds", MetricType.HISTOGRAM, "From a question to the strategy's move.", (), _PLAYER),
+    MetricDefinition(
+        "strategy_failures", MetricType.COUNTER, "Moves that the strategy left to chance.", ("how",), _PLAYER
+    ),
+    MetricDefinition(
+        "games", MetricType.COUNTER, "Finished games by their outcome for the player.", ("outcome",), _PLAYER
+    ),
 )
 
 
-class Measured(Protocol):
+class MeasuredAgent(Protocol):
     """An agent whose metrics can be read."""
 
     @property
     def role(self) -> Role: ...
     @property
-    def meter(self) -> Meter: ...
+    def meter(self) -> AgentMetrics: ...
     def health(self) -> Mapping[str, Any]: ...
-    def readings(self) -> Readings: ...
+    def readings(self) -> GaugeValues: ...
 
 
 class MetricsPage:
     """The metrics of one agent. `listeners` returns the number of its open live streams, if it has pages."""
 
-    def __init__(self, agent: Measured, listeners: Callable[[], int] | None = None) -> None:
+    def __init__(self, agent: MeasuredAgent, listeners: Callable[[], int] | None = None) -> None:
         self._agent = agent
         self._listeners = listeners
 
@@ -105,10 +133,10 @@ class MetricsPage:
 
     def collect(self) -> Iterator["Family"]:
         """Yield the current metric families; called by the Prometheus registry."""
-        found = self._found()
+        found = self._collect_samples()
         for metric in METRICS:
             if self._agent.role in metric.roles:
-                yield _family(metric, found.get(metric.name, {}))
+                yield _build_family(metric, found.get(metric.name, {}))
 
     @cached_property
     def _registry(self) -> "CollectorRegistry":
@@ -119,12 +147,12 @@ class MetricsPage:
         ProcessCollector(registry=registry)
         return registry
 
-    def _found(self) -> Mapping[str, Mapping[What, Any]]:
+    def _collect_samples(self) -> Mapping[str, Mapping[MetricKey, Any]]:
         agent, meter = self._agent, self._agent.meter
         state = agent.health()["state"]
         return {
-            **_by_name(meter.counts.items()),
-            **_by_name(meter.timings.items()),
+            **_group_by_name(meter.counts.items()),
+            **_group_by_name(meter.histograms.items()),
             **agent.readings(),
             "build_info": {(__version__, python_version(), agent.role): 1},
             "state": {(other,): other == state for other in AgentState},
@@ -132,29 +160,29 @@ class MetricsPage:
         }
 
 
-def _by_name(counted: Iterable[tuple[What, Any]]) -> dict[str, dict[What, Any]]:
-    found: dict[str, dict[What, Any]] = {}
+def _group_by_name(counted: Iterable[tuple[MetricKey, Any]]) -> dict[str, dict[MetricKey, Any]]:
+    found: dict[str, dict[MetricKey, Any]] = {}
     for (name, *labels), value in counted:
         found.setdefault(name, {})[tuple(labels)] = value
     return found
 
 
-def _family(metric: Metric, samples: Mapping[What, Any]) -> "Family":
+def _build_family(metric: MetricDefinition, samples: Mapping[MetricKey, Any]) -> "Family":
     from prometheus_client import core  # noqa: PLC0415 - as above
 
     name, meaning = f"{PREFIX}_{metric.name}", metric.meaning
-    if metric.kind is Kind.HISTOGRAM:
+    if metric.kind is MetricType.HISTOGRAM:
         histogram = core.HistogramMetricFamily(name, meaning, labels=metric.labels)
         for labels, timing in samples.items():
-            histogram.add_metric(labels, _buckets(timing), timing.seconds)
+            histogram.add_metric(labels, _cumulate_buckets(timing), timing.seconds)
         return histogram
-    make = core.CounterMetricFamily if metric.kind is Kind.COUNTER else core.GaugeMetricFamily
+    make = core.CounterMetricFamily if metric.kind is MetricType.COUNTER else core.GaugeMetricFamily
     family = make(name, meaning, labels=metric.labels)
     for labels, value in samples.items():
         family.add_metric(labels, value)
     return family
 
 
-def _buckets(timing: Timing) -> list[tuple[str, float]]:
+def _cumulate_buckets(timing: LatencyHistogram) -> list[tuple[str, float]]:
     """Return cumulative buckets, as Prometheus wants them."""
-    return list(zip(LES, accumulate(timing.buckets), strict=True))
+    return list(zip(BUCKET_LABELS, accumulate(timing.buckets), strict=True))

@@ -3,49 +3,49 @@
 from functools import lru_cache
 from html import escape
 
-from agent_league.web.league_reader import Reader
-from agent_league.web.page import Page, Told
+from agent_league.web.league_reader import LeagueReader
+from agent_league.web.page import Page, PageData
 from agent_league.web.pages import PAGES
-from agent_league.web.rendering import readable, render
+from agent_league.web.rendering import render, show_hidden_characters
 from agent_league.web.site import Site
 
-MARK = "<!-- sentence -->"
-PARENTS = {"rounds": "schedule", "matches": "schedule"}
+SENTENCE_MARK = "<!-- sentence -->"
+MENU_PARENTS = {"rounds": "schedule", "matches": "schedule"}
 """Menu entry to highlight for pages whose path doesn't begin with it."""
 
 
-def read_page(page: Page, key: str, reader: Reader, site: Site) -> Told:
+def read_page_data(page: Page, key: str, reader: LeagueReader, site: Site) -> PageData:
     """Read the data of a page and its frame from the league's current state; raises PageNotFound."""
-    return {**_frame(page.path, page.title, reader.title, site), **page.read(reader, key)}
+    return {**_build_frame(page.path, page.title, reader.title, site), **page.read_data(reader, key)}
 
 
-def write_page(page: Page, told: Told, site: Site) -> str:
+def render_page(page: Page, told: PageData, site: Site) -> str:
     """Render a page from its data, completing that first; raises PageNotFound."""
-    return render(page.template, site, page.work(told))
+    return render(page.template, site, page.complete_data(told))
 
 
-def write_notice(title: str, sentence: str, reader: Reader, site: Site) -> str:
+def render_notice(title: str, sentence: str, reader: LeagueReader, site: Site) -> str:
     """Render a page with one sentence, such as an error. Cheap, as anybody can request any number of missing pages."""
-    before, after = _around(title, reader.title, site)
-    return f"{before}{escape(readable(sentence))}{after}"
+    before, after = _split_notice(title, reader.title, site)
+    return f"{before}{escape(show_hidden_characters(sentence))}{after}"
 
 
 @lru_cache(maxsize=32)
-def _around(title: str, league_title: str, site: Site) -> tuple[str, str]:
+def _split_notice(title: str, league_title: str, site: Site) -> tuple[str, str]:
     """Render a notice once and return the text before and after its sentence."""
     from markupsafe import Markup  # noqa: PLC0415 - comes with the templates
 
-    told = {**_frame(None, title, league_title, site), "sentence": Markup(MARK)}  # noqa: S704 - our own word
-    before, _, after = render("notice.html", site, told).partition(MARK)
+    told = {**_build_frame(None, title, league_title, site), "sentence": Markup(SENTENCE_MARK)}  # noqa: S704 - our own word
+    before, _, after = render("notice.html", site, told).partition(SENTENCE_MARK)
     return before, after
 
 
-def _frame(here: str | None, title: str, league_title: str, site: Site) -> Told:
+def _build_frame(here: str | None, title: str, league_title: str, site: Site) -> PageData:
     first = (here or "").partition("/")[0]
     return {
         "page_title": title,
         "league_title": league_title,
         "menu": [(other.path, other.title) for other in PAGES if other.title and (site.is_live or other.is_exported)],
         "here": here,
-        "within": PARENTS.get(first, first) or None,
+        "within": MENU_PARENTS.get(first, first) or None,
     }

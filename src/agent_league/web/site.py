@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import Protocol
 from urllib.parse import quote
 
-from agent_league.web.page_cache import Written, written
+from agent_league.web.page_cache import ServedContent, encode_content
 
 
 class Site(Protocol):
@@ -34,7 +34,7 @@ class LiveSite:
         return f"/{quote(path)}"
 
     def asset(self, name: str) -> str:
-        return f"/static/{name}?{assets()[name].tag}"
+        return f"/static/{name}?{load_assets()[name].etag}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,25 +47,25 @@ class FileSite:
     is_live: bool = False
 
     def to(self, path: str) -> str:
-        return f"{'../' * self.depth}{quote(file_of(path))}"
+        return f"{'../' * self.depth}{quote(page_file(path))}"
 
     def asset(self, name: str) -> str:
         return f"{'../' * self.depth}static/{name}"
 
 
-def file_of(path: str) -> str:
+def page_file(path: str) -> str:
     """Return the file name of a page in an exported site."""
     return f"{path or 'index'}.html"
 
 
 @cache
-def assets() -> Mapping[str, Written]:
+def load_assets() -> Mapping[str, ServedContent]:
     """Load all styles, scripts and images, by file name."""
     folder = files("agent_league.web") / "static"
-    return {file.name: written(file.read_bytes()) for file in folder.iterdir() if file.is_file()}
+    return {file.name: encode_content(file.read_bytes()) for file in folder.iterdir() if file.is_file()}
 
 
-def type_of(name: str) -> str:
+def guess_media_type(name: str) -> str:
     """Return the content type of an asset by its file name."""
     if name.endswith(".js"):
         return "text/javascript; charset=utf-8"

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agent_league.config import McpServer
 from agent_league.mcp.client.registry import ToolRegistry
-from agent_league.mcp.client.sessions import Pace, SessionManager, State
+from agent_league.mcp.client.sessions import SessionManager, SessionState, SessionTiming
 from tests.cli.command import free_ports
 
 BOUND = 30
@@ -186,8 +186,8 @@ class Bouncer:
 def session_with(house: House, naps: Naps, **more: Any) -> SessionManager:
     """A session whose heartbeats and rests are in the test's hands."""
     server = McpServer(url=house.url, headers=more.pop("headers", {}))
-    pace = Pace(heartbeat=HEARTBEAT, **more.pop("pace", {}))
-    return SessionManager(more.pop("name", "house"), server, pace=pace, sleep=naps, **more)
+    pace = SessionTiming(heartbeat_seconds=HEARTBEAT, **more.pop("pace", {}))
+    return SessionManager(more.pop("name", "house"), server, timing=pace, sleep=naps, **more)
 
 
 @asynccontextmanager
@@ -196,14 +196,14 @@ async def open_registry(sessions: Sequence[SessionManager]) -> AsyncIterator[Too
     registry = ToolRegistry(sessions)
     registry.start()
     for session in sessions:
-        await within_bound(session.tried.wait())
+        await within_bound(session.first_attempt_done.wait())
     try:
         yield registry
     finally:
         await registry.close()
 
 
-async def settled(session: SessionManager) -> State:
+async def settled(session: SessionManager) -> SessionState:
     """The state of a session once it is ready or closed."""
-    await within_bound(session.client())
+    await within_bound(session.wait_for_client())
     return session.state

@@ -10,7 +10,14 @@ from mcp.client.subscriptions import SubscriptionLost
 from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, REQUEST_TIMEOUT
 
 from agent_league.errors import AgentLeagueError
-from agent_league.mcp.client.failures import ADVICE, SHOWN, Fault, ToolFailed, described, sorted_fault
+from agent_league.mcp.client.failures import (
+    ADVICE,
+    MAX_QUOTED_LENGTH,
+    FailureKind,
+    ToolFailed,
+    classify_error,
+    describe_error,
+)
 
 
 def status(code: int, **headers: str) -> httpx2.HTTPStatusError:
@@ -42,7 +49,7 @@ def status(code: int, **headers: str) -> httpx2.HTTPStatusError:
     ids=repr,
 )
 def test_what_may_work_in_a_moment_is_transient(error: Exception) -> None:
-    assert sorted_fault(error) is Fault.TRANSIENT
+    assert classify_error(error) is FailureKind.TRANSIENT
 
 
 @pytest.mark.parametrize(
@@ -63,7 +70,7 @@ def test_what_may_work_in_a_moment_is_transient(error: Exception) -> None:
     ids=repr,
 )
 def test_what_never_works_is_permanent(error: Exception) -> None:
-    assert sorted_fault(error) is Fault.PERMANENT
+    assert classify_error(error) is FailureKind.PERMANENT
 
 
 @pytest.mark.parametrize(
@@ -79,26 +86,33 @@ def test_what_never_works_is_permanent(error: Exception) -> None:
     ids=repr,
 )
 def test_what_took_too_long_is_a_timeout(error: Exception) -> None:
-    assert sorted_fault(error) is Fault.TIMEOUT
+    assert classify_error(error) is FailureKind.TIMEOUT
 
 
 def test_a_group_is_as_mild_as_the_mildest_error_in_it() -> None:
     lost = ExceptionGroup("inner", [httpx2.ConnectError("refused")])
-    assert sorted_fault(ExceptionGroup("outer", [RuntimeError("dragged along"), lost])) is Fault.TRANSIENT
-    assert sorted_fault(ExceptionGroup("outer", [RuntimeError("dragged along"), TimeoutError()])) is Fault.TIMEOUT
-    assert sorted_fault(ExceptionGroup("outer", [ValueError("alone")])) is Fault.PERMANENT
+    assert classify_error(ExceptionGroup("outer", [RuntimeError("dragged along"), lost])) is FailureKind.TRANSIENT
+    assert (
+        classify_error(ExceptionGroup("outer", [RuntimeError("dragged along"), TimeoutError()])) is FailureKind.TIMEOUT
+    )
+    assert classify_error(ExceptionGroup("outer", [ValueError("alone")])) is FailureKind.PERMANENT
 
 
 def test_an_error_is_described_in_one_short_line_from_the_bottom_of_a_group_and_without_tokens() -> None:
     inner = httpx2.ConnectError("refused\n by tok-p01-0123456789abcdef " + "x" * 1000)
-    words = described(ExceptionGroup("outer", [ExceptionGroup("inner", [inner])]))
+    words = describe_error(ExceptionGroup("outer", [ExceptionGroup("inner", [inner])]))
     assert words.startswith("ConnectError: refused by [redacted] x")
-    assert len(words) == SHOWN
+    assert len(words) == MAX_QUOTED_LENGTH
 
 
-@pytest.mark.parametrize("fault", Fault)
-def test_a_failed_tool_names_server_tool_sort_problem_and_what_to_do(fault: Fault) -> None:
+@pytest.mark.parametrize("fault", FailureKind)
+def test_a_failed_tool_names_server_tool_sort_problem_and_what_to_do(fault: FailureKind) -> None:
     failed = ToolFailed("weather", "forecast", fault, "no answer")
     assert isinstance(failed, AgentLeagueError)
-    assert (failed.server, failed.tool, failed.fault, failed.problem) == ("weather", "forecast", fault, "no answer")
+    assert (failed.server, failed.tool, failed.failure_kind, failed.problem) == (
+        "weather",
+        "forecast",
+        fault,
+        "no answer",
+    )
     assert str(failed) == f"tool forecast of MCP server weather: no answer ({fault.value}: {ADVICE[fault]})"

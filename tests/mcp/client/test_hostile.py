@@ -11,8 +11,8 @@ import pytest
 from aiohttp import web
 
 from agent_league.config import McpServer
-from agent_league.mcp.client.servers import LONGEST_ANSWER
-from agent_league.mcp.client.sessions import SessionManager, State
+from agent_league.mcp.client.servers import MAX_ANSWER_BYTES
+from agent_league.mcp.client.sessions import SessionManager, SessionState
 from tests.cli.command import free_ports
 from tests.mcp.client.house import BOUND, Naps, open_registry
 
@@ -80,8 +80,8 @@ async def villain(listing: str = "plain") -> AsyncIterator[tuple[Villain, Sessio
 async def test_an_answer_is_taken_without_running_the_patterns_of_the_servers_own_schema() -> None:
     """Each letter more doubles the time that this one takes, and holds up the whole player."""
     async with villain() as (_, session, _), open_registry([session]) as registry:
-        (tool,) = registry.tools()
-        assert await registry.call(tool, {}, limit=BOUND) == "done"
+        (tool,) = registry.list_tools()
+        assert await registry.call_tool(tool, {}, limit=BOUND) == "done"
 
 
 @pytest.mark.parametrize(("listing", "problem"), [("endless", "longer than"), ("packed", "is packed")])
@@ -89,7 +89,7 @@ async def test_an_answer_without_end_or_a_packed_one_ends_the_session(listing: s
     async with villain(listing) as (server, session, naps):
         session.start()
         await naps.rested()
-        assert session.state is State.LOST
+        assert session.state is SessionState.LOST
         assert problem in session.problem
-        assert server.sent < LONGEST_ANSWER + 16 * 2**20  # what lies in the buffers of a connection is not read
+        assert server.sent < MAX_ANSWER_BYTES + 16 * 2**20  # what lies in the buffers of a connection is not read
         assert set(server.accepted) == {"identity"}

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from agent_league.mcp.client.queue import MessageQueue, Overflow, Priority
+from agent_league.mcp.client.queue import MessagePriority, MessageQueue, QueueFull
 
 
 async def taken(queue: MessageQueue[str]) -> list[str]:
@@ -14,23 +14,23 @@ async def taken(queue: MessageQueue[str]) -> list[str]:
 async def test_the_urgent_come_first_and_equals_in_their_order() -> None:
     queue = MessageQueue[str](9)
     for word, priority in [
-        ("b1", Priority.BACKGROUND),
-        ("n1", Priority.NORMAL),
-        ("m1", Priority.MOVE),
-        ("b2", Priority.BACKGROUND),
-        ("m2", Priority.MOVE),
-        ("n2", Priority.NORMAL),
+        ("b1", MessagePriority.BACKGROUND),
+        ("n1", MessagePriority.NORMAL),
+        ("m1", MessagePriority.MOVE),
+        ("b2", MessagePriority.BACKGROUND),
+        ("m2", MessagePriority.MOVE),
+        ("n2", MessagePriority.NORMAL),
     ]:
         queue.put(word, priority)
     assert await taken(queue) == ["m1", "m2", "n1", "n2", "b1", "b2"]
 
 
-@pytest.mark.parametrize("priority", Priority)
-async def test_a_newcomer_is_refused_where_all_that_waits_is_as_urgent(priority: Priority) -> None:
+@pytest.mark.parametrize("priority", MessagePriority)
+async def test_a_newcomer_is_refused_where_all_that_waits_is_as_urgent(priority: MessagePriority) -> None:
     queue = MessageQueue[str](2)
     queue.put("one", priority)
-    queue.put("two", max(priority, Priority.NORMAL))
-    with pytest.raises(Overflow, match=f"2 messages wait already, none less urgent than {priority.name}"):
+    queue.put("two", max(priority, MessagePriority.NORMAL))
+    with pytest.raises(QueueFull, match=f"2 messages wait already, none less urgent than {priority.name}"):
         queue.put("three", priority)
     assert sorted(await taken(queue)) == ["one", "two"]
 
@@ -39,15 +39,15 @@ async def test_an_urgent_newcomer_takes_the_place_of_the_youngest_of_the_least_u
     told: list[str] = []
     queue = MessageQueue[str](4, told.append)
     for word, priority in [
-        ("old", Priority.BACKGROUND),
-        ("young", Priority.BACKGROUND),
-        ("normal", Priority.NORMAL),
-        ("move", Priority.MOVE),
+        ("old", MessagePriority.BACKGROUND),
+        ("young", MessagePriority.BACKGROUND),
+        ("normal", MessagePriority.NORMAL),
+        ("move", MessagePriority.MOVE),
     ]:
         queue.put(word, priority)
-    queue.put("urgent", Priority.MOVE)
+    queue.put("urgent", MessagePriority.MOVE)
     assert told == ["young"]
-    queue.put("so-so", Priority.NORMAL)
+    queue.put("so-so", MessagePriority.NORMAL)
     assert told == ["young", "old"]
     assert await taken(queue) == ["move", "urgent", "normal", "so-so"]
 
@@ -78,7 +78,7 @@ async def test_a_message_is_not_lost_with_one_who_stopped_waiting() -> None:
 async def test_what_nobody_wants_any_more_is_taken_out() -> None:
     queue = MessageQueue[str](2)
     queue.put("wanted")
-    queue.put("unwanted", Priority.MOVE)
+    queue.put("unwanted", MessagePriority.MOVE)
     assert "unwanted" in queue
     queue.discard("unwanted")
     queue.discard("never there")

@@ -18,11 +18,11 @@ from mcp_types import (
 
 from agent_league.agent.retry import reconnect_delay
 from agent_league.log import JsonLogger
-from agent_league.mcp.client.calls import ATTEMPTS
-from agent_league.mcp.client.failures import Fault, ToolFailed
-from agent_league.mcp.client.queue import Priority
-from agent_league.mcp.client.sessions import SessionManager, State
-from agent_league.mcp.server.gate import _logged
+from agent_league.mcp.client.calls import MAX_ATTEMPTS
+from agent_league.mcp.client.failures import FailureKind, ToolFailed
+from agent_league.mcp.client.queue import MessagePriority
+from agent_league.mcp.client.sessions import SessionManager, SessionState
+from agent_league.mcp.server.gate import _redirect_sdk_log
 from tests.mcp.client.conftest import Opener
 from tests.mcp.client.house import BOUND, LOOKS, REPEATS, House, Naps, session_with, settled
 
@@ -34,7 +34,7 @@ def text(answer: CallToolResult) -> str:
 
 
 def begin(session: SessionManager, tool: str, **more: Any) -> asyncio.Task[CallToolResult]:
-    return asyncio.create_task(session.call(tool, {"word": "hello"}, **{"limit": BOUND, **more}))
+    return asyncio.create_task(session.call_tool(tool, {"word": "hello"}, **{"limit": BOUND, **more}))
 
 
 async def failure(call: asyncio.Task[CallToolResult]) -> ToolFailed:
@@ -47,13 +47,13 @@ async def test_a_session_shakes_hands_in_the_servers_revision_lists_its_tools_an
     house: House, opened: Opener, naps: Naps
 ) -> None:
     session = opened(naps)
-    assert session.state is State.CONNECTING
-    assert await settled(session) is State.READY
-    client = await session.client()
+    assert session.state is SessionState.CONNECTING
+    assert await settled(session) is SessionState.READY
+    client = await session.wait_for_client()
     assert client
     assert client.protocol_version == ("2025-11-25" if house.old else "2026-07-28")
     assert list(session.tools) == ["act", "grow", "look"]
-    assert text(await session.call("look", {"word": "hello"}, limit=BOUND)) == "look: hello"
+    assert text(await session.call_tool("look", {"word": "hello"}, limit=BOUND)) == "look: hello"
 
 
 async def test_a_session_that_is_closed_is_closed_for_good(house: House, opened: Opener, naps: Naps) -> None:
@@ -62,9 +62,9 @@ async def test_a_session_that_is_closed_is_closed_for_good(house: House, opened:
     await session.close()
     await session.close()
     session.start()
-    assert await settled(session) is State.CLOSED
+    assert await settled(session) is SessionState.CLOSED
     failed = await failure(begin(session, "look"))
-    assert (failed.fault, failed.problem) == (Fault.PERMANENT, "closed")
+    assert (failed.failure_kind, failed.problem) == (FailureKind.PERMANENT, "closed")
 
 
 async def test_closing_fails_the_calls_in_flight_and_those_that_wait(house: House, opened: Opener, naps: Naps) -> None:
@@ -91,9 +91,9 @@ async def test_a_session_can_be_closed_before_it_began_while_it_connects_and_whi
     resting = session_with(house, naps)
     resting.start()
     await naps.rested()
-    assert resting.state is State.LOST
+    assert resting.state is SessionState.LOST
     await resting.close()
-    assert {each.state for each in (never, connecting, resting)} == {State.CLOSED}
+    assert {each.state for each in (never, connecting, resting)} == {SessionState.CLOSED}
 
 
 async def test_a_heartbeat_notices_a_dead_server(house: House, opened: Opener) -> None:
@@ -110,9 +110,9 @@ async def test_a_heartbeat_notices_a_dead_server(house: House, opened: Opener) -
     await house.kill()
     naps.beat()
     await naps.rested()
-    assert session.state is State.LOST
+    assert session.state is SessionState.LOST
     assert "ConnectError" in session.problem
-    assert session.fault is Fault.TRANSIENT
+    assert session.failure_kind is FailureKind.TRANSIENT
 
 
 @pytest.mark.parametrize("house", ["2026-07-28"], indirect=True)
@@ -121,21 +121,21 @@ async def test_a_stream_of_changes_that_breaks_off_is_noticed_before_the_next_he
 ) -> None:
     session = opened(naps)
     await settled(session)
-    await session.call("look", {}, limit=BOUND)
+    await session.call_tool("look", {}, limit=BOUND)
     await house.kill()
-    while session.state is State.READY:
+    while session.state is SessionState.READY:
         await naps.rested()
     await house.start()
-    assert await settled(session) is State.READY
+    assert await settled(session) is SessionState.READY
 
 
 async def test_a_session_waits_for_a_server_that_comes_later(house: House, opened: Opener, naps: Naps) -> None:
     await house.kill()
     session = opened(naps)
     await naps.rested()
-    assert session.state is not State.READY
+    assert session.state is not SessionState.READY
     await house.start()
-    assert await settled(session) is State.READY
+    assert await settled(session) is SessionState.READY
 
 
 async def test_the_rests_grow_and_are_spread_by_chance(house: House) -> None:
@@ -168,7 +168,7 @@ async def test_a_call_that_does_no_harm_is_made_again_when_the_server_died_and_c
     await house.start()
     assert text(await call) == "harmless: hello"
     assert house.calls["harmless"] == 2
-    assert await settled(session) is State.READY
+    assert await settled(session) is SessionState.READY
 
 
 async def test_a_call_that_may_do_harm_is_never_made_twice(house: House, opened: Opener, naps: Naps) -> None:
@@ -181,9 +181,9 @@ async def test_a_call_that_may_do_harm_is_never_made_twice(house: House, opened:
     house.gate.set()
     await house.start()
     failed = await failure(call)
-    assert failed.fault is Fault.TRANSIENT
+    assert failed.failure_kind is FailureKind.TRANSIENT
     assert failed.problem.endswith("; it may have been done all the same")
-    assert text(await session.call("act", {"word": "again"}, limit=BOUND)) == "act: again"
+    assert text(await session.call_tool("act", {"word": "again"}, limit=BOUND)) == "act: again"
     assert house.calls["act"] == 2
 
 
@@ -192,12 +192,12 @@ async def test_a_harmless_call_is_given_up_after_a_few_attempts(house: House, op
     await settled(session)
     house.gate.clear()
     call = begin(session, "look")
-    for _ in range(ATTEMPTS):
+    for _ in range(MAX_ATTEMPTS):
         await house.entered()
         await house.kill()
         await house.start()
-    assert (await failure(call)).fault is Fault.TRANSIENT
-    assert house.calls["look"] == ATTEMPTS
+    assert (await failure(call)).failure_kind is FailureKind.TRANSIENT
+    assert house.calls["look"] == MAX_ATTEMPTS
 
 
 @pytest.mark.parametrize("word", ["\ud800", {1, 2}], ids=["half a letter", "a set"])
@@ -207,8 +207,8 @@ async def test_arguments_that_are_no_json_are_refused_before_they_harm_the_sessi
 ) -> None:
     session = opened(naps)
     await settled(session)
-    failed = await failure(asyncio.create_task(session.call("look", {"word": word}, limit=BOUND)))
-    assert failed.fault is Fault.PERMANENT
+    failed = await failure(asyncio.create_task(session.call_tool("look", {"word": word}, limit=BOUND)))
+    assert failed.failure_kind is FailureKind.PERMANENT
     assert "aren't JSON" in failed.problem
     assert naps.rests == []
 
@@ -217,12 +217,12 @@ async def test_a_call_that_hangs_ends_at_its_limit_and_costs_neither_its_place_n
     house: House, opened: Opener, naps: Naps
 ) -> None:
     session = opened(naps, pace={"calls_at_once": 1, "connect_limit": 0.5})
-    before = await session.client()
+    before = await session.wait_for_client()
     house.gate.clear()
     failed = await failure(begin(session, "look", limit=0.6))
-    assert (failed.fault, failed.problem) == (Fault.TIMEOUT, "no answer within 0.6 s")
-    assert text(await session.call("grow", {"word": "dance"}, limit=BOUND)) == "dance"
-    assert await session.client() is before
+    assert (failed.failure_kind, failed.problem) == (FailureKind.TIMEOUT, "no answer within 0.6 s")
+    assert text(await session.call_tool("grow", {"word": "dance"}, limit=BOUND)) == "dance"
+    assert await session.wait_for_client() is before
 
 
 async def test_a_call_to_a_server_that_is_away_says_so_at_its_limit(house: House, opened: Opener) -> None:
@@ -231,7 +231,7 @@ async def test_a_call_to_a_server_that_is_away_says_so_at_its_limit(house: House
     session = opened(naps)
     await naps.rested()
     failed = await failure(begin(session, "look", limit=0.01))
-    assert failed.fault is Fault.TRANSIENT
+    assert failed.failure_kind is FailureKind.TRANSIENT
     assert failed.problem.startswith("away for all of 0.01 s: ConnectError")
 
 
@@ -253,7 +253,7 @@ async def test_a_server_that_has_forgotten_our_session_gets_a_new_handshake(
     await house.kill()
     await house.start()
     async with asyncio.timeout(BOUND):
-        assert text(await session.call("look", {}, limit=BOUND)) == "look: "
+        assert text(await session.call_tool("look", {}, limit=BOUND)) == "look: "
 
 
 async def test_no_more_calls_than_allowed_are_made_at_once_and_the_urgent_come_first(
@@ -266,22 +266,25 @@ async def test_no_more_calls_than_allowed_are_made_at_once_and_the_urgent_come_f
     await house.entered()
     order: list[str] = []
 
-    def waiting(word: str, priority: Priority) -> asyncio.Task[CallToolResult]:
-        call = asyncio.create_task(session.call("look", {"word": word}, limit=BOUND, priority=priority))
+    def waiting(word: str, priority: MessagePriority) -> asyncio.Task[CallToolResult]:
+        call = asyncio.create_task(session.call_tool("look", {"word": word}, limit=BOUND, priority=priority))
         call.add_done_callback(lambda done: order.append(word if done.exception() is None else f"{word} dropped"))
         return call
 
     calls = [
-        waiting("background", Priority.BACKGROUND),
-        waiting("normal", Priority.NORMAL),
-        waiting("later", Priority.BACKGROUND),
-        waiting("move", Priority.MOVE),
-        waiting("refused", Priority.BACKGROUND),
+        waiting("background", MessagePriority.BACKGROUND),
+        waiting("normal", MessagePriority.NORMAL),
+        waiting("later", MessagePriority.BACKGROUND),
+        waiting("move", MessagePriority.MOVE),
+        waiting("refused", MessagePriority.BACKGROUND),
     ]
     dropped = await failure(calls[2])
     refused = await failure(calls[4])
-    assert (dropped.fault, dropped.problem) == (Fault.TRANSIENT, "not called: gave way to more urgent calls")
-    assert (refused.fault, refused.problem[:30]) == (Fault.TRANSIENT, "not called: 3 messages wait al")
+    assert (dropped.failure_kind, dropped.problem) == (
+        FailureKind.TRANSIENT,
+        "not called: gave way to more urgent calls",
+    )
+    assert (refused.failure_kind, refused.problem[:30]) == (FailureKind.TRANSIENT, "not called: 3 messages wait al")
     assert house.calls == {"act": 1}
     house.gate.set()
     await asyncio.gather(running, calls[0], calls[1], calls[3])
@@ -313,11 +316,11 @@ async def test_the_tools_are_listed_anew_when_the_server_says_that_they_changed(
 ) -> None:
     session = opened(naps)
     await settled(session)
-    await session.call("grow", {"word": "dance"}, limit=BOUND)
+    await session.call_tool("grow", {"word": "dance"}, limit=BOUND)
     async with asyncio.timeout(BOUND):
         while "dance" not in session.tools:
-            await session.call("look", {}, limit=BOUND)
-    assert text(await session.call("dance", {}, limit=BOUND)) == "dance: "
+            await session.call_tool("look", {}, limit=BOUND)
+    assert text(await session.call_tool("dance", {}, limit=BOUND)) == "dance: "
 
 
 async def test_the_tools_are_listed_anew_after_a_return(house: House, opened: Opener, naps: Naps) -> None:
@@ -326,7 +329,7 @@ async def test_the_tools_are_listed_anew_after_a_return(house: House, opened: Op
     await house.kill()
     house.tools["dance"] = None
     naps.beat()
-    while session.state is State.READY:
+    while session.state is SessionState.READY:
         await naps.rested()
     await house.start()
     await settled(session)
@@ -340,10 +343,10 @@ async def test_a_server_that_refuses_us_for_good_is_not_asked_again(
     house.status = status
     session = opened(naps)
     call = begin(session, "look")
-    assert await settled(session) is State.CLOSED
+    assert await settled(session) is SessionState.CLOSED
     assert naps.rests == []
-    assert (await failure(call)).fault is Fault.PERMANENT
-    assert (await failure(begin(session, "look"))).fault is Fault.PERMANENT
+    assert (await failure(call)).failure_kind is FailureKind.PERMANENT
+    assert (await failure(begin(session, "look"))).failure_kind is FailureKind.PERMANENT
 
 
 @pytest.mark.parametrize("house", ["2026-07-28"], indirect=True)
@@ -356,7 +359,7 @@ async def test_a_server_that_is_busy_is_asked_again_after_a_rest(
     await naps.rested()
     assert f"HTTP {status}" in session.problem
     house.status = 0
-    assert await settled(session) is State.READY
+    assert await settled(session) is SessionState.READY
 
 
 async def test_a_refusal_of_a_server_that_once_took_us_is_not_for_good(
@@ -368,14 +371,14 @@ async def test_a_refusal_of_a_server_that_once_took_us_is_not_for_good(
     naps.beat()
     await naps.rested()
     house.status = 0
-    assert text(await session.call("look", {}, limit=BOUND)) == "look: "
+    assert text(await session.call_tool("look", {}, limit=BOUND)) == "look: "
 
 
 async def test_headers_go_with_every_request_and_appear_nowhere(house: House, opened: Opener, naps: Naps) -> None:
     house.token = "secret-word"
     session = opened(naps, headers={"Authorization": "Bearer secret-word"})
-    assert await settled(session) is State.READY
-    assert text(await session.call("look", {}, limit=BOUND)) == "look: "
+    assert await settled(session) is SessionState.READY
+    assert text(await session.call_tool("look", {}, limit=BOUND)) == "look: "
     assert "secret-word" not in repr(session._server)
 
 
@@ -390,7 +393,7 @@ async def test_a_server_that_accepts_and_says_nothing_is_left_at_the_limit_of_a_
         session = session_with(house, naps, pace={"connect_limit": 0.2})
         session.start()
         await naps.rested()
-        assert session.fault is Fault.TIMEOUT
+        assert session.failure_kind is FailureKind.TIMEOUT
         await session.close()
 
 
@@ -406,9 +409,9 @@ async def test_two_heartbeats_without_an_answer_in_time_end_a_session_and_one_do
     await house.dozed()
     naps.beat()
     await house.dozed()
-    assert session.state is State.READY
+    assert session.state is SessionState.READY
     await naps.rested()
-    assert session.fault is Fault.TIMEOUT
+    assert session.failure_kind is FailureKind.TIMEOUT
     house.asleep = False
 
 
@@ -419,15 +422,15 @@ async def test_a_flood_of_notices_is_bounded_and_the_news_of_the_tools_get_throu
     session = session_with(house, naps, pace={"notices_waiting": 4}, log=log)
     for number in range(10):
         chatter = LoggingMessageNotification(params=LoggingMessageNotificationParams(level="info", data=number))
-        await session._take_in(chatter)
-        await session._take_in(chatter)
-    await session._take_in(ToolListChangedNotification())
-    await session._take_in(ToolListChangedNotification())
-    await session._take_in(ValueError("a line that is no message"))
+        await session._queue_notice(chatter)
+        await session._queue_notice(chatter)
+    await session._queue_notice(ToolListChangedNotification())
+    await session._queue_notice(ToolListChangedNotification())
+    await session._queue_notice(ValueError("a line that is no message"))
     assert len(session._notices) == 4
     session.start()
     while len(session._notices):
-        await session.call("look", {}, limit=BOUND)
+        await session.call_tool("look", {}, limit=BOUND)
     await session.close()
     log.close()
     lines = [json.loads(line) for line in log.log_file.read_text(encoding="utf-8").splitlines()]
@@ -439,15 +442,15 @@ async def test_a_flood_of_notices_is_bounded_and_the_news_of_the_tools_get_throu
 async def test_nobody_is_told_that_the_session_is_closed_when_only_its_client_has_gone(house: House) -> None:
     """A worker that hears so would make no call any more."""
     session = session_with(house, Naps())
-    waiting = asyncio.create_task(session.client())
+    waiting = asyncio.create_task(session.wait_for_client())
     await asyncio.sleep(0)
     session._settled.set()
     await asyncio.sleep(0.01)
     assert not waiting.done()
     session.start()
-    assert await waiting is await session.client() is not None
+    assert await waiting is await session.wait_for_client() is not None
     await session.close()
-    assert await session.client() is None
+    assert await session.wait_for_client() is None
 
 
 @pytest.mark.parametrize("house", ["2026-07-28"], indirect=True)
@@ -455,7 +458,7 @@ async def test_an_agent_that_is_a_client_too_has_what_the_sdk_says_of_its_door_i
     house: House, opened: Opener, naps: Naps, log: JsonLogger
 ) -> None:
     await settled(opened(naps))
-    with _logged(log):
+    with _redirect_sdk_log(log):
         logging.getLogger("mcp").warning("somebody is at the door")
     assert "somebody is at the door" in log.log_file.read_text(encoding="utf-8")
 
@@ -480,7 +483,7 @@ async def test_what_becomes_of_a_session_is_logged_and_not_each_vain_attempt(
         await house.kill()
         naps.beat()
         rests = len(naps.rests)
-        while session.state is State.READY or len(naps.rests) < rests + 5:
+        while session.state is SessionState.READY or len(naps.rests) < rests + 5:
             await naps.rested()
         await house.start()
     await settled(session)

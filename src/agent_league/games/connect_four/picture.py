@@ -5,50 +5,52 @@ from itertools import count, takewhile
 from typing import Any
 
 from agent_league.games.base import Move
-from agent_league.games.connect_four.rules import DISCS, MOST
+from agent_league.games.connect_four.rules import DISCS, MAX_SIZE
 from agent_league.games.scene import Board, Cell, Scene
-from agent_league.games.shared_views import side
+from agent_league.games.shared_views import describe_mark
 
 EMPTY = "."
-WAYS = ((1, 0), (0, 1), (1, 1), (1, -1))
+LINE_DIRECTIONS = ((1, 0), (0, 1), (1, 1), (1, -1))
 """Steps in columns and rows from one disc of a line to the next."""
 
 Place = tuple[int, int]
 
 
 def show(view: Any, seat: int | None) -> str:
-    board, rows = _board(view)
+    board, rows = _read_board(view)
     width = len(str(len(board) - 1)) + 1
     grid = [[column[row : row + 1] or EMPTY for column in board] for row in reversed(range(rows))]
     lines = ["".join(f"{cell:>{width}}" for cell in line) for line in (*grid, range(len(board)))]
-    return "\n".join(lines) + side(None if seat is None else DISCS[seat])
+    return "\n".join(lines) + describe_mark(None if seat is None else DISCS[seat])
 
 
 def scene(view: Any, _seat: int | None, last: Mapping[int, Move]) -> Scene:
-    board, rows = _board(view)
+    board, rows = _read_board(view)
     discs = {(x, y): disc for x, column in enumerate(board) for y, disc in enumerate(column)}
-    lines = list(_lines(discs, int(view["connect"])))
+    lines = list(_find_lines(discs, int(view["connect"])))
     won = {place for line in lines for place in line}
     latest = {(x, len(board[x]) - 1) for x in last.values()}
     grid = tuple(
-        tuple(_cell((x, y), discs, latest, won, is_open=len(column) < rows) for x, column in enumerate(board))
+        tuple(_build_cell((x, y), discs, latest, won, is_open=len(column) < rows) for x, column in enumerate(board))
         for y in reversed(range(rows))
     )
     said = f"{max(map(len, lines))} in a line." if lines else ""
     return Scene((Board(grid, tuple(map(str, range(len(board)))), is_round=True),), said)
 
 
-def _cell(place: Place, discs: Mapping[Place, str], latest: set[Place], won: set[Place], *, is_open: bool) -> Cell:
+def _build_cell(
+    place: Place, discs: Mapping[Place, str], latest: set[Place], won: set[Place], *, is_open: bool
+) -> Cell:
     move = place[0] if is_open else None
     if place not in discs:
         return Cell(move=move)
     return Cell(discs[place], DISCS.index(discs[place]), move, is_last=place in latest, is_winning=place in won)
 
 
-def _lines(discs: Mapping[Place, str], connect: int) -> Iterator[list[Place]]:
+def _find_lines(discs: Mapping[Place, str], connect: int) -> Iterator[list[Place]]:
     """Yield the places of each line of at least `connect` equal discs."""
     for (x, y), disc in discs.items():
-        for across, up in WAYS:
+        for across, up in LINE_DIRECTIONS:
             if discs.get((x - across, y - up)) == disc:
                 continue
             along = ((x + across * far, y + up * far) for far in count())
@@ -57,10 +59,10 @@ def _lines(discs: Mapping[Place, str], connect: int) -> Iterator[list[Place]]:
                 yield line
 
 
-def _board(view: Any) -> tuple[list[str], int]:
+def _read_board(view: Any) -> tuple[list[str], int]:
     board, rows = view["board"], view["rows"]
-    if not (1 <= rows <= MOST and 1 <= len(board) <= MOST):
-        raise ValueError(f"no board of at most {MOST} columns and rows")
+    if not (1 <= rows <= MAX_SIZE and 1 <= len(board) <= MAX_SIZE):
+        raise ValueError(f"no board of at most {MAX_SIZE} columns and rows")
     if not all(set(column) <= set(DISCS) and len(column) <= rows for column in board):
         raise ValueError("no columns of discs")
     return board, rows

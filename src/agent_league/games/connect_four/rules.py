@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agent_league.games.base import BadParameters, Move, State, check_names, whole_number
+from agent_league.games.base import BadParameters, Move, State, check_parameter_names, read_whole_number
 
 DISCS = "XO"
 DEFAULTS = {"columns": 7, "rows": 6, "connect": 4}
-MOST = 16
+MAX_SIZE = 16
 SLOPES = (0, 1, -1)
 """Rows that a line rises from one column to the next."""
 
@@ -18,9 +18,9 @@ class ConnectFourRules:
     perfect_information = True
 
     def new(self, config: Mapping[str, Any]) -> State:
-        check_names(config, *DEFAULTS)
-        columns, rows = (whole_number(config, name, DEFAULTS[name], 1, MOST) for name in ("columns", "rows"))
-        connect = whole_number(config, "connect", DEFAULTS["connect"], 2, MOST)
+        check_parameter_names(config, *DEFAULTS)
+        columns, rows = (read_whole_number(config, name, DEFAULTS[name], 1, MAX_SIZE) for name in ("columns", "rows"))
+        connect = read_whole_number(config, "connect", DEFAULTS["connect"], 2, MAX_SIZE)
         if connect > max(columns, rows):
             raise BadParameters(f"connect must fit on the board of {columns} columns and {rows} rows, found {connect}")
         return {"board": [""] * columns, "rows": rows, "connect": connect, "turn": 0, "winner": None}
@@ -43,7 +43,7 @@ class ConnectFourRules:
         index = moves[seat]
         board = state["board"].copy()
         board[index] += DISCS[seat]
-        winner = seat if _wins(board, index, state["connect"]) else None
+        winner = seat if _is_winning_disc(board, index, state["connect"]) else None
         return {**state, "board": board, "turn": 1 - seat, "winner": winner}
 
     def view(self, state: State, seat: int | None) -> Any:
@@ -56,7 +56,7 @@ class ConnectFourRules:
 RETURNS = {0: (1.0, -1.0), 1: (-1.0, 1.0), None: (0.0, 0.0)}
 
 
-def _wins(board: list[str], index: int, connect: int) -> bool:
+def _is_winning_disc(board: list[str], index: int, connect: int) -> bool:
     """Whether the top disc of a column is in a line of at least `connect` equal discs."""
     column = board[index]
     disc = column[-1]
@@ -64,10 +64,13 @@ def _wins(board: list[str], index: int, connect: int) -> bool:
         return True
     height = len(column) - 1
     right, left = board[index + 1 :], board[:index][::-1]
-    return any(1 + _run(right, height, slope, disc) + _run(left, height, -slope, disc) >= connect for slope in SLOPES)
+    return any(
+        1 + _count_run(right, height, slope, disc) + _count_run(left, height, -slope, disc) >= connect
+        for slope in SLOPES
+    )
 
 
-def _run(columns: list[str], height: int, slope: int, disc: str) -> int:
+def _count_run(columns: list[str], height: int, slope: int, disc: str) -> int:
     """Count equal discs in a line without a gap, over adjacent columns."""
     run = 0
     for column in columns:

@@ -7,7 +7,7 @@ from agent_league.games.base import BadParameters, Rules, State, winning_seat
 from agent_league.games.even_odd.rules import PARITIES, EvenOddRules
 
 
-def read_details(details: Mapping[str, Any], players: Sequence[str], parameters: Mapping[str, Any]) -> State | None:
+def parse_details(details: Mapping[str, Any], players: Sequence[str], parameters: Mapping[str, Any]) -> State | None:
     """Parse the final state of the match; None unless the number and both choices are present and legal."""
     number, choices = details.get("drawn_number"), details.get("choices")
     if not isinstance(choices, dict) or not isinstance(number, int) or isinstance(number, bool):
@@ -27,7 +27,7 @@ def find_winner(
     rules: Rules, details: Mapping[str, Any], players: Sequence[str], parameters: Mapping[str, Any]
 ) -> tuple[str | None] | None:
     """Return a tuple of the winner (None for a draw) by these rules; None if the details don't decide the match."""
-    position = read_details(details, players, parameters)
+    position = parse_details(details, players, parameters)
     try:
         if position is None or rules.actors(position):
             return None

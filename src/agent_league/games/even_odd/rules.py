@@ -7,12 +7,12 @@ from agent_league.games.base import CHANCE, BadParameters, Move, State
 
 PARITIES = ("even", "odd")
 BOTH = (0, 1)
-MOST_NUMBERS = 1_000_000
-LARGEST = 2**53
+MAX_NUMBERS = 1_000_000
+MAX_NUMBER = 2**53
 """The largest whole number that every JSON reader keeps exactly."""
 
 
-def parity(number: int) -> str:
+def parity_of(number: int) -> str:
     return PARITIES[number % 2]
 
 
@@ -24,9 +24,9 @@ class EvenOddRules:
         whole = all(isinstance(bound, int) and not isinstance(bound, bool) for bound in (low, high))
         if not whole or low > high:
             raise BadParameters(f"min_number and max_number must be integers in order, found {low!r} and {high!r}")
-        if high - low >= MOST_NUMBERS or max(-low, high) > LARGEST:
+        if high - low >= MAX_NUMBERS or max(-low, high) > MAX_NUMBER:
             raise BadParameters(
-                f"at most {MOST_NUMBERS} numbers, none beyond {LARGEST}, may be drawn from; found {low!r} to {high!r}"
+                f"at most {MAX_NUMBERS} numbers, none beyond {MAX_NUMBER}, may be drawn from; found {low!r} to {high!r}"
             )
         return {"range": [low, high], "choices": None, "number": None}
 
@@ -52,5 +52,5 @@ class EvenOddRules:
         return {**state, "choices": None}
 
     def returns(self, state: State) -> tuple[float, float]:
-        right = [choice == parity(state["number"]) for choice in state["choices"]]
+        right = [choice == parity_of(state["number"]) for choice in state["choices"]]
         return (float(right[0] - right[1]), float(right[1] - right[0]))

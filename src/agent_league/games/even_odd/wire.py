@@ -5,7 +5,7 @@ from typing import Any
 
 from agent_league.errors import ErrorCode
 from agent_league.games.base import Move, State
-from agent_league.games.even_odd.rules import parity
+from agent_league.games.even_odd.rules import parity_of
 from agent_league.games.game_messages import Moves
 from agent_league.protocol.envelope import Message
 from agent_league.protocol.v2 import ChooseParityCall, ChooseParityResponse
@@ -29,21 +29,21 @@ class EvenOddWire:
         number = state["number"]
         return {
             "drawn_number": number,
-            "number_parity": None if number is None else parity(number),
-            "choices": self._choices(moves, players),
+            "number_parity": None if number is None else parity_of(number),
+            "choices": self._choices_by_player(moves, players),
         }
 
     def details(self, state: State, moves: Moves, players: Sequence[str]) -> dict[str, Any]:
-        return {"drawn_number": state["number"], "choices": self._choices(moves, players)}
+        return {"drawn_number": state["number"], "choices": self._choices_by_player(moves, players)}
 
     def reason(self, state: State, moves: Moves, players: Sequence[str], winner: str | None) -> str:
-        choices, number = self._choices(moves, players), state["number"]
-        drawn = f"number was {number} ({parity(number)})"
+        choices, number = self._choices_by_player(moves, players), state["number"]
+        drawn = f"number was {number} ({parity_of(number)})"
         if winner:
             return f"{winner} chose {choices[winner]}, {drawn}"
         return f"Both chose {choices[players[0]]}, {drawn}"
 
     @staticmethod
-    def _choices(moves: Moves, players: Sequence[str]) -> dict[str, Move]:
+    def _choices_by_player(moves: Moves, players: Sequence[str]) -> dict[str, Move]:
         chosen = {player: move for step in moves for player, move in step.items()}
         return {player: chosen[player] for player in players if player in chosen}

@@ -4,26 +4,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import permutations
 from typing import Any
 
-from agent_league.games.base import CHANCE, Move, State, check_names
+from agent_league.games.base import CHANCE, Move, State, check_parameter_names
 
 CARDS = ("J", "Q", "K")
 """The lowest first."""
 PASS, BET = "pass", "bet"
-ENDS = ([PASS, PASS], [BET, PASS], [BET, BET], [PASS, BET, PASS], [PASS, BET, BET])
+FINAL_BETTING = ([PASS, PASS], [BET, PASS], [BET, BET], [PASS, BET, PASS], [PASS, BET, BET])
 
 
 class KuhnPokerRules:
     """Both put in a chip and get a card; then each may bet one chip more, and the other may call it or fold."""
 
     def new(self, config: Mapping[str, Any]) -> State:
-        check_names(config)
+        check_parameter_names(config)
         return {"cards": None, "betting": []}
 
     def actors(self, state: State) -> tuple[int, ...]:
         if state["cards"] is None:
             return (CHANCE,)
         betting = state["betting"]
-        return () if betting in ENDS else (len(betting) % 2,)
+        return () if betting in FINAL_BETTING else (len(betting) % 2,)
 
     def legal(self, state: State, seat: int) -> Sequence[Any]:
         if seat == CHANCE:
@@ -43,7 +43,7 @@ class KuhnPokerRules:
         cards, betting = state["cards"], state["betting"]
         return {
             "card": cards and cards[seat],
-            "other_card": cards[1 - seat] if _shown(betting) else None,
+            "other_card": cards[1 - seat] if _is_showdown(betting) else None,
             "betting": betting,
             "pot": 2 + betting.count(BET),
         }
@@ -51,7 +51,7 @@ class KuhnPokerRules:
     def hidden(self, state: State, seat: int) -> Iterable[State]:
         """The state with the other possible card of the opponent, unless there was a showdown."""
         cards = state["cards"]
-        if cards is None or _shown(state["betting"]):
+        if cards is None or _is_showdown(state["betting"]):
             return
         (third,) = set(CARDS).difference(cards)
         yield {**state, "cards": [cards[0], third] if seat == 0 else [third, cards[1]]}
@@ -59,7 +59,7 @@ class KuhnPokerRules:
     def returns(self, state: State) -> tuple[float, float]:
         """The chips that each has won."""
         betting = state["betting"]
-        if _shown(betting):
+        if _is_showdown(betting):
             ranks = [CARDS.index(card) for card in state["cards"]]
             winner = ranks.index(max(ranks))
         else:
@@ -68,6 +68,6 @@ class KuhnPokerRules:
         return (chips, -chips) if winner == 0 else (-chips, chips)
 
 
-def _shown(betting: list[str]) -> bool:
+def _is_showdown(betting: list[str]) -> bool:
     """Whether it came to a showdown: both passed, or a bet was called."""
-    return betting in ENDS and betting[-2] == betting[-1]
+    return betting in FINAL_BETTING and betting[-2] == betting[-1]

@@ -4,30 +4,30 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent_league.games.base import Move
-from agent_league.games.nim.rules import LARGEST_HEAP, MOST_HEAPS
+from agent_league.games.nim.rules import MAX_HEAP_SIZE, MAX_HEAPS
 from agent_league.games.scene import Heap, Heaps, Scene
 
 
 def show(view: Any, _seat: int | None) -> str:
-    heaps = _heaps(view)
+    heaps = _read_heaps(view)
     width = 2 * max(heaps)
     rows = [f"heap {number}: {'| ' * heap:{width}} {heap}" for number, heap in enumerate(heaps)]
-    return "\n".join((*rows, f"{_end(view)} A move is [heap, how many]."))
+    return "\n".join((*rows, f"{_describe_goal(view)} A move is [heap, how many]."))
 
 
 def scene(view: Any, _seat: int | None, last: Mapping[int, Move]) -> Scene:
-    heaps, taken, side = _heaps(view), [0] * MOST_HEAPS, None
+    heaps, taken, side = _read_heaps(view), [0] * MAX_HEAPS, None
     for side, (heap, many) in last.items():  # noqa: B007 - the last one is who took
         taken[heap] = many
-    return Scene((Heaps(tuple(map(Heap, heaps, taken)), side),), _end(view))
+    return Scene((Heaps(tuple(map(Heap, heaps, taken)), side),), _describe_goal(view))
 
 
-def _end(view: Any) -> str:
+def _describe_goal(view: Any) -> str:
     return f"Whoever takes the last one {'loses' if view['misere'] else 'wins'}."
 
 
-def _heaps(view: Any) -> list[int]:
+def _read_heaps(view: Any) -> list[int]:
     heaps: list[int] = view["heaps"]
-    if not 1 <= len(heaps) <= MOST_HEAPS or not all(0 <= heap <= LARGEST_HEAP for heap in heaps):
-        raise ValueError(f"no {MOST_HEAPS} heaps of at most {LARGEST_HEAP}")
+    if not 1 <= len(heaps) <= MAX_HEAPS or not all(0 <= heap <= MAX_HEAP_SIZE for heap in heaps):
+        raise ValueError(f"no {MAX_HEAPS} heaps of at most {MAX_HEAP_SIZE}")
     return heaps

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agent_league.games.base import BadParameters, Move, State, check_names
+from agent_league.games.base import BadParameters, Move, State, check_parameter_names
 
 DEFAULTS: dict[str, Any] = {"heaps": [3, 4, 5], "misere": False}
-MOST_HEAPS = 10
-LARGEST_HEAP = 25
+MAX_HEAPS = 10
+MAX_HEAP_SIZE = 25
 
 
 class NimRules:
@@ -16,11 +16,11 @@ class NimRules:
     perfect_information = True
 
     def new(self, config: Mapping[str, Any]) -> State:
-        check_names(config, *DEFAULTS)
+        check_parameter_names(config, *DEFAULTS)
         heaps, misere = config.get("heaps", DEFAULTS["heaps"]), config.get("misere", DEFAULTS["misere"])
-        if not isinstance(heaps, list) or not 1 <= len(heaps) <= MOST_HEAPS or not all(map(_is_heap, heaps)):
+        if not isinstance(heaps, list) or not 1 <= len(heaps) <= MAX_HEAPS or not all(map(_is_heap, heaps)):
             raise BadParameters(
-                f"heaps must be a list of 1 to {MOST_HEAPS} whole numbers from 1 to {LARGEST_HEAP}, found {heaps!r:.80}"
+                f"heaps must be a list of 1 to {MAX_HEAPS} whole numbers from 1 to {MAX_HEAP_SIZE}, found {heaps!r:.80}"
             )
         if not isinstance(misere, bool):
             raise BadParameters(f"misere must be true or false, found {misere!r:.80}")
@@ -48,4 +48,4 @@ class NimRules:
 
 
 def _is_heap(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= LARGEST_HEAP
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_HEAP_SIZE

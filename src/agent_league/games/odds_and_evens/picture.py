@@ -6,11 +6,11 @@ from typing import Any
 
 from agent_league.games.base import Move
 from agent_league.games.scene import Scene
-from agent_league.games.shared_views import payoff_scene
+from agent_league.games.shared_views import build_payoff_scene
 
 
 def scene(view: Any, seat: int | None, last: Mapping[int, Move]) -> Scene:
-    shown = payoff_scene(view, seat, last)
+    shown = build_payoff_scene(view, seat, last)
     if view["choices"] is None:
         return shown
     total = sum(map(int, view["choices"]))

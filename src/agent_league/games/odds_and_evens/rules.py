@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from agent_league.games.base import check_names
+from agent_league.games.base import check_parameter_names
 from agent_league.games.matrix import MatrixRules
 
 
@@ -12,6 +12,6 @@ class OddsAndEvensRules(MatrixRules):
 
     moves = (1, 2)
 
-    def table(self, config: Mapping[str, Any]) -> list[list[Any]]:
-        check_names(config)
+    def payoff_table(self, config: Mapping[str, Any]) -> list[list[Any]]:
+        check_parameter_names(config)
         return [[a, b, 1, -1] if (a + b) % 2 else [a, b, -1, 1] for a in self.moves for b in self.moves]

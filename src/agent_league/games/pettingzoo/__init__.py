@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 from agent_league.errors import ConfigError
-from agent_league.games.pettingzoo.rules import PettingZooRules, env_ids, make, obstacle
+from agent_league.games.pettingzoo.rules import PettingZooRules, find_obstacle, list_env_ids, make_environment
 from agent_league.games.registry import Game
 
 PREFIX = "pettingzoo:"
-INSTALL = "pip install 'agent-league[games]' (in a checkout: .venv/bin/pip install -e '.[games]')"
+INSTALL_HINT = "pip install 'agent-league[games]' (in a checkout: .venv/bin/pip install -e '.[games]')"
 
 HOW_TO_PLAY = """\
 {title}, an environment of the library PettingZoo ({env_id}): the agents move by turns.
@@ -26,16 +26,16 @@ class PettingZooGames:
 
     def names(self) -> Sequence[str]:
         """All environments for two agents that can be created here."""
-        return sorted(name for name in _env_ids() if _problem(name) is None)
+        return sorted(name for name in _list_env_ids() if _find_problem(name) is None)
 
     def load(self, name: str) -> Game:
-        known = _env_ids()
+        known = _list_env_ids()
         if name not in known:
             near = ", ".join(get_close_matches(name, known, cutoff=0.5))
             like = f" (names like it: {near})" if near else ""
             lists = "`league games pettingzoo` lists them"
             raise ConfigError("game_type", "", f"PettingZoo has no environment {name!r:.80}{like}; {lists}")
-        problem = _problem(name)
+        problem = _find_problem(name)
         if problem:
             raise ConfigError("game_type", "", f"{PREFIX}{name} can't be played in a league: it {problem}")
         title = name.replace("_", " ").title()
@@ -51,16 +51,16 @@ class PettingZooGames:
 SOURCE = PettingZooGames()
 
 
-def _env_ids() -> dict[str, str]:
+def _list_env_ids() -> dict[str, str]:
     try:
-        return env_ids()
+        return list_env_ids()
     except ImportError as error:
-        raise ConfigError("pettingzoo", "", f"PettingZoo is not installed ({error}): {INSTALL}") from None
+        raise ConfigError("pettingzoo", "", f"PettingZoo is not installed ({error}): {INSTALL_HINT}") from None
 
 
-def _problem(name: str) -> str | None:
+def _find_problem(name: str) -> str | None:
     """Describe why an environment can't be played here; None if it can."""
     try:
-        return obstacle(make(name, {}))
+        return find_obstacle(make_environment(name, {}))
     except Exception as error:  # noqa: BLE001 - third-party code, which may need anything
         return f"can't be made here: {' '.join(str(error).split()):.300}"

@@ -2,7 +2,7 @@
 
 from agent_league.games.prisoners_dilemma.rules import DEFAULTS, PrisonersDilemmaRules
 from agent_league.games.registry import Game
-from agent_league.games.shared_views import payoff_scene, show_payoffs
+from agent_league.games.shared_views import build_payoff_scene, show_payoffs
 
 HOW_TO_PLAY = """\
 In every round both players cooperate or defect at the same time, and are paid by what both did; most points win.
@@ -28,6 +28,6 @@ PRISONERS_DILEMMA = Game(
     title="Iterated Prisoner's Dilemma",
     how_to_play=HOW_TO_PLAY,
     show=show_payoffs,
-    scene=payoff_scene,
+    scene=build_payoff_scene,
     payoffs=True,
 )

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from agent_league.games.base import BadParameters, check_names
+from agent_league.games.base import BadParameters, check_parameter_names
 from agent_league.games.matrix import MatrixRules
 
 DEFAULTS = {"temptation": 5, "reward": 3, "punishment": 1, "sucker": 0}
-LARGEST = 1_000_000
+MAX_PAYOFF = 1_000_000
 
 
 class PrisonersDilemmaRules(MatrixRules):
@@ -15,9 +15,9 @@ class PrisonersDilemmaRules(MatrixRules):
 
     moves = ("cooperate", "defect")
 
-    def table(self, config: Mapping[str, Any]) -> list[list[Any]]:
-        check_names(config, *DEFAULTS)
-        temptation, reward, punishment, sucker = (_amount(config, name) for name in DEFAULTS)
+    def payoff_table(self, config: Mapping[str, Any]) -> list[list[Any]]:
+        check_parameter_names(config, *DEFAULTS)
+        temptation, reward, punishment, sucker = (_read_payoff(config, name) for name in DEFAULTS)
         found = f"{temptation!r}, {reward!r}, {punishment!r} and {sucker!r}"
         if not temptation > reward > punishment > sucker:
             raise BadParameters(f"temptation > reward > punishment > sucker must hold, found {found}")
@@ -32,8 +32,8 @@ class PrisonersDilemmaRules(MatrixRules):
         ]
 
 
-def _amount(config: Mapping[str, Any], name: str) -> float:
+def _read_payoff(config: Mapping[str, Any], name: str) -> float:
     value = config.get(name, DEFAULTS[name])
-    if not isinstance(value, int | float) or isinstance(value, bool) or not -LARGEST <= value <= LARGEST:
-        raise BadParameters(f"{name} must be a number from -{LARGEST} to {LARGEST}, found {value!r:.80}")
+    if not isinstance(value, int | float) or isinstance(value, bool) or not -MAX_PAYOFF <= value <= MAX_PAYOFF:
+        raise BadParameters(f"{name} must be a number from -{MAX_PAYOFF} to {MAX_PAYOFF}, found {value!r:.80}")
     return value

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from agent_league.games.base import check_names
+from agent_league.games.base import check_parameter_names
 from agent_league.games.matrix import MatrixRules
 
 
@@ -12,8 +12,8 @@ class RockPaperScissorsRules(MatrixRules):
 
     moves = ("rock", "paper", "scissors")
 
-    def table(self, config: Mapping[str, Any]) -> list[list[Any]]:
-        check_names(config)
+    def payoff_table(self, config: Mapping[str, Any]) -> list[list[Any]]:
+        check_parameter_names(config)
         paid = ([0, 0], [1, -1], [-1, 1])
         return [
             [a, b, *paid[(own - other) % 3]] for own, a in enumerate(self.moves) for other, b in enumerate(self.moves)

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agent_league.games.base import Move, State, check_names
+from agent_league.games.base import Move, State, check_parameter_names
 
 EMPTY = "."
 MARKS = "XO"
 LINES = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6))
-THROUGH = tuple(tuple(line for line in LINES if cell in line) for cell in range(9))
+LINES_THROUGH_CELL = tuple(tuple(line for line in LINES if cell in line) for cell in range(9))
 """The lines through each cell: only they can be filled by a mark there."""
 
 
@@ -18,7 +18,7 @@ class TicTacToeRules:
     perfect_information = True
 
     def new(self, config: Mapping[str, Any]) -> State:
-        check_names(config)
+        check_parameter_names(config)
         return {"board": EMPTY * 9, "turn": 0, "winner": None}
 
     def actors(self, state: State) -> tuple[int, ...]:
@@ -31,7 +31,7 @@ class TicTacToeRules:
         seat = state["turn"]
         cell, mark = moves[seat], MARKS[seat]
         board = state["board"][:cell] + mark + state["board"][cell + 1 :]
-        won = any(board[a] == board[b] == board[c] for a, b, c in THROUGH[cell])
+        won = any(board[a] == board[b] == board[c] for a, b, c in LINES_THROUGH_CELL[cell])
         return {"board": board, "turn": 1 - seat, "winner": seat if won else None}
 
     def view(self, state: State, seat: int | None) -> Any:

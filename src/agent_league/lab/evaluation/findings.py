@@ -4,13 +4,13 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from agent_league.lab.evaluation.criteria import Criterion, Judgement, judge
-from agent_league.lab.evaluation.model import Encounter, Ending, Evaluation
-from agent_league.lab.evaluation.plots import duration
+from agent_league.lab.evaluation.criteria import Criterion, CriterionVerdict, judge_criteria
+from agent_league.lab.evaluation.model import Evaluation, GameEnding, OpponentSeries
+from agent_league.lab.evaluation.plots import format_seconds
 from agent_league.lab.statistics import Estimate
 
-SHOWN_FAULTS = 10
-NONE = "-"
+MAX_SHOWN_FAULTS = 10
+EMPTY_CELL = "-"
 HOW_TO_READ = (
     "W/D/L are the games won, drawn and lost; technical losses are lost. A win rate is won games by all. Its 95% "
     "interval is at each end the outer one of Wilson's over games and of Student's over 10 blocks of consecutive "
@@ -24,121 +24,128 @@ HOW_TO_READ = (
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class ReportTable:
     """A table of text cells."""
 
-    head: tuple[str, ...]
+    headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
 
-def sentence(evaluation: Evaluation) -> str:
+def summary_sentence(evaluation: Evaluation) -> str:
     """Summarise the verdicts in one line."""
-    criteria = judge(evaluation)
-    counts = {verdict: sum(one.verdict is verdict for one in criteria) for verdict in Judgement}
-    judged = f"{counts[Judgement.PASS]} of {len(criteria)} criteria fulfilled, {counts[Judgement.FAIL]} not"
-    open_ = f", {counts[Judgement.NOT_JUDGED]} not judged" if counts[Judgement.NOT_JUDGED] else ""
+    criteria = judge_criteria(evaluation)
+    counts = {verdict: sum(one.verdict is verdict for one in criteria) for verdict in CriterionVerdict}
+    judged = (
+        f"{counts[CriterionVerdict.PASS]} of {len(criteria)} criteria fulfilled, {counts[CriterionVerdict.FAIL]} not"
+    )
+    open_ = f", {counts[CriterionVerdict.NOT_JUDGED]} not judged" if counts[CriterionVerdict.NOT_JUDGED] else ""
     return f"{judged}{open_}."
 
 
-def facts(evaluation: Evaluation) -> Sheet:
+def facts_table(evaluation: Evaluation) -> ReportTable:
     """Make the table of basic facts: player, protocol, game, number of games, seed, time."""
     games = len(evaluation.games)
     parameters = ", ".join(f"{name} {value}" for name, value in evaluation.parameters.items())
-    speed = f" ({games / evaluation.playing:.0f} a second)" if evaluation.playing > 0 else ""
+    speed = f" ({games / evaluation.playing_seconds:.0f} a second)" if evaluation.playing_seconds > 0 else ""
     interrupted = " (interrupted)" if evaluation.interrupted else ""
     rows = (
         ("Player", evaluation.player),
-        ("Where", evaluation.where),
+        ("Where", evaluation.location),
         ("Protocol", evaluation.protocol),
         ("Game", evaluation.title + (f" ({parameters})" if parameters else "")),
-        ("Games", f"{games} in {evaluation.playing:.1f} s{speed}; asked for: {evaluation.wanted} per opponent"),
+        (
+            "Games",
+            f"{games} in {evaluation.playing_seconds:.1f} s{speed}; asked for: {evaluation.games_wanted} per opponent",
+        ),
         ("Earlier version", evaluation.earlier or "none was named"),
         ("Seed", evaluation.seed),
-        ("Begun", evaluation.started + interrupted),
+        ("Begun", evaluation.started_at + interrupted),
     )
-    return Sheet(("", ""), rows)
+    return ReportTable(("", ""), rows)
 
 
-def criteria_sheet(criteria: Sequence[Criterion]) -> Sheet:
+def criteria_table(criteria: Sequence[Criterion]) -> ReportTable:
     rows = tuple(
-        (one.verdict.value, one.name, " ".join(filter(None, (with_stop(one.found), one.note)))) for one in criteria
+        (one.verdict.value, one.name, " ".join(filter(None, (end_sentence(one.found), one.note)))) for one in criteria
     )
-    return Sheet(("", "Criterion", "Found"), rows)
+    return ReportTable(("", "Criterion", "Found"), rows)
 
 
-def results_sheet(evaluation: Evaluation) -> Sheet:
+def results_table(evaluation: Evaluation) -> ReportTable:
     """Make a table with a row for each opponent with games; why others have none is a remark."""
     paid = evaluation.has_amounts
     head = ("Opponent", "Games", "W/D/L", "Win rate (95%)", "p", "p (Holm)")
-    rows = tuple(_result_row(evaluation, series, paid=paid) for series in evaluation.series if series.games)
-    return Sheet((*head, "Payoff (95%)") if paid else head, rows)
+    rows = tuple(_make_result_row(evaluation, series, paid=paid) for series in evaluation.series if series.games)
+    return ReportTable((*head, "Payoff (95%)") if paid else head, rows)
 
 
-def who_they_are(evaluation: Evaluation) -> str:
+def describe_opponents(evaluation: Evaluation) -> str:
     """Describe how the opponents play, in a sentence."""
-    told = "; ".join(f"{series.opponent}: {series.says}" for series in evaluation.series if series.games)
-    return with_stop(told) if told else ""
+    told = "; ".join(f"{series.opponent}: {series.description}" for series in evaluation.series if series.games)
+    return end_sentence(told) if told else ""
 
 
-def _result_row(evaluation: Evaluation, series: Encounter, *, paid: bool) -> tuple[str, ...]:
+def _make_result_row(evaluation: Evaluation, series: OpponentSeries, *, paid: bool) -> tuple[str, ...]:
     score = series.score
-    adjusted = evaluation.adjusted.get(series.opponent)
+    adjusted = evaluation.adjusted_p_values.get(series.opponent)
     return (
         series.opponent,
-        str(len(series.counted)),
+        str(len(series.valid_games)),
         f"{score.tally.wins}/{score.tally.draws}/{score.tally.losses}",
-        _share(score.win_rate) if series.counted else NONE,
-        NONE if adjusted is None else _p(series.p_value),
-        NONE if adjusted is None else _p(adjusted),
-        *([_amount(score.mean_payoff)] if paid else []),
+        _format_share(score.win_rate) if series.valid_games else EMPTY_CELL,
+        EMPTY_CELL if adjusted is None else _format_p_value(series.p_value),
+        EMPTY_CELL if adjusted is None else _format_p_value(adjusted),
+        *([_format_payoff(score.mean_payoff)] if paid else []),
     )
 
 
-def times_sheet(evaluation: Evaluation) -> Sheet:
-    times = evaluation.times
+def times_table(evaluation: Evaluation) -> ReportTable:
+    times = evaluation.response_times
     head = ("Answers", "Median", "95th percentile", "Longest", "Timeouts")
     if times is None:
-        return Sheet(head, (("0", NONE, NONE, NONE, str(evaluation.timeouts)),))
-    row = (str(times.answers), duration(times.median), duration(times.late), duration(times.longest))
-    return Sheet(head, ((*row, str(evaluation.timeouts)),))
+        return ReportTable(head, (("0", EMPTY_CELL, EMPTY_CELL, EMPTY_CELL, str(evaluation.timeout_count)),))
+    row = (str(times.answers), format_seconds(times.median), format_seconds(times.late), format_seconds(times.longest))
+    return ReportTable(head, ((*row, str(evaluation.timeout_count)),))
 
 
-def faults_sheet(evaluation: Evaluation) -> Sheet:
+def faults_table(evaluation: Evaluation) -> ReportTable:
     """Make the table of the most frequent message faults."""
-    rows = tuple((str(count), fault.where, fault.what) for fault, count in evaluation.faults[:SHOWN_FAULTS])
-    return Sheet(("Times", "In answer to", "What is wrong"), rows)
+    rows = tuple(
+        (str(count), fault.where, fault.what) for fault, count in evaluation.faults_by_frequency[:MAX_SHOWN_FAULTS]
+    )
+    return ReportTable(("Times", "In answer to", "What is wrong"), rows)
 
 
-def remarks(evaluation: Evaluation) -> Iterator[str]:
+def list_remarks(evaluation: Evaluation) -> Iterator[str]:
     """Yield remarks on shortened series, technical losses, walkovers and failed steps with bad input."""
     for series in evaluation.series:
-        if series.cut_short:
-            told = f"after {games_of(len(series.games))}: " if series.games else "not played: "
-            yield f"{series.opponent}: {told}{series.cut_short}."
-        if failed := ", ".join(f"{how.replace('_', ' ')} {count}" for how, count in series.technical.items()):
+        if series.cut_short_reason:
+            told = f"after {games_text(len(series.games))}: " if series.games else "not played: "
+            yield f"{series.opponent}: {told}{series.cut_short_reason}."
+        if failed := ", ".join(f"{how.replace('_', ' ')} {count}" for how, count in series.technical_losses.items()):
             yield f"{series.opponent}: lost technically: {failed}."
-        if walkovers := series.count(Ending.WALKOVER):
-            yield f"{series.opponent}: it failed in {games_of(walkovers)} itself; they are left out."
-    more = len(evaluation.faults) - SHOWN_FAULTS
+        if walkovers := series.count_ending(GameEnding.WALKOVER):
+            yield f"{series.opponent}: it failed in {games_text(walkovers)} itself; they are left out."
+    more = len(evaluation.faults_by_frequency) - MAX_SHOWN_FAULTS
     if more > 0:
         yield f"{more} more kinds of faults in messages are in evaluation.json."
     done = evaluation.conformance
-    yield from (f"Bad input, failed: {fault.where}: {fault.what}" for fault in done.failed[:SHOWN_FAULTS])
+    yield from (f"Bad input, failed: {fault.where}: {fault.what}" for fault in done.failed[:MAX_SHOWN_FAULTS])
     yield from evaluation.remarks
 
 
-def failed(criteria: Sequence[Criterion]) -> bool:
+def has_failed(criteria: Sequence[Criterion]) -> bool:
     """Whether any criterion failed."""
-    return any(one.verdict is Judgement.FAIL for one in criteria)
+    return any(one.verdict is CriterionVerdict.FAIL for one in criteria)
 
 
-def _share(share: Estimate) -> str:
+def _format_share(share: Estimate) -> str:
     return f"{share.value:.1%} ({100 * share.low:.1f} - {100 * share.high:.1f})"
 
 
-def _amount(amount: Estimate | None) -> str:
+def _format_payoff(amount: Estimate | None) -> str:
     if amount is None:
-        return NONE
+        return EMPTY_CELL
     if math.isinf(amount.low):
         return f"{amount.value:.4g}"
     width = amount.high - amount.low
@@ -146,19 +153,19 @@ def _amount(amount: Estimate | None) -> str:
     return f"{amount.value:.{digits}f} ({amount.low:.{digits}f} to {amount.high:.{digits}f})"
 
 
-def _p(value: float) -> str:
+def _format_p_value(value: float) -> str:
     return "<0.0001" if value < 0.0001 else f"{value:.4f}" if value < 0.1 else f"{value:.2f}"
 
 
-def warnings(evaluation: Evaluation) -> Iterator[str]:
+def list_warnings(evaluation: Evaluation) -> Iterator[str]:
     """Yield the warnings of the steps with bad input."""
     done = evaluation.conformance
-    yield from (f"Bad input, warning: {fault.where}: {fault.what}" for fault in done.warned[:SHOWN_FAULTS])
+    yield from (f"Bad input, warning: {fault.where}: {fault.what}" for fault in done.warned[:MAX_SHOWN_FAULTS])
 
 
-def games_of(number: int) -> str:
+def games_text(number: int) -> str:
     return "1 game" if number == 1 else f"{number} games"
 
 
-def with_stop(text: str) -> str:
+def end_sentence(text: str) -> str:
     return text if text.endswith(".") else f"{text}."

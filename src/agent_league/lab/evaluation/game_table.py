@@ -4,18 +4,18 @@ import hashlib
 from random import Random
 
 from agent_league.agent.outbox import Outboxes
-from agent_league.agent.peer_client import Call, Manners
+from agent_league.agent.peer_client import PeerCall, PeerClient
 from agent_league.clock import SystemClock, format_utc
-from agent_league.config.models import CircuitBreaker, RetryPolicy, Timeouts
+from agent_league.config.models import CircuitBreakerConfig, RetryPolicy, TimeoutConfig
 from agent_league.errors import CallFailed, ErrorCode
-from agent_league.games.game_trial import BrokenGame, breakdown
+from agent_league.games.game_trial import BrokenGame, describe_breakdown
 from agent_league.games.registry import Game
 from agent_league.http.carrier import Carrier
-from agent_league.lab.evaluation.in_process_players import Entrant
-from agent_league.lab.evaluation.model import Ending, PracticeGame
-from agent_league.lab.evaluation.private_league import REFEREE, PracticeReferee
-from agent_league.lab.evaluation.transcript import heard_of
-from agent_league.league.match_tokens import Passes
+from agent_league.lab.evaluation.in_process_players import PracticePlayer
+from agent_league.lab.evaluation.model import GameEnding, PracticeGame
+from agent_league.lab.evaluation.private_league import REFEREE_ID, PracticeReferee
+from agent_league.lab.evaluation.transcript import read_player_answers
+from agent_league.league.match_tokens import TokenIssuer
 from agent_league.model.agents import Role
 from agent_league.model.results import Outcome
 from agent_league.model.schedule import Pairing
@@ -23,87 +23,91 @@ from agent_league.protocol import v2
 from agent_league.protocol.version import PROTOCOL_V1
 from agent_league.referee.match import Match
 from agent_league.referee.play import MatchPlay
-from agent_league.referee.requests import Desk
+from agent_league.referee.requests import RefereeContext
 
-FAILURES = CircuitBreaker().failure_threshold
+FAIL_LIMIT = CircuitBreakerConfig().failure_threshold
 """Failures in a row after which the circuit breaker opens and a series ends."""
-QUICKLY = RetryPolicy(base_delay_sec=0.1)
+QUICK_RETRY = RetryPolicy(base_delay_sec=0.1)
 """As many attempts as in a league, with shorter delays."""
 
 
-class PracticeTable:
+class PracticeMatchRunner:
     """Plays single games of one player against others, and keeps failure counts between games."""
 
     def __init__(
         self,
         game: Game,
         league_id: str,
-        passes: Passes,
+        passes: TokenIssuer,
         carrier: Carrier,
-        timeouts: Timeouts,
+        timeouts: TimeoutConfig,
         seed: str,
         referee: PracticeReferee | None = None,
     ) -> None:
         self._game = game
         self._league_id = league_id
-        self._passes = passes
+        self._match_tokens = passes
         self._seed = seed
-        self._tag = f"E{hashlib.sha256(seed.encode()).hexdigest()[:8]}"
+        self._id_prefix = f"E{hashlib.sha256(seed.encode()).hexdigest()[:8]}"
         """Prefix of match ids, different for each seed, so that players don't confuse evaluations."""
         self._referee = referee
         self._clock = SystemClock()
-        self._failures: dict[str, int] = {}
+        self._failures_in_a_row: dict[str, int] = {}
         """Failed calls in a row by player, carried from game to game."""
-        self._missed: list[str] = []
+        self._timed_out_players: list[str] = []
         """Players whose notifications timed out, in the current game."""
-        self._desk = Desk(
-            manners=Manners(carrier),
-            outboxes=Outboxes(self._note),
+        self._referee_context = RefereeContext(
+            peer_client=PeerClient(carrier),
+            outboxes=Outboxes(self._note_timeout),
             timeouts=timeouts,
-            retry=QUICKLY,
-            failure_threshold=FAILURES,
+            retry=QUICK_RETRY,
+            failure_threshold=FAIL_LIMIT,
             rng=Random(seed),  # noqa: S311 - jitter
         )
 
-    async def play(self, player: Entrant, other: Entrant, round_id: int, number: int) -> PracticeGame:
+    async def play_game(
+        self, player: PracticePlayer, other: PracticePlayer, round_id: int, number: int
+    ) -> PracticeGame:
         """Play one game; sides alternate with its number. BrokenGame if the game's rules fail."""
         sides = (player, other) if number % 2 else (other, player)
-        order = self._order(sides, round_id, number)
-        play = MatchPlay(order, self._game, REFEREE, self._desk, self._clock, self._seed)
-        self._missed.clear()
+        order = self._make_start_match(sides, round_id, number)
+        play = MatchPlay(order, self._game, REFEREE_ID, self._referee_context, self._clock, self._seed)
+        self._timed_out_players.clear()
         if self._referee:
-            self._referee.play = play
+            self._referee.match_play = play
         try:
             await play.play()
         except Exception as error:  # a fault in a game's rules, which may be anybody's
-            problem = breakdown(self._game, error)
+            problem = describe_breakdown(self._game, error)
             await play.abort(problem)
             raise BrokenGame(problem) from error
-        self._failures.update(play.failures)
-        heard = heard_of(play, player.player_id, REFEREE, self._clock)
-        ending, how = _ending(play, player.player_id)
+        self._failures_in_a_row.update(play.failure_counts)
+        heard = read_player_answers(play, player.player_id, REFEREE_ID, self._clock)
+        ending, how = _find_ending(play, player.player_id)
         return PracticeGame(
             match_id=play.match.match_id,
             seat=sides.index(player),
             ending=ending,
             how=how,
-            payoff=self._payoff(play.match, sides.index(player)),
+            payoff=self._read_payoff(play.match, sides.index(player)),
             seconds=heard.seconds,
-            timeouts=heard.timeouts + self._missed.count(player.player_id),
+            timeouts=heard.timeouts + self._timed_out_players.count(player.player_id),
             faults=heard.faults,
         )
 
-    def is_open(self, player: Entrant) -> bool:
+    def is_breaker_open(self, player: PracticePlayer) -> bool:
         """Whether so many calls in a row failed that the circuit breaker is open."""
-        return self._failures.get(player.player_id, 0) >= FAILURES
+        return self._failures_in_a_row.get(player.player_id, 0) >= FAIL_LIMIT
 
-    async def announce(self, player: Entrant, other: Entrant, round_id: int, numbers: range) -> None:
+    async def announce_games(
+        self, player: PracticePlayer, other: PracticePlayer, round_id: int, numbers: range
+    ) -> None:
         """Send a running v2 player the announcement of the next games, with the referee's address."""
         if self._referee is None or player.protocol == PROTOCOL_V1:
             return
         matches = [
             {
-                "match_id": self._match_id(round_id, number),
+                "match_id": self._make_match_id(round_id, number),
                 "game_type": self._game.game_type,
                 "player_A_id": (player if number % 2 else other).player_id,
                 "player_B_id": (other if number % 2 else player).player_id,
@@ -114,28 +118,40 @@ class PracticeTable:
         message = v2.RoundAnnouncement.write(
             sender=str(Role.LEAGUE_MANAGER),
             timestamp=format_utc(self._clock.now()),
-            conversation_id=f"conv-{self._tag.lower()}-round-{round_id}",
+            conversation_id=f"conv-{self._id_prefix.lower()}-round-{round_id}",
             league_id=self._league_id,
             round_id=round_id,
             matches=matches,
         )
-        limit, bearer = self._desk.limit("notify_round", player.protocol), self._passes.for_call(player.player_id)
-        call = Call("notify_round", message.to_wire())
+        limit, bearer = (
+            self._referee_context.answer_timeout("notify_round", player.protocol),
+            self._match_tokens.get_call_token(player.player_id),
+        )
+        call = PeerCall("notify_round", message.to_wire())
 
         async def send() -> object:
-            return await self._desk.manners.tell(player.endpoint, call, limit, bearer, insist=False)
+            return await self._referee_context.peer_client.send_notice(
+                player.endpoint, call, limit, bearer, insist=False
+            )
 
-        self._desk.outboxes.post(player.player_id, send)
-        await self._desk.outboxes.settled([player.player_id])
+        self._referee_context.outboxes.post_notice(player.player_id, send)
+        await self._referee_context.outboxes.wait_until_delivered([player.player_id])
 
     async def close(self) -> None:
-        await self._desk.outboxes.close()
+        await self._referee_context.outboxes.close()
 
-    def _order(self, sides: tuple[Entrant, Entrant], round_id: int, number: int) -> v2.StartMatch:
-        match_id = self._match_id(round_id, number)
+    def _make_start_match(
+        self, sides: tuple[PracticePlayer, PracticePlayer], round_id: int, number: int
+    ) -> v2.StartMatch:
+        match_id = self._make_match_id(round_id, number)
         a, b = sides
-        passes = self._passes.for_match(Pairing(match_id, round_id, a.player_id, b.player_id), REFEREE)
-        entered = [one.enters(passes.by_player[one.player_id], self._failures.get(one.player_id, 0)) for one in sides]
+        passes = self._match_tokens.issue_match_tokens(
+            Pairing(match_id, round_id, a.player_id, b.player_id), REFEREE_ID
+        )
+        entered = [
+            one.to_match_player(passes.tokens_by_player[one.player_id], self._failures_in_a_row.get(one.player_id, 0))
+            for one in sides
+        ]
         return v2.StartMatch.write(
             sender=str(Role.LEAGUE_MANAGER),
             timestamp=format_utc(self._clock.now()),
@@ -148,25 +164,25 @@ class PracticeTable:
             player_B=entered[1],
         )
 
-    def _match_id(self, round_id: int, number: int) -> str:
-        return f"{self._tag}R{round_id}M{number}"
+    def _make_match_id(self, round_id: int, number: int) -> str:
+        return f"{self._id_prefix}R{round_id}M{number}"
 
-    def _payoff(self, match: Match, seat: int) -> float | None:
+    def _read_payoff(self, match: Match, seat: int) -> float | None:
         over = self._game.payoffs and not match.terminations and not self._game.rules.actors(match.position)
         return float(self._game.rules.returns(match.position)[seat]) if over else None
 
-    def _note(self, player_id: str, error: CallFailed | None) -> None:
+    def _note_timeout(self, player_id: str, error: CallFailed | None) -> None:
         if error is not None and error.code is ErrorCode.TIMEOUT_ERROR:
-            self._missed.append(player_id)
+            self._timed_out_players.append(player_id)
 
 
-def _ending(play: MatchPlay, player_id: str) -> tuple[Ending, str]:
+def _find_ending(play: MatchPlay, player_id: str) -> tuple[GameEnding, str]:
     """Return how a game ended for a player, and the kind of a technical loss."""
     verdict, failed = play.verdict, play.match.terminations
     if player_id in failed:
-        return Ending.TECHNICAL_LOSS, str(failed[player_id])
+        return GameEnding.TECHNICAL_LOSS, str(failed[player_id])
     if failed or verdict is None:
-        return Ending.WALKOVER, ""
+        return GameEnding.WALKOVER, ""
     if verdict.outcome is Outcome.DRAW:
-        return Ending.DRAW, ""
-    return (Ending.WIN if verdict.winner == player_id else Ending.LOSS), ""
+        return GameEnding.DRAW, ""
+    return (GameEnding.WIN if verdict.winner == player_id else GameEnding.LOSS), ""

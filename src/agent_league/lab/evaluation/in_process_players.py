@@ -10,28 +10,28 @@ from pathlib import Path
 from typing import Literal
 
 from agent_league.config import SystemConfig
-from agent_league.config.models import Logging
+from agent_league.config.models import LoggingConfig
 from agent_league.http.carrier import Carrier
 from agent_league.http.memory import MemoryNetwork
 from agent_league.lab.evaluation.private_league import PracticeManager
-from agent_league.launch.agent_plan import PlayerSeat, Watchers
-from agent_league.launch.in_process import seated
+from agent_league.launch.agent_plan import AgentListeners, PlayerPlan
+from agent_league.launch.in_process import run_agents
 from agent_league.players.app import PlayerSettings
-from agent_league.players.events import Happening, Registered
+from agent_league.players.events import LeagueJoined, PlayerEvent
 from agent_league.players.observation import Strategy
-from agent_league.protocol.v1.ids import inside
+from agent_league.protocol.v1.ids import from_v1_player_id
 from agent_league.protocol.v2.control import MatchPlayer
 from agent_league.protocol.version import PROTOCOL_V2
 
-INSIDE = "http://inside.invalid:8000/"
+IN_PROCESS_URL = "http://inside.invalid:8000/"
 """Base URL of players in this process; no real host can have this name."""
-MANAGER = f"{INSIDE}manager"
-SEAT_SECONDS = 30
+MANAGER_URL = f"{IN_PROCESS_URL}manager"
+REGISTER_SECONDS = 30
 """Time for our own players to register, generous for busy machines."""
 
 
 @dataclass(frozen=True, slots=True)
-class Entrant:
+class PracticePlayer:
     """A registered player, running or in this process, that can be called to play."""
 
     player_id: str
@@ -42,7 +42,7 @@ class Entrant:
     move_method: Literal["make_move"] | None = None
     """The method to ask it for a move, if it takes any game and doesn't name this one."""
 
-    def enters(self, match_token: str, failures: int) -> MatchPlayer:
+    def to_match_player(self, match_token: str, failures: int) -> MatchPlayer:
         """Return its entry in START_MATCH."""
         token = self.token()
         return MatchPlayer(
@@ -58,7 +58,7 @@ class Entrant:
 
 
 @dataclass(frozen=True, slots=True)
-class Partner:
+class InProcessPlayer:
     """A player to start in this process."""
 
     player_id: str
@@ -67,7 +67,7 @@ class Partner:
     protocol: str = PROTOCOL_V2
 
 
-class BothWays:
+class SplitCarrier:
     """A carrier that routes by address: players in this process through memory, others over HTTP."""
 
     def __init__(self, inside: MemoryNetwork, outside: Carrier) -> None:
@@ -82,7 +82,7 @@ class BothWays:
         bearer: str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> tuple[int, bytes]:
-        carrier: Carrier = self._inside if endpoint.startswith(INSIDE) else self._outside
+        carrier: Carrier = self._inside if endpoint.startswith(IN_PROCESS_URL) else self._outside
         return await carrier.exchange(endpoint, frame, limit, bearer, headers)
 
     async def close(self) -> None:
@@ -90,7 +90,7 @@ class BothWays:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class InProcessLeague:
     """What players in this process share: network, manager, folder, game and seed."""
 
     network: MemoryNetwork
@@ -101,44 +101,48 @@ class Room:
 
 
 @asynccontextmanager
-async def sit_down(
-    partners: Sequence[Partner], room: Room, remark: Callable[[str], None]
-) -> AsyncIterator[list[Entrant]]:
+async def start_in_process_players(
+    partners: Sequence[InProcessPlayer], room: InProcessLeague, remark: Callable[[str], None]
+) -> AsyncIterator[list[PracticePlayer]]:
     """Start players in this process and wait until all have registered; leaving the context ends them."""
     manager = room.manager
-    room.network.attach(MANAGER, manager.answer)
-    system = SystemConfig(default_league_id=manager.league_id, logging=Logging(level="ERROR"))
+    room.network.attach(MANAGER_URL, manager.answer_in_process)
+    system = SystemConfig(default_league_id=manager.league_id, logging=LoggingConfig(level="ERROR"))
     missing = {partner.player_id for partner in partners}
     all_there = asyncio.Event()
 
-    def seat_of(partner: Partner) -> PlayerSeat:
+    def seat_of(partner: InProcessPlayer) -> PlayerPlan:
         settings = PlayerSettings(
             system=system,
             home=room.home,
-            manager=MANAGER,
-            endpoint=f"{INSIDE}{partner.player_id}",
+            manager=MANAGER_URL,
+            endpoint=f"{IN_PROCESS_URL}{partner.player_id}",
             wanted_id=partner.player_id,
             display_name=partner.name,
             game_types=(room.game_type,),
             seed=room.seed,
             protocol=partner.protocol,
         )
-        return PlayerSeat(settings, port=1, strategy=partner.strategy)
+        return PlayerPlan(settings, port=1, strategy=partner.strategy)
 
-    def watch(player_id: str, happening: Happening) -> None:
-        if isinstance(happening, Registered):
-            missing.discard(inside(player_id))
+    def watch(player_id: str, happening: PlayerEvent) -> None:
+        if isinstance(happening, LeagueJoined):
+            missing.discard(from_v1_player_id(player_id))
             if not missing:
                 all_there.set()
 
-    async with seated(room.network, [seat_of(partner) for partner in partners], Watchers(player=watch, remark=remark)):
+    async with run_agents(
+        room.network,
+        [seat_of(partner) for partner in partners],
+        AgentListeners(on_player_event=watch, on_remark=remark),
+    ):
         if missing:
-            async with asyncio.timeout(SEAT_SECONDS):
+            async with asyncio.timeout(REGISTER_SECONDS):
                 await all_there.wait()
         yield [
-            Entrant(
+            PracticePlayer(
                 partner.player_id,
-                f"{INSIDE}{partner.player_id}",
+                f"{IN_PROCESS_URL}{partner.player_id}",
                 partial(manager.tokens.get, partner.player_id),
                 partner.protocol,
             )

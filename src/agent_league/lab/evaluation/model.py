@@ -11,14 +11,14 @@ from enum import StrEnum
 from itertools import accumulate, pairwise
 from typing import Any
 
-from agent_league.lab.counts import Score, Tally, score
-from agent_league.lab.statistics import Estimate, binomial_p_value, grouped_rate, holm
+from agent_league.lab.counts import GameTally, PlayerScore, compute_score
+from agent_league.lab.statistics import Estimate, adjust_p_values, binomial_p_value, estimate_grouped_rate
 
-BLOCKS = 10
+MAX_BLOCKS = 10
 """Most blocks of consecutive games that stand in for independent series; each has at least two games."""
 
 
-class Ending(StrEnum):
+class GameEnding(StrEnum):
     """How a game ended for the player under evaluation."""
 
     WIN = "win"
@@ -30,7 +30,7 @@ class Ending(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class MessageFault:
     """Something in a message that isn't in the protocol's own form."""
 
     where: str
@@ -44,7 +44,7 @@ class PracticeGame:
 
     match_id: str
     seat: int
-    ending: Ending
+    ending: GameEnding
     how: str = ""
     """The kind of a technical loss."""
     payoff: float | None = None
@@ -52,61 +52,61 @@ class PracticeGame:
     """How long each answer took."""
     timeouts: int = 0
     """Calls that timed out."""
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[MessageFault, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Encounter:
+class OpponentSeries:
     """The games against one opponent."""
 
     opponent: str
-    says: str
+    description: str
     """How the opponent plays, in a few words."""
     games: tuple[PracticeGame, ...] = ()
-    cut_short: str = ""
+    cut_short_reason: str = ""
     """Why there are fewer games than requested, or none; empty: there are all."""
 
-    def count(self, ending: Ending) -> int:
+    def count_ending(self, ending: GameEnding) -> int:
         return sum(game.ending is ending for game in self.games)
 
     @property
-    def counted(self) -> tuple[PracticeGame, ...]:
+    def valid_games(self) -> tuple[PracticeGame, ...]:
         """All games but walkovers, which say nothing about the player."""
-        return tuple(game for game in self.games if game.ending is not Ending.WALKOVER)
+        return tuple(game for game in self.games if game.ending is not GameEnding.WALKOVER)
 
     @property
     def wins(self) -> int:
-        return self.count(Ending.WIN)
+        return self.count_ending(GameEnding.WIN)
 
     @property
-    def lost(self) -> int:
-        return self.count(Ending.LOSS) + self.count(Ending.TECHNICAL_LOSS)
+    def losses(self) -> int:
+        return self.count_ending(GameEnding.LOSS) + self.count_ending(GameEnding.TECHNICAL_LOSS)
 
     @property
-    def score(self) -> Score:
+    def score(self) -> PlayerScore:
         """The score of the valid games, with blocks in place of series."""
-        return score([dict(enumerate(_tally(block) for block in _blocks(self.counted)))])
+        return compute_score([dict(enumerate(_tally_games(block) for block in _split_into_blocks(self.valid_games)))])
 
-    def win_rates(self, numbers: Iterable[int]) -> Iterator[Estimate]:
+    def estimate_win_rates(self, numbers: Iterable[int]) -> Iterator[Estimate]:
         """Yield the win rate after each of these numbers of games."""
-        won = [0, *accumulate(game.ending is Ending.WIN for game in self.counted)]
+        won = [0, *accumulate(game.ending is GameEnding.WIN for game in self.valid_games)]
         for number in numbers:
-            bounds = pairwise(_bounds(number))
-            yield grouped_rate([{first: (after - first, won[after] - won[first]) for first, after in bounds}])
+            bounds = pairwise(_block_bounds(number))
+            yield estimate_grouped_rate([{first: (after - first, won[after] - won[first]) for first, after in bounds}])
 
     @property
     def p_value(self) -> float:
         """The binomial p-value of wins against losses; it takes games as independent and leaves draws out."""
-        return binomial_p_value(self.wins, self.wins + self.lost)
+        return binomial_p_value(self.wins, self.wins + self.losses)
 
     @property
-    def technical(self) -> Mapping[str, int]:
+    def technical_losses(self) -> Mapping[str, int]:
         """Technical losses by kind."""
-        return dict(Counter(game.how for game in self.games if game.ending is Ending.TECHNICAL_LOSS))
+        return dict(Counter(game.how for game in self.games if game.ending is GameEnding.TECHNICAL_LOSS))
 
 
 @dataclass(frozen=True, slots=True)
-class Chances:
+class WinChances:
     """The probability of winning one game against a player that moves at random."""
 
     least: float
@@ -120,7 +120,7 @@ class Chances:
 
 
 @dataclass(frozen=True, slots=True)
-class Moves:
+class MoveCounts:
     """How often a strategy was asked for a move."""
 
     asked: int = 0
@@ -130,7 +130,7 @@ class Moves:
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
+class ResponseTimes:
     """Response times in seconds."""
 
     answers: int
@@ -146,8 +146,8 @@ class Conformance:
 
     passed: int = 0
     skipped: int = 0
-    warned: tuple[Fault, ...] = ()
-    failed: tuple[Fault, ...] = ()
+    warned: tuple[MessageFault, ...] = ()
+    failed: tuple[MessageFault, ...] = ()
     unjudged: str = ""
     """Why the steps were not taken; empty: they were."""
 
@@ -157,30 +157,30 @@ class Evaluation:
     """Everything found about one player: the request, the games and the check with bad input."""
 
     player: str
-    where: str
+    location: str
     """The player's address, or "in this process"."""
     protocol: str
     game_type: str
     title: str
     parameters: Mapping[str, Any]
-    chances: Chances | None
+    chances: WinChances | None
     """What can be reached against random play; None if that can't be counted."""
     has_amounts: bool
     """Whether the game's amounts count, not only who has more."""
     seed: str
     earlier: str
     """The player's earlier version; empty if none was named."""
-    wanted: int
+    games_wanted: int
     """Requested games per opponent."""
-    started: str
+    started_at: str
     seconds: float = 0.0
-    playing: float = 0.0
+    playing_seconds: float = 0.0
     """Of these, the time spent in games."""
-    series: tuple[Encounter, ...] = ()
+    series: tuple[OpponentSeries, ...] = ()
     conformance: Conformance = field(default_factory=Conformance)
-    registration: tuple[Fault, ...] | None = None
+    registration_faults: tuple[MessageFault, ...] | None = None
     """Faults of its registration message; None: it didn't register."""
-    moves: Moves | None = None
+    moves: MoveCounts | None = None
     """Moves of a strategy in this process; None for a running player, whose failures can't be seen."""
     remarks: tuple[str, ...] = ()
     interrupted: bool = False
@@ -191,66 +191,66 @@ class Evaluation:
         return tuple(game for series in self.series for game in series.games)
 
     @property
-    def messages(self) -> int:
+    def message_count(self) -> int:
         """The number of answers, and the registration."""
-        return sum(len(game.seconds) for game in self.games) + (self.registration is not None)
+        return sum(len(game.seconds) for game in self.games) + (self.registration_faults is not None)
 
     @property
-    def faulty(self) -> int:
-        return sum(len(game.faults) for game in self.games) + len(self.registration or ())
+    def fault_count(self) -> int:
+        return sum(len(game.faults) for game in self.games) + len(self.registration_faults or ())
 
     @property
-    def faults(self) -> list[tuple[Fault, int]]:
+    def faults_by_frequency(self) -> list[tuple[MessageFault, int]]:
         """Each fault with its count, the most frequent first."""
-        counts = Counter(self.registration or ())
+        counts = Counter(self.registration_faults or ())
         counts.update(fault for game in self.games for fault in game.faults)
         return counts.most_common()
 
     @property
-    def timeouts(self) -> int:
+    def timeout_count(self) -> int:
         return sum(game.timeouts for game in self.games)
 
     @property
-    def times(self) -> Times | None:
-        return times_of([seconds for game in self.games for seconds in game.seconds])
+    def response_times(self) -> ResponseTimes | None:
+        return summarise_times([seconds for game in self.games for seconds in game.seconds])
 
     @property
-    def adjusted(self) -> Mapping[str, float]:
+    def adjusted_p_values(self) -> Mapping[str, float]:
         """The Holm-adjusted p-values by opponent."""
-        tried = [series for series in self.series if series.wins + series.lost]
-        p_values = holm([series.p_value for series in tried])
+        tried = [series for series in self.series if series.wins + series.losses]
+        p_values = adjust_p_values([series.p_value for series in tried])
         return {series.opponent: p_value for series, p_value in zip(tried, p_values, strict=True)}
 
-    def against(self, opponent: str) -> Encounter | None:
+    def find_series(self, opponent: str) -> OpponentSeries | None:
         return next((series for series in self.series if series.opponent == opponent), None)
 
 
-def times_of(seconds: Sequence[float]) -> Times | None:
+def summarise_times(seconds: Sequence[float]) -> ResponseTimes | None:
     """Compute median, 95th percentile (nearest rank) and maximum; None without answers."""
     if not seconds:
         return None
     ordered = sorted(seconds)
     middle = len(ordered) // 2
     median = ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
-    return Times(len(ordered), median, ordered[math.ceil(0.95 * len(ordered)) - 1], ordered[-1])
+    return ResponseTimes(len(ordered), median, ordered[math.ceil(0.95 * len(ordered)) - 1], ordered[-1])
 
 
-def _bounds(games: int) -> list[int]:
+def _block_bounds(games: int) -> list[int]:
     """Return the index at which each block of so many games begins, and the end of the last."""
-    number = max(1, min(BLOCKS, games // 2))
+    number = max(1, min(MAX_BLOCKS, games // 2))
     return [games * block // number for block in range(number + 1)]
 
 
-def _blocks(games: Sequence[PracticeGame]) -> Iterator[Sequence[PracticeGame]]:
-    return (games[first:after] for first, after in pairwise(_bounds(len(games))))
+def _split_into_blocks(games: Sequence[PracticeGame]) -> Iterator[Sequence[PracticeGame]]:
+    return (games[first:after] for first, after in pairwise(_block_bounds(len(games))))
 
 
-def _tally(games: Sequence[PracticeGame]) -> Tally:
+def _tally_games(games: Sequence[PracticeGame]) -> GameTally:
     endings = Counter(game.ending for game in games)
-    return Tally(
-        wins=endings[Ending.WIN],
-        draws=endings[Ending.DRAW],
-        losses=endings[Ending.LOSS] + endings[Ending.TECHNICAL_LOSS],
+    return GameTally(
+        wins=endings[GameEnding.WIN],
+        draws=endings[GameEnding.DRAW],
+        losses=endings[GameEnding.LOSS] + endings[GameEnding.TECHNICAL_LOSS],
         payoffs=Counter(game.payoff for game in games if game.payoff is not None),
     )
 

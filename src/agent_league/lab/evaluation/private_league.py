@@ -7,92 +7,94 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from agent_league.check.listener import Incoming, Listener
-from agent_league.check.scripted_agents import StandInManager
+from agent_league.check.listener import IncomingCall, Listener
+from agent_league.check.scripted_agents import CheckerManager
 from agent_league.clock import SystemClock, format_utc
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.model.agents import Role
 from agent_league.protocol import v2
-from agent_league.protocol.checks import read_fields
+from agent_league.protocol.checks import parse_fields
 from agent_league.protocol.envelope import Message
 from agent_league.protocol.methods import METHODS
 from agent_league.protocol.tokens import SigningKey
-from agent_league.protocol.tolerance import tidied
+from agent_league.protocol.tolerance import normalise
 from agent_league.protocol.v2.errors import write_league_error
 from agent_league.referee.play import MatchPlay
 
-PRACTICE_LEAGUE = "private_league"
-REFEREE = "REF01"
-KEPT_CALLS = 32
-MOST_GUESTS = 64
+PRACTICE_LEAGUE_ID = "private_league"
+REFEREE_ID = "REF01"
+MAX_KEPT_CALLS = 32
+MAX_REGISTRATIONS = 64
 """Further registrations are refused: a player may register again and again, under ever new addresses."""
-ANSWERS: Mapping[str, type[Message]] = {
+ANSWER_TYPES: Mapping[str, type[Message]] = {
     "game_join_ack": v2.GameJoinAck,
     "choose_parity_response": v2.ChooseParityResponse,
     "game_move_response": v2.GameMoveResponse,
 }
 
 
-class PracticeManager(StandInManager):
+class PracticeManager(CheckerManager):
     """Registers any player; refuses tokens that it didn't give, so that players of another manager register again."""
 
-    def __init__(self, port: int, key: SigningKey, league_id: str = PRACTICE_LEAGUE) -> None:
+    def __init__(self, port: int, key: SigningKey, league_id: str = PRACTICE_LEAGUE_ID) -> None:
         super().__init__(port, key)
         self.league_id = league_id
-        self._settled = False
+        self._is_league_fixed = False
 
-    def settle(self) -> None:
+    def fix_league(self) -> None:
         """Keep the league id from now on, whatever id later registrations ask for."""
-        self._settled = True
+        self._is_league_fixed = True
 
-    async def answer(self, body: bytes, bearer: str | None) -> bytes | None:
+    async def answer_in_process(self, body: bytes, bearer: str | None) -> bytes | None:
         """Answer a request from a player in this process."""
-        return await self._answer("/mcp", body, bearer)
+        return await self._answer_request("/mcp", body, bearer)
 
-    async def _answer(self, path: str, body: bytes, bearer: str | None) -> bytes | None:
-        del self.heard[:-KEPT_CALLS]
-        return await super()._answer(path, body, bearer)
+    async def _answer_request(self, path: str, body: bytes, bearer: str | None) -> bytes | None:
+        del self.received_calls[:-MAX_KEPT_CALLS]
+        return await super()._answer_request(path, body, bearer)
 
-    async def _register(self, heard: Incoming) -> Any:
-        if len(self.tokens) >= MOST_GUESTS:
-            full = Refusal(ErrorCode.SERVICE_UNAVAILABLE, f"{MOST_GUESTS} agents have registered, and that is enough")
-            return _refused(full, heard, str(Role.LEAGUE_MANAGER))
-        if self._settled:
+    async def _answer_registration(self, heard: IncomingCall) -> Any:
+        if len(self.tokens) >= MAX_REGISTRATIONS:
+            full = Refusal(
+                ErrorCode.SERVICE_UNAVAILABLE, f"{MAX_REGISTRATIONS} agents have registered, and that is enough"
+            )
+            return _refusal_to_wire(full, heard, str(Role.LEAGUE_MANAGER))
+        if self._is_league_fixed:
             heard = replace(heard, message={**heard.message, "league_id": None})
-        return await super()._register(heard)
+        return await super()._answer_registration(heard)
 
-    async def _query(self, heard: Incoming) -> Any:
+    async def _answer_query(self, heard: IncomingCall) -> Any:
         if heard.message.get("auth_token") in self.tokens.values():
-            return await super()._query(heard)
+            return await super()._answer_query(heard)
         unknown = Refusal(ErrorCode.AUTH_TOKEN_INVALID, "'auth_token' is not one that this manager gave")
-        return _refused(unknown, heard, str(Role.LEAGUE_MANAGER))
+        return _refusal_to_wire(unknown, heard, str(Role.LEAGUE_MANAGER))
 
 
 class PracticeReferee(Listener):
     """Receives answers that a player sends in calls of its own."""
 
     def __init__(self) -> None:
-        super().__init__(Role.REFEREE, scripts=dict.fromkeys(ANSWERS, self._take))
-        self.play: MatchPlay | None = None
+        super().__init__(Role.REFEREE, scripts=dict.fromkeys(ANSWER_TYPES, self._receive_answer))
+        self.match_play: MatchPlay | None = None
         """The match being played."""
 
-    async def _answer(self, path: str, body: bytes, bearer: str | None) -> bytes | None:
-        del self.heard[:-KEPT_CALLS]
-        return await super()._answer(path, body, bearer)
+    async def _answer_request(self, path: str, body: bytes, bearer: str | None) -> bytes | None:
+        del self.received_calls[:-MAX_KEPT_CALLS]
+        return await super()._answer_request(path, body, bearer)
 
-    async def _take(self, heard: Incoming) -> Any:
-        kind = ANSWERS[heard.method]
+    async def _receive_answer(self, heard: IncomingCall) -> Any:
+        kind = ANSWER_TYPES[heard.method]
         try:
-            message = read_fields(kind, tidied(kind.TYPE, heard.message)[0])
-            if self.play is None or message.match_id != self.play.match.match_id:
+            message = parse_fields(kind, normalise(kind.TYPE, heard.message)[0])
+            if self.match_play is None or message.match_id != self.match_play.match.match_id:
                 raise Refusal(ErrorCode.MATCH_NOT_FOUND, "no such match here")
-            self.play.take(message)
+            self.match_play.receive_answer(message)
         except Refusal as refusal:
-            return _refused(refusal, heard, f"{Role.REFEREE}:{REFEREE}")
+            return _refusal_to_wire(refusal, heard, f"{Role.REFEREE}:{REFEREE_ID}")
         return {"status": "ok"}
 
 
-def _refused(refusal: Refusal, heard: Incoming, sender: str) -> dict[str, Any]:
+def _refusal_to_wire(refusal: Refusal, heard: IncomingCall, sender: str) -> dict[str, Any]:
     asked = METHODS[heard.method].request
     return write_league_error(
         refusal,

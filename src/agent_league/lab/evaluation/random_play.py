@@ -5,53 +5,53 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
-from agent_league.games.base import CHANCE, REPEATING, Move, Rules, State, winning_seat
+from agent_league.games.base import CHANCE, REPEAT_PARAMETERS, Move, Rules, State, winning_seat
 from agent_league.games.registry import Game
-from agent_league.games.repeated import Repeated
-from agent_league.lab.evaluation.model import Chances
+from agent_league.games.repeated import RepeatedRules
+from agent_league.lab.evaluation.model import WinChances
 
-MOST_COUNTED = 200_000
+MAX_COUNTED_ENDS = 200_000
 """Games with more final states than this are not enumerated."""
 
-Odds = dict[int | None, Fraction]
+WinnerOdds = dict[int | None, Fraction]
 """Probability of winning by seat; None stands for a draw."""
 
 
-def chances_against_random(game: Game) -> Chances | None:
+def chances_against_random(game: Game) -> WinChances | None:
     """Compute the chances to win one game against random with the worst and the best move, sides alternating.
 
     None if the game can't be enumerated: only games of one simultaneous move each can.
     """
-    rules = game.rules.single if isinstance(game.rules, Repeated) else game.rules
-    start = rules.new({name: value for name, value in game.parameters.items() if name not in REPEATING})
+    rules = game.rules.single if isinstance(game.rules, RepeatedRules) else game.rules
+    start = rules.new({name: value for name, value in game.parameters.items() if name not in REPEAT_PARAMETERS})
     if rules.actors(start) != (0, 1):
         return None
     options = (rules.legal(start, 0), rules.legal(start, 1))
     after = rules.apply(start, {0: options[0][0], 1: options[1][0]})
     draws = len(rules.legal(after, CHANCE)) if rules.actors(after) == (CHANCE,) else 1
-    if len(options[0]) * len(options[1]) * draws > MOST_COUNTED:
+    if len(options[0]) * len(options[1]) * draws > MAX_COUNTED_ENDS:
         return None
-    odds = _odds(rules, start, options)
+    odds = _compute_odds(rules, start, options)
     if odds is None:
         return None
     wins = [[one.get(seat, Fraction()) for one in odds[seat]] for seat in (0, 1)]
-    return Chances(
+    return WinChances(
         least=float(sum(map(min, wins)) / 2),
         most=float(sum(map(max, wins)) / 2),
         alike=all(one == of_seat[0] for of_seat in odds for one in of_seat),
-        single=not isinstance(game.rules, Repeated),
+        single=not isinstance(game.rules, RepeatedRules),
     )
 
 
-def _odds(
+def _compute_odds(
     rules: Rules, start: State, options: tuple[Sequence[Move], Sequence[Move]]
-) -> tuple[list[Odds], list[Odds]] | None:
+) -> tuple[list[WinnerOdds], list[WinnerOdds]] | None:
     """Compute the odds of each move of each seat against uniform replies; None if the game isn't over after them."""
-    odds: tuple[list[Odds], list[Odds]] = ([{} for _ in options[0]], [{} for _ in options[1]])
+    odds: tuple[list[WinnerOdds], list[WinnerOdds]] = ([{} for _ in options[0]], [{} for _ in options[1]])
     for a, one in enumerate(options[0]):
         for b, other in enumerate(options[1]):
             weights: Counter[int | None] = Counter()
-            for state, weight in _ends(rules, rules.apply(start, {0: one, 1: other})):
+            for state, weight in _final_states(rules, rules.apply(start, {0: one, 1: other})):
                 if rules.actors(state):
                     return None
                 weights[winning_seat(rules.returns(state))] += weight
@@ -62,7 +62,7 @@ def _odds(
     return odds
 
 
-def _ends(rules: Rules, state: State) -> Iterator[tuple[State, Any]]:
+def _final_states(rules: Rules, state: State) -> Iterator[tuple[State, Any]]:
     """Yield the state itself, or each outcome of a chance move, with its weight."""
     if rules.actors(state) != (CHANCE,):
         yield state, 1

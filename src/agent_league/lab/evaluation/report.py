@@ -13,44 +13,44 @@ from typing import Any
 
 import orjson
 
-from agent_league.check.reports import page
+from agent_league.check.reports import render_page
 from agent_league.errors import UserError
-from agent_league.lab.counts import estimate_as_dict
-from agent_league.lab.evaluation.criteria import Criterion, Judgement, judge
+from agent_league.lab.counts import estimate_to_json
+from agent_league.lab.evaluation.criteria import Criterion, CriterionVerdict, judge_criteria
 from agent_league.lab.evaluation.findings import (
     HOW_TO_READ,
-    Sheet,
-    criteria_sheet,
-    facts,
-    failed,
-    faults_sheet,
-    remarks,
-    results_sheet,
-    sentence,
-    times_sheet,
-    warnings,
-    who_they_are,
-    with_stop,
+    ReportTable,
+    criteria_table,
+    describe_opponents,
+    end_sentence,
+    facts_table,
+    faults_table,
+    has_failed,
+    list_remarks,
+    list_warnings,
+    results_table,
+    summary_sentence,
+    times_table,
 )
-from agent_league.lab.evaluation.model import Encounter, Ending, Evaluation
-from agent_league.lab.evaluation.plots import outcomes_plot, progress_plot, times_plot
-from agent_league.model.names import printable
+from agent_league.lab.evaluation.model import Evaluation, GameEnding, OpponentSeries
+from agent_league.lab.evaluation.plots import draw_outcomes, draw_progress, draw_times
+from agent_league.model.names import to_printable
 
-LONGEST_NAME = 40
-NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9]+")
-MARKUP = re.compile(r"[\\`*_{}\[\]#|!~$@^]|:(?=//)|(?<=www)[.]", re.IGNORECASE)
+MAX_NAME_LENGTH = 40
+UNSAFE_IN_NAMES = re.compile(r"[^A-Za-z0-9]+")
+MARKDOWN_MARKUP = re.compile(r"[\\`*_{}\[\]#|!~$@^]|:(?=//)|(?<=www)[.]", re.IGNORECASE)
 PLOTS: dict[str, tuple[str, Callable[[Evaluation], str]]] = {
-    "outcomes.svg": ("Results by opponent", outcomes_plot),
-    "win-rate.svg": ("Share of games won, game by game", progress_plot),
-    "response-times.svg": ("How long answers took", times_plot),
+    "outcomes.svg": ("Results by opponent", draw_outcomes),
+    "win-rate.svg": ("Share of games won, game by game", draw_progress),
+    "response-times.svg": ("How long answers took", draw_times),
 }
-FILES = ("evaluation.md", "evaluation.html", "evaluation.json", *PLOTS)
+REPORT_FILES = ("evaluation.md", "evaluation.html", "evaluation.json", *PLOTS)
 
 
-def default_folder(evaluation: Evaluation, root: Path) -> Path:
+def choose_report_folder(evaluation: Evaluation, root: Path) -> Path:
     """Choose a new folder for a report, named after player and time."""
-    name = NOT_IN_NAMES.sub("-", evaluation.player).strip("-")[:LONGEST_NAME] or "player"
-    when = re.sub(r"[^0-9TZ]", "", evaluation.started)
+    name = UNSAFE_IN_NAMES.sub("-", evaluation.player).strip("-")[:MAX_NAME_LENGTH] or "player"
+    when = re.sub(r"[^0-9TZ]", "", evaluation.started_at)
     place = root / f"{name}-{when}"
     number = 1
     while place.exists():
@@ -59,11 +59,11 @@ def default_folder(evaluation: Evaluation, root: Path) -> Path:
     return place
 
 
-def check_folder(folder: Path) -> None:
+def check_report_folder(folder: Path) -> None:
     """Raise UserError if the folder can't take a report: it isn't writable, or has one already."""
     if folder.exists() and not folder.is_dir():
         raise UserError(f"{folder}: expected a folder, found a file")
-    there = [name for name in FILES if (folder / name).exists()]
+    there = [name for name in REPORT_FILES if (folder / name).exists()]
     if there:
         raise UserError(f"{folder}: {', '.join(there)} is there already; name another folder")
     place = next(place for place in (folder, *folder.absolute().parents) if place.exists())
@@ -78,84 +78,86 @@ def write_report(evaluation: Evaluation, folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     plots = {name: draw(evaluation) for name, (_, draw) in PLOTS.items()}
     texts = {
-        "evaluation.md": as_markdown(evaluation),
-        "evaluation.html": as_html(evaluation),
-        "evaluation.json": as_json(evaluation),
+        "evaluation.md": render_markdown(evaluation),
+        "evaluation.html": render_html(evaluation),
+        "evaluation.json": render_json(evaluation),
         **plots,
     }
     for name, text in texts.items():
         with (folder / name).open("x", encoding="utf-8") as file:
             file.write(text)
-    return [folder / name for name in FILES]
+    return [folder / name for name in REPORT_FILES]
 
 
-def as_markdown(evaluation: Evaluation) -> str:
-    criteria = judge(evaluation)
+def render_markdown(evaluation: Evaluation) -> str:
+    criteria = judge_criteria(evaluation)
     parts = [
-        f"# Evaluation of {_md(evaluation.player)}",
-        _md(sentence(evaluation)),
-        _md_table(facts(evaluation)),
+        f"# Evaluation of {_escape_markdown(evaluation.player)}",
+        _escape_markdown(summary_sentence(evaluation)),
+        _render_markdown_table(facts_table(evaluation)),
         "## Criteria",
-        _md_table(criteria_sheet(criteria)),
+        _render_markdown_table(criteria_table(criteria)),
         "## Results",
-        _md_table(results_sheet(evaluation)),
-        _md(who_they_are(evaluation)),
-        _md(HOW_TO_READ),
+        _render_markdown_table(results_table(evaluation)),
+        _escape_markdown(describe_opponents(evaluation)),
+        _escape_markdown(HOW_TO_READ),
         *(f"![{title}]({name})" for name, (title, _) in list(PLOTS.items())[:2]),
         "## Response times",
-        _md_table(times_sheet(evaluation)),
+        _render_markdown_table(times_table(evaluation)),
         f"![{PLOTS['response-times.svg'][0]}](response-times.svg)",
     ]
-    if evaluation.faults:
-        parts += ["## Messages that are not valid", _md_table(faults_sheet(evaluation))]
-    if told := [*remarks(evaluation), *warnings(evaluation)]:
-        parts += ["## Remarks", "\n".join(f"- {_md(one)}" for one in told)]
+    if evaluation.faults_by_frequency:
+        parts += ["## Messages that are not valid", _render_markdown_table(faults_table(evaluation))]
+    if told := [*list_remarks(evaluation), *list_warnings(evaluation)]:
+        parts += ["## Remarks", "\n".join(f"- {_escape_markdown(one)}" for one in told)]
     return "\n\n".join(parts) + "\n"
 
 
-def _md_table(sheet: Sheet) -> str:
-    lines = [sheet.head, ("---",) * len(sheet.head)]
-    written = ["| " + " | ".join(map(_md, row)) + " |" for row in lines[:1]]
+def _render_markdown_table(sheet: ReportTable) -> str:
+    lines = [sheet.headings, ("---",) * len(sheet.headings)]
+    written = ["| " + " | ".join(map(_escape_markdown, row)) + " |" for row in lines[:1]]
     written.append("| " + " | ".join(lines[1]) + " |")
-    written += ["| " + " | ".join(map(_md, row)) + " |" for row in sheet.rows]
+    written += ["| " + " | ".join(map(_escape_markdown, row)) + " |" for row in sheet.rows]
     return "\n".join(written)
 
 
-def _md(text: str) -> str:
+def _escape_markdown(text: str) -> str:
     """Escape text so that Markdown shows it literally: no markup, links, HTML or line breaks."""
-    written = MARKUP.sub(r"\\\g<0>", printable(text))
+    written = MARKDOWN_MARKUP.sub(r"\\\g<0>", to_printable(text))
     return written.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def as_html(evaluation: Evaluation) -> str:
+def render_html(evaluation: Evaluation) -> str:
     """Render the report as one self-contained page."""
-    criteria = judge(evaluation)
+    criteria = judge_criteria(evaluation)
     drawn = {name: f"<figure>{draw(evaluation)}</figure>" for name, (_, draw) in PLOTS.items()}
-    told = "".join(f"<li>{_html(one)}</li>" for one in [*remarks(evaluation), *warnings(evaluation)])
+    told = "".join(f"<li>{_escape_html(one)}</li>" for one in [*list_remarks(evaluation), *list_warnings(evaluation)])
     faults = (
-        f"<h2>Messages that are not valid</h2>\n{_html_table(faults_sheet(evaluation))}" if evaluation.faults else ""
+        f"<h2>Messages that are not valid</h2>\n{_render_html_table(faults_table(evaluation))}"
+        if evaluation.faults_by_frequency
+        else ""
     )
     body = f"""<main>
 <p class="soft">league evaluate</p>
-<h1>{_html(evaluation.player)}</h1>
-<p class="{"fail" if failed(criteria) else "pass"}">{_html(sentence(evaluation))}</p>
-{_html_table(facts(evaluation), heading=False)}
+<h1>{_escape_html(evaluation.player)}</h1>
+<p class="{"fail" if has_failed(criteria) else "pass"}">{_escape_html(summary_sentence(evaluation))}</p>
+{_render_html_table(facts_table(evaluation), heading=False)}
 <h2>Criteria</h2>
-<ul class="criteria">{"".join(map(_criterion, criteria))}</ul>
+<ul class="criteria">{"".join(map(_render_criterion, criteria))}</ul>
 <h2>Results</h2>
-{_html_table(results_sheet(evaluation))}
-<p class="soft">{_html(who_they_are(evaluation))}</p>
+{_render_html_table(results_table(evaluation))}
+<p class="soft">{_escape_html(describe_opponents(evaluation))}</p>
 {drawn["outcomes.svg"]}
 {drawn["win-rate.svg"]}
-<p class="soft">{_html(HOW_TO_READ)}</p>
+<p class="soft">{_escape_html(HOW_TO_READ)}</p>
 <h2>Response times</h2>
-{_html_table(times_sheet(evaluation))}
+{_render_html_table(times_table(evaluation))}
 {drawn["response-times.svg"]}
 {faults}
 {f"<h2>Remarks</h2><ul>{told}</ul>" if told else ""}
 </main>
 """
-    return page(f"Evaluation of {printable(evaluation.player)}", PAGE_STYLE, body)
+    return render_page(f"Evaluation of {to_printable(evaluation.player)}", PAGE_STYLE, body)
 
 
 PAGE_STYLE = """
@@ -178,79 +180,81 @@ figure { margin: 1.2rem 0; } figure svg { max-width: 100%; height: auto; display
 .criteria b { margin-right: .6rem; } .criteria span { display: block; } .pass, .fail, .open { font-weight: 600; }
 .pass { color: var(--pass); } .fail { color: var(--fail); } .open { color: var(--open); }
 """
-LOOKS = {Judgement.PASS: "pass", Judgement.FAIL: "fail", Judgement.NOT_JUDGED: "open"}
+VERDICT_CLASSES = {CriterionVerdict.PASS: "pass", CriterionVerdict.FAIL: "fail", CriterionVerdict.NOT_JUDGED: "open"}
 
 
-def _criterion(one: Criterion) -> str:
-    note = f'<span class="soft">{_html(one.note)}</span>' if one.note else ""
+def _render_criterion(one: Criterion) -> str:
+    note = f'<span class="soft">{_escape_html(one.note)}</span>' if one.note else ""
     return (
-        f'<li><b class="{LOOKS[one.verdict]}">{one.verdict.value}</b>{_html(one.name)}'
-        f"<span>{_html(with_stop(one.found))}</span>{note}</li>"
+        f'<li><b class="{VERDICT_CLASSES[one.verdict]}">{one.verdict.value}</b>{_escape_html(one.name)}'
+        f"<span>{_escape_html(end_sentence(one.found))}</span>{note}</li>"
     )
 
 
-def _html_table(sheet: Sheet, *, heading: bool = True) -> str:
-    head = "".join(f"<th>{_html(name)}</th>" for name in sheet.head)
-    rows = "".join(f"<tr>{''.join(f'<td>{_html(cell)}</td>' for cell in row)}</tr>" for row in sheet.rows)
-    look = ' class="results"' if "Opponent" in sheet.head else ""
+def _render_html_table(sheet: ReportTable, *, heading: bool = True) -> str:
+    head = "".join(f"<th>{_escape_html(name)}</th>" for name in sheet.headings)
+    rows = "".join(f"<tr>{''.join(f'<td>{_escape_html(cell)}</td>' for cell in row)}</tr>" for row in sheet.rows)
+    look = ' class="results"' if "Opponent" in sheet.headings else ""
     top = f"<thead><tr>{head}</tr></thead>" if heading else ""
     return f'<div class="scroll"><table{look}>{top}<tbody>{rows}</tbody></table></div>'
 
 
-def _html(text: str) -> str:
-    return html.escape(printable(text))
+def _escape_html(text: str) -> str:
+    return html.escape(to_printable(text))
 
 
-def as_json(evaluation: Evaluation) -> str:
+def render_json(evaluation: Evaluation) -> str:
     """Render all numbers, also those of single games."""
-    return orjson.dumps(content(evaluation), option=orjson.OPT_INDENT_2).decode() + "\n"
+    return orjson.dumps(evaluation_to_json(evaluation), option=orjson.OPT_INDENT_2).decode() + "\n"
 
 
-def content(evaluation: Evaluation) -> dict[str, Any]:
+def evaluation_to_json(evaluation: Evaluation) -> dict[str, Any]:
     """Return the evaluation as JSON data; missing numbers are null."""
-    times = evaluation.times
+    times = evaluation.response_times
     return {
         "player": evaluation.player,
-        "where": evaluation.where,
+        "where": evaluation.location,
         "protocol": evaluation.protocol,
         "game_type": evaluation.game_type,
         "parameters": dict(evaluation.parameters),
         "chances_against_random": asdict(evaluation.chances) if evaluation.chances else None,
         "seed": evaluation.seed,
-        "games_wanted": evaluation.wanted,
-        "started": evaluation.started,
+        "games_wanted": evaluation.games_wanted,
+        "started": evaluation.started_at,
         "seconds": round(evaluation.seconds, 3),
         "interrupted": evaluation.interrupted,
-        "ok": not failed(judge(evaluation)),
-        "criteria": [{**asdict(one), "verdict": one.verdict.value} for one in judge(evaluation)],
+        "ok": not has_failed(judge_criteria(evaluation)),
+        "criteria": [{**asdict(one), "verdict": one.verdict.value} for one in judge_criteria(evaluation)],
         "messages": {
-            "count": evaluation.messages,
-            "not_valid": evaluation.faulty,
-            "faults": [{"count": count, "where": one.where, "what": one.what} for one, count in evaluation.faults],
+            "count": evaluation.message_count,
+            "not_valid": evaluation.fault_count,
+            "faults": [
+                {"count": count, "where": one.where, "what": one.what} for one, count in evaluation.faults_by_frequency
+            ],
         },
         "moves": asdict(evaluation.moves) if evaluation.moves else None,
-        "timeouts": evaluation.timeouts,
+        "timeouts": evaluation.timeout_count,
         "response_seconds": asdict(times) if times else None,
-        "opponents": [_series_content(evaluation, series) for series in evaluation.series],
+        "opponents": [_series_to_json(evaluation, series) for series in evaluation.series],
         "conformance": asdict(evaluation.conformance),
-        "remarks": list(remarks(evaluation)),
+        "remarks": list(list_remarks(evaluation)),
     }
 
 
-def _series_content(evaluation: Evaluation, series: Encounter) -> dict[str, Any]:
+def _series_to_json(evaluation: Evaluation, series: OpponentSeries) -> dict[str, Any]:
     return {
         "opponent": series.opponent,
-        "says": series.says,
+        "says": series.description,
         "games": len(series.games),
         "wins": series.wins,
-        "draws": series.count(Ending.DRAW),
-        "losses": series.count(Ending.LOSS),
-        "technical_losses": series.technical,
-        "walkovers": series.count(Ending.WALKOVER),
-        "win_rate": asdict(series.score.win_rate) if series.counted else None,
-        "p_value": series.p_value if series.opponent in evaluation.adjusted else None,
-        "p_value_holm": evaluation.adjusted.get(series.opponent),
-        "payoff": estimate_as_dict(series.score.mean_payoff) if series.score.mean_payoff else None,
-        "cut_short": series.cut_short,
+        "draws": series.count_ending(GameEnding.DRAW),
+        "losses": series.count_ending(GameEnding.LOSS),
+        "technical_losses": series.technical_losses,
+        "walkovers": series.count_ending(GameEnding.WALKOVER),
+        "win_rate": asdict(series.score.win_rate) if series.valid_games else None,
+        "p_value": series.p_value if series.opponent in evaluation.adjusted_p_values else None,
+        "p_value_holm": evaluation.adjusted_p_values.get(series.opponent),
+        "payoff": estimate_to_json(series.score.mean_payoff) if series.score.mean_payoff else None,
+        "cut_short": series.cut_short_reason,
         "played": [asdict(game) for game in series.games],
     }

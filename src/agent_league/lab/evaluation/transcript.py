@@ -7,97 +7,101 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agent_league.check.listener import Incoming
+from agent_league.check.listener import IncomingCall
 from agent_league.clock import Clock
 from agent_league.errors import BadAnswer, ErrorCode, Refusal
-from agent_league.lab.evaluation.model import Fault
-from agent_league.model.names import printable
+from agent_league.lab.evaluation.model import MessageFault
+from agent_league.model.names import to_printable
 from agent_league.protocol import v1, v2
-from agent_league.protocol.checks import check_envelope, read_fields, wrong_type
-from agent_league.protocol.tolerance import STYLES, Frame
-from agent_league.protocol.v1.checks import check_envelope as check_v1_envelope
+from agent_league.protocol.checks import check_envelope, parse_fields, wrong_type_refusal
+from agent_league.protocol.tolerance import CALL_FORMS, MessageFrame
+from agent_league.protocol.v1.checks import check_v1_envelope
 from agent_league.protocol.version import PROTOCOL_V1
-from agent_league.referee.answers import Reader
-from agent_league.referee.messages import Setting, Words
-from agent_league.referee.messages_v1 import WordsV1
-from agent_league.referee.messages_v2 import WordsV2
+from agent_league.referee.answers import AnswerParser
+from agent_league.referee.messages import MatchContext, PlayerMessages
+from agent_league.referee.messages_v1 import PlayerMessagesV1
+from agent_league.referee.messages_v2 import PlayerMessagesV2
 from agent_league.referee.play import MatchPlay
 
-JOIN = "handle_game_invitation"
-REGISTER = "register_player"
-MCP_CALL = "tools/call"
-LONGEST = 200
+JOIN_METHOD = "handle_game_invitation"
+REGISTER_METHOD = "register_player"
+MCP_METHOD = "tools/call"
+MAX_FAULT_LENGTH = 200
 """Characters of a fault that are kept: it may quote the player."""
-AS_MCP = next(f"called as {style.shown(JOIN)}" for style in STYLES if style.is_mcp)
+MCP_NOTE = next(f"called as {style.describe_call(JOIN_METHOD)}" for style in CALL_FORMS if style.is_mcp)
 """The note about a player that is called as an MCP tool, which is no fault."""
-SILENT = (ErrorCode.TIMEOUT_ERROR, ErrorCode.CONNECTION_ERROR)
+SILENCE_CODES = (ErrorCode.TIMEOUT_ERROR, ErrorCode.CONNECTION_ERROR)
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class PlayerAnswers:
     """One player's answers in a transcript: response times, faults and timeouts."""
 
     seconds: tuple[float, ...]
-    faults: tuple[Fault, ...]
+    faults: tuple[MessageFault, ...]
     timeouts: int
 
 
-def heard_of(play: MatchPlay, player_id: str, referee_id: str, clock: Clock) -> Heard:
+def read_player_answers(play: MatchPlay, player_id: str, referee_id: str, clock: Clock) -> PlayerAnswers:
     """Read a player's answers from the transcript of a finished match."""
     order = play.order
     player = order.player_A if order.player_A.player_id == player_id else order.player_B
-    setting = Setting(order, play.match, referee_id, clock, "")
-    words: Words = WordsV1(setting, player) if player.protocol == PROTOCOL_V1 else WordsV2(setting, player)
-    reader = Reader(player.protocol, strict=True, expected=words.expected())
+    setting = MatchContext(order, play.match, referee_id, clock, "")
+    words: PlayerMessages = (
+        PlayerMessagesV1(setting, player) if player.protocol == PROTOCOL_V1 else PlayerMessagesV2(setting, player)
+    )
+    reader = AnswerParser(player.protocol, strict=True, expected=words.expected_fields())
     seconds: list[float] = []
-    faults: list[Fault] = []
+    faults: list[MessageFault] = []
     timeouts = 0
     for entry in play.transcript.entries:
         if entry.get("player_id") != player_id or entry["direction"] not in ("received", "failed"):
             continue
-        if entry["direction"] == "failed" and entry["error_code"] in SILENT:
+        if entry["direction"] == "failed" and entry["error_code"] in SILENCE_CODES:
             timeouts += entry["error_code"] == ErrorCode.TIMEOUT_ERROR
             continue
         seconds.append(entry["latency_ms"] / 1000)
-        if problems := "; ".join(_problems(words, reader, entry)):
-            faults.append(Fault(str(entry["method"]), cut(problems)))
-    return Heard(tuple(seconds), tuple(faults), timeouts)
+        if problems := "; ".join(_find_answer_problems(words, reader, entry)):
+            faults.append(MessageFault(str(entry["method"]), shorten_text(problems)))
+    return PlayerAnswers(tuple(seconds), tuple(faults), timeouts)
 
 
-def registration_faults(heard: Incoming) -> tuple[Fault, ...]:
+def find_registration_faults(heard: IncomingCall) -> tuple[MessageFault, ...]:
     """Find what is wrong with a registration message: at most one fault, which joins all problems."""
-    if problems := "; ".join(_registration_problems(heard)):
-        return (Fault(REGISTER, cut(problems)),)
+    if problems := "; ".join(_find_registration_problems(heard)):
+        return (MessageFault(REGISTER_METHOD, shorten_text(problems)),)
     return ()
 
 
-def _registration_problems(heard: Incoming) -> Iterator[str]:
+def _find_registration_problems(heard: IncomingCall) -> Iterator[str]:
     message, kind = heard.message, v2.LeagueRegisterRequest.TYPE
     is_v1 = message.get("protocol") == PROTOCOL_V1
-    if not is_v1 and heard.named != MCP_CALL:  # a message of `league.v1` is the whole body, and names no method
-        if heard.frame is not Frame.PARAMS:
+    if (
+        not is_v1 and heard.called_method != MCP_METHOD
+    ):  # a message of `league.v1` is the whole body, and names no method
+        if heard.frame is not MessageFrame.PARAMS:
             yield f"the message is in {heard.frame}"
-        elif heard.named != REGISTER:
-            yield f"called as {heard.named!r:.80}"
+        elif heard.called_method != REGISTER_METHOD:
+            yield f"called as {heard.called_method!r:.80}"
     try:
         if is_v1:
             if check_v1_envelope(message) != message["message_type"] or message["message_type"] != kind:
-                raise wrong_type("message_type", repr(kind), message["message_type"])
-            read_fields(v1.LeagueRegisterRequest, message)
+                raise wrong_type_refusal("message_type", repr(kind), message["message_type"])
+            parse_fields(v1.LeagueRegisterRequest, message)
         else:
             check_envelope(message, kind)
-            read_fields(v2.LeagueRegisterRequest, message)
+            parse_fields(v2.LeagueRegisterRequest, message)
     except Refusal as refusal:
         yield f"{refusal.code}: {kind}: {refusal.message}"
 
 
-def cut(text: str) -> str:
+def shorten_text(text: str) -> str:
     """Shorten a stranger's text and remove control characters."""
-    text = printable(text[: LONGEST + 1])
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+    text = to_printable(text[: MAX_FAULT_LENGTH + 1])
+    return text if len(text) <= MAX_FAULT_LENGTH else f"{text[:MAX_FAULT_LENGTH]}..."
 
 
-def _problems(words: Words, reader: Reader, entry: Mapping[str, Any]) -> Iterator[str]:
+def _find_answer_problems(words: PlayerMessages, reader: AnswerParser, entry: Mapping[str, Any]) -> Iterator[str]:
     """Yield the problems of an answer: in its content, and in its form."""
     if entry["direction"] == "failed":
         yield f"{entry['error_code']}: {entry['error']}"
@@ -108,17 +112,17 @@ def _problems(words: Words, reader: Reader, entry: Mapping[str, Any]) -> Iterato
         return
     said = ""
     try:
-        if entry["method"] == JOIN:
-            reader.join(answer)
+        if entry["method"] == JOIN_METHOD:
+            reader.parse_join_answer(answer)
         else:
-            reader.move(words.wire, answer)
+            reader.parse_move_answer(words.wire, answer)
     except BadAnswer as error:
         said = error.message
         yield f"{error.code}: {said}"
-    yield from (note for note in entry.get("tolerated", ()) if note != AS_MCP and not _is_said(note, said))
+    yield from (note for note in entry.get("tolerated", ()) if note != MCP_NOTE and not _is_reported(note, said))
 
 
-def _is_said(note: str, said: str) -> bool:
+def _is_reported(note: str, said: str) -> bool:
     """Whether a deviation is about a field that the strict reader's error names already."""
     _, quote, rest = note.partition("'")
     return bool(quote) and rest.partition("'")[0] in said

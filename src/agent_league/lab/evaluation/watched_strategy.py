@@ -7,21 +7,21 @@ import inspect
 from collections.abc import Awaitable
 from typing import Any, cast
 
-from agent_league.lab.evaluation.model import Moves
-from agent_league.lab.game_series import place_of
-from agent_league.players.legal_moves import spelled
+from agent_league.lab.evaluation.model import MoveCounts
+from agent_league.lab.game_series import describe_error
+from agent_league.players.legal_moves import find_equal_moves
 from agent_league.players.observation import Observation, Strategy, Thought
 
 
-class Watched:
+class WatchedStrategy:
     """Delegates everything to the wrapped strategy and counts its choices."""
 
     def __init__(self, strategy: Strategy) -> None:
         self._strategy = strategy
-        self._asked = self._failed = 0
+        self._asked_count = self._failed_count = 0
         self._first_failure = ""
         if inspect.iscoroutinefunction(getattr(strategy, "choose", None)):
-            self.choose = self._choose_later
+            self.choose = self._choose_async
         else:
             self.choose = self._choose
 
@@ -29,33 +29,33 @@ class Watched:
         return getattr(self._strategy, name)
 
     @property
-    def moves(self) -> Moves:
-        return Moves(self._asked, self._failed, self._first_failure)
+    def move_counts(self) -> MoveCounts:
+        return MoveCounts(self._asked_count, self._failed_count, self._first_failure)
 
     def _choose(self, observation: Observation) -> Any:
-        self._asked += 1
+        self._asked_count += 1
         try:
             said = self._strategy.choose(observation)
         except Exception as error:
-            self._fail(place_of(error))
+            self._record_failure(describe_error(error))
             raise
-        return self._seen(said, observation)
+        return self._check_choice(said, observation)
 
-    async def _choose_later(self, observation: Observation) -> Any:
-        self._asked += 1
+    async def _choose_async(self, observation: Observation) -> Any:
+        self._asked_count += 1
         try:
             said = await cast("Awaitable[Any]", self._strategy.choose(observation))
         except Exception as error:
-            self._fail(place_of(error))
+            self._record_failure(describe_error(error))
             raise
-        return self._seen(said, observation)
+        return self._check_choice(said, observation)
 
-    def _seen(self, said: Any, observation: Observation) -> Any:
+    def _check_choice(self, said: Any, observation: Observation) -> Any:
         move = said.move if isinstance(said, Thought) else said
-        if not inspect.isawaitable(said) and not spelled(move, observation.legal_moves):
-            self._fail(f"chose {move!r:.80}, which isn't legal")
+        if not inspect.isawaitable(said) and not find_equal_moves(move, observation.legal_moves):
+            self._record_failure(f"chose {move!r:.80}, which isn't legal")
         return said
 
-    def _fail(self, what: str) -> None:
-        self._failed += 1
+    def _record_failure(self, what: str) -> None:
+        self._failed_count += 1
         self._first_failure = self._first_failure or what

@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 Item = TypeVar("Item")
 
 
-class Priority(IntEnum):
+class MessagePriority(IntEnum):
     """How urgent a message is."""
 
     BACKGROUND = 0
@@ -21,19 +21,19 @@ class Priority(IntEnum):
     """A move with a deadline depends on it."""
 
 
-class Overflow(Exception):
+class QueueFull(Exception):
     """The queue is full, and nothing in it is less urgent."""
 
 
 class MessageQueue(Generic[Item]):
     """A bounded queue with priorities."""
 
-    def __init__(self, capacity: int, dropped: Callable[[Item], None] | None = None) -> None:
+    def __init__(self, capacity: int, on_dropped: Callable[[Item], None] | None = None) -> None:
         if capacity < 1:
             raise ValueError(f"a queue holds at least one message, not {capacity}")
         self._capacity = capacity
-        self._dropped = dropped
-        self._lanes: dict[Priority, deque[Item]] = {priority: deque() for priority in sorted(Priority)}
+        self._on_dropped = on_dropped
+        self._lanes: dict[MessagePriority, deque[Item]] = {priority: deque() for priority in sorted(MessagePriority)}
         """Lowest priority first."""
         self._filled = asyncio.Event()
 
@@ -43,12 +43,12 @@ class MessageQueue(Generic[Item]):
     def __contains__(self, item: object) -> bool:
         return any(item in lane for lane in self._lanes.values())
 
-    def put(self, item: Item, priority: Priority = Priority.NORMAL) -> None:
+    def put(self, item: Item, priority: MessagePriority = MessagePriority.NORMAL) -> None:
         """Add a message. If full, drop the newest of the least urgent; raises QueueFull if none is less urgent."""
         if len(self) >= self._capacity:
-            victim = self._give_way(priority)
-            if self._dropped is not None:
-                self._dropped(victim)
+            victim = self._evict_less_urgent(priority)
+            if self._on_dropped is not None:
+                self._on_dropped(victim)
         self._lanes[priority].append(item)
         self._filled.set()
 
@@ -65,8 +65,8 @@ class MessageQueue(Generic[Item]):
             if item in lane:
                 lane.remove(item)
 
-    def _give_way(self, priority: Priority) -> Item:
+    def _evict_less_urgent(self, priority: MessagePriority) -> Item:
         lowest, lane = next((each, lane) for each, lane in self._lanes.items() if lane)
         if lowest >= priority:
-            raise Overflow(f"{len(self)} messages wait already, none less urgent than {priority.name}")
+            raise QueueFull(f"{len(self)} messages wait already, none less urgent than {priority.name}")
         return lane.pop()

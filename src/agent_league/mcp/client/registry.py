@@ -15,15 +15,15 @@ from typing import Any
 import orjson
 from mcp_types import CallToolResult, ContentBlock, TextContent
 
-from agent_league.mcp.client.queue import Priority
-from agent_league.mcp.client.sessions import SessionManager, State
+from agent_league.mcp.client.queue import MessagePriority
+from agent_league.mcp.client.sessions import SessionManager, SessionState
 
 SEPARATOR = "__"
 """Between server and tool; model providers accept no dots in names."""
-OUTSIDE = re.compile(r"[^A-Za-z0-9_-]")
+DISALLOWED_CHARACTERS = re.compile(r"[^A-Za-z0-9_-]")
 MAX_NAME = 64
 
-Place = tuple[str, str]
+ToolAddress = tuple[str, str]
 """A server, and a tool by its name there."""
 
 
@@ -51,33 +51,38 @@ class ToolRegistry:
     async def close(self) -> None:
         await asyncio.gather(*(session.close() for session in self._sessions.values()))
 
-    def tools(self) -> Sequence[RegisteredTool]:
+    def list_tools(self) -> Sequence[RegisteredTool]:
         """Return the tools of connected servers: servers in the given order, tools by name."""
         return [
             RegisteredTool(name, server, tool, found.description or found.title or "", found.input_schema)
-            for name, (server, tool) in self._names().items()
-            if self._sessions[server].state is State.READY
+            for name, (server, tool) in self._tool_names().items()
+            if self._sessions[server].state is SessionState.READY
             for found in [self._sessions[server].tools[tool]]
         ]
 
-    async def call(
-        self, tool: RegisteredTool, arguments: Mapping[str, Any], *, limit: float, priority: Priority = Priority.NORMAL
+    async def call_tool(
+        self,
+        tool: RegisteredTool,
+        arguments: Mapping[str, Any],
+        *,
+        limit: float,
+        priority: MessagePriority = MessagePriority.NORMAL,
     ) -> str:
         """Call a tool and return its text, even if its name in the list has changed; raises ToolFailed."""
         session = self._sessions[tool.server]
-        return _text(await session.call(tool.original_name, arguments, limit=limit, priority=priority))
+        return _result_text(await session.call_tool(tool.original_name, arguments, limit=limit, priority=priority))
 
-    def _names(self) -> Mapping[str, Place]:
-        return named([(each.name, tool) for each in self._sessions.values() for tool in each.tools])
+    def _tool_names(self) -> Mapping[str, ToolAddress]:
+        return assign_tool_names([(each.name, tool) for each in self._sessions.values() for tool in each.tools])
 
 
-def named(places: Sequence[Place]) -> Mapping[str, Place]:
+def assign_tool_names(places: Sequence[ToolAddress]) -> Mapping[str, ToolAddress]:
     """Give each tool a unique name: its own, else `server__tool`, numbered if that is taken."""
-    counts = Counter(spelled(tool) for _, tool in places)
-    names: dict[str, Place] = {}
+    counts = Counter(to_provider_name(tool) for _, tool in places)
+    names: dict[str, ToolAddress] = {}
     for server, tool in places:
-        own = spelled(tool)
-        wanted = own if counts[own] == 1 else spelled(f"{server}{SEPARATOR}{tool}")
+        own = to_provider_name(tool)
+        wanted = own if counts[own] == 1 else to_provider_name(f"{server}{SEPARATOR}{tool}")
         name, number = wanted, 1
         while name in names or (name != own and counts[name]):
             number += 1
@@ -86,18 +91,18 @@ def named(places: Sequence[Place]) -> Mapping[str, Place]:
     return names
 
 
-def spelled(name: str) -> str:
+def to_provider_name(name: str) -> str:
     """Convert a name to the characters and length that model providers accept."""
-    plain = OUTSIDE.sub("_", name) or "_"
+    plain = DISALLOWED_CHARACTERS.sub("_", name) or "_"
     if len(plain) <= MAX_NAME:
         return plain
     return f"{plain[: MAX_NAME - 9]}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
 
 
-def _text(result: CallToolResult) -> str:
-    text = "\n".join(map(_block, result.content))
+def _result_text(result: CallToolResult) -> str:
+    text = "\n".join(map(_block_text, result.content))
     return text or orjson.dumps(result.structured_content, default=str).decode()
 
 
-def _block(block: ContentBlock) -> str:
+def _block_text(block: ContentBlock) -> str:
     return block.text if isinstance(block, TextContent) else f"[{block.type}, not shown]"

@@ -25,12 +25,12 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from agent_league.agent.retry import reconnect_delay
 from agent_league.config import McpServer
 from agent_league.log import JsonLogger
-from agent_league.mcp.client.calls import Calls, Sleep
-from agent_league.mcp.client.failures import Fault, ToolFailed, described, sorted_fault
-from agent_league.mcp.client.queue import MessageQueue, Overflow, Priority
-from agent_league.mcp.client.servers import connected
+from agent_league.mcp.client.calls import Sleep, ToolCalls
+from agent_league.mcp.client.failures import FailureKind, ToolFailed, classify_error, describe_error
+from agent_league.mcp.client.queue import MessagePriority, MessageQueue, QueueFull
+from agent_league.mcp.client.servers import open_client
 
-MISSES = 2
+MAX_MISSED_HEARTBEATS = 2
 """Unanswered heartbeats until the session counts as lost; a server may miss one while it computes."""
 MAX_TOOLS = 512
 MAX_PAGES = 64
@@ -38,7 +38,7 @@ CLOSE_SECONDS = 3.0
 """Time for an orderly close; after it the SDK ends a command that hasn't ended by itself."""
 
 
-class State(StrEnum):
+class SessionState(StrEnum):
     """The state of a session."""
 
     CONNECTING = "connecting"
@@ -50,15 +50,15 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class SessionTiming:
     """Timeouts in seconds, and queue sizes, of a session."""
 
-    heartbeat: float = 10.0
-    beat_limit: float = 5.0
-    connect_limit: float = 15.0
-    calls_at_once: int = 4
-    calls_waiting: int = 64
-    notices_waiting: int = 64
+    heartbeat_seconds: float = 10.0
+    heartbeat_timeout: float = 5.0
+    connect_timeout: float = 15.0
+    max_concurrent_calls: int = 4
+    max_waiting_calls: int = 64
+    max_waiting_notices: int = 64
 
 
 class SessionManager:
@@ -69,183 +69,190 @@ class SessionManager:
         name: str,
         server: McpServer,
         *,
-        pace: Pace | None = None,
+        timing: SessionTiming | None = None,
         rng: Random | None = None,
         sleep: Sleep = asyncio.sleep,
         log: JsonLogger | None = None,
     ) -> None:
         self.name = name
-        self.state = State.CONNECTING
+        self.state = SessionState.CONNECTING
         self.tools: Mapping[str, Tool] = {}
         """The server's tools, as last listed."""
         self.problem = "no connection yet"
-        self.fault = Fault.TRANSIENT
-        self.tried = asyncio.Event()
+        self.failure_kind = FailureKind.TRANSIENT
+        self.first_attempt_done = asyncio.Event()
         """Set after the first attempt to connect, successful or not."""
         self._server = server
-        self._pace = pace or Pace()
+        self._timing = timing or SessionTiming()
         self._rng = rng or Random()  # noqa: S311 - jitter
         self._sleep = sleep
         self._log = log
-        self._calls = Calls(name, self, self._pace.calls_waiting, self._rng, sleep)
-        self._notices = MessageQueue[ServerNotification](self._pace.notices_waiting)
+        self._calls = ToolCalls(name, self, self._timing.max_waiting_calls, self._rng, sleep)
+        self._notices = MessageQueue[ServerNotification](self._timing.max_waiting_notices)
         self._client: Client | None = None
         self._settled = asyncio.Event()
         """Set while ready and not in doubt, and once closed."""
-        self._doubt = asyncio.Event()
+        self._in_doubt = asyncio.Event()
         """Set after a failed call: the server must be probed now."""
         self._failures = 0
         self._was_ready = False
         self._closing = False
-        self._scope: anyio.CancelScope | None = None
-        self._tending: anyio.CancelScope | None = None
+        self._run_scope: anyio.CancelScope | None = None
+        self._session_scope: anyio.CancelScope | None = None
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         """Start connecting, and retry until closed; does nothing if already started."""
         if self._task is None and not self._closing:
-            self._scope = anyio.CancelScope()
-            self._task = asyncio.create_task(self._live(self._scope), name=f"mcp-{self.name}")
+            self._run_scope = anyio.CancelScope()
+            self._task = asyncio.create_task(self._run(self._run_scope), name=f"mcp-{self.name}")
 
     async def close(self) -> None:
         """Close the session, and fail all waiting calls."""
         self._closing = True
-        self._end("closed")
-        if self._task is None or self._scope is None:
+        self._end_session("closed")
+        if self._task is None or self._run_scope is None:
             return
-        (self._tending or self._scope).cancel()
+        (self._session_scope or self._run_scope).cancel()
         await asyncio.wait({self._task}, timeout=CLOSE_SECONDS)
-        self._scope.cancel()
+        self._run_scope.cancel()
         await self._task
 
-    async def call(
-        self, tool: str, arguments: Mapping[str, Any], *, limit: float, priority: Priority = Priority.NORMAL
+    async def call_tool(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        *,
+        limit: float,
+        priority: MessagePriority = MessagePriority.NORMAL,
     ) -> CallToolResult:
         """Call a tool within `limit` seconds, waiting included; raises ToolFailed.
 
         After a lost connection, a call is repeated only if the tool declares itself read-only or idempotent.
         """
-        if self.state is State.CLOSED:
-            raise self._failed(tool, self.fault, self.problem)
+        if self.state is SessionState.CLOSED:
+            raise self._make_failure(tool, self.failure_kind, self.problem)
         try:
-            return await self._calls.make(tool, arguments, limit, priority)
+            return await self._calls.make_call(tool, arguments, limit, priority)
         except TimeoutError:
             if self._client is None:
-                raise self._failed(tool, Fault.TRANSIENT, f"away for all of {limit:g} s: {self.problem}") from None
-            raise self._failed(tool, Fault.TIMEOUT, f"no answer within {limit:g} s") from None
+                raise self._make_failure(
+                    tool, FailureKind.TRANSIENT, f"away for all of {limit:g} s: {self.problem}"
+                ) from None
+            raise self._make_failure(tool, FailureKind.TIMEOUT, f"no answer within {limit:g} s") from None
 
-    async def client(self) -> Client | None:
+    async def wait_for_client(self) -> Client | None:
         """Wait until connected and not in doubt, and return the client; None once closed."""
         while True:
             await self._settled.wait()
-            if self.state is State.CLOSED:
+            if self.state is SessionState.CLOSED:
                 return None
             if self._client is not None and self._settled.is_set():
                 return self._client
             self._settled.clear()  # it was set for a client that has gone since
 
-    def suspect(self) -> None:
+    def suspect_connection(self) -> None:
         """Hold back calls until a probe succeeds or the session has reconnected."""
         if self._client is not None:
             self._settled.clear()
-            self._doubt.set()
+            self._in_doubt.set()
 
-    def may_repeat(self, tool: str) -> bool:
+    def is_repeatable(self, tool: str) -> bool:
         """Whether the tool declares itself read-only or idempotent."""
         hints = self.tools[tool].annotations if tool in self.tools else None
         return hints is not None and bool(hints.read_only_hint or hints.idempotent_hint)
 
-    async def _live(self, scope: anyio.CancelScope) -> None:
+    async def _run(self, scope: anyio.CancelScope) -> None:
         try:
-            with scope, _unheard():
+            with scope, _silence_sdk_log():
                 async with anyio.create_task_group() as workers:
-                    for _ in range(self._pace.calls_at_once):
-                        workers.start_soon(self._calls.work)
+                    for _ in range(self._timing.max_concurrent_calls):
+                        workers.start_soon(self._calls.run_worker)
                     await self._stay_connected()
                     workers.cancel_scope.cancel()
         finally:
-            self._end("closed" if self._closing else self.problem)
+            self._end_session("closed" if self._closing else self.problem)
 
     async def _stay_connected(self) -> None:
         while not self._closing:
-            self.state = State.CONNECTING
+            self.state = SessionState.CONNECTING
             try:
-                await self._session()
+                await self._run_session()
             except Exception as error:  # noqa: BLE001 - here a session ends, whatever ended it
-                self.problem, self.fault = described(error), sorted_fault(error)
-                if self.fault is Fault.PERMANENT and not self._was_ready:
+                self.problem, self.failure_kind = describe_error(error), classify_error(error)
+                if self.failure_kind is FailureKind.PERMANENT and not self._was_ready:
                     return
             if self._closing:
                 return
-            if self.state is State.LOST or not self._failures:
-                self._tell("MCP_SESSION_LOST", problem=self.problem, fault=self.fault)
-            self.state = State.LOST
-            self.tried.set()
+            if self.state is SessionState.LOST or not self._failures:
+                self._log_event("MCP_SESSION_LOST", problem=self.problem, fault=self.failure_kind)
+            self.state = SessionState.LOST
+            self.first_attempt_done.set()
             self._failures += 1
             await self._sleep(reconnect_delay(self._failures, self._rng))
 
-    async def _session(self) -> None:
+    async def _run_session(self) -> None:
         """Run one session, from its handshake until it is closed; raises if it is lost."""
-        with anyio.fail_after(self._pace.connect_limit) as scope:
-            async with connected(self._server, self._take_in) as client:
-                await self._list_tools(client)
+        with anyio.fail_after(self._timing.connect_timeout) as scope:
+            async with open_client(self._server, self._queue_notice) as client:
+                await self._refresh_tools(client)
                 scope.deadline = math.inf
                 try:
-                    await self._tend(client)
+                    await self._run_connected(client)
                 finally:
-                    self._client = self._tending = None
+                    self._client = self._session_scope = None
                     self._settled.clear()
-                    self.state = State.CLOSED if self._closing else State.LOST
+                    self.state = SessionState.CLOSED if self._closing else SessionState.LOST
 
-    async def _tend(self, client: Client) -> None:
+    async def _run_connected(self, client: Client) -> None:
         async with anyio.create_task_group() as tasks:
-            self._tending = tasks.cancel_scope
+            self._session_scope = tasks.cancel_scope
             self._client = client
             self._was_ready = True
-            self.state = State.READY
-            self._doubt.clear()
-            self.tried.set()
+            self.state = SessionState.READY
+            self._in_doubt.clear()
+            self.first_attempt_done.set()
             self._settled.set()
-            self._tell("MCP_SESSION_READY", revision=client.protocol_version, tools=len(self.tools))
-            for keep in (self._beat, self._check, self._read_notices, self._listen):
+            self._log_event("MCP_SESSION_READY", revision=client.protocol_version, tools=len(self.tools))
+            for keep in (self._send_heartbeats, self._probe_on_doubt, self._read_notices, self._listen_for_changes):
                 tasks.start_soon(keep, client)
 
-    async def _beat(self, client: Client) -> None:
+    async def _send_heartbeats(self, client: Client) -> None:
         missed = 0
         while True:
-            await self._sleep(self._pace.heartbeat)
+            await self._sleep(self._timing.heartbeat_seconds)
             try:
-                await self._probe(client)
+                await self._probe_server(client)
             except (TimeoutError, MCPError) as error:
                 missed += 1
-                if sorted_fault(error) is not Fault.TIMEOUT or missed >= MISSES:
+                if classify_error(error) is not FailureKind.TIMEOUT or missed >= MAX_MISSED_HEARTBEATS:
                     raise
             else:
                 missed = 0
 
-    async def _check(self, client: Client) -> None:
+    async def _probe_on_doubt(self, client: Client) -> None:
         while True:
-            await self._doubt.wait()
-            self._doubt.clear()
-            await self._probe(client)
+            await self._in_doubt.wait()
+            self._in_doubt.clear()
+            await self._probe_server(client)
             self._settled.set()
 
-    async def _probe(self, client: Client) -> None:
+    async def _probe_server(self, client: Client) -> None:
         """Check that the server answers: with a ping, or with discover in the newer revision, which has no ping."""
-        with anyio.fail_after(self._pace.beat_limit):
+        with anyio.fail_after(self._timing.heartbeat_timeout):
             if client.protocol_version in MODERN_PROTOCOL_VERSIONS:
                 await client.session.send_discover(client.protocol_version)
             else:
                 await client.session.send_ping()
         self._failures = 0
 
-    async def _take_in(self, message: IncomingMessage) -> None:
+    async def _queue_notice(self, message: IncomingMessage) -> None:
         """Queue a notification unless it waits already; if full, drop it, tool list changes last."""
         if isinstance(message, Exception) or message in self._notices:
             return
         urgent = isinstance(message, ToolListChangedNotification)
-        with suppress(Overflow):
-            self._notices.put(message, Priority.NORMAL if urgent else Priority.BACKGROUND)
+        with suppress(QueueFull):
+            self._notices.put(message, MessagePriority.NORMAL if urgent else MessagePriority.BACKGROUND)
 
     async def _read_notices(self, client: Client) -> None:
         while True:
@@ -253,9 +260,9 @@ class SessionManager:
             if self._log is not None:
                 self._log.debug("MCP_NOTICE", server=self.name, method=message.method)
             if isinstance(message, ToolListChangedNotification):
-                await self._list_tools(client)
+                await self._refresh_tools(client)
 
-    async def _listen(self, client: Client) -> None:
+    async def _listen_for_changes(self, client: Client) -> None:
         """Subscribe to tool list changes (newer revision), and queue them like notifications of the older one."""
         tools = client.server_capabilities.tools
         if tools is None or not tools.list_changed:
@@ -263,16 +270,16 @@ class SessionManager:
         for ended in itertools.count():
             try:
                 async with client.listen(tools_list_changed=True) as changes:
-                    await self._take_in(ToolListChangedNotification())  # what changed before we listened
+                    await self._queue_notice(ToolListChangedNotification())  # what changed before we listened
                     async for _ in changes:
                         pass
             except (ListenNotSupportedError, MCPError, SubscriptionLost) as error:
-                if sorted_fault(error) is Fault.PERMANENT:
+                if classify_error(error) is FailureKind.PERMANENT:
                     return
-                self.suspect()
+                self.suspect_connection()
             await self._sleep(reconnect_delay(ended, self._rng))
 
-    async def _list_tools(self, client: Client) -> None:
+    async def _refresh_tools(self, client: Client) -> None:
         found: dict[str, Tool] = {}
         cursor: str | None = None
         for _ in range(MAX_PAGES if client.server_capabilities.tools else 0):
@@ -283,25 +290,25 @@ class SessionManager:
                 break
         self.tools = {name: found[name] for name in sorted(found)[:MAX_TOOLS]}
 
-    def _end(self, problem: str) -> None:
-        closed, self.state = self.state, State.CLOSED
+    def _end_session(self, problem: str) -> None:
+        closed, self.state = self.state, SessionState.CLOSED
         self._settled.set()
-        self.tried.set()
-        if closed is not State.CLOSED:
-            self.problem, self.fault = problem, Fault.PERMANENT
-            self._tell("MCP_SESSION_CLOSED", problem=problem)
-            self._calls.fail_all(problem)
+        self.first_attempt_done.set()
+        if closed is not SessionState.CLOSED:
+            self.problem, self.failure_kind = problem, FailureKind.PERMANENT
+            self._log_event("MCP_SESSION_CLOSED", problem=problem)
+            self._calls.fail_all_calls(problem)
 
-    def _failed(self, tool: str, fault: Fault, problem: str) -> ToolFailed:
+    def _make_failure(self, tool: str, fault: FailureKind, problem: str) -> ToolFailed:
         return ToolFailed(self.name, tool, fault, problem)
 
-    def _tell(self, event: str, **details: Any) -> None:
+    def _log_event(self, event: str, **details: Any) -> None:
         if self._log is not None:
             self._log.info(event, server=self.name, **details)
 
 
 @contextmanager
-def _unheard() -> Iterator[None]:
+def _silence_sdk_log() -> Iterator[None]:
     """Keep the SDK's log messages from the terminal, where they go if there is no handler."""
     sdk, nobody = logging.getLogger("mcp"), logging.NullHandler()
     sdk.addHandler(nobody)

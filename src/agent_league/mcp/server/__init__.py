@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from agent_league.agent.changes import Changes
+from agent_league.agent.changes import ResourceChanges
 from agent_league.agent.dispatcher import Dispatcher
 from agent_league.log import JsonLogger
 from agent_league.model.agents import Role
 from agent_league.protocol.methods import Caller
 
 
-class Agent(Protocol):
+class ServedAgent(Protocol):
     """The part of an agent that its MCP server needs."""
 
     @property
@@ -18,7 +18,7 @@ class Agent(Protocol):
     @property
     def dispatcher(self) -> Dispatcher: ...
     @property
-    def changes(self) -> Changes: ...
+    def changes(self) -> ResourceChanges: ...
     @property
     def log(self) -> JsonLogger: ...
     def audience(self, bearer: str | None) -> frozenset[Caller] | None: ...

@@ -6,13 +6,13 @@ Knows that frames travel as a JSON body or as events of a stream (SSE), and noth
 from starlette.types import Message, Receive, Scope, Send
 
 from agent_league.agent.message_log import MessageLog, ReceivedCall
-from agent_league.http.call_limits import TOKEN, TokenCheck
-from agent_league.http.caller import CALLER_ADDRESS, NOWHERE, Address
-from agent_league.http.guard import bearer_of
-from agent_league.log import SENT
+from agent_league.http.call_limits import TOKEN_PATTERN, TokenCheck
+from agent_league.http.caller import CALLER_ADDRESS, UNKNOWN_ADDRESS, Address
+from agent_league.http.guard import parse_bearer_token
+from agent_league.log import MESSAGE_SENT
 from agent_league.protocol.methods import Caller
 
-FOLLOWED = "agent_league.frames_logged"
+FRAMES_LOGGED_KEY = "agent_league.frames_logged"
 """Set in the ASGI scope of a request whose frames are logged."""
 EVENT_STREAM = b"text/event-stream"
 
@@ -27,37 +27,37 @@ class FrameLog:
         self._messages = messages
         self._has_good_token = has_good_token
 
-    def follow(self, scope: Scope, receive: Receive, send: Send) -> tuple[Scope, Receive, Send]:
+    def wrap_request(self, scope: Scope, receive: Receive, send: Send) -> tuple[Scope, Receive, Send]:
         """Wrap a request so that its frames are logged."""
         if not self._messages.enabled:
             return scope, receive, send
-        followed = _FollowedRequest(self, scope, receive, send)
-        return {**scope, FOLLOWED: True}, followed.receive, followed.send
+        followed = _LoggedRequest(self, scope, receive, send)
+        return {**scope, FRAMES_LOGGED_KEY: True}, followed.receive, followed.send
 
-    def read_frame(self, body: bytes, address: Address, bearer: str | None) -> ReceivedCall:
+    def log_received(self, body: bytes, address: Address, bearer: str | None) -> ReceivedCall:
         """Log a received frame, or only count it if its address has used up its share."""
         CALLER_ADDRESS.set(address)
         call = self._messages.receive_call(body)
-        call.admit(Caller.ANYBODY)
-        call.is_known = self._has_token(body, bearer)
-        call.read(is_json=None)
-        call.answer(None)
+        call.mark_admitted(Caller.ANYBODY)
+        call.is_known = self._has_valid_token(body, bearer)
+        call.log_received(is_json=None)
+        call.log_answer(None)
         return call
 
-    def write_frame(self, body: bytes, address: Address, latency: float | None, status: int) -> None:
+    def log_sent(self, body: bytes, address: Address, latency: float | None, status: int) -> None:
         """Log a sent frame; `latency` is in seconds."""
         more = b"" if status < 300 else b',"status":%d' % status
-        self._messages.write(SENT, address, body, latency, more, is_json=None)
+        self._messages.write_line(MESSAGE_SENT, address, body, latency, more, is_json=None)
 
-    def _has_token(self, body: bytes, bearer: str | None) -> bool:
+    def _has_valid_token(self, body: bytes, bearer: str | None) -> bool:
         if self._has_good_token is None:
             return False
-        found = TOKEN.search(body)
+        found = TOKEN_PATTERN.search(body)
         given = (bearer, found[1].decode() if found else None)
         return any(self._has_good_token(token) for token in given if token)
 
 
-class _FollowedRequest:
+class _LoggedRequest:
     """One MCP request whose frames are logged as they pass."""
 
     def __init__(self, log: FrameLog, scope: Scope, receive: Receive, send: Send) -> None:
@@ -65,8 +65,8 @@ class _FollowedRequest:
         self._log = log
         self._receive = receive
         self._send = send
-        self._address: Address = scope.get("client") or NOWHERE
-        self._bearer = bearer_of(fields)
+        self._address: Address = scope.get("client") or UNKNOWN_ADDRESS
+        self._bearer = parse_bearer_token(fields)
         self._body = bytearray()
         self._call: ReceivedCall | None = None
         self._answer = bytearray()
@@ -78,7 +78,7 @@ class _FollowedRequest:
         if event["type"] == "http.request" and self._call is None:
             self._body += event.get("body", b"")
             if self._body and not event.get("more_body", False):
-                self._call = self._log.read_frame(bytes(self._body), self._address, self._bearer)
+                self._call = self._log.log_received(bytes(self._body), self._address, self._bearer)
         return event
 
     async def send(self, event: Message) -> None:
@@ -91,7 +91,7 @@ class _FollowedRequest:
             if self._is_stream:
                 self._write_events()
             elif self._answer and not event.get("more_body", False):
-                self._write(bytes(self._answer))
+                self._write_frame(bytes(self._answer))
         await self._send(event)
 
     def _write_events(self) -> None:
@@ -101,12 +101,12 @@ class _FollowedRequest:
         for event in events:
             lines = [line[5:].strip() for line in event.split(b"\n") if line.startswith(b"data:")]
             if data := b"\n".join(lines):
-                self._write(bytes(data))
+                self._write_frame(bytes(data))
 
-    def _write(self, frame: bytes) -> None:
-        self._log.write_frame(frame, self._address, self._call.seconds if self._call else None, self._status)
+    def _write_frame(self, frame: bytes) -> None:
+        self._log.log_sent(frame, self._address, self._call.seconds if self._call else None, self._status)
 
 
-def is_followed(scope: Scope) -> bool:
+def has_logged_frames(scope: Scope) -> bool:
     """Whether the frames of a request are logged already."""
-    return bool(scope.get(FOLLOWED))
+    return bool(scope.get(FRAMES_LOGGED_KEY))

@@ -19,14 +19,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent_league.http.call_limits import TokenCheck
 from agent_league.http.carrier import MAX_BODY
-from agent_league.http.guard import TurnedAway
-from agent_league.http.limits import Limits
-from agent_league.http.rate_limit import network_of
+from agent_league.http.guard import RequestRejected
+from agent_league.http.limits import ConnectionLimits
+from agent_league.http.rate_limit import caller_network
 from agent_league.log import JsonLogger
-from agent_league.mcp.server import Agent
+from agent_league.mcp.server import ServedAgent
 from agent_league.mcp.server.frame_log import FrameLog
-from agent_league.mcp.server.open_sessions import MOST_OF_ONE_NETWORK, MOST_SESSIONS, OpenSessions
-from agent_league.protocol.tolerance import TOOL_CALL, is_of_mcp
+from agent_league.mcp.server.open_sessions import MAX_SESSIONS, MAX_SESSIONS_PER_NETWORK, OpenSessions
+from agent_league.protocol.tolerance import TOOL_CALL, is_mcp_method
 
 if TYPE_CHECKING:
     from mcp.server import Server
@@ -35,31 +35,31 @@ if TYPE_CHECKING:
 ServerFactory = Callable[[], "Server[Any]"]
 """Makes the SDK's server; called in a thread, since it imports the SDK."""
 
-SHARE = 4
+MCP_SHARE = 4
 """One connection in so many may be MCP's: streams keep theirs open, and direct calls need some."""
-SESSION_ID = b"mcp-session-id"
-VERSION = b"mcp-protocol-version"
+SESSION_ID_HEADER = b"mcp-session-id"
+VERSION_HEADER = b"mcp-protocol-version"
 IDLE_SECONDS = 600
 """Seconds until an idle session without a stream is ended."""
-LONGEST_LINE = 500
+MAX_LOGGED_LENGTH = 500
 
 
 @dataclass(frozen=True, slots=True)
-class _Inside:
+class _SdkManagers:
     """The SDK's managers: `sessions` for clients with a handshake, `stateless` for single requests."""
 
     sessions: "StreamableHTTPSessionManager"
-    plain: "StreamableHTTPSessionManager"
+    stateless: "StreamableHTTPSessionManager"
 
 
-class Door:
+class LazyMcpServer:
     """The SDK's server of one agent, loaded on the first request."""
 
     def __init__(
         self,
         factory: ServerFactory,
         log: JsonLogger | None = None,
-        limits: Limits | None = None,
+        limits: ConnectionLimits | None = None,
         *,
         tool_calls: bool = False,
         frames: FrameLog | None = None,
@@ -73,128 +73,130 @@ class Door:
         self._log = log
         self._tool_calls = tool_calls
         self._closing = asyncio.Event()
-        self._open: Counter[str] = Counter()
+        self._open_requests: Counter[str] = Counter()
         """Open requests by address; one address may have half of the maximum."""
-        self._most = (limits or Limits()).connections // SHARE
+        self._max_open = (limits or ConnectionLimits()).max_connections // MCP_SHARE
         self._sessions = OpenSessions(time.monotonic, IDLE_SECONDS)
-        self._serving: asyncio.Task[None] | None = None
-        self._inside: asyncio.Future[_Inside] | None = None
+        self._managers_task: asyncio.Task[None] | None = None
+        self._managers: asyncio.Future[_SdkManagers] | None = None
 
-    def wants(self, body: bytes) -> bool:
+    def is_mcp_body(self, body: bytes) -> bool:
         """Whether a request without MCP headers is an MCP request, by its body."""
-        return is_mcp(body, tool_calls=self._tool_calls)
+        return is_mcp_request(body, tool_calls=self._tool_calls)
 
-    async def pass_unread(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def handle_unread(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request with MCP headers, body unread; raises RequestRejected."""
-        inside = await self._entered()
-        await self._answer(partial(self._in_session, inside.sessions), scope, receive, send)
+        inside = await self._load_sdk()
+        await self._handle_counted(partial(self._handle_session_request, inside.sessions), scope, receive, send)
 
-    async def pass_read(self, body: bytes, scope: Scope, receive: Receive, send: Send) -> None:
+    async def handle_read(self, body: bytes, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request whose body has been read; raises RequestRejected. Only a handshake opens a session."""
-        inside = await self._entered()
-        replayed = _Replayed(body, receive)
-        if method_of(body) == "initialize":
-            await self._answer(partial(self._in_session, inside.sessions), scope, replayed, send)
+        inside = await self._load_sdk()
+        replayed = _ReplayedBody(body, receive)
+        if parse_method(body) == "initialize":
+            await self._handle_counted(partial(self._handle_session_request, inside.sessions), scope, replayed, send)
         else:
-            await self._answer(inside.plain.handle_request, _taking_json(scope), replayed, send)
+            await self._handle_counted(inside.stateless.handle_request, _accept_json(scope), replayed, send)
 
     async def close(self) -> None:
         """Close all sessions and streams."""
         self._closing.set()
-        if self._serving:
-            await asyncio.gather(self._serving, return_exceptions=True)
+        if self._managers_task:
+            await asyncio.gather(self._managers_task, return_exceptions=True)
 
-    async def _in_session(
+    async def _handle_session_request(
         self, manager: "StreamableHTTPSessionManager", scope: Scope, receive: Receive, send: Send
     ) -> None:
         """Answer a request within a session, or one that opens a session; idle sessions may be ended to make room."""
         fields = dict(scope["headers"])
-        if SESSION_ID in fields:
-            session_id = fields[SESSION_ID].decode("latin-1")
-            with self._sessions.using(session_id):
+        if SESSION_ID_HEADER in fields:
+            session_id = fields[SESSION_ID_HEADER].decode("latin-1")
+            with self._sessions.mark_used(session_id):
                 await manager.handle_request(scope, receive, send)
             if scope["method"] == "DELETE":
-                self._sessions.forget(session_id)
+                self._sessions.forget_session(session_id)
             return
-        if scope["method"] != "POST" or not _has_handshake(fields):
+        if scope["method"] != "POST" or not _has_sessions(fields):
             await manager.handle_request(scope, receive, send)
             return
-        network = network_of(_address(scope))
+        network = caller_network(_client_address(scope))
         try:
-            while ending := self._sessions.find_superfluous(network):
-                self._sessions.forget(ending)
-                await manager.handle_request(_ending(ending), _no_body, _unheard)
+            while ending := self._sessions.find_session_to_end(network):
+                self._sessions.forget_session(ending)
+                await manager.handle_request(_make_delete_scope(ending), _receive_empty_body, _discard_message)
         except LookupError:
-            raise TurnedAway(503, "too many MCP sessions are in use; come again in a while") from None
+            raise RequestRejected(503, "too many MCP sessions are in use; come again in a while") from None
 
         async def note_session(message: Message) -> None:
             if message["type"] == "http.response.start" and message["status"] < 400:
                 for name, value in message.get("headers", ()):
-                    if name.lower() == SESSION_ID:
-                        self._sessions.add(value.decode("latin-1"), network)
+                    if name.lower() == SESSION_ID_HEADER:
+                        self._sessions.add_session(value.decode("latin-1"), network)
             await send(message)
 
-        with self._sessions.opening(network):
+        with self._sessions.count_opening(network):
             await manager.handle_request(scope, receive, note_session)
 
-    async def _answer(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
-        address = _address(scope)
-        if self._open.total() >= self._most or self._open[address] >= self._most // 2:
-            raise TurnedAway(503, f"{self._open.total()} MCP requests are open here; come again in a while")
-        self._open[address] += 1
-        scope = _trimmed(scope)
+    async def _handle_counted(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+        address = _client_address(scope)
+        if self._open_requests.total() >= self._max_open or self._open_requests[address] >= self._max_open // 2:
+            raise RequestRejected(
+                503, f"{self._open_requests.total()} MCP requests are open here; come again in a while"
+            )
+        self._open_requests[address] += 1
+        scope = _strip_header_values(scope)
         if self._frames:
-            scope, receive, send = self._frames.follow(scope, receive, send)
+            scope, receive, send = self._frames.wrap_request(scope, receive, send)
         try:
             await app(scope, receive, send)
         finally:
-            self._open[address] -= 1
-            self._open += Counter()  # drops zero counts
+            self._open_requests[address] -= 1
+            self._open_requests += Counter()  # drops zero counts
 
-    async def _entered(self) -> _Inside:
-        if self._inside is None:
-            self._inside = asyncio.get_running_loop().create_future()
-            self._serving = asyncio.create_task(self._serve(self._inside))
-        return await asyncio.shield(self._inside)
+    async def _load_sdk(self) -> _SdkManagers:
+        if self._managers is None:
+            self._managers = asyncio.get_running_loop().create_future()
+            self._managers_task = asyncio.create_task(self._run_managers(self._managers))
+        return await asyncio.shield(self._managers)
 
-    async def _serve(self, inside: "asyncio.Future[_Inside]") -> None:
+    async def _run_managers(self, inside: "asyncio.Future[_SdkManagers]") -> None:
         """Run the SDK's managers until closed: their task group must be left in the task that entered it."""
         try:
-            sessions, plain = await asyncio.to_thread(_managers, self._factory)
-            with _logged(self._log):
+            sessions, plain = await asyncio.to_thread(_make_managers, self._factory)
+            with _redirect_sdk_log(self._log):
                 async with sessions.run(), plain.run():
-                    inside.set_result(_Inside(sessions, plain))
+                    inside.set_result(_SdkManagers(sessions, plain))
                     await self._closing.wait()
         except Exception as error:
             if self._log:
                 self._log.error("mcp_failed", error=repr(error))
-            self._inside = None  # the next request tries again
+            self._managers = None  # the next request tries again
             if inside.done():
                 raise
-            inside.set_exception(TurnedAway(500, "the MCP side could not be loaded; this agent's log says why"))
+            inside.set_exception(RequestRejected(500, "the MCP side could not be loaded; this agent's log says why"))
 
 
-def agent_door(agent: Agent, has_good_token: TokenCheck | None = None) -> Door:
+def make_lazy_mcp_server(agent: ServedAgent, has_good_token: TokenCheck | None = None) -> LazyMcpServer:
     """Make the MCP server of an agent; it logs its frames to the agent's message log."""
 
     def make() -> "Server[Any]":
-        from agent_league.mcp.server.server import agent_server  # noqa: PLC0415 - it imports the SDK
+        from agent_league.mcp.server.server import make_mcp_server  # noqa: PLC0415 - it imports the SDK
 
-        return agent_server(agent)
+        return make_mcp_server(agent)
 
-    return Door(make, agent.log, frames=FrameLog(agent.dispatcher.messages, has_good_token))
+    return LazyMcpServer(make, agent.log, frames=FrameLog(agent.dispatcher.message_log, has_good_token))
 
 
-def is_mcp(body: bytes, *, tool_calls: bool = False) -> bool:
+def is_mcp_request(body: bytes, *, tool_calls: bool = False) -> bool:
     """Whether a body that came without MCP headers is an MCP request.
 
     A direct `tools/call` counts only if `tool_calls` is set: agents written from the seeds use it as a call form.
     """
-    method = method_of(body)
-    return is_of_mcp(method) or (tool_calls and method == TOOL_CALL)
+    method = parse_method(body)
+    return is_mcp_method(method) or (tool_calls and method == TOOL_CALL)
 
 
-def method_of(body: bytes) -> str | None:
+def parse_method(body: bytes) -> str | None:
     with suppress(orjson.JSONDecodeError):
         frame = orjson.loads(body)
         if isinstance(frame, dict) and isinstance(method := frame.get("method"), str):
@@ -202,11 +204,11 @@ def method_of(body: bytes) -> str | None:
     return None
 
 
-def _managers(factory: ServerFactory) -> "tuple[StreamableHTTPSessionManager, StreamableHTTPSessionManager]":
+def _make_managers(factory: ServerFactory) -> "tuple[StreamableHTTPSessionManager, StreamableHTTPSessionManager]":
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # noqa: PLC0415 - the lazy import
 
     server = factory()
-    most = MOST_SESSIONS + MOST_OF_ONE_NETWORK  # above the limit of `OpenSessions`, since some may still be ending
+    most = MAX_SESSIONS + MAX_SESSIONS_PER_NETWORK  # above the limit of `OpenSessions`, since some may still be ending
     sessions = StreamableHTTPSessionManager(
         server, max_request_body_size=MAX_BODY, session_idle_timeout=IDLE_SECONDS, max_sessions=most
     )
@@ -215,9 +217,9 @@ def _managers(factory: ServerFactory) -> "tuple[StreamableHTTPSessionManager, St
 
 
 @contextmanager
-def _logged(log: JsonLogger | None) -> Iterator[None]:
+def _redirect_sdk_log(log: JsonLogger | None) -> Iterator[None]:
     """Send the SDK's warnings to the agent's log; without a handler they go to the terminal."""
-    logger, handler = logging.getLogger("mcp"), _IntoLog(log) if log else logging.NullHandler()
+    logger, handler = logging.getLogger("mcp"), _SdkLogHandler(log) if log else logging.NullHandler()
     logger.addHandler(handler)
     try:
         yield
@@ -225,52 +227,52 @@ def _logged(log: JsonLogger | None) -> Iterator[None]:
         logger.removeHandler(handler)
 
 
-class _IntoLog(logging.Handler):
+class _SdkLogHandler(logging.Handler):
     def __init__(self, log: JsonLogger) -> None:
         super().__init__(logging.WARNING)
         self._log = log
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._log.warning("mcp", message=record.getMessage()[:LONGEST_LINE])
+        self._log.warning("mcp", message=record.getMessage()[:MAX_LOGGED_LENGTH])
 
 
-def _address(scope: Scope) -> str:
+def _client_address(scope: Scope) -> str:
     return str((scope.get("client") or ("",))[0])
 
 
-def _has_handshake(fields: dict[bytes, bytes]) -> bool:
+def _has_sessions(fields: dict[bytes, bytes]) -> bool:
     """Whether a request's MCP version has sessions; true if it names no version."""
     from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS  # noqa: PLC0415 - the SDK is loaded by now
 
-    return VERSION not in fields or fields[VERSION].decode("latin-1") in HANDSHAKE_PROTOCOL_VERSIONS
+    return VERSION_HEADER not in fields or fields[VERSION_HEADER].decode("latin-1") in HANDSHAKE_PROTOCOL_VERSIONS
 
 
-def _ending(session_id: str) -> Scope:
+def _make_delete_scope(session_id: str) -> Scope:
     """Make the ASGI scope of the DELETE request that ends a session."""
-    headers = [(SESSION_ID, session_id.encode("latin-1")), (b"accept", b"application/json")]
+    headers = [(SESSION_ID_HEADER, session_id.encode("latin-1")), (b"accept", b"application/json")]
     return {"type": "http", "method": "DELETE", "path": "/mcp", "query_string": b"", "headers": headers}
 
 
-async def _no_body() -> Message:
+async def _receive_empty_body() -> Message:
     return {"type": "http.request", "body": b"", "more_body": False}
 
 
-async def _unheard(_: Message) -> None:
+async def _discard_message(_: Message) -> None:
     pass
 
 
-def _trimmed(scope: Scope) -> Scope:
+def _strip_header_values(scope: Scope) -> Scope:
     """Strip header values: httptools leaves blanks around them, and the SDK compares them."""
     return {**scope, "headers": [(name, value.strip(b" \t")) for name, value in scope["headers"]]}
 
 
-def _taking_json(scope: Scope) -> Scope:
+def _accept_json(scope: Scope) -> Scope:
     """Replace Accept and Content-Type by JSON, for clients such as curl that send neither correctly."""
     headers = [(name, value) for name, value in scope["headers"] if name not in (b"accept", b"content-type")]
     return {**scope, "headers": [*headers, (b"accept", b"application/json"), (b"content-type", b"application/json")]}
 
 
-class _Replayed:
+class _ReplayedBody:
     """An ASGI receive that replays a body, then passes on later messages such as a disconnect."""
 
     def __init__(self, body: bytes, receive: Receive) -> None:

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-MOST_SESSIONS = 256
-MOST_OF_ONE_NETWORK = 64
+MAX_SESSIONS = 256
+MAX_SESSIONS_PER_NETWORK = 64
 
 
 @dataclass(slots=True)
-class _Session:
+class _OpenSession:
     network: str
     last_used: float
     requests: int = 0
@@ -28,16 +28,16 @@ class OpenSessions:
     def __init__(self, now: Callable[[], float], idle_seconds: float) -> None:
         self._now = now
         self._idle_seconds = idle_seconds
-        self._sessions: OrderedDict[str, _Session] = OrderedDict()
-        self._opening: Counter[str] = Counter()
+        self._sessions: OrderedDict[str, _OpenSession] = OrderedDict()
+        self._opening_counts: Counter[str] = Counter()
 
-    def find_superfluous(self, network: str) -> str | None:
+    def find_session_to_end(self, network: str) -> str | None:
         """Return the session to end before this network may open another, or None; LookupError if all are busy."""
-        self._forget_old()
-        counts = self._opening + Counter(session.network for session in self._sessions.values())
-        if counts[network] >= MOST_OF_ONE_NETWORK:
+        self._forget_expired()
+        counts = self._opening_counts + Counter(session.network for session in self._sessions.values())
+        if counts[network] >= MAX_SESSIONS_PER_NETWORK:
             crowded = network
-        elif counts.total() >= MOST_SESSIONS:
+        elif counts.total() >= MAX_SESSIONS:
             crowded = max(counts, key=lambda name: counts[name])
         else:
             return None
@@ -47,23 +47,23 @@ class OpenSessions:
         return found
 
     @contextmanager
-    def opening(self, network: str) -> Iterator[None]:
+    def count_opening(self, network: str) -> Iterator[None]:
         """Count a session while it is being opened."""
-        self._opening[network] += 1
+        self._opening_counts[network] += 1
         try:
             yield
         finally:
-            self._opening[network] -= 1
-            self._opening += Counter()  # drops zero counts
+            self._opening_counts[network] -= 1
+            self._opening_counts += Counter()  # drops zero counts
 
-    def add(self, session_id: str, network: str) -> None:
-        self._sessions[session_id] = _Session(network, self._now())
+    def add_session(self, session_id: str, network: str) -> None:
+        self._sessions[session_id] = _OpenSession(network, self._now())
 
-    def forget(self, session_id: str) -> None:
+    def forget_session(self, session_id: str) -> None:
         self._sessions.pop(session_id, None)
 
     @contextmanager
-    def using(self, session_id: str) -> Iterator[None]:
+    def mark_used(self, session_id: str) -> Iterator[None]:
         """Mark a session as used while a request of it runs."""
         session = self._sessions.get(session_id)
         if session is None:
@@ -78,7 +78,7 @@ class OpenSessions:
             if session_id in self._sessions:
                 self._sessions.move_to_end(session_id)
 
-    def _forget_old(self) -> None:
+    def _forget_expired(self) -> None:
         """Remove sessions that the SDK has ended for idleness."""
         due = self._now() - self._idle_seconds
         for session_id, session in list(self._sessions.items()):

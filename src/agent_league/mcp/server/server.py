@@ -15,18 +15,18 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from agent_league.errors import FrameCode, FrameError, Refusal
+from agent_league.errors import JsonRpcError, JsonRpcErrorCode, Refusal
 from agent_league.http.caller import CALLER_ADDRESS
-from agent_league.http.guard import bearer_of
-from agent_league.mcp.server import Agent
-from agent_league.mcp.server.frame_log import is_followed
-from agent_league.mcp.server.subscriptions import Updates
+from agent_league.http.guard import parse_bearer_token
+from agent_league.mcp.server import ServedAgent
+from agent_league.mcp.server.frame_log import has_logged_frames
+from agent_league.mcp.server.subscriptions import ResourceSubscriptions
 from agent_league.model.agents import Role
 from agent_league.protocol.json_limits import read_json
 from agent_league.protocol.methods import METHODS
-from agent_league.protocol.prompts import PROMPTS, prompt_for
-from agent_league.protocol.resources import RESOURCES, Resource, resource_for
-from agent_league.protocol.tools import ToolForm, tool_form
+from agent_league.protocol.prompts import PROMPTS, find_prompt
+from agent_league.protocol.resources import RESOURCES, Resource, find_resource
+from agent_league.protocol.tools import ToolDefinition, define_tool
 from agent_league.version import __version__
 
 Context = ServerRequestContext[Any, Any]
@@ -41,17 +41,17 @@ INSTRUCTIONS = {
 }
 
 
-def agent_server(agent: Agent) -> "Server[Any]":
+def make_mcp_server(agent: ServedAgent) -> "Server[Any]":
     """Make the SDK's server for an agent."""
-    served = _Served(agent)
-    updates = Updates(agent.changes, lambda uri: resource_for(agent.role, uri) is not None)
+    served = _AgentRequests(agent)
+    updates = ResourceSubscriptions(agent.changes, lambda uri: find_resource(agent.role, uri) is not None)
     server: Server[Any] = Server(
         f"agent-league-{agent.role.replace('_', '-')}",
         version=__version__,
         title=f"Agent League: {agent.role.replace('_', ' ')}",
         instructions=INSTRUCTIONS[agent.role],
         lifespan=updates.lifespan,
-        get_tool_input_schema=served.input_schema,
+        get_tool_input_schema=served.get_input_schema,
         on_list_tools=served.list_tools,
         on_call_tool=served.call_tool,
         on_list_resources=served.list_resources,
@@ -78,39 +78,39 @@ def agent_server(agent: Agent) -> "Server[Any]":
     return server
 
 
-class _Served:
+class _AgentRequests:
     """Handlers of MCP requests to an agent, one method each."""
 
-    def __init__(self, agent: Agent) -> None:
+    def __init__(self, agent: ServedAgent) -> None:
         self._agent = agent
         self._dispatcher = agent.dispatcher
-        self._tools = {name: _tool(tool_form(METHODS[name])) for name in agent.dispatcher.methods}
+        self._tools = {name: _to_sdk_tool(define_tool(METHODS[name])) for name in agent.dispatcher.methods}
         self._resources = RESOURCES[agent.role]
         self._prompts = PROMPTS[agent.role]
 
-    def input_schema(self, name: str) -> Mapping[str, Any] | None:
+    def get_input_schema(self, name: str) -> Mapping[str, Any] | None:
         tool = self._tools.get(name)
         return tool.input_schema if tool else None
 
     async def list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         """List the tools of the role, or with a valid token those that its owner may call."""
-        audience = self._agent.audience(_bearer(ctx))
+        audience = self._agent.audience(_bearer_token(ctx))
         tools = [tool for name, tool in self._tools.items() if audience is None or METHODS[name].caller in audience]
         return types.ListToolsResult(tools=tools)
 
     async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         if ctx.request is not None and ctx.request.client:  # a session keeps the context of its first call
             CALLER_ADDRESS.set((ctx.request.client.host, ctx.request.client.port))
-        answer = await self._ask(params.name, params.arguments or {}, ctx)
+        answer = await self._call_agent(params.name, params.arguments or {}, ctx)
         text = types.TextContent(type="text", text=orjson.dumps(answer).decode())
-        return types.CallToolResult(content=[text], structured_content=answer, is_error=_is_error(answer))
+        return types.CallToolResult(content=[text], structured_content=answer, is_error=_is_league_error(answer))
 
     async def list_resources(
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         fixed = [resource for resource in self._resources if not resource.is_template]
         return types.ListResourcesResult(
-            resources=[types.Resource(uri=resource.uri, **_about(resource)) for resource in fixed]
+            resources=[types.Resource(uri=resource.uri, **_resource_fields(resource)) for resource in fixed]
         )
 
     async def list_templates(
@@ -119,18 +119,19 @@ class _Served:
         templates = [resource for resource in self._resources if resource.is_template]
         return types.ListResourceTemplatesResult(
             resource_templates=[
-                types.ResourceTemplate(uri_template=resource.uri, **_about(resource)) for resource in templates
+                types.ResourceTemplate(uri_template=resource.uri, **_resource_fields(resource))
+                for resource in templates
             ]
         )
 
     async def read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         uri = str(params.uri)
-        found = resource_for(self._agent.role, uri)
+        found = find_resource(self._agent.role, uri)
         if found is None:
             raise MCPError(types.INVALID_PARAMS, f"no resource {uri[:200]!r} here", {"uri": uri})
         resource, arguments = found
-        answer = await self._ask(resource.method, arguments, ctx)
-        if _is_error(answer):
+        answer = await self._call_agent(resource.method, arguments, ctx)
+        if _is_league_error(answer):
             raise MCPError(
                 types.INVALID_PARAMS, f"{answer['error_code']} {answer['message']}", {"uri": uri, "error": answer}
             )
@@ -154,31 +155,31 @@ class _Served:
         )
 
     async def get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-        prompt = prompt_for(self._agent.role, params.name)
+        prompt = find_prompt(self._agent.role, params.name)
         if prompt is None:
             known = ", ".join(prompt.name for prompt in self._prompts)
             raise MCPError(types.INVALID_PARAMS, f"no prompt {params.name[:80]!r} here (there are: {known})")
         try:
-            text = await prompt.write(params.arguments or {}, partial(self._ask, ctx=ctx))
+            text = await prompt.render_text(params.arguments or {}, partial(self._call_agent, ctx=ctx))
         except Refusal as refusal:
             raise MCPError(types.INVALID_PARAMS, f"{refusal.code} {refusal.message}") from None
         message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
         return types.GetPromptResult(description=prompt.description, messages=[message])
 
-    async def _ask(self, method: str, arguments: Mapping[str, Any], ctx: Context) -> dict[str, Any]:
-        _check_writable(arguments)
-        is_logged = ctx.request is not None and is_followed(ctx.request.scope)
+    async def _call_agent(self, method: str, arguments: Mapping[str, Any], ctx: Context) -> dict[str, Any]:
+        _check_arguments(arguments)
+        is_logged = ctx.request is not None and has_logged_frames(ctx.request.scope)
         try:
-            answer = await self._dispatcher.call(method, arguments, _bearer(ctx), is_logged=is_logged)
-        except FrameError as error:
-            if error.code is FrameCode.METHOD_NOT_FOUND:
+            answer = await self._dispatcher.call_method(method, arguments, _bearer_token(ctx), is_logged=is_logged)
+        except JsonRpcError as error:
+            if error.code is JsonRpcErrorCode.METHOD_NOT_FOUND:
                 known = ", ".join(self._tools)
                 raise MCPError(types.INVALID_PARAMS, f"no tool {method[:80]!r} here (there are: {known})") from None
             raise MCPError(int(error.code), error.message) from None
         return dict(answer)
 
 
-def _check_writable(arguments: Mapping[str, Any]) -> None:
+def _check_arguments(arguments: Mapping[str, Any]) -> None:
     """Refuse arguments that JSON can't carry (lone surrogates, too deep nesting), which an answer couldn't quote."""
     try:
         read_json(orjson.dumps({**arguments}))
@@ -186,7 +187,7 @@ def _check_writable(arguments: Mapping[str, Any]) -> None:
         raise MCPError(types.INVALID_PARAMS, f"the arguments can't be written as JSON: {error}") from None
 
 
-def _about(resource: Resource) -> dict[str, Any]:
+def _resource_fields(resource: Resource) -> dict[str, Any]:
     return {
         "name": resource.name,
         "title": resource.title,
@@ -195,7 +196,7 @@ def _about(resource: Resource) -> dict[str, Any]:
     }
 
 
-def _tool(form: ToolForm) -> types.Tool:
+def _to_sdk_tool(form: ToolDefinition) -> types.Tool:
     return types.Tool(
         name=form.name,
         title=form.title,
@@ -212,10 +213,10 @@ def _tool(form: ToolForm) -> types.Tool:
     )
 
 
-def _bearer(ctx: Context) -> str | None:
+def _bearer_token(ctx: Context) -> str | None:
     """The bearer token of a request; None over stdio, which has no headers."""
-    return bearer_of(dict(ctx.request.scope["headers"])) if ctx.request is not None else None
+    return parse_bearer_token(dict(ctx.request.scope["headers"])) if ctx.request is not None else None
 
 
-def _is_error(answer: Mapping[str, Any]) -> bool:
+def _is_league_error(answer: Mapping[str, Any]) -> bool:
     return answer.get("message_type") == "LEAGUE_ERROR"

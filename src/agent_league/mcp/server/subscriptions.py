@@ -15,53 +15,53 @@ from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated
 from mcp.shared.exceptions import MCPError
 
-from agent_league.agent.changes import Changes
-from agent_league.mcp.server.open_sessions import MOST_SESSIONS
+from agent_league.agent.changes import ResourceChanges
+from agent_league.mcp.server.open_sessions import MAX_SESSIONS
 
 Context = ServerRequestContext[Any, Any]
-GATHERED_SECONDS = 0.05
-PATIENCE = 5
+GATHER_SECONDS = 0.05
+SEND_TIMEOUT = 5
 """Seconds in which a subscriber must accept its notifications."""
-MOST_RESOURCES = 200
+MAX_RESOURCES = 200
 """Resources that one session or stream may subscribe to."""
-LONGEST_ADDRESS = 300
+MAX_URI_LENGTH = 300
 
 
-class Updates:
+class ResourceSubscriptions:
     """The subscribers of one agent."""
 
-    def __init__(self, changes: Changes, is_there: Callable[[str], bool]) -> None:
+    def __init__(self, changes: ResourceChanges, is_own_uri: Callable[[str], bool]) -> None:
         """`is_own_uri` says whether a URI is one of this agent's resources."""
         self._changes = changes
-        self._is_there = is_there
+        self._is_own_uri = is_own_uri
         self._bus = InMemorySubscriptionBus()
-        self._streams = ListenHandler(self._bus, max_subscriptions=MOST_SESSIONS)
+        self._streams = ListenHandler(self._bus, max_subscriptions=MAX_SESSIONS)
         self._sessions: dict[str, tuple[ServerSession, set[str]]] = {}
-        self._changed: set[str] = set()
-        self._news = asyncio.Event()
-        self._telling: asyncio.Task[None] | None = None
+        self._changed_uris: set[str] = set()
+        self._has_changes = asyncio.Event()
+        self._notify_task: asyncio.Task[None] | None = None
 
     @asynccontextmanager
     async def lifespan(self, server: "Server[Any]") -> AsyncIterator[dict[str, Any]]:
         """Notify subscribers while the server is open; entered by both of the SDK's managers, it runs once."""
-        if self._telling:
+        if self._notify_task:
             yield {}
             return
-        stop = self._changes.listen(self._note)
-        self._telling = asyncio.create_task(self._tell())
+        stop = self._changes.add_listener(self._note_change)
+        self._notify_task = asyncio.create_task(self._notify_subscribers())
         try:
             yield {}
         finally:
             stop()
             self._streams.close()
-            self._telling.cancel()
-            await asyncio.gather(self._telling, return_exceptions=True)
+            self._notify_task.cancel()
+            await asyncio.gather(self._notify_task, return_exceptions=True)
 
     async def listen(
         self, ctx: Context, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
         """`subscriptions/listen` (2026-07-28)."""
-        self._check(params.notifications.resource_subscriptions or ())
+        self._check_uris(params.notifications.resource_subscriptions or ())
         return await self._streams(ctx, params)
 
     async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
@@ -74,7 +74,7 @@ class Updates:
             ending = ctx.session._connection.exit_stack  # noqa: SLF001 - nothing else tells that a session has ended
             ending.callback(self._sessions.pop, session_id, None)
         _, wanted = self._sessions[session_id]
-        self._check({*wanted, str(params.uri)})
+        self._check_uris({*wanted, str(params.uri)})
         wanted.add(str(params.uri))
         return types.EmptyResult()
 
@@ -84,36 +84,36 @@ class Updates:
             known[1].discard(str(params.uri))
         return types.EmptyResult()
 
-    def _check(self, addresses: Collection[str]) -> None:
+    def _check_uris(self, addresses: Collection[str]) -> None:
         """Refuse too many, too long or unknown URIs, since they are kept while the subscription lasts."""
-        if len(addresses) > MOST_RESOURCES or any(len(address) > LONGEST_ADDRESS for address in addresses):
-            most = f"at most {MOST_RESOURCES} resources, with addresses of up to {LONGEST_ADDRESS} letters"
+        if len(addresses) > MAX_RESOURCES or any(len(address) > MAX_URI_LENGTH for address in addresses):
+            most = f"at most {MAX_RESOURCES} resources, with addresses of up to {MAX_URI_LENGTH} letters"
             raise MCPError(types.INVALID_PARAMS, f"subscribe to {most}")
-        if strange := [address for address in addresses if not self._is_there(address)]:
+        if strange := [address for address in addresses if not self._is_own_uri(address)]:
             raise MCPError(types.INVALID_PARAMS, f"no resource {strange[0]!r} here")
 
-    def _note(self, uri: str) -> None:
-        self._changed.add(uri)
-        self._news.set()
+    def _note_change(self, uri: str) -> None:
+        self._changed_uris.add(uri)
+        self._has_changes.set()
 
-    async def _tell(self) -> None:
+    async def _notify_subscribers(self) -> None:
         while True:
-            await self._news.wait()
-            await asyncio.sleep(GATHERED_SECONDS)
-            self._news.clear()
-            changed, self._changed = self._changed, set()
+            await self._has_changes.wait()
+            await asyncio.sleep(GATHER_SECONDS)
+            self._has_changes.clear()
+            changed, self._changed_uris = self._changed_uris, set()
             for uri in sorted(changed):
                 await self._bus.publish(ResourceUpdated(uri=uri))
             told = [
-                self._tell_session(session_id, session, sorted(wanted & changed))
+                self._notify_session(session_id, session, sorted(wanted & changed))
                 for session_id, (session, wanted) in self._sessions.items()
                 if wanted & changed
             ]
             await asyncio.gather(*told)
 
-    async def _tell_session(self, session_id: str, session: ServerSession, uris: list[str]) -> None:
+    async def _notify_session(self, session_id: str, session: ServerSession, uris: list[str]) -> None:
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(SEND_TIMEOUT):
                 for uri in uris:
                     await session.send_resource_updated(uri)
         except Exception:  # noqa: BLE001 - whatever became of it, it doesn't listen

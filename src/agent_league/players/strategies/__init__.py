@@ -14,23 +14,23 @@ from typing import Any
 from agent_league.config import PlayerDefaults
 from agent_league.config.python_files import is_python_file, load_python_file
 from agent_league.errors import ConfigError, UserError
-from agent_league.model.names import there_are
+from agent_league.model.names import list_known_names
 from agent_league.players.observation import Strategy
 
-GROUP = "agent_league.strategies"
+STRATEGY_ENTRY_POINTS = "agent_league.strategies"
 
 
 def strategy_names() -> tuple[str, ...]:
     """The names of all installed strategies."""
-    return tuple(sorted(point.name for point in entry_points(group=GROUP)))
+    return tuple(sorted(point.name for point in entry_points(group=STRATEGY_ENTRY_POINTS)))
 
 
-def not_installed(name: str) -> str | None:
+def find_installation_problem(name: str) -> str | None:
     """A sentence if a strategy isn't installed, or its file doesn't exist; else None."""
     if is_python_file(name):
         return None if Path(name).is_file() else f"there is no file {name}"
     known = strategy_names()
-    return None if name in known else f"no strategy {name!r} is installed {there_are(name, known)}"
+    return None if name in known else f"no strategy {name!r} is installed {list_known_names(name, known)}"
 
 
 def load_strategy(
@@ -40,7 +40,7 @@ def load_strategy(
 
     Raises ConfigError if it isn't installed or can't be created.
     """
-    made = _strategy_class(name)
+    made = _load_strategy_class(name)
     try:
         strategy: Strategy = made.configured(defaults or PlayerDefaults(), remark) if has_settings(name) else made()
     except UserError:
@@ -50,22 +50,22 @@ def load_strategy(
     return strategy
 
 
-def strategy_words(name: str) -> str:
+def strategy_description(name: str) -> str:
     """The docstring of a strategy's class, which describes it for users."""
-    return inspect.cleandoc(_strategy_class(name).__doc__ or "")
+    return inspect.cleandoc(_load_strategy_class(name).__doc__ or "")
 
 
-def strategy_sentence(name: str) -> str:
+def strategy_summary(name: str) -> str:
     """The first line of a strategy's description."""
-    return strategy_words(name).partition("\n")[0]
+    return strategy_description(name).partition("\n")[0]
 
 
 def strategy_games(name: str) -> tuple[str, ...]:
     """The games that a strategy is made for; empty: any. It plays legal moves in all others, too."""
-    return tuple(getattr(_strategy_class(name), "games", ()))
+    return tuple(getattr(_load_strategy_class(name), "games", ()))
 
 
-def unsuited(name: str, game_type: str) -> str | None:
+def find_game_mismatch(name: str, game_type: str) -> str | None:
     """A sentence if a strategy is made for other games than this one; else None."""
     games = strategy_games(name)
     return f"{name} is made for {', '.join(games)}, not for {game_type}." if games and game_type not in games else None
@@ -73,46 +73,46 @@ def unsuited(name: str, game_type: str) -> str | None:
 
 def has_settings(name: str) -> bool:
     """Whether a strategy is created from settings."""
-    return hasattr(_strategy_class(name), "configured")
+    return hasattr(_load_strategy_class(name), "configured")
 
 
 def check_strategy(name: str, defaults: PlayerDefaults) -> None:
     """Raise ConfigError if a strategy with settings can't be created from these."""
-    if has_settings(name) and (check := getattr(_strategy_class(name), "check", None)):
+    if has_settings(name) and (check := getattr(_load_strategy_class(name), "check", None)):
         check(defaults)
 
 
-def learns(name: str) -> bool:
+def can_learn(name: str) -> bool:
     """Whether a strategy stores what it learns from one league to the next."""
-    return hasattr(_strategy_class(name), "saved")
+    return hasattr(_load_strategy_class(name), "saved")
 
 
 def can_choose(name: str) -> bool:
     """Whether a strategy can be asked for moves: its class has `choose`, or creates an object from settings."""
-    return has_settings(name) or callable(getattr(_strategy_class(name), "choose", None))
+    return has_settings(name) or callable(getattr(_load_strategy_class(name), "choose", None))
 
 
-def answers_at_once(name: str) -> bool:
+def is_synchronous(name: str) -> bool:
     """Whether a strategy's `choose` is a plain function, no coroutine."""
-    choose = getattr(_strategy_class(name), "choose", None)
+    choose = getattr(_load_strategy_class(name), "choose", None)
     return choose is not None and not inspect.iscoroutinefunction(choose)
 
 
 @cache
-def _strategy_class(name: str) -> Any:
+def _load_strategy_class(name: str) -> Any:
     """Load a strategy's class; cached, as searching the installed packages for each of many players would be slow."""
     if is_python_file(name):
-        return _strategy_in_file(Path(name))
-    for point in entry_points(group=GROUP):
+        return _load_strategy_file(Path(name))
+    for point in entry_points(group=STRATEGY_ENTRY_POINTS):
         if point.name == name:
             try:
                 return point.load()
             except (Exception, SystemExit) as error:
                 raise ConfigError("strategy", "", f"{name!r} can't be loaded: {error!r:.200}") from error
-    raise ConfigError("strategy", "", not_installed(name) or "")
+    raise ConfigError("strategy", "", find_installation_problem(name) or "")
 
 
-def _strategy_in_file(path: Path) -> Any:
+def _load_strategy_file(path: Path) -> Any:
     """Load the class `Strategy` of a Python file, or make one of its function `choose`; raises ConfigError."""
     module = load_python_file(path)
     made, choose = getattr(module, "Strategy", None), getattr(module, "choose", None)

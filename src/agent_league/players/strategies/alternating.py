@@ -9,5 +9,5 @@ class Alternating:
     instant = True
 
     def choose(self, observation: Observation) -> Move:
-        played = len(observation.memory.played(observation.game_type).mine) + observation.rounds_over
+        played = len(observation.memory.find_history(observation.game_type).my_moves) + observation.rounds_over
         return observation.legal_moves[played % len(observation.legal_moves)]

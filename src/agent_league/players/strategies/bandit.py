@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from random import Random
 
 from agent_league.players.observation import Observation
-from agent_league.players.strategies.experience import Learner, Lesson, place
-from agent_league.players.strategies.table import Tried
+from agent_league.players.strategies.experience import Learner, Lesson, game_seat_key
+from agent_league.players.strategies.table import MoveValue
 
-RECALLED = 200
-CURIOSITY = 0.5
+RECALLED_TRIES = 200
+EXPLORATION = 0.5
 """Weight of the UCB1 bonus for moves that were tried seldom."""
 
 
@@ -17,15 +17,15 @@ class Bandit(Learner):
     """Tries every move, then prefers the one that has paid best so far (UCB1); learns from league to league."""
 
     def __init__(self) -> None:
-        super().__init__(RECALLED)
+        super().__init__(RECALLED_TRIES)
 
-    def situation(self, observation: Observation) -> str:
-        return place(observation)
+    def situation_key(self, observation: Observation) -> str:
+        return game_seat_key(observation)
 
-    def worth(self, known: list[Tried], dice: Random) -> Sequence[float]:
+    def score_moves(self, known: list[MoveValue], dice: Random) -> Sequence[float]:
         """Score each move by its mean reward, with a bonus for few tries."""
         tries = sum(tried.count for tried in known)
-        return [tried.value + CURIOSITY * math.sqrt(math.log(tries) / tried.count) for tried in known]
+        return [tried.value + EXPLORATION * math.sqrt(math.log(tries) / tried.count) for tried in known]
 
-    def take(self, lesson: Lesson) -> None:
-        self._table.add(lesson.place, lesson.round[0], lesson.reward)
+    def add_lesson(self, lesson: Lesson) -> None:
+        self._table.add_value(lesson.game_seat, lesson.round[0], lesson.reward)

@@ -2,7 +2,7 @@
 
 from agent_league.players.observation import Move, Observation
 
-LEANING = 0.75
+FIRST_MOVE_RATE = 0.75
 
 
 class Biased:
@@ -12,4 +12,4 @@ class Biased:
 
     def choose(self, observation: Observation) -> Move:
         first = observation.legal_moves[0]
-        return first if observation.random.random() < LEANING else observation.other_than(first)
+        return first if observation.random.random() < FIRST_MOVE_RATE else observation.other_than(first)

@@ -9,7 +9,7 @@ DEFECT = "defect"
 GAMES = ("prisoners_dilemma",)
 
 
-class Dilemma(ABC):
+class DilemmaStrategy(ABC):
     """Cooperates or defects, as `should_defect` says."""
 
     games = GAMES
@@ -21,8 +21,8 @@ class Dilemma(ABC):
         reason = "the first round"
         for mine, theirs in observation.lately():
             reason = f"after {mine} against {theirs}"
-        return Thought(DEFECT if self.defects(observation) else COOPERATE, reason=reason)
+        return Thought(DEFECT if self.should_defect(observation) else COOPERATE, reason=reason)
 
     @abstractmethod
-    def defects(self, observation: Observation) -> bool:
+    def should_defect(self, observation: Observation) -> bool:
         """Whether to defect now."""

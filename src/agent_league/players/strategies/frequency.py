@@ -1,6 +1,6 @@
 """Plays against the opponent's most frequent move."""
 
-from agent_league.players.observation import Observation, Thought, counted
+from agent_league.players.observation import Observation, Thought, count_moves
 
 
 class Frequency:
@@ -10,7 +10,7 @@ class Frequency:
 
     def choose(self, observation: Observation) -> Thought:
         moves = observation.opponent_moves
-        counts = counted(moves)
+        counts = count_moves(moves)
         if not counts or (len(counts) > 1 and counts[0][1] == counts[1][1]):
             return Thought(observation.random.choice(observation.legal_moves), reason="no move is the most frequent")
         expected, count = counts[0]

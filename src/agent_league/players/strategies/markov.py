@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from agent_league.players.observation import Observation, Thought, counted
+from agent_league.players.observation import Observation, Thought, count_moves
 
 
 class Markov:
@@ -13,7 +13,7 @@ class Markov:
     def choose(self, observation: Observation) -> Thought:
         moves = observation.opponent_moves
         last = moves[-1] if moves else None
-        followers = counted([after for before, after in pairwise(moves) if before == last])
+        followers = count_moves([after for before, after in pairwise(moves) if before == last])
         if not followers:
             reason = "nothing has followed the last move yet"
             return Thought(observation.random.choice(observation.legal_moves), reason=reason)

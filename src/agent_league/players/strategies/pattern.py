@@ -2,7 +2,7 @@
 
 from agent_league.players.observation import Move, Observation, Thought
 
-LONGEST = 5
+MAX_PATTERN_LENGTH = 5
 
 
 class Pattern:
@@ -11,7 +11,7 @@ class Pattern:
     instant = True
 
     def choose(self, observation: Observation) -> Thought:
-        expected = self.expected(observation.opponent_moves)
+        expected = self.predict_next_move(observation.opponent_moves)
         if expected is None:
             reason = "the last move never came up before"
             return Thought(observation.random.choice(observation.legal_moves), reason=reason)
@@ -19,9 +19,9 @@ class Pattern:
         return Thought(observation.best_reply(expected), reason=reason)
 
     @staticmethod
-    def expected(moves: list[Move]) -> Move | None:
+    def predict_next_move(moves: list[Move]) -> Move | None:
         """The move that followed the longest suffix of `moves` when it last occurred before; None if none did."""
-        for length in range(min(LONGEST, len(moves) - 1), 0, -1):
+        for length in range(min(MAX_PATTERN_LENGTH, len(moves) - 1), 0, -1):
             recent = moves[-length:]
             for start in range(len(moves) - length - 1, -1, -1):
                 if moves[start : start + length] == recent:

@@ -10,5 +10,5 @@ class Pavlov(WinStayLoseShift):
 
     games = GAMES
 
-    def opening(self, observation: Observation) -> Move:
-        return COOPERATE if observation.is_legal(COOPERATE) else super().opening(observation)
+    def opening_move(self, observation: Observation) -> Move:
+        return COOPERATE if observation.is_legal(COOPERATE) else super().opening_move(observation)

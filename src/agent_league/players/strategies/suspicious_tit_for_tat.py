@@ -7,5 +7,5 @@ from agent_league.players.strategies.tit_for_tat import TitForTat
 class SuspiciousTitForTat(TitForTat):
     """Plays tit for tat, but defects first."""
 
-    def defects(self, observation: Observation) -> bool:
-        return not observation.lately() or super().defects(observation)
+    def should_defect(self, observation: Observation) -> bool:
+        return not observation.lately() or super().should_defect(observation)

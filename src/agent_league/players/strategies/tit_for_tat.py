@@ -1,11 +1,11 @@
 """Tit for tat."""
 
 from agent_league.players.observation import Observation
-from agent_league.players.strategies.dilemma import DEFECT, Dilemma
+from agent_league.players.strategies.dilemma import DEFECT, DilemmaStrategy
 
 
-class TitForTat(Dilemma):
+class TitForTat(DilemmaStrategy):
     """Cooperates first, then does what the opponent did in the last round."""
 
-    def defects(self, observation: Observation) -> bool:
+    def should_defect(self, observation: Observation) -> bool:
         return [theirs for _, theirs in observation.lately()] == [DEFECT]

@@ -7,14 +7,14 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import AfterValidator, Field
 
 from agent_league.clock import parse_utc
-from agent_league.protocol.envelope import Part
+from agent_league.protocol.envelope import MessagePart
 from agent_league.protocol.version import PROTOCOL_V1
 
-UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", re.ASCII)
-SENDER = re.compile(r"(league_manager|referee|player_.+)", re.ASCII)
+UUID_PATTERN = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", re.ASCII)
+SENDER_PATTERN = re.compile(r"(league_manager|referee|player_.+)", re.ASCII)
 
 
-def _utc(text: str) -> str:
+def _check_utc(text: str) -> str:
     if parse_utc(text) is None:
         raise ValueError("expected ISO-8601 in UTC, ending in Z or +00:00")
     return text
@@ -25,11 +25,11 @@ def format_millis(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-Uuid = Annotated[str, Field(pattern=f"^{UUID.pattern}$", json_schema_extra={"format": "uuid"})]
-Timestamp = Annotated[str, AfterValidator(_utc), Field(json_schema_extra={"format": "date-time"})]
+UuidText = Annotated[str, Field(pattern=f"^{UUID_PATTERN.pattern}$", json_schema_extra={"format": "uuid"})]
+Timestamp = Annotated[str, AfterValidator(_check_utc), Field(json_schema_extra={"format": "date-time"})]
 
 
-class V1Message(Part):
+class V1Message(MessagePart):
     """A message of `league.v1`: the envelope, to which each type adds one object or two fields."""
 
     TYPE: ClassVar[str]
@@ -38,11 +38,11 @@ class V1Message(Part):
 
     protocol: str
     message_type: str
-    league_id: Uuid
+    league_id: UuidText
     round_id: Annotated[int, Field(ge=0)]
     match_id: str
-    conversation_id: Uuid
-    sender: Annotated[str, Field(pattern=f"^{SENDER.pattern}$")]
+    conversation_id: UuidText
+    sender: Annotated[str, Field(pattern=f"^{SENDER_PATTERN.pattern}$")]
     timestamp: Timestamp
 
     @classmethod

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from agent_league.protocol.envelope import Items, Part
+from agent_league.protocol.envelope import Items, MessagePart
 from agent_league.protocol.v1.envelope import V1Message
 
 MatchRole = Literal["challenger", "defender"]
@@ -13,7 +13,7 @@ PlayError = Literal["Invalid choice format", "Choice not in allowed values", "Ti
 Seconds = int | float
 
 
-class GameInfo(Part):
+class GameInfo(MessagePart):
     """The challenger goes first, the defender second."""
 
     game_type: str
@@ -38,12 +38,12 @@ class GameInvitationResponse(V1Message):
     status: Literal["READY", "DECLINED"]
 
 
-class Rules(Part):
+class Rules(MessagePart):
     single_round: bool | None = None
     timeout_per_move: Seconds | None = None
 
 
-class StartState(Part):
+class StartState(MessagePart):
     game_type: str
     current_player: str
     rules: Rules | None = None
@@ -57,7 +57,7 @@ class GameStart(V1Message):
     game_state: StartState
 
 
-class SpecificState(Part):
+class SpecificState(MessagePart):
     """What the game shows; all but `previous_plays` is ours, for whoever isn't asked as seed 001 asks in Even/Odd."""
 
     previous_plays: list[Any] | None = None
@@ -68,7 +68,7 @@ class SpecificState(Part):
     your_role: MatchRole | None = None
 
 
-class PlayState(Part):
+class PlayState(MessagePart):
     turn_number: int
     timeout_seconds: Seconds | None = None
     game_specific_state: SpecificState = SpecificState()
@@ -82,7 +82,7 @@ class PlayRequest(V1Message):
     game_state: PlayState
 
 
-class Play(Part):
+class Play(MessagePart):
     """A move; whether it is a legal one is for the rules to say."""
 
     action: str = "choose"
@@ -98,7 +98,7 @@ class PlayResponse(V1Message):
     play: Play
 
 
-class Validation(Part):
+class Validation(MessagePart):
     """`play.value` is null to the opponent of somebody whose play is invalid."""
 
     player_id: str
@@ -115,7 +115,7 @@ class PlayValidation(V1Message):
     validation: Validation
 
 
-class Turn(Part):
+class Turn(MessagePart):
     """A turn in `moves`: each player's move stands under the player's id."""
 
     turn: int
@@ -123,7 +123,7 @@ class Turn(Part):
     winner: str | None = None
 
 
-class GameSummary(Part):
+class GameSummary(MessagePart):
     """How it went, in both forms of seed 001: `<player>_choice` for each player, and `moves`."""
 
     random_number: int | None = None
@@ -131,18 +131,18 @@ class GameSummary(Part):
     winner_reason: str | None = None
     moves: Items[Turn] = Field(default_factory=list)
 
-    def choices(self) -> dict[str, Any]:
+    def collect_choices(self) -> dict[str, Any]:
         """Each player's choice (a list if it moved more than once), from whichever form is present."""
         found = self.model_extra or {}
         flat = {name.removesuffix("_choice"): value for name, value in found.items() if name.endswith("_choice")}
-        return flat or _choices([turn.model_extra or {} for turn in self.moves])
+        return flat or _collect_choices([turn.model_extra or {} for turn in self.moves])
 
-    def drawn_number(self) -> int | None:
+    def find_drawn_number(self) -> int | None:
         drawn = (turn.number for turn in self.moves)
         return self.random_number if self.random_number is not None else next((n for n in drawn if n is not None), None)
 
 
-class Result(Part):
+class Result(MessagePart):
     """Without a winner it is a draw, or neither of them played (FORFEIT)."""
 
     winner: str | None = None
@@ -159,12 +159,12 @@ class GameResult(V1Message):
     result: Result
 
 
-def write_seconds(limit: float) -> float:
+def format_seconds(limit: float) -> float:
     """Format a time limit as in seed 001: 30, not 30.0."""
     return int(limit) if float(limit).is_integer() else limit
 
 
-def write_summary(
+def build_game_summary(
     moves: Sequence[Mapping[str, Any]],
     *,
     number: int | None,
@@ -177,7 +177,7 @@ def write_summary(
     if turns:
         turns[-1] |= {"number": number, "winner": winner}
     return {
-        **{f"{player}_choice": choice for player, choice in _choices(moves).items()},
+        **{f"{player}_choice": choice for player, choice in _collect_choices(moves).items()},
         "random_number": number,
         "number_parity": number_parity,
         "winner_reason": reason,
@@ -185,7 +185,7 @@ def write_summary(
     }
 
 
-def _choices(moves: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _collect_choices(moves: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     made: dict[str, list[Any]] = {}
     for turn in moves:
         for player, move in turn.items():

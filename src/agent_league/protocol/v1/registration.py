@@ -4,19 +4,19 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from agent_league.protocol.envelope import Items, Part
+from agent_league.protocol.envelope import Items, MessagePart
 from agent_league.protocol.v1.envelope import V1Message
-from agent_league.protocol.v2.registration import Name, Word
+from agent_league.protocol.v2.registration import DisplayName, PrintableWord
 
 RejectionReason = Literal[
     "Unsupported game type", "Invalid MCP endpoint", "Duplicate display name", "Registration closed"
 ]
 
 
-class PlayerMeta(Part):
-    display_name: Name
-    version: Word
-    game_types: Annotated[Items[Word], Field(max_length=1000)]
+class PlayerMeta(MessagePart):
+    display_name: DisplayName
+    version: PrintableWord
+    game_types: Annotated[Items[PrintableWord], Field(max_length=1000)]
     contact_endpoint: str
 
 

@@ -2,22 +2,22 @@
 
 from typing import ClassVar
 
-from agent_league.protocol.envelope import Items, Part
+from agent_league.protocol.envelope import Items, MessagePart
 from agent_league.protocol.v1.envelope import V1Message
 
 
-class ScheduledMatch(Part):
+class ScheduledMatch(MessagePart):
     match_id: str
     player1: str
     player2: str
 
 
-class ScheduledRound(Part):
+class ScheduledRound(MessagePart):
     round_id: int
     matches: Items[ScheduledMatch]
 
 
-class LeagueInfo(Part):
+class LeagueInfo(MessagePart):
     total_rounds: int
     total_players: int
     game_type: str
@@ -33,7 +33,7 @@ class LeagueStartAnnouncement(V1Message):
     league_info: LeagueInfo
 
 
-class Ranking(Part):
+class Ranking(MessagePart):
     """A player's place; players that are level share a rank."""
 
     rank: int
@@ -42,7 +42,7 @@ class Ranking(Part):
     losses: int
 
 
-class RoundSummary(Part):
+class RoundSummary(MessagePart):
     matches_played: int
     standings: Items[Ranking]
 
@@ -56,7 +56,7 @@ class RoundComplete(V1Message):
     round_summary: RoundSummary
 
 
-class Champion(Part):
+class Champion(MessagePart):
     player_id: str
     display_name: str
     wins: int
@@ -64,7 +64,7 @@ class Champion(Part):
     win_rate: float
 
 
-class FinalStandings(Part):
+class FinalStandings(MessagePart):
     total_rounds: int
     total_matches: int
     champion: Champion
@@ -80,6 +80,6 @@ class LeagueComplete(V1Message):
     final_standings: FinalStandings
 
 
-def win_rate(wins: int, played: int) -> float:
+def calculate_win_rate(wins: int, played: int) -> float:
     """The share of matches won, to three places; 0.0 if none was played."""
     return round(wins / played, 3) if played else 0.0

@@ -4,8 +4,8 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import model_validator
 
-from agent_league.config.models import Attempts, Delay, Seconds
-from agent_league.protocol.envelope import Message, Part
+from agent_league.config.models import AttemptCount, DelaySeconds, Seconds
+from agent_league.protocol.envelope import Message, MessagePart
 from agent_league.protocol.v2.game import OwnStandings
 
 
@@ -15,7 +15,9 @@ class StartLeague(Message):
     TYPE: ClassVar = "START_LEAGUE"
 
 
-Action = Literal["OPEN_REGISTRATION", "CLOSE_REGISTRATION", "PAUSE", "RESUME", "SUSPEND_PLAYER", "REINSTATE_PLAYER"]
+LeagueAction = Literal[
+    "OPEN_REGISTRATION", "CLOSE_REGISTRATION", "PAUSE", "RESUME", "SUSPEND_PLAYER", "REINSTATE_PLAYER"
+]
 
 
 class ManageLeague(Message):
@@ -23,12 +25,12 @@ class ManageLeague(Message):
 
     TYPE: ClassVar = "MANAGE_LEAGUE"
 
-    action: Action
+    action: LeagueAction
     player_id: str | None = None
     """The player to suspend or reinstate."""
 
 
-class MatchPlayer(Part):
+class MatchPlayer(MessagePart):
     """All that a referee must know of a player."""
 
     player_id: str
@@ -47,14 +49,14 @@ class MatchPlayer(Part):
     """`make_move`: it takes any game, and is asked in no game's own words."""
 
 
-class MatchScoring(Part):
+class MatchScoring(MessagePart):
     win_points: int = 3
     draw_points: int = 1
     loss_points: int = 0
     technical_loss_points: int = 0
 
 
-class MatchLimits(Part):
+class MatchLimits(MessagePart):
     """The league's limits for one match; a referee's own settings count for what isn't named."""
 
     join_sec: Seconds | None = None
@@ -62,9 +64,9 @@ class MatchLimits(Part):
     v1_join_sec: Seconds | None = None
     """The same for a player of `league.v1`; None: `join_sec`."""
     move_sec: Seconds | None = None
-    attempts: Attempts | None = None
+    attempts: AttemptCount | None = None
     """Attempts in all for one question."""
-    base_delay_sec: Delay | None = None
+    base_delay_sec: DelaySeconds | None = None
     """Seconds before the second attempt."""
 
 
@@ -95,7 +97,7 @@ class StartMatch(Message):
 
     @model_validator(mode="before")
     @classmethod
-    def _from_flat_fields(cls, data: Any) -> Any:
+    def _fill_from_flat_fields(cls, data: Any) -> Any:
         """Build `player_A` and `player_B` from their flat id and endpoint fields if the objects are missing."""
         if not isinstance(data, dict):
             return data

@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.log import REDACTED
 from agent_league.model.agents import Role
-from agent_league.protocol.envelope import Message, Part, Sender
+from agent_league.protocol.envelope import Message, MessagePart, Sender
 from agent_league.protocol.v2.registration import LeagueRegisterRequest, RefereeRegisterRequest
 
-LONGEST_ID = 80
+MAX_ID_LENGTH = 80
 """Characters of a claimed id that are sent back."""
 REGISTRATION_NEEDED: Mapping[ErrorCode, str] = {
     ErrorCode.PLAYER_NOT_REGISTERED: LeagueRegisterRequest.TYPE,
@@ -38,7 +38,7 @@ class LeagueError(Message):
     retryable: bool | None = None
 
 
-class RetryInfo(Part):
+class RetryInfo(MessagePart):
     retry_count: int
     max_retries: int
     next_retry_at: str | None = None
@@ -98,7 +98,7 @@ def write_league_error(
         affected_player=player_id,
         action_required=REGISTRATION_NEEDED.get(refusal.code, action) if player_id else None,
         context=context,
-        retryable=refusal.code.retryable or refusal.code is ErrorCode.RATE_LIMIT_EXCEEDED,
+        retryable=refusal.code.is_retryable or refusal.code is ErrorCode.RATE_LIMIT_EXCEEDED,
     )
 
 
@@ -108,4 +108,4 @@ def _find_affected_player(refusal: Refusal, caller: object) -> str | None:
     if isinstance(named, str):
         return named
     sender = Sender.parse(caller) if isinstance(caller, str) else None
-    return sender.agent_id[:LONGEST_ID] if sender and sender.role is Role.PLAYER else None
+    return sender.agent_id[:MAX_ID_LENGTH] if sender and sender.role is Role.PLAYER else None

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import ConfigDict, Field, WithJsonSchema
 
 from agent_league.errors import ErrorCode
-from agent_league.protocol.envelope import Message, Part
+from agent_league.protocol.envelope import Message, MessagePart
 
 Parity = Literal["even", "odd"]
 RoleInMatch = Literal["PLAYER_A", "PLAYER_B"]
@@ -38,13 +38,13 @@ class GameJoinAck(Message):
     accept: bool
 
 
-class OwnStandings(Part):
+class OwnStandings(MessagePart):
     wins: int = 0
     losses: int = 0
     draws: int = 0
 
 
-class CallContext(Part):
+class CallContext(MessagePart):
     opponent_id: str | None = None
     round_id: int | None = None
     your_standings: OwnStandings | None = None
@@ -63,7 +63,7 @@ class ChooseParityCall(Message):
     deadline: str | None = None
 
 
-class MoveUsage(Part):
+class MoveUsage(MessagePart):
     """What a move has cost its player: for the record, and for nothing else."""
 
     model: Annotated[str, Field(max_length=200)]
@@ -77,7 +77,7 @@ class MoveUsage(Part):
     """Why the move is not the model's own; null if it is."""
 
 
-SaidUsage = Annotated[Any, WithJsonSchema(MoveUsage.model_json_schema())]
+ReportedUsage = Annotated[Any, WithJsonSchema(MoveUsage.model_json_schema())]
 """A MoveUsage in our own messages; any value is accepted from others, without a refusal."""
 
 
@@ -90,10 +90,10 @@ class ChooseParityResponse(Message):
     match_id: str | None = None
     player_id: str | None = None
     parity_choice: Parity
-    usage: SaidUsage = None
+    usage: ReportedUsage = None
 
 
-class MoveRequest(Part):
+class MoveRequest(MessagePart):
     """What is asked for: one of `valid_options` or what `move_schema` allows, given what the seat sees (`context`)."""
 
     model_config = ConfigDict(
@@ -131,10 +131,10 @@ class GameMoveResponse(Message):
     match_id: str | None = None
     player_id: str | None = None
     move_data: Any
-    usage: SaidUsage = None
+    usage: ReportedUsage = None
 
 
-class GameResult(Part):
+class GameResult(MessagePart):
     """How it ended; a game adds its own fields."""
 
     status: Literal["WIN", "DRAW", "TECHNICAL_LOSS"]

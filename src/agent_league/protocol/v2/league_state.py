@@ -7,29 +7,29 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import ConfigDict
 
-from agent_league.protocol.envelope import Exact, Part
+from agent_league.protocol.envelope import ExactPart, MessagePart
 from agent_league.protocol.v2.game import RoleInMatch
 from agent_league.protocol.v2.match_state import TranscriptEntry
 from agent_league.protocol.v2.queries import LeagueQueryResponse
 from agent_league.protocol.v2.standings import Standing
 
-Outcome = Literal["WIN", "DRAW", "TECHNICAL_LOSS"]
-Progress = Literal["PENDING", "RUNNING", "COMPLETED"]
+ResultStatus = Literal["WIN", "DRAW", "TECHNICAL_LOSS"]
+MatchProgress = Literal["PENDING", "RUNNING", "COMPLETED"]
 
 
-class Nothing(Part):
+class Nothing(MessagePart):
     """No arguments."""
 
 
-class RoundQuestion(Part):
+class RoundQuestion(MessagePart):
     round_id: int
 
 
-class MatchQuestion(Part):
+class MatchQuestion(MessagePart):
     match_id: str
 
 
-class PlayerQuestion(Part):
+class PlayerQuestion(MessagePart):
     player_id: str
 
 
@@ -37,7 +37,7 @@ class StandingsLine(Standing):
     model_config = ConfigDict(extra="forbid")
 
 
-class StandingsAnswer(Exact):
+class StandingsAnswer(ExactPart):
     league_id: str
     phase: Literal["REGISTRATION", "RUNNING", "COMPLETED"]
     round_id: int
@@ -45,7 +45,7 @@ class StandingsAnswer(Exact):
     standings: list[StandingsLine]
 
 
-class ScheduledMatch(Exact):
+class ScheduledMatch(ExactPart):
     match_id: str
     round_id: int
     game_type: str
@@ -62,12 +62,12 @@ class OwnMatch(ScheduledMatch):
     opponent_id: str
 
 
-class ScheduledRound(Exact):
+class ScheduledRound(ExactPart):
     round_id: int
     matches: list[ScheduledMatch]
 
 
-class ScheduleAnswer(Exact):
+class ScheduleAnswer(ExactPart):
     league_id: str
     total_rounds: int
     total_matches: int
@@ -76,16 +76,16 @@ class ScheduleAnswer(Exact):
 
 class RoundAnswer(ScheduledRound):
     league_id: str
-    status: Progress
+    status: MatchProgress
 
 
-class OwnQuestion(Part):
+class OwnQuestion(MessagePart):
     """A question whose answer depends on who asks."""
 
     auth_token: str | None = None
 
 
-class AssignedMatches(Exact):
+class AssignedMatches(ExactPart):
     """The matches that wait for a referee, each as its START_MATCH would be."""
 
     league_id: str
@@ -93,16 +93,16 @@ class AssignedMatches(Exact):
     matches: list[dict[str, Any]]
 
 
-class SeatedPlayer(Exact):
+class SeatedPlayer(ExactPart):
     player_id: str
     display_name: str
     role_in_match: RoleInMatch
 
 
-class RecordedResult(Exact):
+class RecordedResult(ExactPart):
     """A result as the league recorded it; `details` are the game's own."""
 
-    status: Outcome
+    status: ResultStatus
     winner_player_id: str | None
     score: dict[str, int]
     details: dict[str, Any]
@@ -110,7 +110,7 @@ class RecordedResult(Exact):
     tolerated: dict[str, list[str]]
 
 
-class MatchAnswer(Exact):
+class MatchAnswer(ExactPart):
     league_id: str
     match_id: str
     round_id: int
@@ -134,12 +134,12 @@ class PlayerAnswer(PlayerStats):
     matches: list[OwnMatch]
 
 
-class NextMatch(Exact):
+class NextMatch(ExactPart):
     player_id: str
     next_match: OwnMatch | None
 
 
-class QueryFault(Part):
+class QueryFault(MessagePart):
     error_code: str
     error_name: str
     message: str

@@ -4,28 +4,28 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from agent_league.protocol.envelope import Exact, Part
+from agent_league.protocol.envelope import ExactPart, MessagePart
 
-State = Literal["WAITING_FOR_PLAYERS", "COLLECTING_CHOICES", "DRAWING_NUMBER", "FINISHED"]
+MatchStateName = Literal["WAITING_FOR_PLAYERS", "COLLECTING_CHOICES", "DRAWING_NUMBER", "FINISHED"]
 
 
-class MatchStateQuestion(Part):
+class MatchStateQuestion(MessagePart):
     match_id: str | None = None
     match_ids: list[str] | None = None
 
 
-class StepQuestion(Part):
+class StepQuestion(MessagePart):
     match_id: str | None = None
     sender: Literal["league_manager"] = "league_manager"
     auth_token: str | None = None
 
 
-class LifecycleEntry(Exact):
-    state: State
+class LifecycleEntry(ExactPart):
+    state: MatchStateName
     at: str
 
 
-class TranscriptEntry(Part):
+class TranscriptEntry(MessagePart):
     """One line of a transcript; what was said, drawn or went wrong stands in it once the match is over."""
 
     at: str
@@ -43,7 +43,7 @@ class TranscriptEntry(Part):
     message: Any = None
 
 
-class FinishedResult(Part):
+class FinishedResult(MessagePart):
     """How a match ended; a game adds its own fields."""
 
     status: Literal["WIN", "DRAW", "TECHNICAL_LOSS"]
@@ -53,7 +53,7 @@ class FinishedResult(Part):
     terminations: dict[str, str]
 
 
-class MatchStateAnswer(Exact):
+class MatchStateAnswer(ExactPart):
     """One match with all that may be told of it, or the states of several under `matches`."""
 
     model_config = ConfigDict(
@@ -66,15 +66,15 @@ class MatchStateAnswer(Exact):
     )
 
     match_id: str = ""
-    state: State = "FINISHED"
+    state: MatchStateName = "FINISHED"
     players: list[str] = Field(default_factory=list)
     lifecycle: list[LifecycleEntry] = Field(default_factory=list)
     transcript: list[TranscriptEntry] = Field(default_factory=list)
     result: FinishedResult | None = None
-    matches: dict[str, State | None] = Field(default_factory=dict)
+    matches: dict[str, MatchStateName | None] = Field(default_factory=dict)
 
 
-class StepAnswer(Exact):
+class StepAnswer(ExactPart):
     """How far one match is, or all of them."""
 
     model_config = ConfigDict(
@@ -83,5 +83,5 @@ class StepAnswer(Exact):
 
     status: Literal["ok"]
     match_id: str = ""
-    state: State = "FINISHED"
-    matches: dict[str, State] = Field(default_factory=dict)
+    state: MatchStateName = "FINISHED"
+    matches: dict[str, MatchStateName] = Field(default_factory=dict)

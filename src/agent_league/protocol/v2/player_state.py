@@ -2,14 +2,14 @@
 
 from typing import Any, Literal
 
-from agent_league.protocol.envelope import Exact, Part
+from agent_league.protocol.envelope import ExactPart, MessagePart
 
 
-class OwnStateQuestion(Part):
+class OwnStateQuestion(MessagePart):
     player_id: str | None = None
 
 
-class PlayedMatch(Exact):
+class PlayedMatch(ExactPart):
     """A finished match, from the player's side."""
 
     match_id: str
@@ -24,7 +24,7 @@ class PlayedMatch(Exact):
     details: dict[str, Any]
 
 
-class OwnStatistics(Exact):
+class OwnStatistics(ExactPart):
     """Empty before the registration."""
 
     played: int = 0
@@ -34,7 +34,7 @@ class OwnStatistics(Exact):
     technical_losses: int = 0
 
 
-class KnownOpponent(Exact):
+class KnownOpponent(ExactPart):
     """What the player has learnt of an opponent; transitions are `move>next move`."""
 
     games: int
@@ -44,7 +44,7 @@ class KnownOpponent(Exact):
     last_move: str | None
 
 
-class RefusedCall(Exact):
+class RefusedCall(ExactPart):
     """A call about a match that the player refused."""
 
     at: str
@@ -54,7 +54,7 @@ class RefusedCall(Exact):
     message: str
 
 
-class PlayerStateAnswer(Exact):
+class PlayerStateAnswer(ExactPart):
     player_id: str
     display_name: str
     state: Literal["INIT", "REGISTERED", "ACTIVE", "SUSPENDED", "SHUTDOWN"]

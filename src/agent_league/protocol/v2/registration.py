@@ -4,31 +4,31 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, PrivateAttr
 
-from agent_league.model.agents import PLAINLY, How
-from agent_league.model.names import LONGEST_NAME, is_showable
-from agent_league.protocol.envelope import Items, Message, Part
+from agent_league.model.agents import DEFAULT_PROTOCOL_PROFILE, ProtocolProfile
+from agent_league.model.names import MAX_NAME_LENGTH, is_displayable
+from agent_league.protocol.envelope import Items, Message, MessagePart
 
 
-def _showable(name: str) -> str:
-    if not is_showable(name):
+def _check_showable(name: str) -> str:
+    if not is_displayable(name):
         raise ValueError("expected a name that people can see: no control, formatting or invisible characters")
     return name
 
 
-def _printable(word: str) -> str:
+def _check_printable(word: str) -> str:
     if not word.isprintable():
         raise ValueError("expected a word without control, formatting or invisible characters")
     return word
 
 
-Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME), AfterValidator(_showable)]
-Word = Annotated[str, Field(max_length=100), AfterValidator(_printable)]
+DisplayName = Annotated[str, Field(min_length=1, max_length=MAX_NAME_LENGTH), AfterValidator(_check_showable)]
+PrintableWord = Annotated[str, Field(max_length=100), AfterValidator(_check_printable)]
 
 
-class PlayerMeta(Part):
-    display_name: Name
-    version: Word
-    game_types: Annotated[Items[Word], Field(max_length=1000)]
+class PlayerMeta(MessagePart):
+    display_name: DisplayName
+    version: PrintableWord
+    game_types: Annotated[Items[PrintableWord], Field(max_length=1000)]
     contact_endpoint: str
     protocol_version: str | None = None
     match_tokens: bool = False
@@ -46,15 +46,15 @@ class RegisterRequest(Message):
 
     application_key: Annotated[str, Field(min_length=16, max_length=200)] | None = None
     """A secret made by the applicant, which identifies it when it registers again without its token."""
-    _how: How = PrivateAttr(default=PLAINLY)
+    _how: ProtocolProfile = PrivateAttr(default=DEFAULT_PROTOCOL_PROFILE)
 
     @property
-    def how(self) -> How:
+    def how(self) -> ProtocolProfile:
         """The protocol, call form and deviations of the request; never sent."""
         return self._how
 
     @how.setter
-    def how(self, how: How) -> None:
+    def how(self, how: ProtocolProfile) -> None:
         self._how = how
 
 

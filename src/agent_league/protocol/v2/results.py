@@ -4,10 +4,10 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from agent_league.protocol.envelope import Message, Part
+from agent_league.protocol.envelope import Message, MessagePart
 
 
-class ReportedResult(Part):
+class ReportedResult(MessagePart):
     """Who won. What follows `details` is ours, and may be missing in others' reports."""
 
     winner: str | None

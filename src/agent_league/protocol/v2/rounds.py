@@ -2,10 +2,10 @@
 
 from typing import ClassVar
 
-from agent_league.protocol.envelope import Items, Message, Part
+from agent_league.protocol.envelope import Items, Message, MessagePart
 
 
-class AnnouncedMatch(Part):
+class AnnouncedMatch(MessagePart):
     """A match of the round.
 
     A referee's copy carries the players' endpoints, which referee has the match, and the match token of its own
@@ -33,7 +33,7 @@ class RoundAnnouncement(Message):
     matches: Items[AnnouncedMatch]
 
 
-class RoundSummary(Part):
+class RoundSummary(MessagePart):
     total_matches: int
     wins: int
     draws: int
@@ -56,13 +56,13 @@ class RoundCompleted(Message):
     """The void matches, if any."""
 
 
-class Champion(Part):
+class Champion(MessagePart):
     player_id: str
     display_name: str
     points: int
 
 
-class FinalRank(Part):
+class FinalRank(MessagePart):
     rank: int
     player_id: str
     points: int

@@ -3,19 +3,19 @@
 from typing import Any
 
 from agent_league.model.agents import Role
-from agent_league.protocol.envelope import Exact, Part
+from agent_league.protocol.envelope import ExactPart, MessagePart
 
 
-class RulesQuestion(Part):
+class RulesQuestion(MessagePart):
     game_type: str | None = None
 
 
-class ProtocolQuestion(Part):
+class ProtocolQuestion(MessagePart):
     message_type: str | None = None
     schemas: bool = False
 
 
-class RulesAnswer(Exact):
+class RulesAnswer(ExactPart):
     game_type: str
     title: str
     how_to_play: str
@@ -26,7 +26,7 @@ class RulesAnswer(Exact):
     illegal_move: str
 
 
-class DescribedMethod(Exact):
+class DescribedMethod(ExactPart):
     name: str
     served_by: list[Role]
     request: str | None
@@ -34,7 +34,7 @@ class DescribedMethod(Exact):
     caller: str
 
 
-class ProtocolAnswer(Exact):
+class ProtocolAnswer(ExactPart):
     protocol: str
     version: str
     minimum_version: str

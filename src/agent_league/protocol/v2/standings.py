@@ -2,10 +2,10 @@
 
 from typing import ClassVar
 
-from agent_league.protocol.envelope import Items, Message, Part
+from agent_league.protocol.envelope import Items, Message, MessagePart
 
 
-class Standing(Part):
+class Standing(MessagePart):
     rank: int
     player_id: str
     display_name: str

@@ -3,6 +3,6 @@
 `checks` is where to begin; `replayed_match` plays the match again from its transcript.
 """
 
-from agent_league.referee.verify.checks import CHECKS, Finding, verify_match
+from agent_league.referee.verify.checks import CHECKS, VerifyFinding, verify_match
 
-__all__ = ["CHECKS", "Finding", "verify_match"]
+__all__ = ["CHECKS", "VerifyFinding", "verify_match"]

@@ -11,16 +11,16 @@ from typing import Any
 from agent_league.clock import parse_utc
 from agent_league.errors import ConfigError, Refusal
 from agent_league.games.base import BadParameters
-from agent_league.games.draw import commitment
+from agent_league.games.draw import compute_commitment
 from agent_league.games.registry import Game, load_game
 from agent_league.log import REDACTED
 from agent_league.model.results import MatchResult, MatchState, Scoring, Termination
 from agent_league.protocol.version import PROTOCOL_V1
-from agent_league.referee.match import Match, Verdict
-from agent_league.referee.match_file import Line, MatchFile, read_match_file
-from agent_league.referee.messages_v1 import result_v1
-from agent_league.referee.verify.comparing import differences, mismatches, quoted, same
-from agent_league.referee.verify.forms import COMMITTED, FORMS, form_of
+from agent_league.referee.match import Match, MatchVerdict
+from agent_league.referee.match_file import MatchFile, TranscriptLine, read_match_file
+from agent_league.referee.messages_v1 import write_v1_result
+from agent_league.referee.verify.comparing import is_same_json, list_differences, list_mismatches, quote
+from agent_league.referee.verify.forms import COMMITMENT_MESSAGES, FORMS, form_of
 from agent_league.referee.verify.replayed_match import Retelling, ThreadLost
 
 CHECKS: Mapping[str, str] = {
@@ -40,7 +40,7 @@ CHECKS: Mapping[str, str] = {
     "game over": "both players were told this result, in league.v2 with the seed",
 }
 """The checks, and the sentence for each that holds."""
-FOLLOWED = ("tolerated", "secrecy", "draws", "moves", "lifecycle", "result", "score", "game over")
+DIALOGUE_CHECKS = ("tolerated", "secrecy", "draws", "moves", "lifecycle", "result", "score", "game over")
 """Checks that go only as far as the dialogue can be followed."""
 NAMED = 10
 """Most problems of one check that are listed."""
@@ -49,7 +49,7 @@ LONGEST_WRITING_SECONDS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class VerifyFinding:
     """The result of one check, or one problem that it found."""
 
     check: str
@@ -59,25 +59,25 @@ class Finding:
 
 class _Problems:
     def __init__(self) -> None:
-        self._found: dict[str, list[str]] = {check: [] for check in CHECKS}
+        self._sentences: dict[str, list[str]] = {check: [] for check in CHECKS}
 
     def add(self, check: str, sentence: str) -> None:
-        self._found[check].append(sentence)
+        self._sentences[check].append(sentence)
 
-    def findings(self) -> list[Finding]:
-        return [finding for check in CHECKS for finding in self._of(check)]
+    def findings(self) -> list[VerifyFinding]:
+        return [finding for check in CHECKS for finding in self._list_findings(check)]
 
-    def _of(self, check: str) -> Iterator[Finding]:
-        problems = self._found[check]
+    def _list_findings(self, check: str) -> Iterator[VerifyFinding]:
+        problems = self._sentences[check]
         if not problems:
-            yield Finding(check, True, CHECKS[check])
+            yield VerifyFinding(check, True, CHECKS[check])
         for sentence in problems[:NAMED]:
-            yield Finding(check, False, sentence)
+            yield VerifyFinding(check, False, sentence)
         if len(problems) > NAMED:
-            yield Finding(check, False, f"and {len(problems) - NAMED} more")
+            yield VerifyFinding(check, False, f"and {len(problems) - NAMED} more")
 
 
-def verify_match(content: Mapping[str, Any], find_game: Callable[[str], Game] = load_game) -> list[Finding]:
+def verify_match(content: Mapping[str, Any], find_game: Callable[[str], Game] = load_game) -> list[VerifyFinding]:
     """Run all checks on a match file's content; raises NotAMatchFile if it doesn't have the shape of one."""
     file = read_match_file(content)
     problems = _Problems()
@@ -91,55 +91,55 @@ def verify_match(content: Mapping[str, Any], find_game: Callable[[str], Game] = 
     except (ConfigError, BadParameters, ThreadLost) as error:
         _give_up(problems, str(error))
     except Exception as error:  # noqa: BLE001 - a third party's rules may raise anything, and the file is anybody's
-        _give_up(problems, f"the rules of {quoted(file.game_type)} broke down: {error!r:.200}")
+        _give_up(problems, f"the rules of {quote(file.game_type)} broke down: {error!r:.200}")
     return problems.findings()
 
 
 def _give_up(problems: _Problems, why: str) -> None:
     problems.add("dialogue", why)
-    for check in FOLLOWED:
+    for check in DIALOGUE_CHECKS:
         problems.add(check, "not checked to the end: the dialogue can't be followed")
 
 
 def _check_commitment(file: MatchFile, problems: _Problems) -> None:
     shown = file.draw.commitment
-    if commitment(file.draw.seed) != shown:
-        problems.add("commitment", f"the seed's hash is {commitment(file.draw.seed)}, not {quoted(shown)}")
-    for number, line, message in _sent(file):
-        if form_of(file, line.player_id).models[str(line.method)] in COMMITTED:
+    if compute_commitment(file.draw.seed) != shown:
+        problems.add("commitment", f"the seed's hash is {compute_commitment(file.draw.seed)}, not {quote(shown)}")
+    for number, line, message in _list_sent_messages(file):
+        if form_of(file, line.player_id).models[str(line.method)] in COMMITMENT_MESSAGES:
             place = message.get("context") if "context" in message else message
             found = place.get("draw_commitment") if isinstance(place, dict) else None
             if found != shown:
-                problems.add("commitment", f"line {number}: {line.method} shows {quoted(found)}, not {quoted(shown)}")
+                problems.add("commitment", f"line {number}: {line.method} shows {quote(found)}, not {quote(shown)}")
 
 
 def _check_messages(file: MatchFile, problems: _Problems) -> None:
     spoken = [player_id for player_id, protocol in file.protocols.items() if protocol in FORMS]
-    if file.protocols and sorted(spoken) != sorted(file.pair):
-        problems.add("messages", f"both players speak {' or '.join(FORMS)}; the file has {quoted(file.protocols)}")
+    if file.protocols and sorted(spoken) != sorted(file.player_ids):
+        problems.add("messages", f"both players speak {' or '.join(FORMS)}; the file has {quote(file.protocols)}")
     for number, line in enumerate(file.transcript, 1):
-        if line.direction != "drawn" and line.player_id not in file.pair:
-            problems.add("messages", f"line {number}: {quoted(line.player_id)} is not a player of this match")
+        if line.direction != "drawn" and line.player_id not in file.player_ids:
+            problems.add("messages", f"line {number}: {quote(line.player_id)} is not a player of this match")
         if line.direction == "sent" and not _is_message(file, line):
-            problems.add("messages", f"line {number}: {quoted(line.method)} with no message of the protocol")
-    for number, line, message in _sent(file):
+            problems.add("messages", f"line {number}: {quote(line.method)} with no message of the protocol")
+    for number, line, message in _list_sent_messages(file):
         form = form_of(file, line.player_id)
         try:
             form.check(str(line.method), message)
         except Refusal as refusal:
             problems.add("messages", f"line {number}: {line.method}: {refusal.message[:200]}")
             continue
-        for name, found, expected in form.mistaken(file, line.player_id, message):
-            problems.add("messages", f"line {number}: {line.method}: {name} is {quoted(found)}, not {quoted(expected)}")
+        for name, found, expected in form.find_wrong_fields(file, line.player_id, message):
+            problems.add("messages", f"line {number}: {line.method}: {name} is {quote(found)}, not {quote(expected)}")
         if message.get("auth_token") not in (None, "", REDACTED):
             problems.add("messages", f"line {number}: {line.method}: the token is not struck out")
 
 
 def _check_conversation(file: MatchFile, problems: _Problems) -> None:
-    for number, line, message in _sent(file):
+    for number, line, message in _list_sent_messages(file):
         found, expected = message.get("conversation_id"), form_of(file, line.player_id).conversation(file)
         if found != expected:
-            problems.add("conversation", f"line {number}: {line.method} is of {quoted(found)}, not {quoted(expected)}")
+            problems.add("conversation", f"line {number}: {line.method} is of {quote(found)}, not {quote(expected)}")
 
 
 def _check_tolerated(file: MatchFile, problems: _Problems) -> None:
@@ -150,21 +150,21 @@ def _check_tolerated(file: MatchFile, problems: _Problems) -> None:
             noted.setdefault(str(line.player_id), {}).update(dict.fromkeys(line.tolerated))
             if line.direction != "received":
                 problems.add("tolerated", f"line {number}: nothing is put up with in what was {line.direction}")
-    for complaint in differences({player_id: list(notes) for player_id, notes in noted.items()}, file.tolerated):
+    for complaint in list_differences({player_id: list(notes) for player_id, notes in noted.items()}, file.tolerated):
         problems.add("tolerated", complaint)
     if file.strict and noted:
-        problems.add("tolerated", f"a strict referee puts up with nothing, but with {quoted(noted)}")
+        problems.add("tolerated", f"a strict referee puts up with nothing, but with {quote(noted)}")
 
 
 def _check_times(file: MatchFile, problems: _Problems) -> None:
-    states = [(f"state {quoted(moment.state)}", moment.at) for moment in file.lifecycle]
+    states = [(f"state {quote(moment.state)}", moment.at) for moment in file.lifecycle]
     lines = [(f"line {number}", line.at) for number, line in enumerate(file.transcript, 1)]
     ends = [line.method == "notify_match_result" for line in file.transcript]
     over = [where for where, end in zip(lines, ends, strict=True) if end]
     before = [where for where, end in zip(lines, ends, strict=True) if not end]
     _check_order(states, problems)
     _check_order([*states[:1], *before, *states[-1:], *over], problems)
-    for number, line, message in _sent(file):
+    for number, line, message in _list_sent_messages(file):
         noted, written = parse_utc(line.at), parse_utc(str(message.get("timestamp")))
         if noted and written and not 0 <= (noted - written).total_seconds() < LONGEST_WRITING_SECONDS:
             problems.add(
@@ -180,7 +180,7 @@ def _check_order(moments: list[tuple[str, str]], problems: _Problems) -> None:
     for where, text in moments:
         moment = parse_utc(text)
         if moment is None:
-            problems.add("times", f"{where}: {quoted(text)} is no moment in UTC")
+            problems.add("times", f"{where}: {quote(text)} is no moment in UTC")
         elif moment < last:
             problems.add("times", f"{where} is earlier than {where_last}")
         else:
@@ -189,20 +189,20 @@ def _check_order(moments: list[tuple[str, str]], problems: _Problems) -> None:
 
 def _check_story(file: MatchFile, game: Game, problems: _Problems) -> None:
     """Replay the match and compare."""
-    if file.pair[0] == file.pair[1]:
-        raise ThreadLost(f"{quoted(file.pair[0])} can't play against itself")
+    if file.player_ids[0] == file.player_ids[1]:
+        raise ThreadLost(f"{quote(file.player_ids[0])} can't play against itself")
     retelling = Retelling(file, game, problems.add)
     retelling.tell()
     match = retelling.match
-    if not same(file.moves, match.moves):
-        problems.add("moves", f"the file has {quoted(file.moves)}; received were {quoted(match.moves)}")
+    if not is_same_json(file.moves, match.moves):
+        problems.add("moves", f"the file has {quote(file.moves)}; received were {quote(match.moves)}")
     states = [moment.state for moment in file.lifecycle]
-    if states != retelling.states and not _broke_off(states, retelling):
-        problems.add("lifecycle", f"the file has {quoted(states)}; the match went {' -> '.join(retelling.states)}")
+    if states != retelling.states and not _is_aborted(states, retelling):
+        problems.add("lifecycle", f"the file has {quote(states)}; the match went {' -> '.join(retelling.states)}")
     _check_result(file, match, problems)
 
 
-def _broke_off(states: list[str], retelling: Retelling) -> bool:
+def _is_aborted(states: list[str], retelling: Retelling) -> bool:
     """Whether the match was aborted by the referee on the way."""
     *way, end = states or [""]
     given_up = Termination.VOID in retelling.match.terminations.values()
@@ -212,45 +212,50 @@ def _broke_off(states: list[str], retelling: Retelling) -> bool:
 def _check_result(file: MatchFile, match: Match, problems: _Problems) -> None:
     if match.state is not MatchState.FINISHED or file.result is None:
         raise ThreadLost("the match has no result")
-    verdict = match.verdict()
+    verdict = match.decide_verdict()
     told = {
         "status": str(verdict.outcome),
         "winner_player_id": verdict.winner,
-        **match.game.result(match.position, match.moves, match.players),
+        **match.game.result_fields(match.position, match.moves, match.players),
         "reason": verdict.reason,
     }
     ends = {player: str(match.terminations.get(player, Termination.NORMAL)) for player in match.players}
-    for complaint in mismatches({**told, "terminations": ends}, file.result):
+    for complaint in list_mismatches({**told, "terminations": ends}, file.result):
         problems.add("result", complaint)
     scoring = Scoring(**{name: getattr(file.scoring, name) for name in Scoring.__slots__})
     result = MatchResult(
         match.match_id, file.round_id, match.players, verdict.outcome, verdict.winner, terminations=match.terminations
     )
-    points = {player: scoring.points(result, player) for player in match.players}
-    for complaint in mismatches({"score": points}, file.result):
+    points = {player: scoring.points_for(result, player) for player in match.players}
+    for complaint in list_mismatches({"score": points}, file.result):
         problems.add("score", complaint)
-    for number, line, message in _sent(file):
+    for number, line, message in _list_sent_messages(file):
         if line.method == "notify_match_result":
-            for complaint in _mistold(file, line, message, told, verdict, match):
+            for complaint in _find_wrong_result(file, line, message, told, verdict, match):
                 problems.add("game over", f"line {number}: {complaint}")
 
 
-def _mistold(
-    file: MatchFile, line: Line, message: Mapping[str, Any], told: Mapping[str, Any], verdict: Verdict, match: Match
+def _find_wrong_result(
+    file: MatchFile,
+    line: TranscriptLine,
+    message: Mapping[str, Any],
+    told: Mapping[str, Any],
+    verdict: MatchVerdict,
+    match: Match,
 ) -> Iterator[str]:
     """Yield what GAME_OVER tells a player wrongly of the result."""
     if file.protocol_of(line.player_id) == PROTOCOL_V1:
-        yield from differences(result_v1(match, verdict), message.get("result"), "result")
+        yield from list_differences(write_v1_result(match, verdict), message.get("result"), "result")
     else:
-        yield from mismatches({"draw_seed": file.draw.seed}, message)
-        yield from mismatches(told, message.get("game_result"))
+        yield from list_mismatches({"draw_seed": file.draw.seed}, message)
+        yield from list_mismatches(told, message.get("game_result"))
 
 
-def _is_message(file: MatchFile, line: Line) -> bool:
+def _is_message(file: MatchFile, line: TranscriptLine) -> bool:
     return line.method in form_of(file, line.player_id).models and isinstance(line.message, dict)
 
 
-def _sent(file: MatchFile) -> Iterator[tuple[int, Line, dict[str, Any]]]:
+def _list_sent_messages(file: MatchFile) -> Iterator[tuple[int, TranscriptLine, dict[str, Any]]]:
     """Yield number, line and message of every sent line with a message of the protocol."""
     for number, line in enumerate(file.transcript, 1):
         if line.direction == "sent" and _is_message(file, line):

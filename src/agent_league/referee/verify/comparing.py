@@ -5,9 +5,9 @@ from typing import Any
 
 import orjson
 
-from agent_league.model.names import printable
+from agent_league.model.names import to_printable
 
-Report = Callable[[str, str], None]
+ReportProblem = Callable[[str, str], None]
 """Called with the name of a check and a sentence about the problem."""
 
 
@@ -21,39 +21,39 @@ class _Missing:
 MISSING = _Missing()
 
 
-def same(one: Any, other: Any) -> bool:
+def is_same_json(one: Any, other: Any) -> bool:
     """Whether two values have the same JSON: 1 is not true, and a tuple is a list."""
     if one is MISSING or other is MISSING:
         return one is other
-    return _written(one) == _written(other)
+    return _to_canonical_json(one) == _to_canonical_json(other)
 
 
-def _written(value: Any) -> bytes:
+def _to_canonical_json(value: Any) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
 
 
-def quoted(value: Any) -> str:
+def quote(value: Any) -> str:
     """Quote a value of the file, shortened and safe for a terminal."""
     return f"{value!r:.80}"
 
 
-def mismatches(expected: Mapping[str, Any], found: Any) -> Iterator[str]:
+def list_mismatches(expected: Mapping[str, Any], found: Any) -> Iterator[str]:
     """Yield a sentence for each field that differs from the expected one; further fields are ignored."""
     given = found if isinstance(found, dict) else {}
     for name, value in expected.items():
-        if not same(given.get(name, MISSING), value):
+        if not is_same_json(given.get(name, MISSING), value):
             yield _complaint(name, given.get(name, MISSING), value)
 
 
-def differences(expected: Any, found: Any, path: str = "") -> Iterator[str]:
+def list_differences(expected: Any, found: Any, path: str = "") -> Iterator[str]:
     """Yield a sentence for each path at which two values differ."""
     if isinstance(expected, dict) and isinstance(found, dict):
         for name in {**expected, **found}:
             inside = f"{path}.{name}" if path else str(name)
-            yield from differences(expected.get(name, MISSING), found.get(name, MISSING), inside)
-    elif not same(expected, found):
+            yield from list_differences(expected.get(name, MISSING), found.get(name, MISSING), inside)
+    elif not is_same_json(expected, found):
         yield _complaint(path, found, expected)
 
 
 def _complaint(name: str, found: Any, expected: Any) -> str:
-    return f"{printable(name):.80} is {quoted(found)}; the match gives {quoted(expected)}"
+    return f"{to_printable(name):.80} is {quote(found)}; the match gives {quote(expected)}"

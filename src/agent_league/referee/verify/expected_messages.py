@@ -6,18 +6,18 @@ Envelopes are checked in `forms`; timestamps can't be known.
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, TypeGuard
 
-from agent_league.agent.peer_client import Call
+from agent_league.agent.peer_client import PeerCall
 from agent_league.clock import SystemClock, parse_utc
 from agent_league.protocol import v2
-from agent_league.protocol.v1.checks import REQUIRED as V1_ENVELOPE
+from agent_league.protocol.v1.checks import V1_REQUIRED_FIELDS as V1_ENVELOPE
 from agent_league.protocol.v2.control import MatchPlayer
 from agent_league.protocol.version import PROTOCOL_V1
 from agent_league.referee.match import Match
 from agent_league.referee.match_file import MatchFile
-from agent_league.referee.messages import PLAIN, Setting, Words
-from agent_league.referee.messages_v1 import WordsV1
-from agent_league.referee.messages_v2 import WordsV2
-from agent_league.referee.verify.comparing import differences
+from agent_league.referee.messages import PLAIN_WIRE, MatchContext, PlayerMessages
+from agent_league.referee.messages_v1 import PlayerMessagesV1
+from agent_league.referee.messages_v2 import PlayerMessagesV2
+from agent_league.referee.verify.comparing import list_differences
 
 LONGEST_LIMIT_SECONDS = 1_000_000
 ROUNDING_SECONDS = 1.5
@@ -26,13 +26,13 @@ SLACK_SECONDS = 0.1
 """If a timeout is stated in seconds, only the clocks may differ."""
 
 
-def words_of(file: MatchFile, match: Match) -> dict[str, Words]:
+def build_messages(file: MatchFile, match: Match) -> dict[str, PlayerMessages]:
     """Build the writers of the referee's messages, by player."""
-    a, b = (_player(file, player_id) for player_id in file.pair)
+    a, b = (_player(file, player_id) for player_id in file.player_ids)
     order = v2.StartMatch.write(
         sender="league_manager",
         timestamp="",
-        conversation_id=file.conversation,
+        conversation_id=file.effective_conversation_id,
         league_id=file.league_id,
         league_uuid=file.league_uuid,
         round_id=max(file.round_id, 0),
@@ -41,24 +41,26 @@ def words_of(file: MatchFile, match: Match) -> dict[str, Words]:
         player_A=a,
         player_B=b,
     )
-    setting = Setting(order, match, file.referee_id, SystemClock(), file.draw.commitment)
+    setting = MatchContext(order, match, file.referee_id, SystemClock(), file.draw.commitment)
     return {
-        player.player_id: (WordsV1 if file.protocol_of(player.player_id) == PROTOCOL_V1 else WordsV2)(setting, player)
+        player.player_id: (PlayerMessagesV1 if file.protocol_of(player.player_id) == PROTOCOL_V1 else PlayerMessagesV2)(
+            setting, player
+        )
         for player in (a, b)
     }
 
 
 def _player(file: MatchFile, player_id: str) -> MatchPlayer:
-    plainly = file.move_methods.get(player_id) == PLAIN.method
+    plainly = file.move_methods.get(player_id) == PLAIN_WIRE.method
     method: Literal["make_move"] | None = "make_move" if plainly else None
     return MatchPlayer(player_id=player_id, display_name=player_id, endpoint="", move_method=method)
 
 
-def departures(call: Call, message: Any) -> Iterator[str]:
+def departures(call: PeerCall, message: Any) -> Iterator[str]:
     """Yield how a message to a player of `league.v1` differs from the expected one, without its envelope."""
     found = message if isinstance(message, dict) else {}
     expected = {name: value for name, value in call.message.items() if name not in V1_ENVELOPE}
-    return differences(expected, {name: value for name, value in found.items() if name not in V1_ENVELOPE})
+    return list_differences(expected, {name: value for name, value in found.items() if name not in V1_ENVELOPE})
 
 
 def stated_limit(message: Any) -> float:

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from typing import Any
 
-from agent_league.agent.jsonrpc import refusal_in
+from agent_league.agent.jsonrpc import find_refusal
 from agent_league.errors import ErrorCode
 from agent_league.model.results import Termination
-from agent_league.referee.match_file import Line
-from agent_league.referee.messages import Mishap, Words
+from agent_league.referee.match_file import TranscriptLine
+from agent_league.referee.messages import FailedAttempt, PlayerMessages
 from agent_league.referee.requests import TOKEN_CODES
-from agent_league.referee.verify.comparing import mismatches
+from agent_league.referee.verify.comparing import list_mismatches
 from agent_league.referee.verify.expected_messages import departures, shortest_wait
 
 ILLEGAL = (ErrorCode.INVALID_PARITY_CHOICE, ErrorCode.INVALID_MOVE)
@@ -17,20 +17,22 @@ SILENT = (ErrorCode.TIMEOUT_ERROR, ErrorCode.CONNECTION_ERROR)
 UNREADABLE = (ErrorCode.INVALID_MESSAGE_FORMAT, ErrorCode.MISSING_REQUIRED_FIELD)
 
 
-def doubts(asked: Line, failure: Line, fault: ErrorCode | None, *, strict: bool, has_tokens: bool) -> Iterator[str]:
+def doubts(
+    asked: TranscriptLine, failure: TranscriptLine, fault: ErrorCode | None, *, strict: bool, has_tokens: bool
+) -> Iterator[str]:
     """Yield reasons to doubt a failure; `fault` is the code that parsing the answer again gives, None: it is valid."""
     answer = failure.message
     if answer is None:
         yield from _doubts_of_silence(asked, failure)
     elif not is_cut(answer) and failure.error_code not in (
-        *_hidden(answer, strict, has_tokens),
-        *_shown(answer, fault),
+        *_hidden_codes(answer, strict, has_tokens),
+        *_visible_codes(answer, fault),
     ):
         truth = f"its fault is {fault}" if fault else "it is good"
         yield f"the answer was refused with {failure.error_code}, but {truth}"
 
 
-def _doubts_of_silence(asked: Line, failure: Line) -> Iterator[str]:
+def _doubts_of_silence(asked: TranscriptLine, failure: TranscriptLine) -> Iterator[str]:
     waited, given = (failure.latency_ms or 0) / 1000, shortest_wait(asked.message)
     if failure.error_code == ErrorCode.TIMEOUT_ERROR and waited < given:
         yield f"called late after {waited:g} s, but it had {given:g} s or more"
@@ -38,7 +40,7 @@ def _doubts_of_silence(asked: Line, failure: Line) -> Iterator[str]:
         yield f"no answer was refused with {failure.error_code}"
 
 
-def _hidden(answer: Any, strict: bool, has_tokens: bool) -> Iterator[ErrorCode]:
+def _hidden_codes(answer: Any, strict: bool, has_tokens: bool) -> Iterator[ErrorCode]:
     """Yield codes of faults that the file can't show: in the frame around the answer, or its token."""
     if has_tokens:
         yield from TOKEN_CODES.values()
@@ -46,17 +48,19 @@ def _hidden(answer: Any, strict: bool, has_tokens: bool) -> Iterator[ErrorCode]:
         yield ErrorCode.INVALID_MESSAGE_FORMAT
 
 
-def _shown(answer: Any, fault: ErrorCode | None) -> Iterator[ErrorCode]:
+def _visible_codes(answer: Any, fault: ErrorCode | None) -> Iterator[ErrorCode]:
     """Yield codes of faults that the answer shows; one that isn't found in a reply is unreadable."""
     if fault is not None:
         yield fault
-        if (refusal := refusal_in(answer)) is not None:
+        if (refusal := find_refusal(answer)) is not None:
             yield refusal.code
         if fault not in ILLEGAL:
             yield from UNREADABLE
 
 
-def misreported_v2(message: Any, failure: Line, attempt: int, max_attempts: int, *, more: bool) -> Iterator[str]:
+def find_misreports_v2(
+    message: Any, failure: TranscriptLine, attempt: int, max_attempts: int, *, more: bool
+) -> Iterator[str]:
     """Yield what GAME_ERROR says wrongly of the failure before it."""
     counts = {"retry_count": attempt, "max_retries": max_attempts}
     code = code_of(failure)
@@ -68,23 +72,23 @@ def misreported_v2(message: Any, failure: Line, attempt: int, max_attempts: int,
         "retryable": more,
         **counts,
     }
-    yield from mismatches(expected, message)
-    yield from mismatches(counts, message.get("retry_info") if isinstance(message, dict) else None)
+    yield from list_mismatches(expected, message)
+    yield from list_mismatches(counts, message.get("retry_info") if isinstance(message, dict) else None)
 
 
-def misreported_v1(message: Any, failure: Line, words: Words) -> Iterator[str]:
+def find_misreports_v1(message: Any, failure: TranscriptLine, words: PlayerMessages) -> Iterator[str]:
     """Yield what PLAY_VALIDATION says wrongly of the failure before it."""
     code = code_of(failure)
     if code is None:
         yield f"{failure.error_code!r:.80} is no error of the protocol"
         return
-    mishap = Mishap(code, "", "", failure.message, attempt=1, max_attempts=1, next_try=None)
-    for complaint in departures(words.mishap(mishap), message):
+    mishap = FailedAttempt(code, "", "", failure.message, attempt=1, max_attempts=1, retry_after_sec=None)
+    for complaint in departures(words.write_failure(mishap), message):
         if not (is_cut(failure.message) and complaint.startswith(("validation.play", "validation.error"))):
             yield complaint
 
 
-def terminations(failure: Line, silence: Termination) -> list[Termination]:
+def terminations(failure: TranscriptLine, silence: Termination) -> list[Termination]:
     """List the terminations that are possible after a last failure."""
     if failure.error_code == ErrorCode.TIMEOUT_ERROR:
         return [silence]
@@ -98,7 +102,7 @@ def terminations(failure: Line, silence: Termination) -> list[Termination]:
     return [Termination.UNREADABLE_ANSWER]
 
 
-def code_of(failure: Line) -> ErrorCode | None:
+def code_of(failure: TranscriptLine) -> ErrorCode | None:
     return next((code for code in ErrorCode if code == failure.error_code), None)
 
 

@@ -9,34 +9,34 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-from agent_league.agent.peer_client import Call
+from agent_league.agent.peer_client import PeerCall
 from agent_league.errors import BadAnswer, ErrorCode
-from agent_league.games.draw import draw
+from agent_league.games.draw import draw_outcome
 from agent_league.games.registry import Game
 from agent_league.model.results import MatchState, Termination
-from agent_league.protocol.v1.ids import player_id_v1
+from agent_league.protocol.v1.ids import to_v1_player_id
 from agent_league.protocol.v2.game import CallContext
 from agent_league.protocol.version import PROTOCOL_V1
-from agent_league.referee.answers import Read, Reader
+from agent_league.referee.answers import AnswerParser, ParsedAnswer
 from agent_league.referee.match import IllegalMove, Match
-from agent_league.referee.match_file import Line, MatchFile
-from agent_league.referee.messages import PLAIN, Mishap
-from agent_league.referee.verify.comparing import Report, mismatches, quoted, same
-from agent_league.referee.verify.deviations import misnoted
-from agent_league.referee.verify.expected_messages import departures, is_time_given, stated_limit, words_of
+from agent_league.referee.match_file import MatchFile, TranscriptLine
+from agent_league.referee.messages import PLAIN_WIRE, FailedAttempt
+from agent_league.referee.verify.comparing import ReportProblem, is_same_json, list_mismatches, quote
+from agent_league.referee.verify.deviations import find_wrong_notes
+from agent_league.referee.verify.expected_messages import build_messages, departures, is_time_given, stated_limit
 from agent_league.referee.verify.failures import (
     SILENT,
     code_of,
     doubts,
+    find_misreports_v1,
+    find_misreports_v2,
     is_cut,
-    misreported_v1,
-    misreported_v2,
     terminations,
 )
 
-Lines = Generator[None, tuple[int, Line], Any]
+Lines = Generator[None, tuple[int, TranscriptLine], Any]
 """Receives the lines of one player's request; returns its answer, or the termination."""
-Reading = Callable[[str, Any], Read]
+Reading = Callable[[str, Any], ParsedAnswer]
 """Parses a player's answer; raises BadAnswer or IllegalMove."""
 
 
@@ -44,7 +44,7 @@ class ThreadLost(Exception):
     """The transcript can't be followed from here on."""
 
 
-class Aborted(Exception):
+class MatchAborted(Exception):
     """The referee aborted the match here."""
 
 
@@ -57,21 +57,21 @@ def _hides_choice(validation: Mapping[str, Any]) -> bool:
 class Retelling:
     """Replays one match and reports differences."""
 
-    def __init__(self, file: MatchFile, game: Game, report: Report) -> None:
-        self.match = Match(file.match_id, file.pair, game)
+    def __init__(self, file: MatchFile, game: Game, report: ReportProblem) -> None:
+        self.match = Match(file.match_id, file.player_ids, game)
         self.states: list[str] = []
         self._file = file
         self._report = report
         self._read = 0
         self._failures = dict(file.attempts.failures_before)
-        self._words = words_of(file, self.match)
-        self._readers = {
-            player_id: Reader(file.protocol_of(player_id), strict=file.strict, expected=words.expected())
-            for player_id, words in self._words.items()
+        self._messages = build_messages(file, self.match)
+        self._parsers = {
+            player_id: AnswerParser(file.protocol_of(player_id), strict=file.strict, expected=words.expected_fields())
+            for player_id, words in self._messages.items()
         }
         self._limits: dict[str, float] = {}
         """Timeout by method, from the file's limits or as first stated in a message."""
-        self._undecided: set[str] = set()
+        self._undecided_players: set[str] = set()
         """Players that have yet to answer in this step."""
         self._check_methods()
         self._take_limits()
@@ -81,8 +81,8 @@ class Retelling:
         match = self.match
         self._enter()
         for player_id in match.players:
-            if self._file.termination(player_id) == Termination.SUSPENDED:
-                match.fail(player_id, Termination.SUSPENDED)
+            if self._file.termination_of(player_id) == Termination.SUSPENDED:
+                match.record_failure(player_id, Termination.SUSPENDED)
         try:
             if match.state is MatchState.WAITING_FOR_PLAYERS:
                 self._invitations()
@@ -91,9 +91,9 @@ class Retelling:
             while match.state is not MatchState.FINISHED:
                 self._enter()
                 self._draw() if match.state is MatchState.DRAWING_NUMBER else self._moves()
-        except Aborted:
+        except MatchAborted:
             for player_id in match.players:
-                match.fail(player_id, Termination.VOID)
+                match.record_failure(player_id, Termination.VOID)
         self._enter()
         for player_id in match.players:
             self._expect(self._next(), "sent", "notify_match_result", player_id, 1)
@@ -102,10 +102,10 @@ class Retelling:
 
     def _check_methods(self) -> None:
         """Check that each player was asked by the game's own method, or by the plain one."""
-        known = {self.match.game.wire.method, PLAIN.method}
+        known = {self.match.game.wire.method, PLAIN_WIRE.method}
         for player_id, method in self._file.move_methods.items():
             if player_id not in self.match.players or method not in known:
-                self._report("messages", f"nobody asks {quoted(player_id)} with {quoted(method)} in this match")
+                self._report("messages", f"nobody asks {quote(player_id)} with {quote(method)} in this match")
 
     def _take_limits(self) -> None:
         """Take the timeouts from the file; messages must state the same."""
@@ -115,7 +115,7 @@ class Retelling:
         if limits.v1_join_sec is not None:
             self._limits["handle_game_invitation"] = limits.v1_join_sec
         if limits.move_sec is not None:
-            self._limits |= {words.wire.method: limits.move_sec for words in self._words.values()}
+            self._limits |= {words.wire.method: limits.move_sec for words in self._messages.values()}
         if limits.attempts != self._file.attempts.max:
             self._report("failures", f"{limits.attempts} attempts are the limit, {self._file.attempts.max} were given")
 
@@ -126,77 +126,79 @@ class Retelling:
 
     def _invitations(self) -> None:
         question = "handle_game_invitation"
-        answers = self._asked(
+        answers = self._replay_requests(
             dict.fromkeys(self.match.players, question),
-            lambda player_id, answer: self._readers[player_id].join(answer),
+            lambda player_id, answer: self._parsers[player_id].parse_join_answer(answer),
             Termination.JOIN_TIMEOUT,
         )
         for player_id, answer in answers.items():
             if isinstance(answer, Termination):
-                self.match.fail(player_id, answer)
+                self.match.record_failure(player_id, answer)
             elif not answer:
-                self.match.fail(player_id, Termination.DECLINED)
+                self.match.record_failure(player_id, Termination.DECLINED)
             else:
-                self.match.join(player_id)
+                self.match.record_join(player_id)
         if self.match.terminations:
             self.match.state = MatchState.FINISHED
 
     def _begin(self) -> None:
         """Check GAME_START for players whose protocol has it."""
         for player_id in self.match.players:
-            if self._words[player_id].game_start(0) is not None:
+            if self._messages[player_id].write_game_start(0) is not None:
                 number, line = self._next()
-                limit = self._limit(self._words[player_id].wire.method, line)
-                self._check_notice((number, line), player_id, self._words[player_id].game_start(limit), "messages")
+                limit = self._limit(self._messages[player_id].wire.method, line)
+                self._check_notice(
+                    (number, line), player_id, self._messages[player_id].write_game_start(limit), "messages"
+                )
 
     def _moves(self) -> None:
         """Replay one step: players are asked at the same time, or in turn if a protocol wants that."""
-        asked = self.match.to_move()
+        asked = self.match.players_to_move()
         answers: dict[str, Any] = {}
         received: dict[str, Any] = {}
-        self._undecided = set(asked)
-        in_turn = any(words.in_turn for words in self._words.values())
+        self._undecided_players = set(asked)
+        in_turn = any(words.asks_in_turn for words in self._messages.values())
         for together in [(player_id,) for player_id in asked] if in_turn else [asked]:
-            methods = {player_id: self._words[player_id].wire.method for player_id in together}
-            new = self._asked(methods, self._legal_move, Termination.MOVE_TIMEOUT)
+            methods = {player_id: self._messages[player_id].wire.method for player_id in together}
+            new = self._replay_requests(methods, self._legal_move, Termination.MOVE_TIMEOUT)
             answers |= new
             for player_id, answer in new.items():
                 if not isinstance(answer, Termination):
                     self._validation(player_id, player_id, answer)
         for player_id, answer in answers.items():
             if isinstance(answer, Termination):
-                self.match.fail(player_id, answer)
+                self.match.record_failure(player_id, answer)
             else:
                 received[player_id] = answer
                 self._failures[player_id] = 0
         for author, move in received.items():
-            self._validation(self.match.opponent(author), author, move)
-        self.match.play(received)
+            self._validation(self.match.opponent_of(author), author, move)
+        self.match.apply_moves(received)
 
     def _validation(self, player_id: str, author: str, move: Any) -> None:
         """Check the notice of a valid move, for players whose protocol has it."""
-        call = self._words[player_id].validation(author, move)
+        call = self._messages[player_id].write_validation(author, move)
         if call is not None:
             self._check_notice(self._next(), player_id, call, "moves")
 
-    def _legal_move(self, player_id: str, answer: Any) -> Read:
-        is_legal = partial(self.match.allows, player_id)
-        read = self._readers[player_id].move(self._words[player_id].wire, answer, is_legal)
-        self.match.check(player_id, read.value)
+    def _legal_move(self, player_id: str, answer: Any) -> ParsedAnswer:
+        is_legal = partial(self.match.is_legal_move, player_id)
+        read = self._parsers[player_id].parse_move_answer(self._messages[player_id].wire, answer, is_legal)
+        self.match.check_move(player_id, read.value)
         return read
 
     def _draw(self) -> None:
         number, line = self._next()
         self._expect((number, line), "drawn", None, None)
         step = self.match.step
-        outcome = draw(self._file.draw.seed, step, self.match.chances())
+        outcome = draw_outcome(self._file.draw.seed, step, self.match.chance_outcomes())
         if line.step != step:
             self._report("draws", f"line {number}: the draw is of step {line.step!r}, not {step}")
-        if not same(line.outcome, outcome):
-            self._report("draws", f"line {number}: {quoted(line.outcome)} was drawn; the seed gives {quoted(outcome)}")
-        self.match.drawn(outcome)
+        if not is_same_json(line.outcome, outcome):
+            self._report("draws", f"line {number}: {quote(line.outcome)} was drawn; the seed gives {quote(outcome)}")
+        self.match.apply_draw(outcome)
 
-    def _asked(self, methods: Mapping[str, str], read: Reading, silence: Termination) -> dict[str, Any]:
+    def _replay_requests(self, methods: Mapping[str, str], read: Reading, silence: Termination) -> dict[str, Any]:
         """Replay the same request to several players, by method; their lines may be interleaved."""
         open_questions = {
             player_id: self._question(player_id, method, read, silence) for player_id, method in methods.items()
@@ -209,14 +211,14 @@ class Retelling:
             lines_of_player = open_questions.get(line.player_id or "")
             if lines_of_player is None:
                 raise ThreadLost(
-                    f"line {number} ({line.direction} {quoted(line.method)}) is of {quoted(line.player_id)}, "
+                    f"line {number} ({line.direction} {quote(line.method)}) is of {quote(line.player_id)}, "
                     f"who has no question open; expected one of {', '.join(open_questions)}"
                 )
             try:
                 lines_of_player.send((number, line))
             except StopIteration as answered:
                 answers[str(line.player_id)] = answered.value
-                self._undecided.discard(str(line.player_id))
+                self._undecided_players.discard(str(line.player_id))
                 del open_questions[str(line.player_id)]
         return {player_id: answers[player_id] for player_id in methods}
 
@@ -237,21 +239,27 @@ class Retelling:
             self._check_told(told, line, attempt, more=more)
             self._check_opponent_told(player_id, method, line)
             if not more:
-                return self._how(player_id, line, silence)
+                return self._choose_termination(player_id, line, silence)
         raise AssertionError("attempts never end by themselves")
 
-    def _check_asked(self, asked: tuple[int, Line], player_id: str) -> None:
+    def _check_asked(self, asked: tuple[int, TranscriptLine], player_id: str) -> None:
         """Check that a request shows what the player may see and all its legal moves, and nothing else."""
-        match, words, (number, line) = self.match, self._words[player_id], asked
+        match, words, (number, line) = self.match, self._messages[player_id], asked
         if self._file.protocol_of(player_id) == PROTOCOL_V1:
             invites = line.method == "handle_game_invitation"
             limit = self._limit(str(line.method), line)
-            self._check_words(asked, words.invitation(limit) if invites else words.question(limit), "messages")
+            self._check_words(
+                asked, words.write_invitation(limit) if invites else words.write_move_request(limit), "messages"
+            )
         elif line.method == words.wire.method and isinstance(line.message, dict):
             own = words.wire.question(
-                match.game.game_type, match.view(player_id), match.options(player_id), match.step, match.role(player_id)
+                match.game.game_type,
+                match.view_for(player_id),
+                match.legal_moves(player_id),
+                match.step,
+                match.role_of(player_id),
             )
-            for complaint in mismatches(own, line.message):
+            for complaint in list_mismatches(own, line.message):
                 self._report("messages", f"line {number}: {complaint}")
             if self._file.limits and not is_time_given(line.message, self._file.limits.move_sec):
                 given = f"{self._file.limits.move_sec} s"
@@ -259,47 +267,49 @@ class Retelling:
             context = line.message.get("context")
             inside = context.keys() - CallContext.model_fields if isinstance(context, dict) else set()
             for name in sorted(line.message.keys() - words.wire.call.model_fields - own.keys() | inside):
-                self._report("messages", f"line {number}: no question has {quoted(name)}")
+                self._report("messages", f"line {number}: no question has {quote(name)}")
 
-    def _check_notice(self, told: tuple[int, Line], player_id: str, call: Call | None, check: str) -> None:
+    def _check_notice(
+        self, told: tuple[int, TranscriptLine], player_id: str, call: PeerCall | None, check: str
+    ) -> None:
         if call is not None:
             self._expect(told, "sent", call.method, player_id, 1)
             self._check_words(told, call, check)
 
-    def _check_words(self, told: tuple[int, Line], call: Call, check: str) -> None:
+    def _check_words(self, told: tuple[int, TranscriptLine], call: PeerCall, check: str) -> None:
         number, line = told
         for complaint in departures(call, line.message):
             self._report(check, f"line {number}: {complaint}")
 
-    def _limit(self, method: str, line: Line) -> float:
+    def _limit(self, method: str, line: TranscriptLine) -> float:
         """Return the timeout of a method, which must be the same in all messages."""
         return self._limits.setdefault(method, stated_limit(line.message))
 
-    def _answer(self, number: int, player_id: str, line: Line, read: Reading) -> Any:
+    def _answer(self, number: int, player_id: str, line: TranscriptLine, read: Reading) -> Any:
         try:
             if is_cut(line.message):
-                return self._what_was_cut(player_id, line)
+                return self._restore_cut_answer(player_id, line)
             answer = read(player_id, line.message)
         except (BadAnswer, IllegalMove) as error:
             problem = f"line {number}: the answer of {player_id} is no legal one: {str(error)[:200]}"
             self._report("moves", problem)
             raise ThreadLost(problem) from None
-        for complaint in misnoted(line, answer, self._words[player_id]):
+        for complaint in find_wrong_notes(line, answer, self._messages[player_id]):
             self._report("tolerated", f"line {number}: {complaint}")
         return answer.value
 
-    def _what_was_cut(self, player_id: str, line: Line) -> Any:
+    def _restore_cut_answer(self, player_id: str, line: TranscriptLine) -> Any:
         """Take the content of an answer that was too long to be kept from the rest of the file."""
-        if line.method != self._words[player_id].wire.method:
-            return self._file.termination(player_id) != Termination.DECLINED
+        if line.method != self._messages[player_id].wire.method:
+            return self._file.termination_of(player_id) != Termination.DECLINED
         step = len(self.match.moves)
         move = self._file.moves[step].get(player_id) if step < len(self._file.moves) else None
-        self.match.check(player_id, move)
+        self.match.check_move(player_id, move)
         return move
 
-    def _check_failure(self, asked: Line, number: int, line: Line, read: Reading) -> None:
+    def _check_failure(self, asked: TranscriptLine, number: int, line: TranscriptLine, read: Reading) -> None:
         """Check that a rejected answer is bad, and that a late player had its full time."""
-        words = self._words[str(line.player_id)]
+        words = self._messages[str(line.player_id)]
         fault = self._fault(str(line.player_id), line.message, read)
         for doubt in doubts(asked, line, fault, strict=self._file.strict, has_tokens=words.has_tokens):
             self._report("failures", f"line {number}: {doubt}")
@@ -310,33 +320,35 @@ class Retelling:
         except BadAnswer as error:
             return error.code
         except IllegalMove:
-            return self._words[player_id].wire.illegal
+            return self._messages[player_id].wire.illegal
         return None
 
-    def _another_attempt(self, player_id: str, line: Line, attempt: int) -> bool:
+    def _another_attempt(self, player_id: str, line: TranscriptLine, attempt: int) -> bool:
         """Whether there is another attempt; in files without `limits`, an open breaker ended them early."""
         limits = self._file.attempts
         self._failures[player_id] = self._failures.get(player_id, 0) + (line.error_code in SILENT)
         is_cut = self._file.limits is None and self._failures[player_id] >= limits.failure_threshold
         return attempt < limits.max and not is_cut
 
-    def _check_told(self, told: tuple[int, Line], failure: Line, attempt: int, *, more: bool) -> None:
+    def _check_told(
+        self, told: tuple[int, TranscriptLine], failure: TranscriptLine, attempt: int, *, more: bool
+    ) -> None:
         number, line = told
         if self._file.protocol_of(line.player_id) == PROTOCOL_V1:
-            complaints = misreported_v1(line.message, failure, self._words[str(line.player_id)])
+            complaints = find_misreports_v1(line.message, failure, self._messages[str(line.player_id)])
         else:
-            complaints = misreported_v2(line.message, failure, attempt, self._file.attempts.max, more=more)
+            complaints = find_misreports_v2(line.message, failure, attempt, self._file.attempts.max, more=more)
         for complaint in complaints:
             self._report("failures", f"line {number}: {complaint}")
 
-    def _check_opponent_told(self, author: str, method: str, failure: Line) -> None:
+    def _check_opponent_told(self, author: str, method: str, failure: TranscriptLine) -> None:
         """Check that the opponent, if its protocol has it, is told of an invalid play at once, without the choice."""
-        opponent = self.match.opponent(author)
-        if self._file.limits is None or method != self._words[author].wire.method:
+        opponent = self.match.opponent_of(author)
+        if self._file.limits is None or method != self._messages[author].wire.method:
             return
         code = code_of(failure) or ErrorCode.INTERNAL_SERVER_ERROR
-        mishap = Mishap(code, "", "", failure.message, attempt=1, max_attempts=1, next_try=None)
-        call = self._words[opponent].opponent_mishap(author, mishap)
+        mishap = FailedAttempt(code, "", "", failure.message, attempt=1, max_attempts=1, retry_after_sec=None)
+        call = self._messages[opponent].write_opponent_failure(author, mishap)
         if call is None:
             return
         number, line = told = self._next()
@@ -345,33 +357,37 @@ class Retelling:
             if not (is_cut(failure.message) and complaint.startswith("validation.error")):
                 self._report("failures", f"line {number}: {complaint}")
 
-    def _how(self, player_id: str, line: Line, silence: Termination) -> Termination:
+    def _choose_termination(self, player_id: str, line: TranscriptLine, silence: Termination) -> Termination:
         """Return the termination after the last failure; if two are possible, the recorded one."""
         possible = terminations(line, silence)
-        recorded = self._file.termination(player_id)
+        recorded = self._file.termination_of(player_id)
         return next((how for how in possible if how == recorded), possible[0])
 
-    def _next(self) -> tuple[int, Line]:
+    def _next(self) -> tuple[int, TranscriptLine]:
         if self._read == len(self._file.transcript):
             raise ThreadLost("the transcript ends before the match does")
         line = self._file.transcript[self._read]
         if line.method == "notify_match_result" and self.match.state is not MatchState.FINISHED and self._file.is_void:
-            raise Aborted
+            raise MatchAborted
         self._read += 1
         self._check_secret(self._read, line)
         return self._read, line
 
-    def _check_secret(self, number: int, line: Line) -> None:
+    def _check_secret(self, number: int, line: TranscriptLine) -> None:
         """Check that a player who has yet to answer isn't shown another's choice."""
-        if line.direction != "sent" or line.player_id not in self._undecided:
+        if line.direction != "sent" or line.player_id not in self._undecided_players:
             return
         told = line.message.get("validation") if isinstance(line.message, dict) else None
-        if isinstance(told, dict) and told.get("player_id") != player_id_v1(line.player_id) and not _hides_choice(told):
+        if (
+            isinstance(told, dict)
+            and told.get("player_id") != to_v1_player_id(line.player_id)
+            and not _hides_choice(told)
+        ):
             self._report("secrecy", f"line {number}: {line.player_id} is shown a choice before its own is in")
 
     def _expect(
         self,
-        found: tuple[int, Line],
+        found: tuple[int, TranscriptLine],
         direction: str,
         method: str | None,
         player_id: str | None,
@@ -383,5 +399,5 @@ class Retelling:
             which = f", attempt {attempt}" if attempt else ""
             raise ThreadLost(
                 f"line {number}: expected '{direction}' {method or ''} {player_id or ''}{which}; "
-                f"found '{line.direction}' {quoted(line.method)} {quoted(line.player_id)}, attempt {line.attempt}"
+                f"found '{line.direction}' {quote(line.method)} {quote(line.player_id)}, attempt {line.attempt}"
             )

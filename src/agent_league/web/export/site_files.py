@@ -12,25 +12,25 @@ from pathlib import Path, PurePosixPath
 
 from agent_league.errors import UserError
 from agent_league.model.names import is_safe_name
-from agent_league.storage.files import json_bytes, read_object, write_whole
+from agent_league.storage.files import encode_json, read_json_object, write_atomically
 from agent_league.version import __version__
-from agent_league.web.league_reader import Reader
-from agent_league.web.page import NoSuchThing
-from agent_league.web.page_frame import read_page, write_notice, write_page
+from agent_league.web.league_reader import LeagueReader
+from agent_league.web.page import PageNotFound
+from agent_league.web.page_frame import read_page_data, render_notice, render_page
 from agent_league.web.pages import PAGES
-from agent_league.web.site import FileSite, file_of
+from agent_league.web.site import FileSite, page_file
 
 MANIFEST = "agent-league-export.json"
 """Lists the files of an export, so that the next one replaces these and touches nothing else."""
 
-NOT_MADE = "This page could not be made when the league was exported."
+PAGE_FAILED_TEXT = "This page could not be made when the league was exported."
 
-Place = tuple[int, str]
+PageIndex = tuple[int, str]
 """Index of a page in PAGES and a key; can be pickled for another process."""
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class ExportedFile:
     """A file of an exported site."""
 
     path: str
@@ -42,7 +42,7 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class _NotingSite(FileSite):
+class _AssetCollectingSite(FileSite):
     """Collects the names of the assets that a page links to."""
 
     assets: set[str] = field(default_factory=set)
@@ -52,46 +52,48 @@ class _NotingSite(FileSite):
         return FileSite.asset(self, name)
 
 
-def places(reader: Reader) -> list[Place]:
+def list_pages(reader: LeagueReader) -> list[PageIndex]:
     """List all pages to export."""
     return [
         (number, key)
         for number, page in enumerate(PAGES)
         if page.is_exported
-        for key in page.keys(reader)
+        for key in page.list_keys(reader)
         if not key or is_safe_name(key)
     ]
 
 
-def write_places(reader: Reader, folder: Path, wanted: Iterable[Place], note: str = "") -> Iterator[Written]:
+def write_pages(
+    reader: LeagueReader, folder: Path, wanted: Iterable[PageIndex], note: str = ""
+) -> Iterator[ExportedFile]:
     """Write pages, each with the note at its top; a page that doesn't exist is left out.
 
     A page that fails to render is replaced by a notice, so that the rest of the site is still exported.
     """
     for number, key in wanted:
         page = PAGES[number]
-        path = file_of(page.at(key))
-        site, problem = _NotingSite(path.count("/"), note), ""
+        path = page_file(page.path_for(key))
+        site, problem = _AssetCollectingSite(path.count("/"), note), ""
         try:
-            text = write_page(page, read_page(page, key, reader, site), site)
-        except NoSuchThing:
+            text = render_page(page, read_page_data(page, key, reader, site), site)
+        except PageNotFound:
             continue
         except Exception as error:  # noqa: BLE001 - one failed page must not end the export
             problem = f"{error!r:.200}"
-            text = write_notice("Not there", NOT_MADE, reader, FileSite(path.count("/"), note))
-        yield _write(folder, path, text.encode(), frozenset(site.assets), problem)
+            text = render_notice("Not there", PAGE_FAILED_TEXT, reader, FileSite(path.count("/"), note))
+        yield _write_file(folder, path, text.encode(), frozenset(site.assets), problem)
 
 
-def write_assets(folder: Path, pages: Iterable[Written]) -> Iterator[Written]:
+def write_assets(folder: Path, pages: Iterable[ExportedFile]) -> Iterator[ExportedFile]:
     """Write the assets that the exported pages need; scripts of the live site alone are not among these."""
     static = files("agent_league.web") / "static"
     for name in sorted({name for page in pages for name in page.assets}):
-        yield _write(folder, f"static/{name}", (static / name).read_bytes())
+        yield _write_file(folder, f"static/{name}", (static / name).read_bytes())
 
 
-def claim(folder: Path, *, force: bool) -> list[str]:
+def claim_folder(folder: Path, *, force: bool) -> list[str]:
     """Mark the folder as an export and return the files of an earlier one; raises UserError if it holds other files."""
-    earlier = read_object(_target(folder, MANIFEST))
+    earlier = read_json_object(_checked_path(folder, MANIFEST))
     if earlier is None and folder.exists():
         if not folder.is_dir():
             raise UserError(f"--html {folder}: is a file; expected a folder")
@@ -102,29 +104,29 @@ def claim(folder: Path, *, force: bool) -> list[str]:
             )
     listed = (earlier or {}).get("files")
     kept = [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
-    _sign(folder, kept, None)
+    _write_manifest(folder, kept, None)
     return kept
 
 
-def finish(folder: Path, written: Sequence[Written], earlier: Iterable[str], league_id: str) -> None:
+def finish_export(folder: Path, written: Sequence[ExportedFile], earlier: Iterable[str], league_id: str) -> None:
     """Delete files of the earlier export that this one doesn't have, and write the manifest."""
     now = {file.path for file in written}
     for name in set(earlier) - now:
-        if _is_inside(name):
+        if _is_export_path(name):
             with suppress(OSError, UserError):
-                _target(folder, name).unlink()
-    _sign(folder, sorted(now), league_id)
+                _checked_path(folder, name).unlink()
+    _write_manifest(folder, sorted(now), league_id)
 
 
-def _sign(folder: Path, names: Sequence[str], league_id: str | None) -> None:
+def _write_manifest(folder: Path, names: Sequence[str], league_id: str | None) -> None:
     content = {"made_by": f"agent-league {__version__}", "league_id": league_id, "files": list(names)}
     try:
-        write_whole(_target(folder, MANIFEST), json_bytes(content))
+        write_atomically(_checked_path(folder, MANIFEST), encode_json(content))
     except OSError as error:
         raise UserError(f"--html {folder}: can't be written: {error.strerror}") from None
 
 
-def _is_inside(name: str) -> bool:
+def _is_export_path(name: str) -> bool:
     """Whether a path from a manifest can be a file of an export; a manifest may have been tampered with."""
     parts = PurePosixPath(name).parts
     return (
@@ -134,17 +136,19 @@ def _is_inside(name: str) -> bool:
     )
 
 
-def _write(folder: Path, path: str, content: bytes, assets: frozenset[str] = frozenset(), problem: str = "") -> Written:
-    target = _target(folder, path)
+def _write_file(
+    folder: Path, path: str, content: bytes, assets: frozenset[str] = frozenset(), problem: str = ""
+) -> ExportedFile:
+    target = _checked_path(folder, path)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
     except OSError as error:
         raise UserError(f"{target} can't be written: {error.strerror}") from None
-    return Written(path, len(content), assets, problem)
+    return ExportedFile(path, len(content), assets, problem)
 
 
-def _target(folder: Path, path: str) -> Path:
+def _checked_path(folder: Path, path: str) -> Path:
     """Return a file's path in the folder; raises UserError for a symbolic link, which may lead to other files."""
     target = folder
     for part in PurePosixPath(path).parts:

@@ -9,34 +9,34 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from agent_league.model.agents import Referee
-from agent_league.model.names import printable
+from agent_league.model.agents import RegisteredReferee
+from agent_league.model.names import to_printable
 from agent_league.model.results import MatchResult
 from agent_league.model.schedule import Pairing
-from agent_league.web.league_reader import Reader
+from agent_league.web.league_reader import LeagueReader
 
 SCHEMA_VERSION = "1.0.0"
-FORMULA = re.compile(r"""(^|[,;|])(?=[\s"']*[=+\-@\uff1d\uff0b\uff0d\uff20])""")
+FORMULA_START = re.compile(r"""(^|[,;|])(?=[\s"']*[=+\-@\uff1d\uff0b\uff0d\uff20])""")
 """Where a spreadsheet may see a formula, full-width characters included: also after other separators than ours."""
 
-Row = Mapping[str, Any]
+TableRow = Mapping[str, Any]
 
 
-def document(reader: Reader, exported_at: str) -> dict[str, Any]:
+def build_document(reader: LeagueReader, exported_at: str) -> dict[str, Any]:
     """Build the document of a league: settings, standings, matches and agents, without the matches' messages."""
     return {
         "schema_version": SCHEMA_VERSION,
         "exported_at": exported_at,
-        "league": _league(reader),
-        "standings": _standings(reader),
-        "matches": _matches(reader),
-        "agents": _agents(reader),
+        "league": _league_data(reader),
+        "standings": _standings_data(reader),
+        "matches": _matches_data(reader),
+        "agents": _agents_data(reader),
     }
 
 
-def _league(reader: Reader) -> dict[str, Any]:
-    season = reader.season
-    league = season.league
+def _league_data(reader: LeagueReader) -> dict[str, Any]:
+    season = reader.state
+    league = season.config
     return {
         "league_id": season.league_id,
         "display_name": reader.title,
@@ -51,23 +51,27 @@ def _league(reader: Reader) -> dict[str, Any]:
     }
 
 
-def _standings(reader: Reader) -> list[dict[str, Any]]:
-    table = reader.season.table
+def _standings_data(reader: LeagueReader) -> list[dict[str, Any]]:
+    table = reader.state.standings_table
     return [
-        {**row.as_dict(), "technical_losses": table.tally(row.player_id).technical_losses}
-        for row in reader.season.standings()
+        {**row.to_json(), "technical_losses": table.get_tally(row.player_id).technical_losses}
+        for row in reader.state.standings()
     ]
 
 
-def _matches(reader: Reader) -> list[dict[str, Any]]:
-    season = reader.season
+def _matches_data(reader: LeagueReader) -> list[dict[str, Any]]:
+    season = reader.state
     return [
-        _match(pairing, season.assigned.get(pairing.match_id), season.results.get(pairing.match_id), reader)
+        _match_data(
+            pairing, season.assigned_referees.get(pairing.match_id), season.results.get(pairing.match_id), reader
+        )
         for pairing in season.schedule.pairings
     ]
 
 
-def _match(pairing: Pairing, referee_id: str | None, result: MatchResult | None, reader: Reader) -> dict[str, Any]:
+def _match_data(
+    pairing: Pairing, referee_id: str | None, result: MatchResult | None, reader: LeagueReader
+) -> dict[str, Any]:
     known = {
         "match_id": pairing.match_id,
         "round_id": pairing.round_id,
@@ -82,14 +86,14 @@ def _match(pairing: Pairing, referee_id: str | None, result: MatchResult | None,
         **known,
         "status": result.status,
         "winner": result.winner,
-        "points": {player: reader.season.scoring.points(result, player) for player in pairing.players},
+        "points": {player: reader.state.scoring.points_for(result, player) for player in pairing.players},
         "terminations": {player: str(result.terminations.get(player, "normal")) for player in pairing.players},
         "details": dict(result.details),
     }
 
 
-def _agents(reader: Reader) -> list[dict[str, Any]]:
-    tolerated = reader.season.tolerated()
+def _agents_data(reader: LeagueReader) -> list[dict[str, Any]]:
+    tolerated = reader.state.collect_deviations()
     return [
         {
             "agent_id": member.agent_id,
@@ -100,29 +104,29 @@ def _agents(reader: Reader) -> list[dict[str, Any]]:
             "game_types": list(member.agent.game_types),
             "endpoint": member.agent.endpoint,
             "max_concurrent_matches": member.agent.max_concurrent_matches
-            if isinstance(member.agent, Referee)
+            if isinstance(member.agent, RegisteredReferee)
             else None,
             "state": str(member.state),
             "tolerated": list(tolerated.get(member.agent_id, ())),
         }
-        for member in reader.season.roster
+        for member in reader.state.roster
     ]
 
 
-def _same(*names: str) -> dict[str, Callable[[Row], Any]]:
+def _plain_columns(*names: str) -> dict[str, Callable[[TableRow], Any]]:
     return {name: lambda row, name=name: row[name] for name in names}  # type: ignore[misc]
 
 
-def _of(mapping: str, side: str) -> Callable[[Row], Any]:
+def _side_column(mapping: str, side: str) -> Callable[[TableRow], Any]:
     return lambda row: row[mapping].get(row[side])
 
 
-def _joined(name: str, between: str) -> Callable[[Row], str]:
+def _joined_column(name: str, between: str) -> Callable[[TableRow], str]:
     return lambda row: between.join(row[name])
 
 
-TABLES: Mapping[str, Mapping[str, Callable[[Row], Any]]] = {
-    "standings": _same(
+TABLES: Mapping[str, Mapping[str, Callable[[TableRow], Any]]] = {
+    "standings": _plain_columns(
         "rank",
         "player_id",
         "display_name",
@@ -134,38 +138,38 @@ TABLES: Mapping[str, Mapping[str, Callable[[Row], Any]]] = {
         "points",
     ),
     "matches": {
-        **_same("match_id", "round_id", "player_a", "player_b", "referee_id", "status", "winner"),
-        "points_a": _of("points", "player_a"),
-        "points_b": _of("points", "player_b"),
-        "termination_a": _of("terminations", "player_a"),
-        "termination_b": _of("terminations", "player_b"),
+        **_plain_columns("match_id", "round_id", "player_a", "player_b", "referee_id", "status", "winner"),
+        "points_a": _side_column("points", "player_a"),
+        "points_b": _side_column("points", "player_b"),
+        "termination_a": _side_column("terminations", "player_a"),
+        "termination_b": _side_column("terminations", "player_b"),
     },
     "agents": {
-        **_same("agent_id", "role", "display_name", "version", "protocol", "endpoint", "state"),
-        "game_types": _joined("game_types", " "),
-        "tolerated": _joined("tolerated", "; "),
+        **_plain_columns("agent_id", "role", "display_name", "version", "protocol", "endpoint", "state"),
+        "game_types": _joined_column("game_types", " "),
+        "tolerated": _joined_column("tolerated", "; "),
     },
 }
 """The columns of each table in order, with the function that reads a cell."""
 
 
-def table_csv(told: Mapping[str, Any], name: str) -> str:
+def format_table_csv(told: Mapping[str, Any], name: str) -> str:
     """Format one table of a document as CSV with a header row; a missing value is an empty cell."""
     columns: Sequence[str] = tuple(TABLES[name])
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
     writer.writerow(columns)
-    writer.writerows(_cells(row, TABLES[name].values()) for row in told[name])
+    writer.writerows(_row_cells(row, TABLES[name].values()) for row in told[name])
     return out.getvalue()
 
 
-def _cells(row: Row, columns: Iterable[Callable[[Row], Any]]) -> list[Any]:
-    return [defused(cell) if isinstance(cell := read(row), str) else cell for read in columns]
+def _row_cells(row: TableRow, columns: Iterable[Callable[[TableRow], Any]]) -> list[Any]:
+    return [disarm_formulas(cell) if isinstance(cell := read(row), str) else cell for read in columns]
 
 
-def defused(text: str) -> str:
+def disarm_formulas(text: str) -> str:
     """Make a stranger's text safe for spreadsheets and terminals: no line breaks, control characters or formulas.
 
     An apostrophe is put before what a spreadsheet would evaluate.
     """
-    return FORMULA.sub(r"\1'", printable(text))
+    return FORMULA_START.sub(r"\1'", to_printable(text))

@@ -18,24 +18,24 @@ from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
-from agent_league.http.limits import Limits
+from agent_league.http.limits import ConnectionLimits
 from agent_league.log import JsonLogger
-from agent_league.web.event_stream import BEGIN, HEADERS, HEARTBEAT_SECONDS, NOTHING_SEEN, EventIds
-from agent_league.web.league_reader import Reader
-from agent_league.web.live.sections import SECTIONS, Data, Section
-from agent_league.web.page_cache import takes_gzip
+from agent_league.web.event_stream import HEARTBEAT_SECONDS, NOTHING_SEEN, STREAM_HEADERS, STREAM_START, EventIds
+from agent_league.web.league_reader import LeagueReader
+from agent_league.web.live.sections import SECTIONS, Section, SectionData
+from agent_league.web.page_cache import accepts_gzip
 from agent_league.web.rendering import render
 from agent_league.web.site import Site
 
 TICK_SECONDS = 0.25
-REST = 5
+REST_FACTOR = 5
 """After a refresh, wait this many times as long as it took."""
 GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
-HEARTBEAT = b": still here\nevent: beat\ndata:\n\n"
+HEARTBEAT_MESSAGE = b": still here\nevent: beat\ndata:\n\n"
 """A comment, and an event because scripts don't see comments."""
 
 
-class Form(StrEnum):
+class FeedFormat(StrEnum):
     """Format of the sections: HTML fragments for pages, or JSON data for programs."""
 
     HTML = "html"
@@ -43,78 +43,78 @@ class Form(StrEnum):
 
 
 @dataclass(slots=True)
-class _State:
+class _SectionState:
     """A section's data as last read, and its encodings."""
 
     section: Section
-    data: Data | None = None
+    data: SectionData | None = None
     version: int = 0
     """Version of the feed at its last change."""
     read_at: float = 0
-    told: dict[Form, bytes] = field(default_factory=dict)
+    encoded: dict[FeedFormat, bytes] = field(default_factory=dict)
 
 
 @dataclass(eq=False, slots=True)
-class _Listener:
-    form: Form
-    is_zipped: bool
-    seen: int
-    wake: asyncio.Event = field(default_factory=asyncio.Event)
-    is_gone: bool = False
+class _FeedListener:
+    feed_format: FeedFormat
+    is_gzipped: bool
+    seen_version: int
+    wake_event: asyncio.Event = field(default_factory=asyncio.Event)
+    has_left: bool = False
 
 
-class Live:
+class LiveFeed:
     """ASGI endpoint of the live feed."""
 
     def __init__(
         self,
-        reader: Reader,
+        reader: LeagueReader,
         site: Site,
         log: JsonLogger | None = None,
         tick: float = TICK_SECONDS,
-        most: int | None = None,
+        max_listeners: int | None = None,
     ) -> None:
         """Limit listeners to `max_listeners`, by default a quarter of all connections, to leave room for agents."""
         self._reader = reader
         self._site = site
         self._log = log
         self._tick_seconds = tick
-        self._most = Limits().connections // 4 if most is None else most
-        self._ids = EventIds()
+        self._max_listeners = ConnectionLimits().max_connections // 4 if max_listeners is None else max_listeners
+        self._event_ids = EventIds()
         self._version = 0
-        self._read_version = NOTHING_SEEN
-        self._states = [_State(section) for section in SECTIONS]
-        self._messages: dict[tuple[Form, bool, int], bytes] = {}
+        self._history_version = NOTHING_SEEN
+        self._section_states = [_SectionState(section) for section in SECTIONS]
+        self._messages: dict[tuple[FeedFormat, bool, int], bytes] = {}
         """Messages of the current version, by format, compression and the version that the listener has seen."""
-        self._busy = asyncio.Lock()
-        self._listeners: set[_Listener] = set()
-        self._addresses: Counter[str] = Counter()
-        self._ticking: asyncio.Task[None] | None = None
+        self._refresh_lock = asyncio.Lock()
+        self._listeners: set[_FeedListener] = set()
+        self._listeners_by_address: Counter[str] = Counter()
+        self._tick_task: asyncio.Task[None] | None = None
         self._is_closing = False
-        self._trouble = ""
+        self._last_error = ""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        listener = self._newcomer(scope)
-        headers = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
-        if listener.is_zipped:
+        listener = self._parse_listener(scope)
+        headers = [(name.encode(), value.encode()) for name, value in STREAM_HEADERS.items()]
+        if listener.is_gzipped:
             headers.append((b"content-encoding", b"gzip"))
         if scope["method"] == "HEAD":
             await send({"type": "http.response.start", "status": 200, "headers": headers})
             await send({"type": "http.response.body", "body": b""})
             return
-        address = self._admit(scope)
+        address = self._admit_listener(scope)
         self._listeners.add(listener)
-        leaving = asyncio.create_task(_until_gone(receive, listener))
+        leaving = asyncio.create_task(_wait_for_disconnect(receive, listener))
         try:
-            await self._refresh()
-            self._keep_ticking()
+            await self._refresh_sections()
+            self._ensure_ticking()
             await send({"type": "http.response.start", "status": 200, "headers": headers})
-            await self._serve(listener, send)
+            await self._stream_messages(listener, send)
         finally:
             leaving.cancel()
             self._listeners.discard(listener)
-            self._addresses[address] -= 1
-            self._addresses += Counter()  # drops addresses without listeners
+            self._listeners_by_address[address] -= 1
+            self._listeners_by_address += Counter()  # drops addresses without listeners
 
     @property
     def listeners(self) -> int:
@@ -123,145 +123,151 @@ class Live:
 
     async def close(self) -> None:
         """End all streams after a last message with the final state."""
-        if self._ticking:
-            self._ticking.cancel()
-            await asyncio.gather(self._ticking, return_exceptions=True)
+        if self._tick_task:
+            self._tick_task.cancel()
+            await asyncio.gather(self._tick_task, return_exceptions=True)
         if self._listeners:
-            await self._look()
+            await self._try_refresh()
         self._is_closing = True
         for listener in self._listeners:
-            listener.wake.set()
+            listener.wake_event.set()
 
-    def _newcomer(self, scope: Scope) -> _Listener:
+    def _parse_listener(self, scope: Scope) -> _FeedListener:
         asked = Headers(scope=scope)
         query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
-        form = query.get("form", Form.HTML)
-        if form not in Form.__members__.values():
+        form = query.get("form", FeedFormat.HTML)
+        if form not in FeedFormat.__members__.values():
             raise HTTPException(400, f"form is {form[:40]!r}; expected html or json.")
-        is_zipped = takes_gzip(asked.get("accept-encoding", ""))
-        return _Listener(Form(form), is_zipped, self._ids.seen(scope, self._version))
+        is_zipped = accepts_gzip(asked.get("accept-encoding", ""))
+        return _FeedListener(FeedFormat(form), is_zipped, self._event_ids.parse_last_id(scope, self._version))
 
-    def _admit(self, scope: Scope) -> str:
+    def _admit_listener(self, scope: Scope) -> str:
         address = str((scope.get("client") or ("",))[0])
-        full = len(self._listeners) >= self._most or self._addresses[address] >= max(1, self._most // 2)
+        full = len(self._listeners) >= self._max_listeners or self._listeners_by_address[address] >= max(
+            1, self._max_listeners // 2
+        )
         if full or self._is_closing:
             raise HTTPException(503, "Too many listen at once; come again in a while.", {"retry-after": "10"})
-        self._addresses[address] += 1
+        self._listeners_by_address[address] += 1
         return address
 
-    async def _serve(self, listener: _Listener, send: Send) -> None:
-        body = GZIP_HEADER + _deflated(BEGIN) if listener.is_zipped else BEGIN
+    async def _stream_messages(self, listener: _FeedListener, send: Send) -> None:
+        body = GZIP_HEADER + _deflate_message(STREAM_START) if listener.is_gzipped else STREAM_START
         await send({"type": "http.response.body", "body": body, "more_body": True})
-        heartbeat = _deflated(HEARTBEAT) if listener.is_zipped else HEARTBEAT
-        while not listener.is_gone:
-            if listener.seen < self._version:
-                message, version = await self._message(listener)
+        heartbeat = _deflate_message(HEARTBEAT_MESSAGE) if listener.is_gzipped else HEARTBEAT_MESSAGE
+        while not listener.has_left:
+            if listener.seen_version < self._version:
+                message, version = await self._build_message(listener)
                 await send({"type": "http.response.body", "body": message, "more_body": True})
-                listener.seen = version
+                listener.seen_version = version
                 continue
             if self._is_closing:
                 break
-            listener.wake.clear()
+            listener.wake_event.clear()
             try:
                 async with asyncio.timeout(HEARTBEAT_SECONDS):
-                    await listener.wake.wait()
+                    await listener.wake_event.wait()
             except TimeoutError:
                 await send({"type": "http.response.body", "body": heartbeat, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
 
-    def _keep_ticking(self) -> None:
-        if self._ticking is None or self._ticking.done():
-            self._ticking = asyncio.create_task(self._tick())
+    def _ensure_ticking(self) -> None:
+        if self._tick_task is None or self._tick_task.done():
+            self._tick_task = asyncio.create_task(self._run_ticks())
 
-    async def _tick(self) -> None:
+    async def _run_ticks(self) -> None:
         """Refresh the sections at intervals while there are listeners, and wake those that are behind."""
         now = asyncio.get_running_loop().time
         while self._listeners:
             began = now()
-            await self._look()
+            await self._try_refresh()
             for listener in self._listeners:
-                if listener.seen < self._version:
-                    listener.wake.set()
-            await asyncio.sleep(max(self._tick_seconds, REST * (now() - began)))
+                if listener.seen_version < self._version:
+                    listener.wake_event.set()
+            await asyncio.sleep(max(self._tick_seconds, REST_FACTOR * (now() - began)))
 
-    async def _look(self) -> None:
+    async def _try_refresh(self) -> None:
         try:
-            await self._refresh()
+            await self._refresh_sections()
         except Exception as error:  # noqa: BLE001 - the next refresh may succeed
-            if self._log and repr(error) != self._trouble:
+            if self._log and repr(error) != self._last_error:
                 self._log.error("live_failed", error=repr(error)[:500])
-            self._trouble = repr(error)
+            self._last_error = repr(error)
 
-    async def _refresh(self) -> None:
+    async def _refresh_sections(self) -> None:
         """Read the sections that may have changed and encode changed ones in all formats in use."""
-        async with self._busy:
-            version, now = self._reader.chronicle.version, asyncio.get_running_loop().time()
-            has_news = version != self._read_version
-            changed = [state for state in self._states if _is_due(state, now, has_news=has_news) and self._read(state)]
-            self._read_version = version
+        async with self._refresh_lock:
+            version, now = self._reader.history.version, asyncio.get_running_loop().time()
+            has_news = version != self._history_version
+            changed = [
+                state
+                for state in self._section_states
+                if _is_section_due(state, now, has_news=has_news) and self._read_section(state)
+            ]
+            self._history_version = version
             if not changed:
                 return
             self._version += 1
             self._messages.clear()
             for state in changed:
                 state.version = self._version
-                state.told.clear()
-            for form in {listener.form for listener in self._listeners}:
-                await self._tell(form, changed)
+                state.encoded.clear()
+            for form in {listener.feed_format for listener in self._listeners}:
+                await self._encode_sections(form, changed)
 
-    def _read(self, state: _State) -> bool:
+    def _read_section(self, state: _SectionState) -> bool:
         """Read a section's data; return whether it changed."""
         state.read_at = asyncio.get_running_loop().time()
-        data = state.section.read(self._reader)
+        data = state.section.read_data(self._reader)
         if data == state.data:
             return False
         state.data = data
         return True
 
-    async def _tell(self, form: Form, states: list[_State]) -> None:
-        missing = [state for state in states if form not in state.told]
+    async def _encode_sections(self, form: FeedFormat, states: list[_SectionState]) -> None:
+        missing = [state for state in states if form not in state.encoded]
         if missing:
-            told = await asyncio.to_thread(lambda: [_told(form, state, self._site) for state in missing])
+            told = await asyncio.to_thread(lambda: [_encode_section(form, state, self._site) for state in missing])
             for state, text in zip(missing, told, strict=True):
-                state.told[form] = text
+                state.encoded[form] = text
 
-    async def _message(self, listener: _Listener) -> tuple[bytes, int]:
+    async def _build_message(self, listener: _FeedListener) -> tuple[bytes, int]:
         """Return the message with everything the listener hasn't seen, and its version."""
-        async with self._busy:
-            wanted = (listener.form, listener.is_zipped, listener.seen)
+        async with self._refresh_lock:
+            wanted = (listener.feed_format, listener.is_gzipped, listener.seen_version)
             if wanted not in self._messages:
-                news = [state for state in self._states if state.version > listener.seen]
-                await self._tell(listener.form, news)
+                news = [state for state in self._section_states if state.version > listener.seen_version]
+                await self._encode_sections(listener.feed_format, news)
                 parts = b",".join(
-                    b'"%b":%b' % (state.section.name.encode(), state.told[listener.form]) for state in news
+                    b'"%b":%b' % (state.section.name.encode(), state.encoded[listener.feed_format]) for state in news
                 )
-                message = b"id: %b\ndata: {%b}\n\n" % (self._ids.of(self._version).encode(), parts)
-                self._messages[wanted] = _deflated(message) if listener.is_zipped else message
+                message = b"id: %b\ndata: {%b}\n\n" % (self._event_ids.format_id(self._version).encode(), parts)
+                self._messages[wanted] = _deflate_message(message) if listener.is_gzipped else message
             return self._messages[wanted], self._version
 
 
-def _is_due(state: _State, now: float, *, has_news: bool) -> bool:
+def _is_section_due(state: _SectionState, now: float, *, has_news: bool) -> bool:
     if state.data is None:
         return True
-    rest = state.section.rest
+    rest = state.section.refresh_seconds
     return has_news if rest is None else now - state.read_at >= rest
 
 
-def _told(form: Form, state: _State, site: Site) -> bytes:
-    if form is Form.JSON:
+def _encode_section(form: FeedFormat, state: _SectionState, site: Site) -> bytes:
+    if form is FeedFormat.JSON:
         return orjson.dumps(state.data)
     return orjson.dumps(render(state.section.template, site, {"part": state.data}))
 
 
-def _deflated(message: bytes) -> bytes:
+def _deflate_message(message: bytes) -> bytes:
     """Compress a message independently of earlier ones, so that it fits into every listener's gzip stream."""
     packer = zlib.compressobj(5, zlib.DEFLATED, -zlib.MAX_WBITS)
     return packer.compress(message) + packer.flush(zlib.Z_FULL_FLUSH)
 
 
-async def _until_gone(receive: Receive, listener: _Listener) -> None:
+async def _wait_for_disconnect(receive: Receive, listener: _FeedListener) -> None:
     event: Any = {}
     while event.get("type") != "http.disconnect":
         event = await receive()
-    listener.is_gone = True
-    listener.wake.set()
+    listener.has_left = True
+    listener.wake_event.set()

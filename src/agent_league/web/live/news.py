@@ -23,11 +23,11 @@ from agent_league.model.events import (
     RoundStarted,
     StoreChanged,
 )
-from agent_league.model.result_words import counted, ending, what_went_wrong
+from agent_league.model.result_words import describe_ending, describe_fault, format_count
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
+class NewsSentence:
     """A sentence; `label` comes first and links to the page `path`, `kind` selects its style."""
 
     kind: str
@@ -36,48 +36,52 @@ class Sentence:
     path: str = ""
 
 
-def sentence_of(event: Event, names: Mapping[str, str]) -> Sentence:
+def describe_event(event: Event, names: Mapping[str, str]) -> NewsSentence:
     """Describe an event. `names` maps player ids to names."""
     match event:
         case AgentRegistered() | AgentStateChanged() | RegistrationRefused():
-            return _of_agent(event, names)
+            return _describe_agent_event(event, names)
         case MatchAssigned() | MatchFinished():
-            return _of_match(event, names)
+            return _describe_match_event(event, names)
         case RoundStarted() | RoundCompleted():
-            return Sentence("round", _of_round(event))
+            return NewsSentence("round", _describe_round_event(event))
         case MatchOverdue() | MatchNotTaken() | RefereeWaitChanged() | StoreChanged():
-            return Sentence("league" if _is_good(event) else "trouble", event.sentence)
+            return NewsSentence("league" if _is_recovery(event) else "trouble", event.sentence)
         case _:
-            return Sentence("league", _of_league(event))
+            return NewsSentence("league", _describe_league_event(event))
 
 
-def _is_good(event: MatchOverdue | MatchNotTaken | RefereeWaitChanged | StoreChanged) -> bool:
+def _is_recovery(event: MatchOverdue | MatchNotTaken | RefereeWaitChanged | StoreChanged) -> bool:
     """Whether the event reports the end of a problem."""
     if isinstance(event, StoreChanged):
         return event.is_there
     return isinstance(event, RefereeWaitChanged) and not event.is_waiting
 
 
-def _of_agent(event: AgentRegistered | AgentStateChanged | RegistrationRefused, names: Mapping[str, str]) -> Sentence:
+def _describe_agent_event(
+    event: AgentRegistered | AgentStateChanged | RegistrationRefused, names: Mapping[str, str]
+) -> NewsSentence:
     if isinstance(event, RegistrationRefused):
-        return Sentence("agent" if event.is_old_token else "trouble", event.sentence)
+        return NewsSentence("agent" if event.has_old_token else "trouble", event.sentence)
     path = f"players/{event.agent_id}" if event.agent_id in names else "referees"
     if isinstance(event, AgentRegistered):
-        return Sentence("agent", "is back" if event.returned else f"joins as a {event.role}", event.display_name, path)
+        return NewsSentence(
+            "agent", "is back" if event.returned else f"joins as a {event.role}", event.display_name, path
+        )
     kind = "trouble" if event.state is AgentState.SUSPENDED else "agent"
-    return Sentence(kind, f"is {event.state.lower()}: {event.why}", names.get(event.agent_id, event.agent_id), path)
+    return NewsSentence(kind, f"is {event.state.lower()}: {event.why}", names.get(event.agent_id, event.agent_id), path)
 
 
-def _of_match(event: MatchAssigned | MatchFinished, names: Mapping[str, str]) -> Sentence:
+def _describe_match_event(event: MatchAssigned | MatchFinished, names: Mapping[str, str]) -> NewsSentence:
     if isinstance(event, MatchAssigned):
         whose = f"goes to {event.referee_id}" if event.referee_id else "waits for a referee"
-        return Sentence("match", whose, event.match_id, f"matches/{event.match_id}")
+        return NewsSentence("match", whose, event.match_id, f"matches/{event.match_id}")
     result = event.result
-    kind = "trouble" if what_went_wrong(result, names) else "match"
-    return Sentence(kind, ending(result, names), result.match_id, f"matches/{result.match_id}")
+    kind = "trouble" if describe_fault(result, names) else "match"
+    return NewsSentence(kind, describe_ending(result, names), result.match_id, f"matches/{result.match_id}")
 
 
-def _of_round(event: RoundStarted | RoundCompleted) -> str:
+def _describe_round_event(event: RoundStarted | RoundCompleted) -> str:
     if isinstance(event, RoundStarted):
         return f"Round {event.round.round_id} begins"
     has_leader = event.standings and event.standings[0].played
@@ -85,16 +89,18 @@ def _of_round(event: RoundStarted | RoundCompleted) -> str:
     return f"Round {event.round_id} is complete{leader}"
 
 
-def _of_league(event: RegistrationChanged | PauseChanged | LeagueStarted | LeagueResumed | LeagueCompleted) -> str:
+def _describe_league_event(
+    event: RegistrationChanged | PauseChanged | LeagueStarted | LeagueResumed | LeagueCompleted,
+) -> str:
     match event:
         case RegistrationChanged():
             return f"Registration is {'open' if event.is_open else 'closed'}"
         case PauseChanged():
             return "The league is paused" if event.is_paused else "The league goes on"
         case LeagueStarted():
-            return f"The league starts: {counted(event.players, 'player')}, {counted(event.matches, 'match')}"
+            return f"The league starts: {format_count(event.players, 'player')}, {format_count(event.matches, 'match')}"
         case LeagueResumed():
-            return f"The league goes on after {len(event.results)} of {counted(event.matches, 'match')}"
+            return f"The league goes on after {len(event.results)} of {format_count(event.matches, 'match')}"
         case LeagueCompleted():
             won = not event.is_void and event.standings
             who = f"{event.standings[0].display_name} is the champion" if won else "there is no champion"

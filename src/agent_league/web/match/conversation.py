@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 
 import orjson
 
-from agent_league.clock import duration, parse_utc
+from agent_league.clock import format_duration, parse_utc
 from agent_league.errors import ErrorCode
-from agent_league.model.addresses import without_addresses
+from agent_league.model.addresses import redact_addresses
 from agent_league.model.results import MatchState
-from agent_league.referee.match import ROLES
-from agent_league.referee.transcript import in_order
+from agent_league.referee.match import SEAT_ROLES
+from agent_league.referee.transcript import merge_lifecycle
 
 T = TypeVar("T")
 
@@ -27,15 +27,15 @@ LAST_ENTRIES = 50
 LONGEST_JSON = 4000
 ROOMY_JSON = 1500
 """Above this length, long lists in a message are shortened to their ends."""
-DEEPEST = 16
-ENDS = 4
-MORE = "..."
-GISTS = ("parity_choice", "move_data", "choice", "move", "value", "accept")
+MAX_DEPTH = 16
+LIST_END_LENGTH = 4
+ELLIPSIS = "..."
+GIST_FIELDS = ("parity_choice", "move_data", "choice", "move", "value", "accept")
 LONGEST_GIST = 40
 LONGEST_DRAW = 120
-WIDTH = 88
-NAMES = {str(code): code.name for code in ErrorCode}
-STATES: Mapping[str, str] = {
+LINE_WIDTH = 88
+CODE_NAMES = {str(code): code.name for code in ErrorCode}
+STATE_WORDS: Mapping[str, str] = {
     MatchState.WAITING_FOR_PLAYERS: "waiting for players",
     MatchState.COLLECTING_CHOICES: "collecting moves",
     MatchState.DRAWING_NUMBER: "drawing",
@@ -44,7 +44,7 @@ STATES: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ConversationEntry:
     """A message sent or received, a failure, a draw, or a change of the match's state."""
 
     kind: str
@@ -76,26 +76,30 @@ class Entry:
         return self.kind == "failed" or bool(self.code)
 
 
-def conversation(content: Mapping[str, Any], most: int | None = MOST_ENTRIES) -> list[Entry]:
+def read_conversation(content: Mapping[str, Any], most: int | None = MOST_ENTRIES) -> list[ConversationEntry]:
     """Read the conversation of a match; of more than `most` entries the first and the last, with a gap between them."""
-    players = _object(content.get("players"))
-    sides = {str(players.get(role)): side for side, role in enumerate(ROLES)}
-    both = list(in_order(content))
-    begun = next((at for item in both[:2] if (at := _moment(item))), None)
+    players = _as_mapping(content.get("players"))
+    sides = {str(players.get(role)): side for side, role in enumerate(SEAT_ROLES)}
+    both = list(merge_lifecycle(content))
+    begun = next((at for item in both[:2] if (at := _parse_time(item))), None)
     if most is None or len(both) <= most:
-        return [_entry(item, sides, begun) for item in both]
+        return [_parse_entry(item, sides, begun) for item in both]
     last = min(LAST_ENTRIES, most // 2)
     head, tail = both[: most - last], both[-last:]
-    gap = Entry("gap", f"{len(both) - most} more lie between these")
-    return [*(_entry(item, sides, begun) for item in head), gap, *(_entry(item, sides, begun) for item in tail)]
+    gap = ConversationEntry("gap", f"{len(both) - most} more lie between these")
+    return [
+        *(_parse_entry(item, sides, begun) for item in head),
+        gap,
+        *(_parse_entry(item, sides, begun) for item in tail),
+    ]
 
 
-def pretty(value: Any, width: int = WIDTH) -> str:
+def format_json(value: Any, width: int = LINE_WIDTH) -> str:
     """Format JSON for people: objects and lists that fit into a line stay on one line."""
-    return "\n".join(_lines(value, "", width))
+    return "\n".join(_format_lines(value, "", width))
 
 
-def _lines(value: Any, indent: str, width: int) -> list[str]:
+def _format_lines(value: Any, indent: str, width: int) -> list[str]:
     if not isinstance(value, dict | list) or not value:
         return [_flat(value)]
     opening, closing = "{}" if isinstance(value, dict) else "[]"
@@ -105,7 +109,7 @@ def _lines(value: Any, indent: str, width: int) -> list[str]:
         else [("", one) for one in value]
     )
     deeper = indent + "  "
-    inside = [(name, _lines(one, deeper, width - len(name))) for name, one in named]
+    inside = [(name, _format_lines(one, deeper, width - len(name))) for name, one in named]
     if indent and all(len(lines) == 1 for _, lines in inside):
         flat = f"{opening}{', '.join(name + lines[0] for name, lines in inside)}{closing}"
         if len(indent) + len(flat) <= width:
@@ -119,114 +123,120 @@ def _lines(value: Any, indent: str, width: int) -> list[str]:
 _flat = json.JSONEncoder(ensure_ascii=False).encode
 
 
-def _entry(item: Mapping[str, Any], sides: Mapping[str, int], begun: datetime | None) -> Entry:
-    since = _since(_moment(item), begun)
+def _parse_entry(item: Mapping[str, Any], sides: Mapping[str, int], begun: datetime | None) -> ConversationEntry:
+    since = _format_elapsed(_parse_time(item), begun)
     if "state" in item:
         state = str(item["state"])
-        return Entry("state", STATES.get(state, state[:60]), since=since)
+        return ConversationEntry("state", STATE_WORDS.get(state, state[:60]), since=since)
     direction, message = str(item.get("direction")), item.get("message")
     if direction == "drawn":
-        return Entry("drawn", _brief(item.get("outcome"), LONGEST_DRAW), since=since)
-    code = str(item.get("error_code") or _object(message).get("error_code") or "")[:10]
-    return Entry(
+        return ConversationEntry("drawn", _shorten_value(item.get("outcome"), LONGEST_DRAW), since=since)
+    code = str(item.get("error_code") or _as_mapping(message).get("error_code") or "")[:10]
+    return ConversationEntry(
         kind=direction if direction in ("sent", "received") else "failed",
-        text=_name(message) or ("no answer" if message is None else f"an answer to {item.get('method')!s:.60}"),
-        gist=_gist(message) if direction != "sent" else "",
+        text=_message_name(message) or ("no answer" if message is None else f"an answer to {item.get('method')!s:.60}"),
+        gist=_summarise_answer(message) if direction != "sent" else "",
         side=sides.get(str(item.get("player_id"))),
         since=since,
-        latency=_milliseconds(item.get("latency_ms")),
+        latency=_format_milliseconds(item.get("latency_ms")),
         attempt=item["attempt"] if isinstance(item.get("attempt"), int) else 1,
         code=code,
-        code_name=NAMES.get(code, ""),
-        why=without_addresses(str(item.get("error") or "")[:600])[:300],
-        notes=tuple(_notes(item)),
-        json="" if message is None else _json(message),
+        code_name=CODE_NAMES.get(code, ""),
+        why=redact_addresses(str(item.get("error") or "")[:600])[:300],
+        notes=tuple(_read_notes(item)),
+        json="" if message is None else _format_message(message),
     )
 
 
-def _notes(item: Mapping[str, Any]) -> Iterable[str]:
+def _read_notes(item: Mapping[str, Any]) -> Iterable[str]:
     if item.get("token") in ("missing", "wrong"):
         yield f"token {item['token']}"
     noted = item.get("tolerated")
-    yield from (without_addresses(str(note)[:200]) for note in (noted[:10] if isinstance(noted, list) else ()))
+    yield from (redact_addresses(str(note)[:200]) for note in (noted[:10] if isinstance(noted, list) else ()))
 
 
-def _name(message: Any) -> str:
-    name = _object(message).get("message_type")
+def _message_name(message: Any) -> str:
+    name = _as_mapping(message).get("message_type")
     return name[:60] if isinstance(name, str) else ""
 
 
-def _gist(message: Any) -> str:
+def _summarise_answer(message: Any) -> str:
     """Return an answer's move, or whether the player joins."""
-    said = _object(message)
-    said = {**_object(said.get("play")), **said}
-    found = next((said[name] for name in GISTS if name in said), None)
-    return "" if found is None else _brief(found, LONGEST_GIST)
+    said = _as_mapping(message)
+    said = {**_as_mapping(said.get("play")), **said}
+    found = next((said[name] for name in GIST_FIELDS if name in said), None)
+    return "" if found is None else _shorten_value(found, LONGEST_GIST)
 
 
-def _brief(value: Any, longest: int) -> str:
-    return _flat(_Reduced(longest).of(value))[:longest]
+def _shorten_value(value: Any, longest: int) -> str:
+    return _flat(_ValueReducer(longest).reduce_value(value))[:longest]
 
 
-def _json(message: Any) -> str:
+def _format_message(message: Any) -> str:
     """Format a message for a page, cut to a maximum length at a bounded cost, however large a stranger made it."""
     size = len(orjson.dumps(message, default=str, option=orjson.OPT_NON_STR_KEYS))
-    reduced = _Reduced(LONGEST_JSON, by_ends=size > ROOMY_JSON)
-    text = without_addresses(pretty(reduced.of(message)))
+    reduced = _ValueReducer(LONGEST_JSON, by_ends=size > ROOMY_JSON)
+    text = redact_addresses(format_json(reduced.reduce_value(message)))
     is_all = len(text) <= LONGEST_JSON and not reduced.is_cut
-    return text if is_all else f"{text[:LONGEST_JSON]}\n{MORE} the file has all of it"
+    return text if is_all else f"{text[:LONGEST_JSON]}\n{ELLIPSIS} the file has all of it"
 
 
-class _Reduced:
+class _ValueReducer:
     """Cuts a value before it is formatted: to a number of letters, to a depth, and long lists to their ends."""
 
     def __init__(self, room: int, *, by_ends: bool = True) -> None:
-        self._room = room
+        self._letters_left = room
         self._by_ends = by_ends
 
     @property
     def is_cut(self) -> bool:
-        return self._room <= 0
+        return self._letters_left <= 0
 
-    def of(self, value: Any, depth: int = DEEPEST) -> Any:
+    def reduce_value(self, value: Any, depth: int = MAX_DEPTH) -> Any:
         if isinstance(value, str):
-            return self._text(value)
-        self._room -= len(MORE)
-        if isinstance(value, Mapping | list) and value and (depth == 0 or self._room <= 0):
-            return MORE
+            return self._reduce_text(value)
+        self._letters_left -= len(ELLIPSIS)
+        if isinstance(value, Mapping | list) and value and (depth == 0 or self._letters_left <= 0):
+            return ELLIPSIS
         if isinstance(value, Mapping):
-            return {self._text(str(name)): self.of(one, depth - 1) for name, one in self._within(value.items())}
+            return {
+                self._reduce_text(str(name)): self.reduce_value(one, depth - 1)
+                for name, one in self._take_while_room(value.items())
+            }
         if not isinstance(value, list):
             return value
-        between = len(value) - 2 * ENDS
+        between = len(value) - 2 * LIST_END_LENGTH
         if not self._by_ends or between <= 1:
-            return [self.of(one, depth - 1) for one in self._within(value)]
-        first, last = ([self.of(one, depth - 1) for one in end] for end in (value[:ENDS], value[-ENDS:]))
-        return [*first, f"{MORE} {between} more {MORE}", *last]
+            return [self.reduce_value(one, depth - 1) for one in self._take_while_room(value)]
+        first, last = (
+            [self.reduce_value(one, depth - 1) for one in end]
+            for end in (value[:LIST_END_LENGTH], value[-LIST_END_LENGTH:])
+        )
+        return [*first, f"{ELLIPSIS} {between} more {ELLIPSIS}", *last]
 
-    def _text(self, text: str) -> str:
-        shown = text[: max(0, self._room)]
-        self._room -= len(shown) + len(MORE)
-        return shown if len(shown) == len(text) else f"{shown}{MORE}"
+    def _reduce_text(self, text: str) -> str:
+        shown = text[: max(0, self._letters_left)]
+        self._letters_left -= len(shown) + len(ELLIPSIS)
+        return shown if len(shown) == len(text) else f"{shown}{ELLIPSIS}"
 
-    def _within(self, items: Iterable[T]) -> Iterator[T]:
+    def _take_while_room(self, items: Iterable[T]) -> Iterator[T]:
         """Yield items while there are letters left."""
-        return takewhile(lambda _: self._room > 0, items)
+        return takewhile(lambda _: self._letters_left > 0, items)
 
 
-def _moment(item: Mapping[str, Any]) -> datetime | None:
+def _parse_time(item: Mapping[str, Any]) -> datetime | None:
     return parse_utc(item["at"]) if isinstance(item.get("at"), str) else None
 
 
-def _since(moment: datetime | None, begun: datetime | None) -> str:
+def _format_elapsed(moment: datetime | None, begun: datetime | None) -> str:
     return "" if moment is None or begun is None else f"+{(moment - begun).total_seconds():.3f} s"
 
 
-def _milliseconds(value: Any) -> str:
+def _format_milliseconds(value: Any) -> str:
     if not isinstance(value, int | float):
         return ""
-    return duration(value / 1000)
+    return format_duration(value / 1000)
 
 
-def _object(value: Any) -> Mapping[str, Any]:
+def _as_mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}

@@ -6,50 +6,56 @@ from typing import Any
 from agent_league.config import ConfigLoader
 from agent_league.errors import ConfigError
 from agent_league.games.base import BadParameters
-from agent_league.games.registry import Game, UnknownGame, playable
-from agent_league.model.names import printable
-from agent_league.web.league_reader import Reader
-from agent_league.web.page import Page, Told
-from agent_league.web.protocol.messages import coded
+from agent_league.games.registry import Game, UnknownGame, load_playable_game
+from agent_league.model.names import to_printable
+from agent_league.web.league_reader import LeagueReader
+from agent_league.web.page import Page, PageData
+from agent_league.web.protocol.messages import mark_code
 
-WITHOUT_WORDS = (
+NO_DESCRIPTION = (
     "This game brings no description of its own. Each question says what the seat may see and which moves are legal."
 )
 
 
-def read(reader: Reader, _: str) -> Told:
-    league = reader.season.league
+def read_game_data(reader: LeagueReader, _: str) -> PageData:
+    league = reader.state.config
     return {
         "game_type": league.game_type,
         "own_parameters": dict(league.game_parameters),
         "home": reader.home,
-        "scoring": reader.season.scoring,
+        "scoring": reader.state.scoring,
         "tiebreakers": [tiebreaker.replace("_", " ") for tiebreaker in league.scoring.tiebreakers],
         "form": league.scheduling.format.replace("_", " "),
     }
 
 
-def work(told: Told) -> Told:
+def complete_game_data(told: PageData) -> PageData:
     """Load the game, which may be slow, and add its rules and parameters."""
     game_type = told["game_type"]
-    parameters = {**_registered(told["home"], game_type), **told["own_parameters"]}
+    parameters = {**_registry_parameters(told["home"], game_type), **told["own_parameters"]}
     try:
-        game = playable(game_type, parameters)
+        game = load_playable_game(game_type, parameters)
     except (UnknownGame, BadParameters) as error:
-        return {**told, "rules": None, "problem": printable(str(error)), "parameters": parameters}
-    return {**told, "coded": coded, "rules": _rules(game), "problem": "", "parameters": dict(game.parameters)}
+        return {**told, "rules": None, "problem": to_printable(str(error)), "parameters": parameters}
+    return {
+        **told,
+        "coded": mark_code,
+        "rules": _describe_rules(game),
+        "problem": "",
+        "parameters": dict(game.parameters),
+    }
 
 
-def _registered(home: Path, game_type: str) -> dict[str, Any]:
+def _registry_parameters(home: Path, game_type: str) -> dict[str, Any]:
     """Return the game's parameters from the games registry of the SHARED folder."""
     try:
-        return ConfigLoader(home).load_games_registry().parameters(game_type)
+        return ConfigLoader(home).load_games_registry().get_parameters(game_type)
     except ConfigError:
         return {}
 
 
-def _rules(game: Game) -> dict[str, Any]:
-    words = game.how_to_play.strip() or WITHOUT_WORDS
+def _describe_rules(game: Game) -> dict[str, Any]:
+    words = game.how_to_play.strip() or NO_DESCRIPTION
     summary, _, rest = words.partition("\n\n")
     return {
         "title": game.title or game.game_type,
@@ -62,4 +68,4 @@ def _rules(game: Game) -> dict[str, Any]:
     }
 
 
-GAME = Page("game", "game.html", read, work, title="Game")
+GAME_PAGE = Page("game", "game.html", read_game_data, complete_game_data, title="Game")

@@ -6,33 +6,33 @@ A match that is not over shows only its players and state, since its moves are s
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from agent_league.clock import duration, parse_utc
+from agent_league.clock import format_duration, parse_utc
 from agent_league.errors import Refusal
 from agent_league.games.base import CHANCE
-from agent_league.games.scene_view import rounds_table, staged, with_moves
-from agent_league.games.shared_views import amount, move_text
+from agent_league.games.scene_view import add_moves, build_rounds_table, build_scene
+from agent_league.games.shared_views import format_amount, format_short_move
 from agent_league.league.match_files import read_match
-from agent_league.model.addresses import without_addresses
-from agent_league.model.result_words import ENDINGS, ending, sign_of
+from agent_league.model.addresses import redact_addresses
+from agent_league.model.result_words import TERMINATION_TEXTS, describe_ending, label_result
 from agent_league.model.results import MatchResult, Termination
-from agent_league.referee.replay import Replay, Step, known_of, replay
-from agent_league.referee.transcript import objects
-from agent_league.web.league_reader import Reader
-from agent_league.web.match.conversation import conversation
+from agent_league.referee.replay import MatchReplay, ReplayStep, replay_match, to_match_content
+from agent_league.referee.transcript import filter_objects
+from agent_league.web.league_reader import LeagueReader
+from agent_league.web.match.conversation import read_conversation
 from agent_league.web.match.drawing import draw_rounds, draw_scene
-from agent_league.web.page import NoSuchThing, Page, Told
+from agent_league.web.page import Page, PageData, PageNotFound
 
 MOST_STEPS = 301
 """Maximum positions in a page."""
 
 
-def read(reader: Reader, key: str) -> Told:
-    season = reader.season
+def read_match_data(reader: LeagueReader, key: str) -> PageData:
+    season = reader.state
     try:
-        match = reader.queries.match(key)
+        match = reader.queries.get_match(key)
     except Refusal:
-        raise NoSuchThing(_no_match(reader, key)) from None
-    result, names = season.results.get(key), reader.names
+        raise PageNotFound(_no_match_sentence(reader, key)) from None
+    result, names = season.results.get(key), reader.player_names
     state = match["state"]
     if state == "RUNNING" and match["referee_id"] is None:
         state = "PENDING"
@@ -42,9 +42,9 @@ def read(reader: Reader, key: str) -> Told:
             "name": player["display_name"],
             "role": player["role_in_match"],
             "side": side,
-            "sign": sign_of(result, player["player_id"], is_playing=state == "RUNNING"),
-            "points": season.scoring.points(result, player["player_id"]) if result else None,
-            "ending": _ending(result, player["player_id"]),
+            "sign": label_result(result, player["player_id"], is_playing=state == "RUNNING"),
+            "points": season.scoring.points_for(result, player["player_id"]) if result else None,
+            "ending": _describe_ending(result, player["player_id"]),
         }
         for side, player in zip("ab", match["players"], strict=True)
     ]
@@ -53,15 +53,15 @@ def read(reader: Reader, key: str) -> Told:
         "page_title": f"{key}: {sides[0]['name']} against {sides[1]['name']}",
         "state": state,
         "sides": sides,
-        "referee_name": _name(reader, match["referee_id"]),
-        "told": ending(result, names) if result else "",
+        "referee_name": _referee_name(reader, match["referee_id"]),
+        "told": describe_ending(result, names) if result else "",
         "recorded": result,
-        "own_parameters": dict(season.league.game_parameters),
+        "own_parameters": dict(season.config.game_parameters),
         "paths": reader.paths,
     }
 
 
-def work(told: Told) -> Told:
+def complete_match_data(told: PageData) -> PageData:
     """Read the match file and replay the match."""
     result: MatchResult | None = told["recorded"]
     if result is None:
@@ -69,72 +69,76 @@ def work(told: Told) -> Told:
     paths, league_id, referee_id = told["paths"], told["league_id"], told["referee_id"]
     filed = read_match(paths, league_id, result, referee_id)
     found = filed.content
-    content = found or known_of(result, told["game_type"], told["own_parameters"])
+    content = found or to_match_content(result, told["game_type"], told["own_parameters"])
     names = [side["name"] for side in told["sides"]]
-    again = replay(content)
-    steps, shortened = again.digest(MOST_STEPS)
+    again = replay_match(content)
+    steps, shortened = again.select_steps(MOST_STEPS)
     ends = {step.round: step.number for step in steps if step.totals}
     return {
         **told,
         "file": found,
-        "place": filed.place,
-        "no_file": filed.shortfall,
+        "place": filed.relative_path,
+        "no_file": filed.missing_reason,
         "game_title": again.game.title or again.game_type if again.game else again.game_type,
-        "parameters": ", ".join(f"{name} {move_text(value)}" for name, value in _parameters(content).items()),
-        "reason": _reason(found, result, told["told"]),
-        "timing": _timing(found),
-        "draw": _draw(found),
-        "steps": [_step(again, step, names) for step in steps],
+        "parameters": ", ".join(
+            f"{name} {format_short_move(value)}" for name, value in _game_parameters(content).items()
+        ),
+        "reason": _describe_reason(found, result, told["told"]),
+        "timing": _read_timing(found),
+        "draw": _read_draw(found),
+        "steps": [_build_step(again, step, names) for step in steps],
         "shortfall": " ".join(filter(None, (shortened, again.shortfall))),
-        "rounds": draw_rounds(rounds_table(again.rounds, again.paid, MOST_STEPS), names, ends) if again.rounds else "",
-        "entries": conversation(found) if found else [],
+        "rounds": draw_rounds(build_rounds_table(again.rounds, again.round_payoffs, MOST_STEPS), names, ends)
+        if again.rounds
+        else "",
+        "entries": read_conversation(found) if found else [],
         "messages": sum(entry["direction"] != "drawn" for entry in found["transcript"]) if found else 0,
     }
 
 
-def keys(reader: Reader) -> Iterable[str]:
-    return [pairing.match_id for pairing in reader.season.schedule.pairings]
+def list_match_keys(reader: LeagueReader) -> Iterable[str]:
+    return [pairing.match_id for pairing in reader.state.schedule.pairings]
 
 
-def _no_match(reader: Reader, key: str) -> str:
-    known = reader.season.schedule.pairings
+def _no_match_sentence(reader: LeagueReader, key: str) -> str:
+    known = reader.state.schedule.pairings
     there_are = f"they are {known[0].match_id} to {known[-1].match_id}" if known else "the league has not begun"
     return f"There is no match {key[:40]!r} in this league: {there_are}."
 
 
-def _name(reader: Reader, referee_id: str | None) -> str:
-    member = reader.season.roster.get(referee_id) if referee_id else None
+def _referee_name(reader: LeagueReader, referee_id: str | None) -> str:
+    member = reader.state.roster.get(referee_id) if referee_id else None
     return member.agent.display_name if member else referee_id or ""
 
 
-def _ending(result: MatchResult | None, player_id: str) -> str:
+def _describe_ending(result: MatchResult | None, player_id: str) -> str:
     how = result.terminations.get(player_id, Termination.NORMAL) if result else Termination.NORMAL
-    return "" if how is Termination.NORMAL else ENDINGS[how]
+    return "" if how is Termination.NORMAL else TERMINATION_TEXTS[how]
 
 
-def _reason(found: Mapping[str, Any] | None, result: MatchResult, told: str) -> str:
+def _describe_reason(found: Mapping[str, Any] | None, result: MatchResult, told: str) -> str:
     """Return how the match ended: in the match file's words if its result counts, otherwise in the league's."""
-    counts = found and result.reported == (str(result.outcome), result.winner)
-    said = without_addresses(str((found["result"].get("reason") if found and counts else None) or told)[:500])
+    counts = found and result.reported_outcome == (str(result.outcome), result.winner)
+    said = redact_addresses(str((found["result"].get("reason") if found and counts else None) or told)[:500])
     return said[:1].upper() + said[1:]
 
 
-def _parameters(content: Mapping[str, Any]) -> Mapping[str, Any]:
+def _game_parameters(content: Mapping[str, Any]) -> Mapping[str, Any]:
     found = content.get("game_parameters")
     return {name: value for name, value in found.items() if value is not None} if isinstance(found, dict) else {}
 
 
-def _timing(found: Mapping[str, Any] | None) -> dict[str, str] | None:
+def _read_timing(found: Mapping[str, Any] | None) -> dict[str, str] | None:
     """Return when a match began and how long it took."""
-    states = objects((found or {}).get("lifecycle"))
+    states = filter_objects((found or {}).get("lifecycle"))
     moments = [moment for item in states if (moment := parse_utc(str(item.get("at"))))]
     if not moments:
         return None
     took = (moments[-1] - moments[0]).total_seconds()
-    return {"began": f"{moments[0]:%Y-%m-%d %H:%M:%S} UTC", "took": duration(took)}
+    return {"began": f"{moments[0]:%Y-%m-%d %H:%M:%S} UTC", "took": format_duration(took)}
 
 
-def _draw(found: Mapping[str, Any] | None) -> dict[str, str] | None:
+def _read_draw(found: Mapping[str, Any] | None) -> dict[str, str] | None:
     """Return the commitment and the revealed seed of the match's draws."""
     told = (found or {}).get("draw")
     if not isinstance(told, dict):
@@ -142,32 +146,39 @@ def _draw(found: Mapping[str, Any] | None) -> dict[str, str] | None:
     return {name: str(told.get(name))[:100] for name in ("commitment", "seed")}
 
 
-def _step(again: Replay, step: Step, names: Sequence[str]) -> dict[str, Any]:
-    scene = staged(again.game_type, step.view, None, step.moves)
+def _build_step(again: MatchReplay, step: ReplayStep, names: Sequence[str]) -> dict[str, Any]:
+    scene = build_scene(again.game_type, step.view, None, step.moves)
     if scene and not step.is_whole:
-        scene = with_moves(scene, step.moves)
+        scene = add_moves(scene, step.moves)
     return {
         "number": step.number,
-        "moves": _moves(step, names),
+        "moves": _list_moves(step, names),
         "round": step.round if again.is_repeated and step.number else None,
-        "totals": " : ".join(map(amount, step.totals)) if step.totals else "",
+        "totals": " : ".join(map(format_amount, step.totals)) if step.totals else "",
         "is_whole": step.is_whole,
         "picture": draw_scene(scene, names) if scene else None,
-        "text": "" if scene else again.text(step),
+        "text": "" if scene else again.render_step(step),
     }
 
 
-def _moves(step: Step, names: Sequence[str]) -> list[dict[str, Any]]:
+def _list_moves(step: ReplayStep, names: Sequence[str]) -> list[dict[str, Any]]:
     return [
-        {"side": None, "who": "draw", "move": move_text(move)}
+        {"side": None, "who": "draw", "move": format_short_move(move)}
         if seat == CHANCE
-        else {"side": "ab"[seat], "who": names[seat], "move": move_text(move)}
+        else {"side": "ab"[seat], "who": names[seat], "move": format_short_move(move)}
         for seat, move in sorted(step.moves.items())
     ]
 
 
-def is_settled(reader: Reader, key: str) -> bool:
-    return key in reader.season.results
+def is_match_settled(reader: LeagueReader, key: str) -> bool:
+    return key in reader.state.results
 
 
-MATCH = Page("matches/{key}", "match.html", read, work, keys=keys, is_settled=is_settled)
+MATCH_PAGE = Page(
+    "matches/{key}",
+    "match.html",
+    read_match_data,
+    complete_match_data,
+    list_keys=list_match_keys,
+    is_settled=is_match_settled,
+)

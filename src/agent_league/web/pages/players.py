@@ -5,20 +5,20 @@ from typing import Any
 from agent_league.league.roster import Member
 from agent_league.model.agents import Role
 from agent_league.model.results import StandingsRow
-from agent_league.web.agents import speech_of, state_of
-from agent_league.web.league_reader import Reader
-from agent_league.web.page import Page, Told
+from agent_league.web.agents import describe_protocol, read_agent_status
+from agent_league.web.league_reader import LeagueReader
+from agent_league.web.page import Page, PageData
 
 
-def read(reader: Reader, _: str) -> Told:
-    season = reader.season
-    members = {member.agent_id: member for member in season.roster.of(Role.PLAYER)}
-    noted = season.tolerated()
+def read_players_data(reader: LeagueReader, _: str) -> PageData:
+    season = reader.state
+    members = {member.agent_id: member for member in season.roster.list_members(Role.PLAYER)}
+    noted = season.collect_deviations()
     return {
         "players": [
             {
-                **_line(reader, row, members[row.player_id]),
-                "technical": season.table.tally(row.player_id).technical_losses,
+                **_build_player(reader, row, members[row.player_id]),
+                "technical": season.standings_table.get_tally(row.player_id).technical_losses,
                 "tolerated": noted.get(row.player_id, ()),
             }
             for row in season.standings()
@@ -26,8 +26,8 @@ def read(reader: Reader, _: str) -> Told:
     }
 
 
-def _line(reader: Reader, row: StandingsRow, member: Member) -> dict[str, Any]:
-    return {"row": row, "state": state_of(reader, member), "speech": speech_of(member)}
+def _build_player(reader: LeagueReader, row: StandingsRow, member: Member) -> dict[str, Any]:
+    return {"row": row, "state": read_agent_status(reader, member), "speech": describe_protocol(member)}
 
 
-PLAYERS = Page("players", "players.html", read, title="Players")
+PLAYERS_PAGE = Page("players", "players.html", read_players_data, title="Players")

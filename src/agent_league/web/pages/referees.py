@@ -4,28 +4,28 @@ from collections import Counter
 from typing import Any
 
 from agent_league.league.roster import Member
-from agent_league.model.agents import Referee, Role
+from agent_league.model.agents import RegisteredReferee, Role
 from agent_league.model.results import Outcome
-from agent_league.web.agents import speech_of, state_of
-from agent_league.web.league_reader import Reader
-from agent_league.web.page import Page, Told
+from agent_league.web.agents import describe_protocol, read_agent_status
+from agent_league.web.league_reader import LeagueReader
+from agent_league.web.page import Page, PageData
 
 
-def read(reader: Reader, _: str) -> Told:
-    season = reader.season
-    noted = season.tolerated()
+def read_referees_data(reader: LeagueReader, _: str) -> PageData:
+    season = reader.state
+    noted = season.collect_deviations()
     return {
         "members": [
-            {**_line(reader, member), "tolerated": noted.get(member.agent_id, ())}
-            for member in season.roster.of(Role.REFEREE)
+            {**_build_referee(reader, member), "tolerated": noted.get(member.agent_id, ())}
+            for member in season.roster.list_members(Role.REFEREE)
         ],
-        "assigned": dict(season.assigned),
+        "assigned": dict(season.assigned_referees),
         "results": dict(season.results),
-        "waiting": _waiting(reader),
+        "waiting": _count_waiting(reader),
     }
 
 
-def work(told: Told) -> Told:
+def complete_referees_data(told: PageData) -> PageData:
     """Count the outcomes of the matches of each referee."""
     results, counts = told["results"], Counter[tuple[str, str]]()
     in_hand: dict[str, list[str]] = {}
@@ -48,23 +48,23 @@ def work(told: Told) -> Told:
     return {**told, "referees": referees}
 
 
-def _line(reader: Reader, member: Member) -> dict[str, Any]:
+def _build_referee(reader: LeagueReader, member: Member) -> dict[str, Any]:
     agent = member.agent
     return {
         "referee_id": member.agent_id,
         "name": agent.display_name,
         "version": agent.version,
-        "capacity": agent.max_concurrent_matches if isinstance(agent, Referee) else 1,
-        "state": state_of(reader, member),
-        "speech": speech_of(member),
+        "capacity": agent.max_concurrent_matches if isinstance(agent, RegisteredReferee) else 1,
+        "state": read_agent_status(reader, member),
+        "speech": describe_protocol(member),
     }
 
 
-def _waiting(reader: Reader) -> int:
+def _count_waiting(reader: LeagueReader) -> int:
     """Count the matches of open rounds that have no referee yet."""
-    season = reader.season
+    season = reader.state
     rounds = season.schedule.rounds[season.rounds_completed : reader.current_round]
-    return sum(pairing.match_id not in season.assigned for round_ in rounds for pairing in round_.pairings)
+    return sum(pairing.match_id not in season.assigned_referees for round_ in rounds for pairing in round_.pairings)
 
 
-REFEREES = Page("referees", "referees.html", read, work, title="Referees")
+REFEREES_PAGE = Page("referees", "referees.html", read_referees_data, complete_referees_data, title="Referees")

@@ -4,77 +4,77 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from agent_league.league.state import Phase
-from agent_league.model.result_words import ending, sign_of
+from agent_league.league.state import LeaguePhase
+from agent_league.model.result_words import describe_ending, label_result
 from agent_league.model.results import MatchResult
-from agent_league.model.schedule import Pairing, Round, Schedule
-from agent_league.web.league_reader import Reader
-from agent_league.web.page import NoSuchThing, Page, Told
+from agent_league.model.schedule import LeagueRound, Pairing, Schedule
+from agent_league.web.league_reader import LeagueReader
+from agent_league.web.page import Page, PageData, PageNotFound
 
-STATES = {"COMPLETED": "finished", "RUNNING": "being played", "PENDING": "to come"}
+ROUND_STATES = {"COMPLETED": "finished", "RUNNING": "being played", "PENDING": "to come"}
 
 
-def read(reader: Reader, _: str) -> Told:
-    season = reader.season
-    schedule = _schedule(reader)
-    is_waiting = season.phase is Phase.REGISTRATION
+def read_schedule_data(reader: LeagueReader, _: str) -> PageData:
+    season = reader.state
+    schedule = _schedule_or_preview(reader)
+    is_waiting = season.phase is LeaguePhase.REGISTRATION
     return {
         "schedule": schedule,
         "results": dict(season.results),
-        "states": {round_.round_id: _state(reader, round_) for round_ in schedule.rounds},
+        "states": {round_.round_id: _round_state(reader, round_) for round_ in schedule.rounds},
         "has_started": not is_waiting,
-        "names": reader.names,
-        "missing": season.obstacle() if is_waiting else None,
-        "form": season.league.scheduling.format.replace("_", " "),
+        "names": reader.player_names,
+        "missing": season.find_start_obstacle() if is_waiting else None,
+        "form": season.config.scheduling.format.replace("_", " "),
     }
 
 
-def work(told: Told) -> Told:
+def complete_schedule_data(told: PageData) -> PageData:
     """Count the outcomes of the matches of each round."""
     schedule, results = told["schedule"], told["results"]
     return {
         **told,
         "matches": len(schedule.pairings),
         "played": len(results),
-        "rounds": [_in_short(round_, results, told["states"][round_.round_id]) for round_ in schedule.rounds],
+        "rounds": [_summarise_round(round_, results, told["states"][round_.round_id]) for round_ in schedule.rounds],
     }
 
 
-def read_round(reader: Reader, key: str) -> Told:
-    season = reader.season
-    rounds = _schedule(reader).rounds
+def read_round_data(reader: LeagueReader, key: str) -> PageData:
+    season = reader.state
+    rounds = _schedule_or_preview(reader).rounds
     found = next((round_ for round_ in rounds if str(round_.round_id) == key), None)
     if found is None:
         there_are = f"there are rounds 1 to {len(rounds)}" if rounds else "there is none before two players are there"
-        raise NoSuchThing(f"There is no round {key[:80]!r} in this league; {there_are}.")
-    names = reader.names
+        raise PageNotFound(f"There is no round {key[:80]!r} in this league; {there_are}.")
+    names = reader.player_names
     seated = {player_id for pairing in found.pairings for player_id in pairing.players}
     number = found.round_id
     return {
         "page_title": f"Round {number}",
         "number": number,
         "last": len(rounds),
-        "state": _state(reader, found),
-        "has_started": season.phase is not Phase.REGISTRATION,
-        "matches": [_match(reader, pairing, names) for pairing in found.pairings],
+        "state": _round_state(reader, found),
+        "has_started": season.phase is not LeaguePhase.REGISTRATION,
+        "matches": [_build_match(reader, pairing, names) for pairing in found.pairings],
         "names": names,
         "idle": [player_id for player_id in names if player_id not in seated],
     }
 
 
-def round_keys(reader: Reader) -> Iterable[str]:
-    return [str(round_.round_id) for round_ in _schedule(reader).rounds]
+def list_round_keys(reader: LeagueReader) -> Iterable[str]:
+    return [str(round_.round_id) for round_ in _schedule_or_preview(reader).rounds]
 
 
-def _schedule(reader: Reader) -> Schedule:
-    return reader.season.schedule if reader.season.schedule.rounds else reader.season.preview()
+def _schedule_or_preview(reader: LeagueReader) -> Schedule:
+    return reader.state.schedule if reader.state.schedule.rounds else reader.state.preview_schedule()
 
 
-def _state(reader: Reader, round_: Round) -> str:
-    return STATES[reader.round_status(round_.round_id)]
+def _round_state(reader: LeagueReader, round_: LeagueRound) -> str:
+    return ROUND_STATES[reader.round_status(round_.round_id)]
 
 
-def _in_short(round_: Round, results: Mapping[str, MatchResult], state: str) -> dict[str, Any]:
+def _summarise_round(round_: LeagueRound, results: Mapping[str, MatchResult], state: str) -> dict[str, Any]:
     played = [results[pairing.match_id] for pairing in round_.pairings if pairing.match_id in results]
     counts = Counter("BROKEN_OFF" if result.is_void else str(result.outcome) for result in played)
     return {
@@ -89,20 +89,20 @@ def _in_short(round_: Round, results: Mapping[str, MatchResult], state: str) -> 
     }
 
 
-def _match(reader: Reader, pairing: Pairing, names: dict[str, str]) -> dict[str, Any]:
-    season = reader.season
+def _build_match(reader: LeagueReader, pairing: Pairing, names: dict[str, str]) -> dict[str, Any]:
+    season = reader.state
     result = season.results.get(pairing.match_id)
-    referee_id = season.assigned.get(pairing.match_id)
-    signs = [sign_of(result, player_id, is_playing=referee_id is not None) for player_id in pairing.players]
+    referee_id = season.assigned_referees.get(pairing.match_id)
+    signs = [label_result(result, player_id, is_playing=referee_id is not None) for player_id in pairing.players]
     return {
         "match_id": pairing.match_id,
         "players": list(zip(pairing.players, signs, strict=True)),
         "referee_id": referee_id,
         "is_finished": result is not None,
         "is_playing": result is None and referee_id is not None,
-        "told": ending(result, names) if result else "",
+        "told": describe_ending(result, names) if result else "",
     }
 
 
-SCHEDULE = Page("schedule", "schedule.html", read, work, title="Schedule")
-ROUND = Page("rounds/{key}", "round.html", read_round, keys=round_keys)
+SCHEDULE_PAGE = Page("schedule", "schedule.html", read_schedule_data, complete_schedule_data, title="Schedule")
+ROUND_PAGE = Page("rounds/{key}", "round.html", read_round_data, list_keys=list_round_keys)

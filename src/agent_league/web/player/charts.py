@@ -14,7 +14,7 @@ NICE_STEPS = (1, 2, 5)
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ChartLine:
     """A line of a chart: one value per step."""
 
     values: Sequence[int]
@@ -23,42 +23,42 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Axes:
+class ChartAxes:
     """Labels and ranges of both axes; steps count from `first_step`. Inverted, the lowest value is at the top."""
 
     across: str
     up: str
-    first: int
-    steps: int
+    first_step: int
+    step_count: int
     lowest: int
     highest: int
-    is_upside_down: bool = False
+    is_inverted: bool = False
 
-    def x(self, at: int) -> float:
+    def x_position(self, at: int) -> float:
         room = WIDTH - LEFT - RIGHT
-        return LEFT + (room / 2 if self.steps < 2 else room * at / (self.steps - 1))
+        return LEFT + (room / 2 if self.step_count < 2 else room * at / (self.step_count - 1))
 
-    def y(self, value: float) -> float:
+    def y_position(self, value: float) -> float:
         room = HEIGHT - TOP - BOTTOM
         span = self.highest - self.lowest
         share = (value - self.lowest) / span if span else 0.5
-        return TOP + room * (share if self.is_upside_down else 1 - share)
+        return TOP + room * (share if self.is_inverted else 1 - share)
 
 
-def line_chart(name: str, title: str, summary: str, axes: Axes, lines: Sequence[Line]) -> Markup:
+def draw_line_chart(name: str, title: str, summary: str, axes: ChartAxes, lines: Sequence[ChartLine]) -> Markup:
     """Draw a chart; `name` must be unique on the page, `summary` describes it for screen readers."""
     parts = [
         f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-labelledby="{name}-title {name}-desc">',
         f'<title id="{name}-title">{escape(title)}</title><desc id="{name}-desc">{escape(summary)}</desc>',
-        *_marks_up(axes),
-        *_marks_across(axes),
-        *(part for line in lines for part in _drawn(axes, line)),
+        *_draw_y_marks(axes),
+        *_draw_x_marks(axes),
+        *(part for line in lines for part in _draw_line(axes, line)),
         "</svg>",
     ]
     return Markup("".join(parts))  # noqa: S704 - numbers, and words that were escaped
 
 
-def marks(low: int, high: int) -> list[int]:
+def choose_marks(low: int, high: int) -> list[int]:
     """Choose at most a few round numbers between two ends as axis marks; both ends of a short scale."""
     step, power = 1, 1
     while (high - low) / step > MOST_MARKS:
@@ -70,10 +70,10 @@ def marks(low: int, high: int) -> list[int]:
     return [*found, high] if high - found[-1] >= step / 2 else found
 
 
-def _marks_up(axes: Axes) -> list[str]:
+def _draw_y_marks(axes: ChartAxes) -> list[str]:
     lines = []
-    for mark in marks(axes.lowest, axes.highest):
-        y = _number(axes.y(mark))
+    for mark in choose_marks(axes.lowest, axes.highest):
+        y = _number(axes.y_position(mark))
         lines.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y}" y2="{y}"/>')
         lines.append(f'<text x="{LEFT - 6}" y="{y}" dy="0.35em" text-anchor="end">{mark}</text>')
     middle = (TOP + HEIGHT - BOTTOM) / 2
@@ -84,20 +84,20 @@ def _marks_up(axes: Axes) -> list[str]:
     return lines
 
 
-def _marks_across(axes: Axes) -> list[str]:
+def _draw_x_marks(axes: ChartAxes) -> list[str]:
     bottom = HEIGHT - BOTTOM
-    last = axes.first + axes.steps - 1
+    last = axes.first_step + axes.step_count - 1
     lines = []
-    for mark in marks(axes.first, last):
-        x = _number(axes.x(mark - axes.first))
+    for mark in choose_marks(axes.first_step, last):
+        x = _number(axes.x_position(mark - axes.first_step))
         lines.append(f'<text x="{x}" y="{bottom + 15}" text-anchor="middle">{mark}</text>')
     middle = _number((LEFT + WIDTH - RIGHT) / 2)
     lines.append(f'<text class="axis" x="{middle}" y="{HEIGHT - 4}" text-anchor="middle">{escape(axes.across)}</text>')
     return lines
 
 
-def _drawn(axes: Axes, line: Line) -> list[str]:
-    places = [(_number(axes.x(at)), _number(axes.y(value))) for at, value in enumerate(line.values)]
+def _draw_line(axes: ChartAxes, line: ChartLine) -> list[str]:
+    places = [(_number(axes.x_position(at)), _number(axes.y_position(value))) for at, value in enumerate(line.values)]
     if not places:
         return []
     points = " ".join(f"{x},{y}" for x, y in places)

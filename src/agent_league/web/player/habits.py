@@ -11,20 +11,20 @@ from typing import Any
 
 import orjson
 
-from agent_league.model.names import printable
-from agent_league.model.result_words import sign_of
+from agent_league.model.names import to_printable
+from agent_league.model.result_words import label_result
 from agent_league.model.results import MatchResult
 
 MOST_SHOWN = 9
 MOST_REPLIES = 3
 LONGEST_MOVE = 32
 
-Steps = list[Mapping[str, Any]]
+MoveSteps = list[Mapping[str, Any]]
 """One mapping per step: player id -> move."""
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class FiledMatch:
     """A finished match, and its file if that could be read."""
 
     result: MatchResult
@@ -32,7 +32,7 @@ class Played:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class MoveShare:
     """How often a move was played, and its share among the alternatives."""
 
     what: str
@@ -41,57 +41,57 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class Reaction:
+class MoveReaction:
     """What a player plays after a certain event."""
 
     after: str
     count: int
-    shares: Sequence[Share]
+    shares: Sequence[MoveShare]
 
 
 @dataclass(frozen=True, slots=True)
-class Habits:
+class PlayingHabits:
     """A player's habits, counted over the matches whose moves are known."""
 
     matches: int
     moves: int
-    shares: Sequence[Share]
-    openings: Sequence[Share]
-    after_result: Sequence[Reaction]
+    shares: Sequence[MoveShare]
+    openings: Sequence[MoveShare]
+    after_result: Sequence[MoveReaction]
     """Its first move in the match after one that it won, drew or lost."""
-    after_opponent: Sequence[Reaction]
+    after_opponent: Sequence[MoveReaction]
     """Its reply to an opponent's move in the same match."""
 
 
-def habits_of(player_id: str, played: Iterable[Played]) -> Habits:
+def analyse_habits(player_id: str, played: Iterable[FiledMatch]) -> PlayingHabits:
     """Analyse a player's habits in these matches, which must be in order, oldest first."""
-    known = [(match.result, steps) for match in played if (steps := _steps(match))]
+    known = [(match.result, steps) for match in played if (steps := _read_steps(match))]
     moves: Counter[str] = Counter()
     openings: Counter[str] = Counter()
     after: defaultdict[str, Counter[str]] = defaultdict(Counter)
     opened: list[tuple[str, str | None]] = []
     for result, steps in known:
-        own = [_word(step[player_id]) for step in steps if player_id in step]
+        own = [_format_move(step[player_id]) for step in steps if player_id in step]
         moves.update(own)
         openings.update(own[:1])
-        opened.append((sign_of(result, player_id).word.split(" ")[0], own[0] if own else None))
-        for theirs, mine in _replies(player_id, steps):
+        opened.append((label_result(result, player_id).word.split(" ")[0], own[0] if own else None))
+        for theirs, mine in _pair_replies(player_id, steps):
             after[theirs][mine] += 1
     then: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for (how, _), (_, opening) in pairwise(opened):
         if opening is not None:
             then[f"a match that it {how}"][opening] += 1
-    return Habits(
+    return PlayingHabits(
         matches=len(known),
         moves=moves.total(),
-        shares=shares_of(moves),
-        openings=shares_of(openings),
-        after_result=_reactions(then),
-        after_opponent=_reactions(after),
+        shares=compute_shares(moves),
+        openings=compute_shares(openings),
+        after_result=_rank_reactions(then),
+        after_opponent=_rank_reactions(after),
     )
 
 
-def shares_of(counts: Mapping[str, int], most: int = MOST_SHOWN) -> list[Share]:
+def compute_shares(counts: Mapping[str, int], most: int = MOST_SHOWN) -> list[MoveShare]:
     """Compute the share of each count, most frequent first; rare ones are summed up as the last."""
     total = sum(counts.values())
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
@@ -99,25 +99,25 @@ def shares_of(counts: Mapping[str, int], most: int = MOST_SHOWN) -> list[Share]:
     rest = total - sum(count for _, count in shown)
     if rest:
         shown = [*shown, (f"{len(ordered) - len(shown)} others", rest)]
-    return [Share(what, count, round(100 * count / total, 1)) for what, count in shown]
+    return [MoveShare(what, count, round(100 * count / total, 1)) for what, count in shown]
 
 
-def _reactions(found: Mapping[str, Counter[str]]) -> list[Reaction]:
+def _rank_reactions(found: Mapping[str, Counter[str]]) -> list[MoveReaction]:
     ordered = sorted(found.items(), key=lambda item: (-item[1].total(), item[0]))[:MOST_SHOWN]
-    return [Reaction(after, counts.total(), shares_of(counts, MOST_REPLIES)) for after, counts in ordered]
+    return [MoveReaction(after, counts.total(), compute_shares(counts, MOST_REPLIES)) for after, counts in ordered]
 
 
-def _replies(player_id: str, steps: Steps) -> Iterator[tuple[str, str]]:
+def _pair_replies(player_id: str, steps: MoveSteps) -> Iterator[tuple[str, str]]:
     """Yield each move of the player with the opponent's latest move before it."""
     seen: str | None = None
     for step in steps:
         if player_id in step and seen is not None:
-            yield seen, _word(step[player_id])
+            yield seen, _format_move(step[player_id])
         theirs = [move for mover, move in step.items() if mover != player_id]
-        seen = _word(theirs[0]) if theirs else seen
+        seen = _format_move(theirs[0]) if theirs else seen
 
 
-def _steps(match: Played) -> Steps | None:
+def _read_steps(match: FiledMatch) -> MoveSteps | None:
     """Read a match's moves from the result's details, in either form that referees report, or from the match file."""
     details, filed = match.result.details, (match.file or {}).get("moves")
     for moves in (details.get("moves"), filed):
@@ -129,10 +129,10 @@ def _steps(match: Played) -> Steps | None:
     return None
 
 
-def _word(move: Any) -> str:
+def _format_move(move: Any) -> str:
     """Format a move for people: text as it is, anything else as JSON."""
     try:
         text = move if isinstance(move, str) else orjson.dumps(move, option=orjson.OPT_SORT_KEYS).decode()
     except TypeError:  # values from a database may not be JSON
         text = repr(move)
-    return printable(text if len(text) <= LONGEST_MOVE else f"{text[:LONGEST_MOVE]}…")
+    return to_printable(text if len(text) <= LONGEST_MOVE else f"{text[:LONGEST_MOVE]}…")

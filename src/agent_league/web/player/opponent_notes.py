@@ -5,28 +5,30 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agent_league.model.names import printable
+from agent_league.model.names import to_printable
 from agent_league.players.observation import GameRecord
 from agent_league.players.opponents import OpponentModel
-from agent_league.storage.files import read_object
-from agent_league.web.player.habits import MOST_REPLIES, Share, shares_of
+from agent_league.storage.files import read_json_object
+from agent_league.web.player.habits import MOST_REPLIES, MoveShare, compute_shares
 
 LARGEST_FILE = 16 * 1024 * 1024
 OUTCOMES = ("WIN", "DRAW", "LOSS", "TECHNICAL_LOSS")
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class OpponentNote:
     """What a player has learned about one opponent."""
 
     opponent_id: str
     games: int
-    moves: Sequence[Share]
-    transitions: Sequence[Share]
+    moves: Sequence[MoveShare]
+    transitions: Sequence[MoveShare]
     """Frequencies of the opponent's moves after its previous ones."""
 
 
-def notes_of(file: Path, display_name: str, league_id: str, opponents: Mapping[str, str]) -> list[Note]:
+def read_opponent_notes(
+    file: Path, display_name: str, league_id: str, opponents: Mapping[str, str]
+) -> list[OpponentNote]:
     """Read a player's notes about its matches in this league; `opponents` maps match ids to opponents.
 
     A history file may span several leagues, in which an id means different players: only this league's matches count.
@@ -37,18 +39,18 @@ def notes_of(file: Path, display_name: str, league_id: str, opponents: Mapping[s
             return []
     except OSError:
         return []
-    found = read_object(file) or {}
+    found = read_json_object(file) or {}
     matches = found.get("matches")
     if found.get("display_name") != display_name or not isinstance(matches, list):
         return []
-    games = {match["match_id"]: match for match in matches if _belongs(match, league_id, opponents)}
+    games = {match["match_id"]: match for match in matches if _belongs_to_league(match, league_id, opponents)}
     models: dict[str, OpponentModel] = {}
     for game in games.values():
-        models.setdefault(game["opponent_id"], OpponentModel()).learn(_record(game))
-    return [_note(opponent_id, model) for opponent_id, model in models.items()]
+        models.setdefault(game["opponent_id"], OpponentModel()).add_game(_parse_record(game))
+    return [_summarise_model(opponent_id, model) for opponent_id, model in models.items()]
 
 
-def _belongs(match: Any, league_id: str, opponents: Mapping[str, str]) -> bool:
+def _belongs_to_league(match: Any, league_id: str, opponents: Mapping[str, str]) -> bool:
     if not isinstance(match, dict) or match.get("league_id") != league_id or match.get("outcome") not in OUTCOMES:
         return False
     match_id, moves = match.get("match_id"), match.get("opponent_moves")
@@ -56,17 +58,19 @@ def _belongs(match: Any, league_id: str, opponents: Mapping[str, str]) -> bool:
     return is_ours and isinstance(moves, list)
 
 
-def _record(game: Mapping[str, Any]) -> GameRecord:
+def _parse_record(game: Mapping[str, Any]) -> GameRecord:
     return GameRecord(
         match_id=game["match_id"],
         game_type="",
         opponent_id=game["opponent_id"],
         outcome=game["outcome"],
         my_moves=(),
-        opponent_moves=tuple(printable(str(move)[:40]) for move in game["opponent_moves"]),
+        opponent_moves=tuple(to_printable(str(move)[:40]) for move in game["opponent_moves"]),
     )
 
 
-def _note(opponent_id: str, model: OpponentModel) -> Note:
+def _summarise_model(opponent_id: str, model: OpponentModel) -> OpponentNote:
     arrows = {one.replace(">", " → ", 1): count for one, count in model.transitions.items()}
-    return Note(opponent_id, model.games, shares_of(model.moves, MOST_REPLIES), shares_of(arrows, MOST_REPLIES))
+    return OpponentNote(
+        opponent_id, model.games, compute_shares(model.moves, MOST_REPLIES), compute_shares(arrows, MOST_REPLIES)
+    )

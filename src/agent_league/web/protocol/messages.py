@@ -13,20 +13,20 @@ from markupsafe import Markup, escape
 
 from agent_league.errors import ErrorCode
 from agent_league.model.agents import Role
-from agent_league.model.names import printable
+from agent_league.model.names import to_printable
 from agent_league.protocol import v1, v2
 from agent_league.protocol.methods import METHODS, Caller, Method
-from agent_league.protocol.schemas import message_schemas, message_schemas_v1
+from agent_league.protocol.schemas import build_message_schemas, build_message_schemas_v1
 from agent_league.protocol.tool_descriptions import FIELDS, MEANINGS
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
-from agent_league.web.protocol.samples import SENDERS_V1, resolved, sample
+from agent_league.web.protocol.samples import SENDERS_V1, build_sample, resolve_reference
 
 Schema = Mapping[str, Any]
-V1_KEY = f"{PROTOCOL_V1}."
+V1_KEY_PREFIX = f"{PROTOCOL_V1}."
 """Prefix of the key of a v1 message, as some message types exist in both protocols."""
-DEEPEST = 6
+MAX_DEPTH = 6
 
-SENDERS: Mapping[Caller, str] = {
+CALLER_SENDERS: Mapping[Caller, str] = {
     Caller.APPLICANT: "player:agent_alpha",
     Caller.AGENT: "player:P01",
     Caller.REFEREE: "referee:REF01",
@@ -35,9 +35,9 @@ SENDERS: Mapping[Caller, str] = {
     Caller.MATCH_REFEREE: "referee:REF01",
     Caller.MATCH_PLAYER: "player:P01",
 }
-REPLYING = {Role.LEAGUE_MANAGER: "league_manager", Role.REFEREE: "referee:REF01", Role.PLAYER: "player:P01"}
+REPLY_SENDERS = {Role.LEAGUE_MANAGER: "league_manager", Role.REFEREE: "referee:REF01", Role.PLAYER: "player:P01"}
 
-OWN_WORDS: Mapping[str, str] = {
+FIELD_WORDS: Mapping[str, str] = {
     "original_message_type": "The type of the message that was refused.",
     "played": "Matches played.",
     "wins": "Matches won.",
@@ -58,7 +58,7 @@ OWN_WORDS: Mapping[str, str] = {
     "fallback": "Why the move is not the model's own; null where it is.",
 }
 """Descriptions of fields that the tool descriptions don't cover."""
-V1_WORDS: Mapping[str, str] = {
+V1_FIELD_WORDS: Mapping[str, str] = {
     "protocol": "Always league.v1.",
     "league_id": "The league, as a UUID.",
     "round_id": "The number of the round; 0 before the first.",
@@ -118,7 +118,7 @@ CODE_WORDS: Mapping[ErrorCode, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class MessageField:
     """A field of a message; nested fields have dotted names: `player_meta.display_name`."""
 
     name: str
@@ -128,14 +128,14 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Description:
+class MessageDescription:
     """Description of a message type."""
 
     key: str
     message_type: str
     protocol: str
     says: str
-    fields: tuple[Field, ...]
+    fields: tuple[MessageField, ...]
     schema: str
     example: str
     asked_by: tuple[Method, ...]
@@ -145,96 +145,111 @@ class Description:
 
 
 @cache
-def summaries() -> Mapping[str, tuple[tuple[str, str, str], ...]]:
+def summarise_messages() -> Mapping[str, tuple[tuple[str, str, str], ...]]:
     """Return protocol -> its messages, each as key, type and purpose."""
-    older = tuple((f"{V1_KEY}{name}", name, _says(model.__doc__)) for name, model in sorted(v1.MESSAGES.items()))
-    newer = tuple((name, name, _says(model.__doc__)) for name, model in sorted(v2.MESSAGES.items()))
+    older = tuple(
+        (f"{V1_KEY_PREFIX}{name}", name, _join_lines(model.__doc__)) for name, model in sorted(v1.MESSAGES.items())
+    )
+    newer = tuple((name, name, _join_lines(model.__doc__)) for name, model in sorted(v2.MESSAGES.items()))
     return {PROTOCOL_V2: newer, PROTOCOL_V1: older}
 
 
 @cache
-def describe(key: str) -> Description:
+def describe_message(key: str) -> MessageDescription:
     """Describe a message by its key, one of those in `summarise_messages`."""
-    if key.startswith(V1_KEY):
-        return _older(key.removeprefix(V1_KEY))
+    if key.startswith(V1_KEY_PREFIX):
+        return _describe_v1_message(key.removeprefix(V1_KEY_PREFIX))
     model = v2.MESSAGES[key]
-    schema = _schemas()[key]
+    schema = _v2_schemas()[key]
     asked = tuple(method for method in METHODS.values() if method.request is model)
     answers = tuple(method for method in METHODS.values() if method.reply is model)
-    example = model.model_validate(sample(schema, _sender(asked, answers))).to_wire()
-    fields = tuple(_fields(schema, schema, key, OWN_WORDS))
-    return Description(
-        key, key, PROTOCOL_V2, _says(model.__doc__), fields, json_text(schema), json_text(example), asked, answers
+    example = model.model_validate(build_sample(schema, _example_sender(asked, answers))).to_wire()
+    fields = tuple(_describe_fields(schema, schema, key, FIELD_WORDS))
+    return MessageDescription(
+        key,
+        key,
+        PROTOCOL_V2,
+        _join_lines(model.__doc__),
+        fields,
+        indent_json(schema),
+        indent_json(example),
+        asked,
+        answers,
     )
 
 
-def _older(message_type: str) -> Description:
+def _describe_v1_message(message_type: str) -> MessageDescription:
     model = v1.MESSAGES[message_type]
-    schema = _schemas_v1()[message_type]
-    told = sample(schema, SENDERS_V1[message_type], PROTOCOL_V1)
+    schema = _v1_schemas()[message_type]
+    told = build_sample(schema, SENDERS_V1[message_type], PROTOCOL_V1)
     if model.MATCH_ID:
         told["match_id"] = model.MATCH_ID
     example = model.model_validate(told).to_wire()
-    fields = tuple(_fields(schema, schema, message_type, {**OWN_WORDS, **V1_WORDS}))
-    key = f"{V1_KEY}{message_type}"
-    says, schema_text, example_text = _says(model.__doc__), json_text(schema), json_text(example)
-    return Description(key, message_type, PROTOCOL_V1, says, fields, schema_text, example_text, (), ())
+    fields = tuple(_describe_fields(schema, schema, message_type, {**FIELD_WORDS, **V1_FIELD_WORDS}))
+    key = f"{V1_KEY_PREFIX}{message_type}"
+    says, schema_text, example_text = _join_lines(model.__doc__), indent_json(schema), indent_json(example)
+    return MessageDescription(key, message_type, PROTOCOL_V1, says, fields, schema_text, example_text, (), ())
 
 
-def json_text(value: Any) -> str:
+def indent_json(value: Any) -> str:
     return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
 
 
-def coded(text: str) -> Markup:
+def mark_code(text: str) -> Markup:
     """Escape a text and turn what is between backticks into `<code>`."""
-    parts = printable(" ".join(text.split())).split("`")
+    parts = to_printable(" ".join(text.split())).split("`")
     marked = (f"<code>{escape(part)}</code>" if at % 2 else str(escape(part)) for at, part in enumerate(parts))
     return Markup("".join(marked))  # noqa: S704 - each part was escaped
 
 
-_schemas = cache(message_schemas)
-_schemas_v1 = cache(message_schemas_v1)
+_v2_schemas = cache(build_message_schemas)
+_v1_schemas = cache(build_message_schemas_v1)
 
 
-def _says(words: str | None) -> str:
+def _join_lines(words: str | None) -> str:
     return " ".join((words or "").split())
 
 
-def _sender(asked: Iterable[Method], answers: Iterable[Method]) -> str:
+def _example_sender(asked: Iterable[Method], answers: Iterable[Method]) -> str:
     """Return the sender for a message's example."""
     callers = [method.caller for method in asked]
     if callers:
         is_referee = any(method.name == "register_referee" for method in asked)
-        return "referee:referee_alpha" if is_referee else SENDERS[callers[0]]
-    return next((REPLYING[role] for method in answers for role in sorted(method.served_by)), "league_manager")
+        return "referee:referee_alpha" if is_referee else CALLER_SENDERS[callers[0]]
+    return next((REPLY_SENDERS[role] for method in answers for role in sorted(method.served_by)), "league_manager")
 
 
-def _fields(
+def _describe_fields(
     schema: Schema, root: Schema, model: str, more: Mapping[str, str], prefix: str = "", depth: int = 0
-) -> Iterator[Field]:
+) -> Iterator[MessageField]:
     required = schema.get("required", ())
     for name, part in schema.get("properties", {}).items():
-        meaning = _meaning(model, name, more)
-        yield Field(f"{prefix}{name}", _kind(part, root), name in required, meaning or _says(part.get("description")))
-        inner, within = _object_in(part, root)
-        if inner and depth < DEEPEST:
+        meaning = _field_meaning(model, name, more)
+        yield MessageField(
+            f"{prefix}{name}",
+            _describe_type(part, root),
+            name in required,
+            meaning or _join_lines(part.get("description")),
+        )
+        inner, within = _find_object(part, root)
+        if inner and depth < MAX_DEPTH:
             title = str(inner.get("title", ""))
-            yield from _fields(inner, root, title, more, f"{prefix}{name}{within}.", depth + 1)
+            yield from _describe_fields(inner, root, title, more, f"{prefix}{name}{within}.", depth + 1)
 
 
-def _meaning(model: str, name: str, more: Mapping[str, str]) -> str:
+def _field_meaning(model: str, name: str, more: Mapping[str, str]) -> str:
     if name in more:
         return more[name]
     known = FIELDS.get(f"{model}.{name}") or FIELDS.get(name, "")
     return known if isinstance(known, str) else str(known.get("description", ""))
 
 
-def _object_in(part: Schema, root: Schema) -> tuple[Schema | None, str]:
+def _find_object(part: Schema, root: Schema) -> tuple[Schema | None, str]:
     """Return the object schema inside a field, directly or in a list, and the suffix for its name: "" or "[]"."""
     for option in part.get("anyOf", (part,)):
-        found = resolved(option, root)
+        found = resolve_reference(option, root)
         if found.get("type") == "array":
-            inner = resolved(found.get("items", {}), root)
+            inner = resolve_reference(found.get("items", {}), root)
             if "properties" in inner:
                 return inner, "[]"
         if "properties" in found:
@@ -242,16 +257,16 @@ def _object_in(part: Schema, root: Schema) -> tuple[Schema | None, str]:
     return None, ""
 
 
-def _kind(part: Schema, root: Schema) -> str:
+def _describe_type(part: Schema, root: Schema) -> str:
     """Describe the type of a field in words."""
     if options := part.get("anyOf"):
-        return " or ".join(dict.fromkeys(_kind(option, root) for option in options))
-    part = resolved(part, root)
+        return " or ".join(dict.fromkeys(_describe_type(option, root) for option in options))
+    part = resolve_reference(part, root)
     if "const" in part:
         return f'"{part["const"]}"'
     if "enum" in part:
         return " | ".join(f'"{value}"' if isinstance(value, str) else str(value) for value in part["enum"])
     kind = part.get("type")
     if kind == "array":
-        return f"list of {_kind(part.get('items', {}), root)}"
+        return f"list of {_describe_type(part.get('items', {}), root)}"
     return str(kind) if kind else "anything"

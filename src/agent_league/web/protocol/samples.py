@@ -3,18 +3,18 @@
 from collections.abc import Mapping
 from typing import Any
 
-from agent_league.games.draw import commitment, new_match_seed
+from agent_league.games.draw import compute_commitment, create_match_seed
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 
 Schema = Mapping[str, Any]
-SECRET = "tok-p01-…"  # noqa: S105 - stands for one
+PLAYER_TOKEN = "tok-p01-…"  # noqa: S105 - stands for one
 MATCH_TOKEN = "eyJ…"  # noqa: S105 - as above
-SEED = new_match_seed("5", "league_2025_even_odd", "R1M1")
+DRAW_SEED = create_match_seed("5", "league_2025_even_odd", "R1M1")
 """A seed that draws a 4 in Even/Odd, so that the examples are consistent."""
-HASH = "5d41b0c2…"
-UUIDS = ("3f2b8c1e-7a64-4d15-9b02-5c8e1d6f7a90", "b7d41f52-0c3e-4f68-8a97-2e6d9c1b5f34")
+SAMPLE_HASH = "5d41b0c2…"
+SAMPLE_UUIDS = ("3f2b8c1e-7a64-4d15-9b02-5c8e1d6f7a90", "b7d41f52-0c3e-4f68-8a97-2e6d9c1b5f34")
 
-COMMON: Mapping[str, Any] = {
+FIELD_SAMPLES: Mapping[str, Any] = {
     "accept": True,
     "affected_player": "P01",
     "action_required": "CHOOSE_PARITY_RESPONSE",
@@ -34,9 +34,9 @@ COMMON: Mapping[str, Any] = {
     "data": {"player_id": "P01", "display_name": "Agent Alpha", "rank": 1, "points": 7},
     "details": {"drawn_number": 4, "choices": {"P01": "even", "P02": "odd"}},
     "display_name": "Agent Alpha",
-    "draw_commitment": commitment(SEED),
+    "draw_commitment": compute_commitment(DRAW_SEED),
     "draw_points": 1,
-    "draw_seed": SEED,
+    "draw_seed": DRAW_SEED,
     "draws": 1,
     "endpoint": "http://localhost:8101/mcp",
     "error": None,
@@ -92,7 +92,7 @@ COMMON: Mapping[str, Any] = {
     "technical_loss_points": 0,
     "technical_losses": 0,
     "terminations": {},
-    "token_sha256": HASH,
+    "token_sha256": SAMPLE_HASH,
     "tolerated": {},
     "total_matches": 6,
     "total_rounds": 3,
@@ -107,7 +107,7 @@ COMMON: Mapping[str, Any] = {
     "wins": 2,
 }
 """Values by field name, for all messages."""
-OWN: Mapping[str, Any] = {
+MESSAGE_SAMPLES: Mapping[str, Any] = {
     "GAME_MOVE_CALL.game_type": "tic_tac_toe",
     "GAME_OVER.game_result": {
         "status": "WIN",
@@ -117,7 +117,7 @@ OWN: Mapping[str, Any] = {
         "choices": {"P01": "even", "P02": "odd"},
         "reason": "P01 chose even, number was 4 (even)",
     },
-    "LEAGUE_REGISTER_RESPONSE.auth_token": SECRET,
+    "LEAGUE_REGISTER_RESPONSE.auth_token": PLAYER_TOKEN,
     "MANAGE_LEAGUE.auth_token": "tok-admin-…",
     "MATCH_RESULT_REPORT.auth_token": "tok-ref01-…",
     "MatchPlayer.protocol": PROTOCOL_V2,
@@ -131,7 +131,7 @@ OWN: Mapping[str, Any] = {
     "START_LEAGUE.auth_token": "tok-admin-…",
 }
 """Values by message type or object and field name, which take precedence."""
-WITHOUT: Mapping[str, tuple[str, ...]] = {
+OMITTED_FIELDS: Mapping[str, tuple[str, ...]] = {
     "CHOOSE_PARITY_RESPONSE": ("league_id", "round_id"),
     "GAME_ERROR": ("auth_token",),
     "GAME_JOIN_ACK": ("league_id", "round_id"),
@@ -152,17 +152,17 @@ WITHOUT: Mapping[str, tuple[str, ...]] = {
     "START_MATCH": ("auth_token",),
 }
 """Optional envelope fields that we don't send in a message type."""
-WITHIN: Mapping[str, Mapping[str, Any]] = {
+NESTED_SAMPLES: Mapping[str, Mapping[str, Any]] = {
     "player_B": {"player_id": "P02", "display_name": "Agent Beta", "endpoint": "http://localhost:8102/mcp"},
 }
 """Values that apply only inside a field."""
-V1: Mapping[str, Any] = {
+V1_SAMPLES: Mapping[str, Any] = {
     "action": "choose",
     "contact_endpoint": "mcp://localhost:8101/agent_alpha",
-    "conversation_id": UUIDS[1],
+    "conversation_id": SAMPLE_UUIDS[1],
     "current_player": "player_001",
     "error": None,
-    "league_id": UUIDS[0],
+    "league_id": SAMPLE_UUIDS[0],
     "loser": "player_002",
     "losses": 1,
     "opponent_id": "player_002",
@@ -196,58 +196,60 @@ SENDERS_V1: Mapping[str, str] = {
     "ROUND_COMPLETE": "league_manager",
     "LEAGUE_COMPLETE": "league_manager",
 }
-PLAIN: Mapping[str, Any] = {"string": "…", "integer": 1, "number": 1, "boolean": True, "array": [], "object": {}}
+TYPE_SAMPLES: Mapping[str, Any] = {"string": "…", "integer": 1, "number": 1, "boolean": True, "array": [], "object": {}}
 
 
-def sample(schema: Schema, sender: str, protocol: str = PROTOCOL_V2) -> dict[str, Any]:
+def build_sample(schema: Schema, sender: str, protocol: str = PROTOCOL_V2) -> dict[str, Any]:
     """Build an example message that is valid against its schema."""
     is_older = protocol == PROTOCOL_V1
     moments = ("2025-01-15T10:30:00.000Z",) * 2 if is_older else ("2025-01-15T10:30:00Z", "2025-01-15T10:30:30Z")
-    known = {**COMMON, **(V1 if is_older else OWN), "sender": sender}
+    known = {**FIELD_SAMPLES, **(V1_SAMPLES if is_older else MESSAGE_SAMPLES), "sender": sender}
     known |= dict.fromkeys(("timestamp", "arrival_timestamp"), moments[0])
     known |= dict.fromkeys(("deadline", "next_retry_at"), moments[1])
     if is_older:
-        return _object(schema, schema, known)
+        return _build_object(schema, schema, known)
     title = schema["title"]
-    without = WITHOUT.get(title, ())
+    without = OMITTED_FIELDS.get(title, ())
     if sender.startswith("player:"):
-        known["auth_token"] = SECRET
+        known["auth_token"] = PLAYER_TOKEN
     if "match_id" in without:
         known["conversation_id"] = "conv-league-001"
-    return _object(schema, schema, {**known, **{f"{title}.{name}": None for name in without}})
+    return _build_object(schema, schema, {**known, **{f"{title}.{name}": None for name in without}})
 
 
-def _object(part: Schema, root: Schema, known: Mapping[str, Any]) -> dict[str, Any]:
+def _build_object(part: Schema, root: Schema, known: Mapping[str, Any]) -> dict[str, Any]:
     """Build an object with all its fields, except optional ones that would be null."""
     title = part.get("title", "")
     made = {}
     for name, field in part.get("properties", {}).items():
         own = f"{title}.{name}"
-        value = known[own] if own in known else _value(name, field, root, {**known, **WITHIN.get(name, {})})
+        value = (
+            known[own] if own in known else _sample_value(name, field, root, {**known, **NESTED_SAMPLES.get(name, {})})
+        )
         if value is not None or name in part.get("required", ()):
             made[name] = value
     return made
 
 
-def _value(name: str, field: Schema, root: Schema, known: Mapping[str, Any]) -> Any:
-    options = [resolved(option, root) for option in field.get("anyOf", (field,))]
+def _sample_value(name: str, field: Schema, root: Schema, known: Mapping[str, Any]) -> Any:
+    options = [resolve_reference(option, root) for option in field.get("anyOf", (field,))]
     chosen = next((option for option in options if option.get("type") != "null"), options[0])
-    kind, items = chosen.get("type", ""), resolved(chosen.get("items", {}), root)
+    kind, items = chosen.get("type", ""), resolve_reference(chosen.get("items", {}), root)
     may_be_null = len(options) > 1 or "default" in field
     if "const" in chosen:
         return chosen["const"]
     if name in known and known[name] is None and may_be_null:
         return None
     if "properties" in chosen:
-        return _object(chosen, root, known)
+        return _build_object(chosen, root, known)
     if "properties" in items:
-        return [_object(items, root, known)]
+        return [_build_object(items, root, known)]
     if known.get(name) is not None:
         return known[name]
-    return chosen["enum"][0] if "enum" in chosen else PLAIN.get(kind)
+    return chosen["enum"][0] if "enum" in chosen else TYPE_SAMPLES.get(kind)
 
 
-def resolved(part: Schema, root: Schema) -> Schema:
+def resolve_reference(part: Schema, root: Schema) -> Schema:
     """Return a part of a schema with its `$ref`, if any, replaced by the definition."""
     place = part.get("$ref")
     if not place:
