@@ -28,7 +28,7 @@ SLOW = (
     "tests/browser",
     "tests/simulation",
     "tests/foreign",
-    "tests/conformance",
+    "tests/check",
     "tests/mcp",
     "tests/cli",
     "tests/gateway",

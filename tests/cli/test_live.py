@@ -1,4 +1,4 @@
-"""What is printed of a league: matches that were broken off are counted and explained, and win nobody anything."""
+"""What is printed of a league: matches that were aborted are counted and explained, and win nobody anything."""
 
 from collections.abc import Mapping
 
@@ -34,10 +34,10 @@ def test_a_league_without_a_match_to_count_has_no_champion_and_fails(
 ) -> None:
     league = plan(players=2)
     LeagueView(league).print_summary(ALL, 1.0)
-    with pytest.raises(LeagueFailed, match="every match was broken off, so there is no champion"):
+    with pytest.raises(LeagueFailed, match="every match was aborted, so there is no champion"):
         _require_champion(ALL)
     printed = capsys.readouterr().out
-    assert f"Matches that were broken off, and won by nobody: 2 of 2. R1M1: {WHY}." in printed
+    assert f"Matches that were aborted, and won by nobody: 2 of 2. R1M1: {WHY}." in printed
     assert "Champion" not in printed
 
 
@@ -48,7 +48,7 @@ def test_a_league_with_some_that_count_has_one_and_says_how_many_do_not(
     LeagueView(league).print_summary(SOME, 1.0)
     _require_champion(SOME)
     printed = capsys.readouterr().out
-    assert f"Matches that were broken off, and won by nobody: 1 of 2. R2M1: {WHY}." in printed
+    assert f"Matches that were aborted, and won by nobody: 1 of 2. R2M1: {WHY}." in printed
     assert "Champion: Alpha (P01)" in printed
 
 
@@ -79,8 +79,8 @@ def test_a_manager_in_a_terminal_of_its_own_tells_why_at_once(capsys: pytest.Cap
     terminations = dict.fromkeys(("P01", "P02"), Termination.VOID)
     result = MatchResult("R1M1", 1, ("P01", "P02"), Outcome.TECHNICAL_LOSS, None, {"fault": WHY}, terminations)
     print_event(MatchFinished(result))
-    assert capsys.readouterr().out == f"  R1M1: P01 against P02 was broken off: {WHY}\n"
+    assert capsys.readouterr().out == f"  R1M1: P01 against P02 was aborted: {WHY}\n"
     print_event(ALL)
     printed = capsys.readouterr().out
-    assert f"Matches that were broken off, and won by nobody: 2 of 2. R1M1: {WHY}.\nThere is no champion.\n" in printed
+    assert f"Matches that were aborted, and won by nobody: 2 of 2. R1M1: {WHY}.\nThere is no champion.\n" in printed
     assert "Champion:" not in printed

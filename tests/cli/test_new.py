@@ -202,7 +202,7 @@ WARNED = {
         "a stranger in the manager's name is refused",
     },
 }
-"""What the starters put up with: players of others may take a referee at its word."""
+"""What the starters tolerate: players of others may take a referee at its word."""
 
 
 @runs

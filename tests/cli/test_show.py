@@ -110,7 +110,7 @@ def test_a_void_match_is_no_technical_loss_of_anybody() -> None:
     assert lines == ["Referee: REF01", "Result: void, it counts for nobody", "Reason: nobody reported it"]
     void = dict.fromkeys(("P01", "P02"), Termination.VOID)
     recorded = MatchResult("R1M1", 1, ("P01", "P02"), Outcome.TECHNICAL_LOSS, None, terminations=void)
-    assert _describe_outcome(result, recorded) == "broken off"
+    assert _describe_outcome(result, recorded) == "aborted"
 
 
 def test_a_match_without_its_file_still_has_its_result(played: Path, tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ class Played:
         return next(row.player_id for row in self.completed.standings if row.display_name == guest.name)
 
     def tolerated(self, player_id: str) -> set[str]:
-        """What was put up with in a player's matches; its own id is `*`."""
+        """What was tolerated in a player's matches; its own id is `*`."""
         notes = [note for match in self.files.values() for note in match["tolerated"].get(player_id, ())]
         return {note.replace(player_id, "*") for note in notes}
 

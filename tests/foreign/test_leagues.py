@@ -94,7 +94,7 @@ TOLERATED: dict[type[ForeignPlayer], set[str]] = {
     V1FramedPlayer: {"answer in result"},
     V1MovePlayer: {"'message_type' 'MOVE_RESPONSE' for 'PLAY_RESPONSE'"},
 }
-"""What is put up with in the matches of each, to the word."""
+"""What is tolerated in the matches of each, to the word."""
 
 REGISTERED_TYPE = "method 'LEAGUE_REGISTER_REQUEST' for 'register_player'"
 REGISTERED_SHORT = "method 'league_register' for 'register_player'"
@@ -438,7 +438,7 @@ def watching(remembered: list[tuple[str, GameRecord]]) -> AgentListeners:
 
 
 def tolerated(played: Played) -> dict[str, set[str]]:
-    """What was put up with in the matches of each player, by name; nobody who needed no patience."""
+    """What was tolerated in the matches of each player, by name; nobody who needed no patience."""
     notes = {row.display_name: played.tolerated(row.player_id) for row in played.completed.standings}
     return {name: said for name, said in notes.items() if said}
 
@@ -465,7 +465,7 @@ def is_question(body: Message) -> bool:
 
 
 def told_at_the_end(played: Played) -> dict[str, set[str]]:
-    """What the end of the league says was put up with, registrations included, by name."""
+    """What the end of the league says was tolerated, registrations included, by name."""
     names = {event.agent_id: event.display_name for event in played.events if isinstance(event, AgentRegistered)}
     notes = played.completed.tolerated.items()
     return {names[agent_id]: {note.replace(agent_id, "*") for note in said} for agent_id, said in notes}

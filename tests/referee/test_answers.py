@@ -1,4 +1,4 @@
-"""Reading answers: what is put up with and noted, what is never tolerated, and what a strict reader takes."""
+"""Reading answers: what is tolerated and noted, what is never tolerated, and what a strict reader takes."""
 
 from typing import Any
 

@@ -289,7 +289,7 @@ async def test_a_match_that_breaks_down_on_our_side_ends_without_a_winner_and_al
     )
     assert match.record()["result"]["fault"] == fault
     assert [line["fault"] for line in match.log() if line["event_type"] == "match_aborted"] == [fault]
-    assert match.remarks[-1] == f"R1M1 was broken off, and nobody wins: {fault}"
+    assert match.remarks[-1] == f"R1M1 was aborted, and nobody wins: {fault}"
 
 
 class Lonely(EvenOddRules):

@@ -330,7 +330,7 @@ T = "transcript"
 
 
 def notes_of(content: Content) -> list[str]:
-    """What was put up with in P01's choice."""
+    """What was tolerated in P01's choice."""
     notes: list[str] = lines(content, **CHOSE, player_id="P01")[0]["tolerated"]
     return notes
 

@@ -172,7 +172,7 @@ async def test_what_a_strict_referee_writes_holds(home: Path, name: str) -> None
     assert wrong(content) == {}
     lines(content, direction="received", player_id="P02")[0]["tolerated"] = ["called as 'handle_message'"]
     content["tolerated"]["P02"] = ["called as 'handle_message'"]
-    assert "a strict referee puts up with nothing" in wrong(content)["tolerated"][0]
+    assert "a strict referee tolerates nothing" in wrong(content)["tolerated"][0]
 
 
 @pytest.mark.parametrize("name", ["v1_two_bad_answers", "mixed_silent"])

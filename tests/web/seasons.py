@@ -17,7 +17,7 @@ from agent_league.web.league_reader import LeagueReader
 
 NOW = datetime(2025, 1, 15, 10, 30, tzinfo=UTC)
 AT_ONCE = 2
-"""Matches that a referee has in hand."""
+"""Matches that a referee is running."""
 
 
 def season_of(

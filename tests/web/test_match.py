@@ -107,7 +107,7 @@ async def test_retries_errors_and_what_was_put_up_with_are_seen(trouble: Trouble
     assert "try 2" in told
     assert "try 3" in told
     assert "no answer" in told
-    assert "put up with: " in told
+    assert "tolerated: " in told
     side = "ab"[list(trouble.file["players"].values()).index(trouble.guest_id)]
     assert text.count(f'class="message {side} back bad"') == 2
     assert text.count(f'class="message {side} out bad"') == 2
@@ -213,7 +213,7 @@ def test_a_match_that_was_broken_off_or_lost_technically_says_why(home: Path) ->
         )
         season.complete_round(round_.round_id)
     reader = reader_of(season, home)
-    assert f"was broken off: the referee fell {SCRIPT}" in words(page(reader))
+    assert f"was aborted: the referee fell {SCRIPT}" in words(page(reader))
     assert SCRIPT not in page(reader)
     told = words(page(reader, "R2M1"))
     assert "didn't answer a question in time" in told

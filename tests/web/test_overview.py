@@ -107,7 +107,7 @@ def test_where_every_match_was_broken_off_there_is_no_champion(tmp_path: Path) -
     season.complete_round(1)
     season.complete_league()
     reader = reader_of(season, tmp_path)
-    assert "There is no champion: every match was broken off." in shown(reader)
+    assert "There is no champion: every match was aborted." in shown(reader)
     assert "R1M1 void" in words(shown(reader))
     assert "technical" not in words(shown(reader))
     over = RoundCompleted(1, tuple(season.standings()), is_last=True)

@@ -49,7 +49,7 @@ def test_a_match_that_was_broken_off_counts_for_nobody(tmp_path: Path) -> None:
     assert [row[7].text for row in rows] == ["\u2013", "\u2013"]
     told = [reader_of(season, tmp_path).queries.get_player(player_id)["technical_losses"] for player_id in players]
     assert told == [0, 0]
-    assert "1 broken off, which counts for nobody" in shown(PLAYER_PAGE, reader_of(season, tmp_path), "P01").text
+    assert "1 aborted, which counts for nobody" in shown(PLAYER_PAGE, reader_of(season, tmp_path), "P01").text
     (round_,) = shown(SCHEDULE_PAGE, reader_of(season, tmp_path)).table("Rounds")
     referee, *_ = shown(REFEREES_PAGE, reader_of(season, tmp_path)).table("Referees")
     assert [cell.text for cell in (*round_[6:8], *referee[5:7])] == ["\u2013", "1", "\u2013", "1"]

@@ -52,8 +52,8 @@ def result(outcome: Outcome, winner: str | None, terminations: dict[str, Termina
         ),
         (
             result(Outcome.TECHNICAL_LOSS, None, VOID),
-            "Alpha against Beta was broken off: no rules",
-            "broken off: no rules",
+            "Alpha against Beta was aborted: no rules",
+            "aborted: no rules",
             (ABORTED, ABORTED),
         ),
     ],

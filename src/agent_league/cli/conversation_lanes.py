@@ -43,7 +43,7 @@ def _render_message(entry: ConversationEntry, half: int) -> Iterator[StyledLine]
     if entry.kind == "failed" and (entry.why or entry.code_name):
         yield f"{'':{TIME_WIDTH}}  {entry.code_name}: {entry.why}".rstrip(": "), "red"
     if entry.notes:
-        yield f"{'':{TIME_WIDTH}}  put up with: {'; '.join(entry.notes)}", "yellow"
+        yield f"{'':{TIME_WIDTH}}  tolerated: {'; '.join(entry.notes)}", "yellow"
 
 
 def _split_to_fit(words: list[str], most: int) -> tuple[str, str]:

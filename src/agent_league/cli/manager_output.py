@@ -64,7 +64,7 @@ def print_event(event: Event) -> None:
     match event:
         case AgentRegistered():
             again = " again" if event.returned else ""
-            noted = f" (put up with: {'; '.join(event.tolerated)})" if event.tolerated else ""
+            noted = f" (tolerated: {'; '.join(event.tolerated)})" if event.tolerated else ""
             line = f"{event.agent_id} registered{again}: {event.display_name} at {event.endpoint}{noted}"
         case LeagueStarted():
             line = f"The league starts: {_describe_size(event.players, event.rounds, event.matches)}."

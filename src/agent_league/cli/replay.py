@@ -274,7 +274,7 @@ def _step_lines(found: ReplayedMatch, again: "MatchReplay", step: "ReplayStep") 
     if step.totals:
         line.append(f"   {' : '.join(map(format_amount, step.totals))}", "bold")
     if not step.is_whole:
-        line.append("   the match broke off here", "red")
+        line.append("   the match was aborted here", "red")
     picture = Text(again.render_step(step))
     picture.highlight_regex(r"\bX\b|\bPLAYER_A\b", PLAYER_STYLES[0])
     picture.highlight_regex(r"\bO\b|\bPLAYER_B\b", PLAYER_STYLES[1])

@@ -234,7 +234,7 @@ def _require_champion(completed: LeagueCompleted) -> None:
     """Raise LeagueFailed if every match was aborted."""
     if completed.is_void:
         raise LeagueFailed(
-            "every match was broken off, so there is no champion; check_game of agent_league.testing.game_contract"
+            "every match was aborted, so there is no champion; check_game of agent_league.testing.game_contract"
             " tests a game"
         )
 

@@ -51,7 +51,7 @@ class FaultSummary:
 
     def add_result(self, result: MatchResult) -> None:
         if result.is_void:
-            self.aborted_matches.append(f"{result.match_id} was broken off: {result.fault}")
+            self.aborted_matches.append(f"{result.match_id} was aborted: {result.fault}")
         self._technical_losses.update(player for player, how in result.terminations.items() if how in ANSWER_FAULTS)
 
     def technical_loss_lines(self) -> list[str]:
@@ -214,12 +214,12 @@ def describe_aborted_matches(completed: LeagueCompleted) -> list[str]:
         return []
     first, why = next(iter(completed.broken_off.items()))
     count = f"{len(completed.broken_off)} of {completed.matches}"
-    return [f"Matches that were broken off, and won by nobody: {count}. {first}: {why}."]
+    return [f"Matches that were aborted, and won by nobody: {count}. {first}: {why}."]
 
 
 def describe_deviations(completed: LeagueCompleted) -> list[str]:
     """List the tolerated deviations, a line for each agent."""
-    return [f"Put up with {agent_id}: {'; '.join(noted)}." for agent_id, noted in sorted(completed.tolerated.items())]
+    return [f"Tolerated from {agent_id}: {'; '.join(noted)}." for agent_id, noted in sorted(completed.tolerated.items())]
 
 
 def standings_table(

@@ -279,7 +279,7 @@ def _describe_match(told: Mapping[str, Any], players: Sequence[str]) -> Iterable
             yield f"Reason: {result['details'].get('fault') or told['reason']}"
         for player_id in players:
             if noted := result["tolerated"].get(player_id):
-                yield f"Put up with {player_id}: {'; '.join(noted)}"
+                yield f"Tolerated from {player_id}: {'; '.join(noted)}"
     moments = [str(moment["at"]) for moment in told["lifecycle"] or ()]
     if moments:
         yield f"Played: {moments[0]} to {moments[-1]} ({_format_period(moments[0], moments[-1])})"
@@ -312,7 +312,7 @@ def _print_player(console: "Console", told: Mapping[str, Any], reader: "LeagueRe
     if told["form"]:
         print_lines(console, [f"Form: {' '.join(told['form'][-MAX_LISTED:])}"])
     if told["tolerated"]:
-        print_lines(console, [f"Put up with: {'; '.join(told['tolerated'])}"])
+        print_lines(console, [f"Tolerated: {'; '.join(told['tolerated'])}"])
     rows = [
         (
             match["round_id"],
@@ -353,7 +353,7 @@ def _describe_outcome(match: Mapping[str, Any], result: "MatchResult | None") ->
     if result is None:
         return "being played" if match["referee_id"] else ""
     if result.is_void:
-        return "broken off"
+        return "aborted"
     winner = match["winner_player_id"]
     if match["status"] == "DRAW":
         return "draw"

@@ -25,7 +25,7 @@ DREW = ResultLabel("D", "draw", "drew", "drew with", "D")
 LOST = ResultLabel("L", "loss", "lost", "lost to", "L")
 WON_TECHNICALLY = ResultLabel("Wt", "win tech", "won technically", "won technically against", "W")
 LOST_TECHNICALLY = ResultLabel("Lt", "loss tech", "lost technically", "lost technically to", "L")
-ABORTED = ResultLabel("X", "void", "broken off", "had a match broken off against")
+ABORTED = ResultLabel("X", "void", "aborted", "had a match aborted against")
 RUNNING = ResultLabel("…", "live", "being played", "is playing")
 SCHEDULED = ResultLabel("·", "due", "to come", "is to meet")
 RESULT_LABELS = (WON, DREW, LOST, WON_TECHNICALLY, LOST_TECHNICALLY, ABORTED, RUNNING, SCHEDULED)
@@ -49,7 +49,7 @@ TERMINATION_TEXTS: Mapping[Termination, str] = {
     Termination.SUSPENDED: "was suspended",
     Termination.BAD_TOKEN: "showed a wrong token, or none",
     Termination.REFEREE_LOST: "had its referee lost",
-    Termination.VOID: "was in a match that was broken off",
+    Termination.VOID: "was in a match that was aborted",
 }
 """How a match ended for a player, as a predicate."""
 
@@ -82,7 +82,7 @@ def describe_failures(result: MatchResult) -> dict[str, str]:
 def describe_fault(result: MatchResult, names: Mapping[str, str]) -> str:
     """Describe who failed and how, or why the match was aborted; empty for a match that ended normally."""
     if result.is_void:
-        return f"broken off: {result.fault}"
+        return f"aborted: {result.fault}"
     return "; ".join(f"{names.get(player_id, player_id)} {how}" for player_id, how in describe_failures(result).items())
 
 

@@ -528,7 +528,7 @@ class Referee:
             self.meter.count_event(
                 "matches_refereed", verdict.outcome, find_termination(play.match.terminations.values())
             )
-            broken_off = f" was broken off, and nobody wins: {play.fault}"
+            broken_off = f" was aborted, and nobody wins: {play.fault}"
             self._remark(match_id + (broken_off if play.fault else f": {verdict.reason}"))
             self._answer_match_start(play)
             counts = await self._report_result(play)

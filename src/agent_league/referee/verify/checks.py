@@ -30,7 +30,7 @@ CHECKS: Mapping[str, str] = {
     "times": "no time runs backwards",
     "dialogue": "every question has its answer or its failures, in order",
     "failures": "every failure is told and borne out by what came",
-    "tolerated": "what was put up with is what the answers show",
+    "tolerated": "what was tolerated is what the answers show",
     "secrecy": "no choice is shown to a player whose own is not yet in",
     "draws": "every draw follows from the seed and its step",
     "moves": "the moves are those that were received, and legal",
@@ -149,11 +149,11 @@ def _check_tolerated(file: MatchFile, problems: _Problems) -> None:
         if line.tolerated:
             noted.setdefault(str(line.player_id), {}).update(dict.fromkeys(line.tolerated))
             if line.direction != "received":
-                problems.add("tolerated", f"line {number}: nothing is put up with in what was {line.direction}")
+                problems.add("tolerated", f"line {number}: nothing is tolerated in what was {line.direction}")
     for complaint in list_differences({player_id: list(notes) for player_id, notes in noted.items()}, file.tolerated):
         problems.add("tolerated", complaint)
     if file.strict and noted:
-        problems.add("tolerated", f"a strict referee puts up with nothing, but with {quote(noted)}")
+        problems.add("tolerated", f"a strict referee tolerates nothing, but {quote(noted)}")
 
 
 def _check_times(file: MatchFile, problems: _Problems) -> None:

@@ -18,10 +18,10 @@ def find_wrong_notes(line: TranscriptLine, read: ParsedAnswer, words: PlayerMess
     seen = [*read.deviations, *([TOKEN_DEVIATIONS[line.token]] if line.token in TOKEN_DEVIATIONS else [])]
     way = noted[: max(len(noted) - len(seen), 0)]
     if noted != [*way, *seen]:
-        yield f"{quote(noted)} was put up with; the answer shows {quote(seen)}"
+        yield f"{quote(noted)} was tolerated; the answer shows {quote(seen)}"
     for note in way:
         if note not in list(_ways(str(line.method), words.protocol)):
-            yield f"nobody puts up with {quote(note)}"
+            yield f"nobody tolerates {quote(note)}"
     if line.token not in list(_token_states(line.message, words)):
         yield f"no such answer's token is called {quote(line.token)}"
 
