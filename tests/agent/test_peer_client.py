@@ -346,7 +346,7 @@ async def test_who_answers_in_no_form_at_all_is_not_asked_in_all_of_them_at_ever
 @in_virtual_time
 async def test_a_null_result_beside_an_error_is_that_error_and_its_sentence_is_told() -> None:
     said = {"jsonrpc": "2.0", "result": None, "error": {"code": -32000, "message": "Registration is closed"}, "id": 1}
-    for method in ("ask", "tell"):
+    for method in ("request_answer", "send_notice"):
         with pytest.raises(PeerRefused, match="refused: Registration is closed"):
             await getattr(PeerClient(Stranger(lambda *_: said)), method)(PEER, INVITE, LIMIT)
 
@@ -367,7 +367,7 @@ async def slowly(seconds: float, reply: Any) -> Any:
     return reply
 
 
-@pytest.mark.parametrize("method", ["ask", "tell"])
+@pytest.mark.parametrize("method", ["request_answer", "send_notice"])
 @in_virtual_time
 async def test_all_styles_share_one_deadline(method: str) -> None:
     peer = Stranger(lambda *_: slowly(2, fault()))

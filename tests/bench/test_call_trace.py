@@ -8,7 +8,7 @@ from bench.call_trace import make_league, trace_move, trace_registration
 async def test_a_registration_is_traced_on_both_sides(tmp_path: Path) -> None:
     trace = await trace_registration(make_league(tmp_path / "SHARED"))
     packages = {file.split("/")[0] for file, _ in trace.functions}
-    assert packages >= {"players", "league", "protocol", "transport"}
+    assert packages >= {"players", "league", "protocol", "agent"}
     assert "referee" not in packages
     assert len(trace.functions) == len(set(trace.functions))
 

@@ -83,15 +83,17 @@ async def test_a_league_is_seen_from_its_middle_to_its_end() -> None:
     season = season_of(4, 2)
     async with served(reader_of(season, Path()), free_ports(1)) as url, watched(url) as until:
         board = await until(lambda board: bool(board.standings_rows()))
-        assert tuple(board.standings()) == season.standings()
+        assert tuple(board.standings_rows()) == season.standings()
         assert not board.is_over
         play_on(season, 1)
         await until(lambda board: tuple(board.standings_rows()) == season.standings())
         play_on(season, 9)
         board = await until(lambda board: board.is_over)
-        assert tuple(board.standings()) == season.standings()
+        assert tuple(board.standings_rows()) == season.standings()
         first = season.standings()[0]
-        assert board.last_word().startswith(f"Champion: {first.display_name} ({first.player_id}) with {first.points}")
+        assert board.closing_sentence().startswith(
+            f"Champion: {first.display_name} ({first.player_id}) with {first.points}"
+        )
 
 
 async def test_a_lost_connection_is_said_and_comes_back_with_the_league_as_it_is_then() -> None:
@@ -101,11 +103,11 @@ async def test_a_lost_connection_is_said_and_comes_back_with_the_league_as_it_is
         async with served(reader, port):
             await until(lambda board: bool(board.standings_rows()))
         board = await until(lambda board: "Not connected" in picture(board)[2])
-        assert tuple(board.standings()) == season.standings()
+        assert tuple(board.standings_rows()) == season.standings()
         play_on(season, 2)
         async with served(reader, port):
             await until(lambda board: tuple(board.standings_rows()) == season.standings())
-        lines = list(board.news_lines())
+        lines = list(board.drain_lines())
     assert sum(line.startswith("Not connected to ") for line in lines) == 1
     assert "Connected again." in lines
 
@@ -267,7 +269,7 @@ def test_a_manager_that_leaves_with_the_last_match_leaves_its_table() -> None:
     board.apply_update(FeedDisconnected("it has ended the connection"))
     assert board.has_all_results
     assert not board.is_over
-    assert board.last_word() == (
+    assert board.closing_sentence() == (
         "The manager has left (it has ended the connection); this is the table as it was last told."
     )
 

@@ -83,12 +83,15 @@ class Mumbling(PlainWire):
 
 
 BROKEN: Mapping[str, tuple[Any, str]] = {
-    "a function that raises": (Failing(), r"failed in apply: KeyError\(\d\) \(test_tryout.py:\d+\)"),
-    "a state that is no JSON": (Setting(), r"new gave a state that JSON can't hold, .*: set \(test_tryout.py:\d+\)"),
+    "a function that raises": (Failing(), r"failed in apply: KeyError\(\d\) \(test_game_trial.py:\d+\)"),
+    "a state that is no JSON": (
+        Setting(),
+        r"new gave a state that JSON can't hold, .*: set \(test_game_trial.py:\d+\)",
+    ),
     "a view that is no JSON": (Sighted(), r"view gave a view that JSON can't hold, {1, 2}"),
     "one return": (
         Lonely(),
-        r"returns gave 1.0; expected two finite numbers, one for each seat \(test_tryout.py:\d+\)",
+        r"returns gave 1.0; expected two finite numbers, one for each seat \(test_game_trial.py:\d+\)",
     ),
     "no move": (Stuck(), r"legal gave \[\] for seat 0; expected a list with at least one move"),
     "a move that comes back changed": (Tupled(), r"legal gave the move \(1, 2\), which a player can't give back"),
@@ -114,7 +117,7 @@ def test_a_game_that_breaks_down_is_named_with_its_function(
 
 def test_words_that_fail_are_named_too() -> None:
     with pytest.raises(
-        BrokenGame, match=r"'sticks' failed in details: ValueError\('no words'\) \(test_tryout.py:\d+\)"
+        BrokenGame, match=r"'sticks' failed in details: ValueError\('no words'\) \(test_game_trial.py:\d+\)"
     ):
         try_random_games(replace(STICKS, wire=Mumbling()))
 

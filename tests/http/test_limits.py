@@ -61,7 +61,7 @@ async def serving(echo: Echo, **limits: float) -> AsyncIterator[HttpServer]:
 
 @pytest.fixture
 async def hasty(echo: Echo) -> AsyncIterator[HttpServer]:
-    async with serving(echo, patience=PATIENCE) as server:
+    async with serving(echo, request_timeout=PATIENCE) as server:
         yield server
 
 
@@ -122,7 +122,7 @@ async def test_the_second_request_of_a_connection_has_to_come_in_time_as_well(ha
 
 
 async def test_each_request_has_its_own_time_however_many_follow_each_other(echo: Echo) -> None:
-    async with serving(echo, patience=1) as server, connected(server.port) as connection:
+    async with serving(echo, request_timeout=1) as server, connected(server.port) as connection:
         await connection.send(POST[:-1])
         for _ in range(3):
             await ticks(server, 5)
@@ -140,7 +140,7 @@ async def test_that_goes_for_what_follows_a_refused_body_too(hasty: HttpServer) 
 
 async def test_a_refused_body_leaves_no_connection_without_an_end(echo: Echo) -> None:
     """It is closed as any other that is idle for long."""
-    async with serving(echo, patience=1, keep_alive=0.2) as server, connected(server.port) as connection:
+    async with serving(echo, request_timeout=1, keep_alive_timeout=0.2) as server, connected(server.port) as connection:
         await connection.send(request(b"", "Content-Type: text/plain", "Content-Length: 5"))
         assert (await connection.response()).status == 415
         await connection.send(b"hello")
@@ -201,7 +201,7 @@ ENDLESS = {
 async def test_what_never_ends_is_cut_off_long_before_it_is_large(echo: Echo, kind: str) -> None:
     start, more, status = ENDLESS[kind]
     sent = 0
-    async with serving(echo, patience=60) as server, connected(server.port) as connection:
+    async with serving(echo, request_timeout=60) as server, connected(server.port) as connection:
         await connection.send(start)
         told = asyncio.create_task(connection.response())
         try:
@@ -247,7 +247,7 @@ async def test_the_largest_body_may_come_in_small_chunks_with_trailers(echo: Ech
 
 async def test_requests_sent_ahead_are_read_no_faster_than_they_are_answered(echo: Echo) -> None:
     """Thousands fit into what is read at once, so that one answer for each reading would never catch up."""
-    async with serving(echo, patience=60) as server, connected(server.port) as connection:
+    async with serving(echo, request_timeout=60) as server, connected(server.port) as connection:
         await connection.send(request(b"wait"))
         async with asyncio.timeout(LIMIT):
             await echo.asked.wait()
@@ -266,7 +266,7 @@ async def test_requests_sent_ahead_are_read_no_faster_than_they_are_answered(ech
 
 
 async def test_when_there_are_too_many_the_one_that_waits_longest_makes_room(echo: Echo) -> None:
-    async with serving(echo, connections=5, patience=60) as server, AsyncExitStack() as stack:
+    async with serving(echo, max_connections=5, request_timeout=60) as server, AsyncExitStack() as stack:
         silent = [await stack.enter_async_context(connected(server.port)) for _ in range(5)]
         await until(lambda: len(server._server_limits.connections) == 5)
         for first in silent[:2]:
@@ -280,7 +280,7 @@ async def test_when_there_are_too_many_the_one_that_waits_longest_makes_room(ech
 
 
 async def test_a_call_that_is_being_answered_is_never_cut_off_for_another(echo: Echo) -> None:
-    async with serving(echo, connections=3) as server, AsyncExitStack() as stack:
+    async with serving(echo, max_connections=3) as server, AsyncExitStack() as stack:
         callers = [await stack.enter_async_context(connected(server.port)) for _ in range(3)]
         for caller in callers:
             echo.asked.clear()
@@ -296,7 +296,7 @@ async def test_a_call_that_is_being_answered_is_never_cut_off_for_another(echo: 
 async def test_unfinished_bodies_together_are_limited_too(echo: Echo) -> None:
     """The first have to make room for the last; who isn't among them isn't concerned."""
     half = request(b"x" * 2**19, f"Content-Length: {2**20}")
-    async with serving(echo, patience=60) as server, AsyncExitStack() as stack:
+    async with serving(echo, request_timeout=60) as server, AsyncExitStack() as stack:
         hoard = [await stack.enter_async_context(connected(server.port)) for _ in range(MAX_UNFINISHED // 2**19 + 5)]
         for connection in hoard:
             await connection.send(half)

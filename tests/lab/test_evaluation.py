@@ -50,7 +50,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def evaluated(player: str, **more: Any) -> Evaluation:
     async with asyncio.timeout(BOUND):
-        request: dict[str, Any] = {"game": EVEN_ODD, "seed": "7", "games": 4, "wait": 5.0, **more}
+        request: dict[str, Any] = {"game": EVEN_ODD, "seed": "7", "games": 4, "wait_seconds": 5.0, **more}
         return await Evaluator(EvaluationRequest(player=player, **request)).run()
 
 
@@ -128,7 +128,7 @@ async def test_a_game_of_amounts_tells_the_mean_payoff() -> None:
 
 
 async def test_the_time_is_shared_out_among_the_opponents() -> None:
-    found = await evaluated("random", games=10_000, bound=2.5)
+    found = await evaluated("random", games=10_000, max_seconds=2.5)
 
     assert all("--minutes" in series.cut_short_reason for series in found.series[:4])
     assert all(series.games for series in found.series[:4])
@@ -246,7 +246,7 @@ def test_what_is_no_player_is_refused_before_anything_starts(player: str, earlie
 
 async def test_an_address_where_nobody_is_is_named() -> None:
     with pytest.raises(UserError, match="start it first"):
-        await evaluated(f"localhost:{free_ports(1)}", manager_port=free_ports(1), wait=0.1)
+        await evaluated(f"localhost:{free_ports(1)}", manager_port=free_ports(1), wait_seconds=0.1)
 
 
 @asynccontextmanager
@@ -279,7 +279,9 @@ async def test_a_player_that_verifies_its_callers_registers_and_is_judged_over_h
     port = free_ports(2)
     async with our_player(home, port, f"http://localhost:{port + 1}/mcp", protocol=protocol):
         found = await evaluated(f"localhost:{port}", manager_port=port + 1, games=13)
-        again = await evaluated(f"http://localhost:{port}/mcp", manager_port=port + 1, games=2, seed="8", wait=0.5)
+        again = await evaluated(
+            f"http://localhost:{port}/mcp", manager_port=port + 1, games=2, seed="8", wait_seconds=0.5
+        )
 
     assert (found.player, found.protocol) == ("Alpha", protocol)
     assert (found.message_count, found.fault_count, found.registration_faults) == (2 * 13 * 4 + 1, 0, ())
@@ -303,7 +305,7 @@ async def test_the_earlier_version_may_be_a_running_player_too(home: Path) -> No
         our_player(home, port + 1, manager, display_name="Old", protocol=PROTOCOL_V1),
     ):
         found = await evaluated(
-            f"localhost:{port}", earlier=f"localhost:{port + 1}", manager_port=port + 2, games=2, wait=3.0
+            f"localhost:{port}", earlier=f"localhost:{port + 1}", manager_port=port + 2, games=2, wait_seconds=3.0
         )
 
     assert [len(series.games) for series in found.series] == [2, 2, 2, 2, 2]
@@ -329,7 +331,7 @@ async def test_a_player_of_another_league_is_told_what_to_do(home: Path, monkeyp
         async with our_player(home, port, elsewhere.endpoint):
             await elsewhere.wait_for_calls("register_player", BOUND)
             with pytest.raises(UserError, match=r"E008.*--practice"):
-                await evaluated(f"localhost:{port}", manager_port=port + 2, wait=0.1)
+                await evaluated(f"localhost:{port}", manager_port=port + 2, wait_seconds=0.1)
         await elsewhere.stop()
 
 
@@ -341,7 +343,7 @@ async def test_a_player_that_was_checked_before_comes_over(home: Path) -> None:
         async with our_player(home, port, checker.endpoint, {"heartbeat.quiet_sec": 0.3}):
             await checker.wait_for_calls("register_player", BOUND)
             await checker.stop()
-            found = await evaluated(f"localhost:{port}", manager_port=port + 1, wait=0.1, games=1)
+            found = await evaluated(f"localhost:{port}", manager_port=port + 1, wait_seconds=0.1, games=1)
 
     assert (len(found.games), found.fault_count) == (4, 0)
 

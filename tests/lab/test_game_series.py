@@ -149,7 +149,7 @@ def test_a_strategy_that_fails_is_counted_and_the_series_goes_on(faulty: Strateg
 
 @pytest.mark.parametrize(
     ("faulty", "fault"),
-    [(Cheat(), "chose 'neither', which isn't legal"), (Broken(), r"ZeroDivisionError: .*\(test_bout.py:\d+\)")],
+    [(Cheat(), "chose 'neither', which isn't legal"), (Broken(), r"ZeroDivisionError: .*\(test_game_series.py:\d+\)")],
 )
 def test_the_first_fault_is_told_with_its_place(faulty: Strategy, fault: str) -> None:
     one, other = play(load_game("even_odd"), (faulty, load_strategy("random")), games=3).first_faults

@@ -59,7 +59,7 @@ def games(won: int, drawn: int, lost: int, technical: int = 0, **more: Any) -> t
 def evaluation(*series: OpponentSeries, **more: Any) -> Evaluation:
     basics: dict[str, Any] = {
         "player": "Alpha",
-        "where": "http://localhost:8101/mcp",
+        "location": "http://localhost:8101/mcp",
         "protocol": "league.v2",
         "game_type": "tic_tac_toe",
         "title": "Tic-Tac-Toe",
@@ -68,10 +68,10 @@ def evaluation(*series: OpponentSeries, **more: Any) -> Evaluation:
         "has_amounts": False,
         "seed": "7",
         "earlier": "",
-        "wanted": 100,
-        "started": "2025-01-15T10:30:00Z",
+        "games_wanted": 100,
+        "started_at": "2025-01-15T10:30:00Z",
         "seconds": 4.0,
-        "playing": 2.0,
+        "playing_seconds": 2.0,
         "conformance": Conformance(passed=30),
     }
     return Evaluation(**{**basics, "series": series, **more})
@@ -324,7 +324,7 @@ def test_a_page_needs_nothing_from_elsewhere_and_obeys_nobody() -> None:
     player = evaluation(
         OpponentSeries("random", NASTY, (bad,), cut_short_reason=NASTY),
         player=NASTY,
-        where=NASTY,
+        location=NASTY,
         earlier=NASTY,
         title=NASTY,
         remarks=(NASTY,),
@@ -350,7 +350,7 @@ def test_a_page_needs_nothing_from_elsewhere_and_obeys_nobody() -> None:
 
 def test_somebody_elses_words_make_no_markdown() -> None:
     text = render_markdown(
-        evaluation(OpponentSeries("random", "", games(1, 0, 0)), player=NASTY, where=NASTY, remarks=(NASTY,))
+        evaluation(OpponentSeries("random", "", games(1, 0, 0)), player=NASTY, location=NASTY, remarks=(NASTY,))
     )
     rows = [line for line in text.splitlines() if line.startswith("|")]
 

@@ -197,7 +197,7 @@ def open_office(
     loader = ConfigLoader(home, overrides or {})
     network, clock = network or MemoryNetwork(), MovableClock()
     settings = ManagerSettings(loader.load_system(), loader.load_league(), home, players, referees)
-    parts.setdefault("decide", make_result_decider(settings.league.game_type))
+    parts.setdefault("derive_result", make_result_decider(settings.league.game_type))
     manager = LeagueManager(settings, network, clock, tools=Rulebook(settings).handlers(), **parts)
     office = Office(manager, network, home, clock)
     manager.state.add_listener(office.note)

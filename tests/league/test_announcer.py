@@ -23,7 +23,7 @@ QUICK = {"timeouts.generic_response_timeout_sec": 0.05}
 
 def notices(agent: Any) -> list[tuple[str, int | None]]:
     """What an agent was told, in order, with the round."""
-    return [(method, params.get("round_id")) for method, params in agent.received if method in NOTICES]
+    return [(method, params.get("round_id")) for method, params in agent.received_calls if method in NOTICES]
 
 
 def whole_league(rounds: int) -> list[tuple[str, int | None]]:

@@ -89,10 +89,10 @@ async def test_a_match_that_the_only_referee_never_reports_is_void_after_it_was_
         assert (result.is_void, result.winner, result.status) == (True, None, "void")
         rows = here.manager.state.standings()
         assert [(row.played, row.losses, row.points) for row in rows] == [(0, 0, 0)] * 2
-        (over,) = players[0].heard("notify_round_completed")
+        (over,) = players[0].received_params("notify_round_completed")
         assert (over["matches_completed"], over["matches_played"]) == (1, 1)
         assert (over["summary"]["void"], over["summary"]["technical_losses"]) == (1, 0)
-        assert players[0].heard("notify_match_result") == []
+        assert players[0].received_params("notify_match_result") == []
         (end,) = told(here, LeagueCompleted)
         assert end.is_void
     assert '"status": "void"' in text_of(home, "rounds.json")
@@ -164,7 +164,7 @@ async def test_a_referee_that_is_gone_is_waited_for_and_nothing_is_void(home: Pa
         assert not here.manager.state.is_waiting_for_referee
         assert await referee.report("R1M1", first_wins(referee.orders[0])) == OK
         await completed(here)
-        assert not here.manager.season.results["R1M1"].is_void
+        assert not here.manager.state.results["R1M1"].is_void
 
 
 @in_virtual_time

@@ -70,7 +70,7 @@ async def test_of_what_nobody_watches_nothing_is_made(home: Path, monkeypatch: p
     def made(*_: Any) -> None:
         raise AssertionError("nobody looks at this")
 
-    for name in ("to_standings_row", "_round_event", "InvitationAnswered", "resource_uri"):
+    for name in ("to_standings_row", "_round_event", "InvitationAnswered", "build_resource_uri"):
         monkeypatch.setattr(app, name, made)
     async with chair(home) as seat:
         seat.player._on_event = None

@@ -106,7 +106,7 @@ FRAMES = {
 
 def test_a_question_is_put_in_each_style_in_this_order() -> None:
     styles = [style for style in _styles() if not style.is_combined]
-    tried = {style.name: json.loads(style.request("choose_parity", {"a": 1}, 7)) for style in styles}
+    tried = {style.name: json.loads(style.encode_request("choose_parity", {"a": 1}, 7)) for style in styles}
     assert tried == FRAMES
     assert list(tried) == list(FRAMES)
     assert _styles()[: len(FRAMES)] == tuple(styles), "the combined ones come last"
@@ -116,7 +116,7 @@ CALLED = ("choose_parity", "choose_parity_call", "parity_choose", "receive_parit
 
 
 def test_every_name_is_put_into_every_frame() -> None:
-    calls = [json.loads(style.request("choose_parity", {"a": 1}, 7)) for style in _styles()]
+    calls = [json.loads(style.encode_request("choose_parity", {"a": 1}, 7)) for style in _styles()]
     for name in CALLED:
         for method, params in (
             (name, {"a": 1}),

@@ -185,9 +185,9 @@ def test_a_field_that_says_something_else_is_an_error_for_every_reader(
 def test_what_is_no_object_is_no_answer(answer: Any, make: Any) -> None:
     for strict in (False, True):
         with pytest.raises(BadAnswer, match="found no object in 'result'"):
-            make(strict=strict).move(EVEN_ODD.wire, answer)
+            make(strict=strict).parse_move_answer(EVEN_ODD.wire, answer)
         with pytest.raises(BadAnswer, match="found no object in 'result'"):
-            make(strict=strict).join(answer)
+            make(strict=strict).parse_join_answer(answer)
 
 
 def test_an_accept_that_is_no_boolean_is_an_error() -> None:
@@ -268,9 +268,9 @@ def test_a_wrong_answer_of_001_is_an_error_for_every_reader(
 
 @pytest.mark.parametrize("make", [reader, v1_reader])
 def test_only_a_strict_reader_looks_at_the_envelope_before_the_token(make: Any) -> None:
-    make().check({"status": "received"}, "GAME_JOIN_ACK")
+    make().check_strict_envelope({"status": "received"}, "GAME_JOIN_ACK")
     with pytest.raises(BadAnswer) as caught:
-        make(strict=True).check({"status": "received"}, "GAME_JOIN_ACK")
+        make(strict=True).check_strict_envelope({"status": "received"}, "GAME_JOIN_ACK")
     assert caught.value.code is ErrorCode.MISSING_REQUIRED_FIELD
 
 

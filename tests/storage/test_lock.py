@@ -11,8 +11,8 @@ from agent_league.storage.lock import LockHeld, hold_lock, read_lock_holder
 HOLD = """
 import sys
 from pathlib import Path
-from agent_league.storage.lock import locked
-with locked(Path(sys.argv[1]), "the other"):
+from agent_league.storage.lock import hold_lock
+with hold_lock(Path(sys.argv[1]), "the other"):
     print("has it", flush=True)
     sys.stdin.read()
 """

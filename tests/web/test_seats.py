@@ -207,7 +207,9 @@ async def test_seats_are_bounded_names_are_taken_once_and_a_running_league_is_cl
         assert "takes no new players" in await browser.refused("Dan")
 
 
-@pytest.mark.parametrize(("offered", "seen", "posted"), [({"seats": False}, 200, 405), ({"web": False}, 404, 404)])
+@pytest.mark.parametrize(
+    ("offered", "seen", "posted"), [({"offers_seats": False}, 200, 405), ({"serves_pages": False}, 404, 404)]
+)
 async def test_a_manager_may_offer_no_seats_or_no_pages_at_all(
     plan: PlanMaker, offered: dict[str, bool], seen: int, posted: int
 ) -> None:

@@ -219,7 +219,9 @@ def describe_aborted_matches(completed: LeagueCompleted) -> list[str]:
 
 def describe_deviations(completed: LeagueCompleted) -> list[str]:
     """List the tolerated deviations, a line for each agent."""
-    return [f"Tolerated from {agent_id}: {'; '.join(noted)}." for agent_id, noted in sorted(completed.tolerated.items())]
+    return [
+        f"Tolerated from {agent_id}: {'; '.join(noted)}." for agent_id, noted in sorted(completed.tolerated.items())
+    ]
 
 
 def standings_table(

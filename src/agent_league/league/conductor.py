@@ -447,7 +447,7 @@ class Conductor:
         await self._journal.wait_for_commit()
         if self._state.is_paused:
             if is_new:
-                self._season.take_back(pairing.match_id)
+                self._state.unassign_match(pairing.match_id)
             return False
         endpoint = self._state.roster.referees()[referee_id].endpoint
         order, bearer = (

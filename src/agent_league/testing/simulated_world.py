@@ -245,7 +245,7 @@ class SimulatedWorld:
             return
         seat.process, seat.agent = life, agent
         self._started_agents.append(agent)
-        self.network.attach_process(life, agent.dispatcher.answer)
+        self.network.attach_process(life, agent.dispatcher.answer_request)
         life.main_task = life.start_task(self._run_agent(seat, agent))
 
     def kill_agent(self, name: str, *, silently: bool = False) -> None:

@@ -68,7 +68,7 @@ async def test_a_session_that_is_closed_is_closed_for_good(house: House, opened:
 
 
 async def test_closing_fails_the_calls_in_flight_and_those_that_wait(house: House, opened: Opener, naps: Naps) -> None:
-    session = opened(naps, pace={"calls_at_once": 1})
+    session = opened(naps, pace={"max_concurrent_calls": 1})
     await settled(session)
     house.gate.clear()
     calls = [begin(session, "act"), begin(session, "act")]
@@ -216,7 +216,7 @@ async def test_arguments_that_are_no_json_are_refused_before_they_harm_the_sessi
 async def test_a_call_that_hangs_ends_at_its_limit_and_costs_neither_its_place_nor_the_session(
     house: House, opened: Opener, naps: Naps
 ) -> None:
-    session = opened(naps, pace={"calls_at_once": 1, "connect_limit": 0.5})
+    session = opened(naps, pace={"max_concurrent_calls": 1, "connect_timeout": 0.5})
     before = await session.wait_for_client()
     house.gate.clear()
     failed = await failure(begin(session, "look", limit=0.6))
@@ -259,7 +259,7 @@ async def test_a_server_that_has_forgotten_our_session_gets_a_new_handshake(
 async def test_no_more_calls_than_allowed_are_made_at_once_and_the_urgent_come_first(
     house: House, opened: Opener, naps: Naps
 ) -> None:
-    session = opened(naps, pace={"calls_at_once": 1, "calls_waiting": 3})
+    session = opened(naps, pace={"max_concurrent_calls": 1, "max_waiting_calls": 3})
     await settled(session)
     house.gate.clear()
     running = begin(session, "act")
@@ -293,7 +293,7 @@ async def test_no_more_calls_than_allowed_are_made_at_once_and_the_urgent_come_f
 
 
 async def test_a_caller_who_gives_up_frees_the_place(house: House, opened: Opener, naps: Naps) -> None:
-    session = opened(naps, pace={"calls_at_once": 1, "calls_waiting": 1})
+    session = opened(naps, pace={"max_concurrent_calls": 1, "max_waiting_calls": 1})
     await settled(session)
     house.gate.clear()
     running = begin(session, "act")
@@ -390,7 +390,7 @@ async def test_a_server_that_accepts_and_says_nothing_is_left_at_the_limit_of_a_
     house = House()
     listener = await asyncio.start_server(mute, "127.0.0.1", house.port)
     async with listener, asyncio.timeout(BOUND):
-        session = session_with(house, naps, pace={"connect_limit": 0.2})
+        session = session_with(house, naps, pace={"connect_timeout": 0.2})
         session.start()
         await naps.rested()
         assert session.failure_kind is FailureKind.TIMEOUT
@@ -402,7 +402,7 @@ async def test_two_heartbeats_without_an_answer_in_time_end_a_session_and_one_do
 ) -> None:
     monkeypatch.setattr("mcp.shared.jsonrpc_dispatcher._ABANDON_WRITE_TIMEOUT", 0.1)  # or the SDK would wait for 5 s
     naps = Naps(free=False)
-    session = opened(naps, pace={"beat_limit": 0.2})
+    session = opened(naps, pace={"heartbeat_timeout": 0.2})
     await settled(session)
     house.asleep = True
     naps.beat()
@@ -419,7 +419,7 @@ async def test_a_flood_of_notices_is_bounded_and_the_news_of_the_tools_get_throu
     house: House, naps: Naps, tmp_path: Path
 ) -> None:
     log = JsonLogger("test", log_root=tmp_path, level="DEBUG")
-    session = session_with(house, naps, pace={"notices_waiting": 4}, log=log)
+    session = session_with(house, naps, pace={"max_waiting_notices": 4}, log=log)
     for number in range(10):
         chatter = LoggingMessageNotification(params=LoggingMessageNotificationParams(level="info", data=number))
         await session._queue_notice(chatter)

@@ -110,6 +110,6 @@ async def test_a_command_that_ends_at_once_is_started_again_and_again_with_rests
 
 async def test_a_command_that_says_nothing_is_left_at_the_limit_of_a_handshake(started: Starter) -> None:
     naps = Naps(free=False)
-    session = started((sys.executable, "-c", "import sys; sys.stdin.read()"), naps, connect_limit=1)
+    session = started((sys.executable, "-c", "import sys; sys.stdin.read()"), naps, connect_timeout=1)
     await naps.rested()
     assert session.failure_kind is FailureKind.TIMEOUT
