@@ -21,7 +21,11 @@ SEEDS = range(1, 301)
 JOBS = 2
 EAGER = 40
 """So many seeds are enough to find out a manager that breaks its promises."""
-DIGEST = "from agent_league.testing import faults, simulation as s; print(s.simulate_scenario(faults.make_scenario({seed})).digest)"
+DIGEST = (
+    "from agent_league.testing.faults import make_scenario\n"
+    "from agent_league.testing.simulation import simulate_scenario\n"
+    "print(simulate_scenario(make_scenario({seed})).digest)"
+)
 
 
 def test_every_league_keeps_its_promises_whatever_goes_wrong() -> None:
