@@ -167,3 +167,11 @@ def _is_taken(port: int) -> bool:
     with socket.socket() as probe:
         probe.settimeout(1)
         return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def test_every_file_that_the_page_for_contributors_names_is_there() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text()
+    table = page[page.index("## Where is what") :]
+    named = re.findall(r"`([a-z_/]+\.py)`", table)
+    assert len(named) >= 12
+    assert [name for name in named if not (ROOT / "src" / "agent_league" / name).is_file()] == []
