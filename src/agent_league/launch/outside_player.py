@@ -5,12 +5,12 @@ It joins on request, and rejoins at the same port after a restart. Knows neither
 
 import asyncio
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from agent_league.agent.client import JsonRpcClient
+from agent_league.agent.peer_client import PeerClient
 from agent_league.agent.registration import RemarkCallback
 from agent_league.errors import AgentLeagueError, CallFailed, PortInUse, Refusal, UserError
 from agent_league.http.client import HttpCarrier
@@ -121,10 +121,8 @@ class OutsidePlayer:
 
     async def fetch_standings(self) -> tuple[StandingsRow, ...]:
         """Fetch the standings from the manager; the last known ones if it doesn't answer."""
-        line = JsonRpcClient(self._get_carrier())
         with suppress(CallFailed, Refusal):
-            frame = line.encode_call("get_standings", {})
-            answer = await line.send_frame(self.settings.manager, frame, ASK_TIMEOUT)
+            answer = await self._call_manager("get_standings", {})
             rows = answer.get("standings") if isinstance(answer, dict) else None
             if isinstance(rows, list):
                 self._keep_standings(tuple(to_standings_row(parse_fields(Standing, row)) for row in rows))
@@ -140,12 +138,14 @@ class OutsidePlayer:
     async def rules(self, game_type: str | None) -> dict[str, Any]:
         """Return the rules of a game in our own words, for the manager's game and parameters; raises Refusal."""
         wanted = {"game_type": game_type} if game_type else {}
-        line = JsonRpcClient(self._get_carrier())
         with suppress(CallFailed):
-            told = await line.send_frame(self.settings.manager, line.encode_call("get_rules", wanted), ASK_TIMEOUT)
+            told = await self._call_manager("get_rules", wanted)
             if rules := await asyncio.to_thread(rules_from_manager, told):
                 return rules
         return dict(await Rulebook(self.settings).get_rules(wanted))
+
+    async def _call_manager(self, method: str, params: Mapping[str, Any]) -> Any:
+        return await PeerClient(self._get_carrier()).call_method(self.settings.manager, method, params, ASK_TIMEOUT)
 
     def without_secrets(self, data: Any) -> Any:
         """Redact our token from data; referees know it and may have included it."""
