@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from agent_league.model.agents import RegisteredReferee
-from agent_league.model.names import to_printable
 from agent_league.model.results import MatchResult
 from agent_league.model.schedule import Pairing
+from agent_league.text import to_printable
 from agent_league.web.league_reader import LeagueReader
 
 SCHEMA_VERSION = "1.0.0"
