@@ -74,9 +74,9 @@ def quote(value: object, longest: int = MAX_WORD) -> str:
 
 
 def to_printable(text: str, longest: int | None = None) -> str:
-    """Escape control and other unprintable characters, for a terminal or a page; shorten to `longest` before."""
+    """Escape control and other unprintable characters, for a terminal or a page; shorten to `longest` characters."""
     if longest is not None:
-        text = shorten(text, longest)
+        return shorten(to_printable(text[: longest + 1]), longest)
     if text.isprintable():
         return text
     joints = {found.start() for found in EMOJI_JOINERS.finditer(text)}
