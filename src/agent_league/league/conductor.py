@@ -29,9 +29,8 @@ from agent_league.league.reports import (
     parse_reported_result,
 )
 from agent_league.league.state import LeaguePhase, LeagueState
-from agent_league.league.supervision import MAX_SENTENCE_LENGTH, MAX_SENTENCES, MatchLeases, max_match_seconds
+from agent_league.league.supervision import MAX_SENTENCES, MatchLeases, max_match_seconds
 from agent_league.log import JsonLogger
-from agent_league.model.addresses import redact_addresses
 from agent_league.model.agents import AgentState, RegisteredReferee
 from agent_league.model.events import (
     AgentRegistered,
@@ -42,15 +41,14 @@ from agent_league.model.events import (
     MatchOverdue,
     PauseChanged,
 )
-from agent_league.model.names import to_printable
 from agent_league.model.schedule import LeagueRound, Pairing
+from agent_league.text import MAX_SENTENCE, redact_addresses, shorten, to_printable
 
 MAX_OPEN_ROUNDS = 16
 """Rounds that may overlap: each adds one pending notice for an agent that is slow to take them."""
 
 START_REPLY_SECONDS = 1
 """How long to wait for the reply to start_match if the referee reported the result before replying."""
-MAX_REASON_LENGTH = 300
 MAX_OVERDUE_TIMES = 2
 """How often a live referee may let one match go overdue before another gets it or, without another, it is void."""
 REPORT_AFTER_FAILURES = 4
@@ -173,7 +171,7 @@ class Conductor:
         match = self._open_matches.get(match_id) if isinstance(match_id, str) else None
         if match is None or match.match_id in self._state.results:
             return
-        why = to_printable(redact_addresses(refusal.message))[:MAX_SENTENCE_LENGTH]
+        why = to_printable(redact_addresses(refusal.message), MAX_SENTENCE)
         sentence = f"a report of it was refused with {refusal.code} ({why})"
         known = [other for other in match.refused_reports if other != sentence]
         match.refused_reports = [*known, sentence][-MAX_SENTENCES:]
@@ -486,9 +484,9 @@ class Conductor:
                 message=error.message,
             )
             self._state.record_call_outcome(referee_id, ok=not error.code.is_retryable)
-            match.start_failure = f"{error.code} {error.message}"[:MAX_REASON_LENGTH]
+            match.start_failure = shorten(f"{error.code} {error.message}", MAX_SENTENCE)
             if isinstance(error, PeerRefused) and error.code is ErrorCode.INVALID_MESSAGE_FORMAT:
-                match.unwilling_referees[referee_id] = error.message[:MAX_REASON_LENGTH]
+                match.unwilling_referees[referee_id] = shorten(error.message, MAX_SENTENCE)
             return error.code.is_retryable and await self._leases.is_match_running(match_id, referee_id)
         self._state.record_call_outcome(referee_id, ok=True)
         match.start_failure = None
