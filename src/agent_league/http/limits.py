@@ -174,7 +174,7 @@ class LimitedProtocol(HttpToolsProtocol):
             return
         self._is_unfinished, self._chunk_size, before = True, len(data), self._requests_read
         super().data_received(data)
-        if self._requests_read == before and not self._final_response and not self.is_closing:
+        if self._requests_read == before:
             self._count_unfinished(len(data))
 
     def send_400_response(self, msg: str) -> None:
@@ -282,6 +282,8 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _count_unfinished(self, size: int) -> None:
         """Count the bytes of an unfinished request, and reject it if a limit is passed."""
+        if self._final_response or self.is_closing:
+            return
         cycle, server = self.cycle, self.server_state
         in_body = cycle is not None and cycle.more_body
         if cycle and in_body and cycle.response_started:
