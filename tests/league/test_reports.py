@@ -20,7 +20,7 @@ from agent_league.league.reports import (
 )
 from agent_league.model.results import Outcome, Scoring, Termination
 from agent_league.model.schedule import Pairing
-from agent_league.protocol.v2.results import ReportedResult
+from agent_league.protocol.v2.match import ReportedResult
 
 PAIRING = Pairing("R1M1", 1, "P01", "P02")
 WON = {"winner": "P01", "score": {"P01": 3, "P02": 0}}
