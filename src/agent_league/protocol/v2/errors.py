@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from agent_league.errors import ErrorCode, Refusal
-from agent_league.log import REDACTED
 from agent_league.model.agents import Role
 from agent_league.protocol.envelope import Message, MessagePart, Sender
 from agent_league.protocol.fields import (
@@ -19,8 +18,8 @@ from agent_league.protocol.fields import (
     PlayerId,
 )
 from agent_league.protocol.v2.registration import LeagueRegisterRequest, RefereeRegisterRequest
+from agent_league.text import REDACTED, shorten
 
-MAX_ID_LENGTH = 80
 """Characters of a claimed id that are sent back."""
 ERROR_MEANINGS: Mapping[ErrorCode, str] = {
     ErrorCode.INVALID_MESSAGE_FORMAT: "a field has a wrong type or value; `context` names it and what was expected",
@@ -207,4 +206,4 @@ def _find_affected_player(refusal: Refusal, caller: object) -> str | None:
     if isinstance(named, str):
         return named
     sender = Sender.parse(caller) if isinstance(caller, str) else None
-    return sender.agent_id[:MAX_ID_LENGTH] if sender and sender.role is Role.PLAYER else None
+    return shorten(sender.agent_id) if sender and sender.role is Role.PLAYER else None

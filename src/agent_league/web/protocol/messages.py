@@ -12,7 +12,6 @@ import orjson
 from markupsafe import Markup, escape
 
 from agent_league.model.agents import Role
-from agent_league.model.names import to_printable
 from agent_league.protocol import v1, v2
 from agent_league.protocol.methods import METHODS, Caller, Method
 from agent_league.protocol.schemas import (
@@ -22,6 +21,7 @@ from agent_league.protocol.schemas import (
     build_sent_schema,
 )
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
+from agent_league.text import to_printable
 
 Schema = Mapping[str, Any]
 V1_KEY_PREFIX = f"{PROTOCOL_V1}."
