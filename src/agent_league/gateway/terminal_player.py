@@ -10,7 +10,6 @@ from agent_league.gateway.event_text import find_opponents
 from agent_league.gateway.screen import TerminalScreen
 from agent_league.gateway.typed_lines import TypedLines
 from agent_league.launch.play_function import interrupt_event
-from agent_league.model.names import to_printable
 from agent_league.players.descriptions import MatchPositions, describe_event, describe_fallback, rules_for_people
 from agent_league.players.events import LeagueJoined, MatchOver, StandingsChanged
 from agent_league.players.human import ExternalTurn, FallbackPlayed, HumanSeat, NumberedEvent
@@ -22,6 +21,7 @@ from agent_league.players.moves import (
     parse_choice,
     wrap_items,
 )
+from agent_league.text import to_printable
 
 MAX_RULES_LENGTH = 160
 

@@ -19,7 +19,6 @@ from agent_league.clock import Clock, SystemClock
 from agent_league.errors import AgentLeagueError, CallFailed, ErrorCode, PortInUse, Refusal, UserError
 from agent_league.http.client import HttpCarrier
 from agent_league.http.server import HttpServer
-from agent_league.log import redact_tokens
 from agent_league.model.results import StandingsRow
 from agent_league.players.app import Player, PlayerSettings, to_standings_row
 from agent_league.players.deadline import seconds_to_fall_back, seconds_to_think
@@ -38,6 +37,7 @@ from agent_league.players.observation import GameRecord, Move, Observation, Stra
 from agent_league.protocol.checks import parse_fields
 from agent_league.protocol.v2.standings import Standing
 from agent_league.storage.credentials import CredentialsFile
+from agent_league.text import redact_tokens
 
 MAX_EVENTS = 1000
 MAX_CLOSED_TURNS = 1000

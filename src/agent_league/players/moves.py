@@ -11,7 +11,7 @@ from operator import index
 from typing import Any
 
 from agent_league.games.base import describe_range, is_legal_move, is_long_range
-from agent_league.model.names import to_printable
+from agent_league.text import to_printable
 
 MAX_LISTED_MOVES = 20
 MAX_SHOWN_CHOICES = 30

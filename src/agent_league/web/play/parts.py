@@ -24,6 +24,7 @@ from agent_league.players.descriptions import (
 )
 from agent_league.players.moves import find_equal_moves, format_move
 from agent_league.players.observation import GameRecord, Move, Observation
+from agent_league.text import shorten
 from agent_league.web.match.drawing import draw_scene
 from agent_league.web.page import PageData
 from agent_league.web.play.seats import BrowserSeat
@@ -173,7 +174,7 @@ def build_option(legal: Sequence[Move], place: int) -> MoveOption:
     name = format_move(move)
     are_digits = all(type(one) is int and 0 <= one <= DIGIT_KEYS for one in legal[: DIGIT_KEYS + 2])
     key = name if are_digits else str(place) if len(legal) <= DIGIT_KEYS else ""
-    return MoveOption(place, name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}...", key)
+    return MoveOption(place, shorten(name, LONGEST_NAME), key)
 
 
 def _build_result(game: GameRecord, seen: Observation | None, opponent: str, clean: Any) -> dict[str, Any]:

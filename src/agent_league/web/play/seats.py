@@ -37,6 +37,7 @@ from agent_league.players.strategies import load_strategy
 from agent_league.storage.credentials import CredentialsFile
 from agent_league.storage.files import read_json_object
 from agent_league.storage.paths import DataPaths
+from agent_league.text import MAX_SENTENCE, shorten
 from agent_league.web.league_reader import LeagueReader
 
 FALLBACK = "random"
@@ -51,7 +52,6 @@ AWAY_SECONDS = 60.0
 """After this long without an open page, the fallback plays at once instead of making the league wait."""
 WATCH_SECONDS = 3600.0
 MOST_NEWS = 12
-LONGEST_NEWS = 300
 HANDLE_PATTERN = re.compile(r"tok-[A-Za-z0-9_-]{22}", re.ASCII)
 """128 random bits in the form of a token, because tokens are removed from every log."""
 
@@ -236,7 +236,7 @@ class BrowserSeat:
 
     def _add_news(self, text: str) -> None:
         if text:
-            self.news.append(text if len(text) <= LONGEST_NEWS else f"{text[:LONGEST_NEWS]}...")
+            self.news.append(shorten(text, MAX_SENTENCE))
 
 
 class BrowserSeats:
