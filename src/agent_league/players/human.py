@@ -35,7 +35,7 @@ from agent_league.players.events import (
 from agent_league.players.moves import describe_legal_moves, find_equal_moves, find_meant_moves
 from agent_league.players.observation import GameRecord, Move, Observation, Strategy
 from agent_league.protocol.checks import parse_fields
-from agent_league.protocol.v2.standings import Standing
+from agent_league.protocol.v2.league import Standing
 from agent_league.storage.credentials import CredentialsFile
 from agent_league.text import redact_tokens
 
