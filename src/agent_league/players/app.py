@@ -45,7 +45,7 @@ from agent_league.protocol.foreign_messages import UNKNOWN_PLAYER, KnownFacts
 from agent_league.protocol.methods import Caller, Method
 from agent_league.protocol.resources import build_resource_uri
 from agent_league.protocol.v1.ids import to_v1_player_id
-from agent_league.protocol.v2.standings import Standing
+from agent_league.protocol.v2.league import Standing
 from agent_league.protocol.version import PROTOCOL_V1
 from agent_league.text import MAX_SENTENCE, shorten
 
