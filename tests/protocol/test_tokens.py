@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed448 import Ed448PrivateKey
 from jwt.algorithms import OKPAlgorithm
 
 from agent_league.errors import ErrorCode, Refusal
+from agent_league.protocol import tokens
 from agent_league.protocol.tokens import MAX_KEPT_TOKENS, MAX_TOKEN_LENGTH, SigningKey, TokenVerifier
 
 NOW = datetime(2025, 1, 15, 10, 0, tzinfo=UTC)
@@ -263,13 +264,13 @@ def test_a_token_found_good_once_is_still_checked_for_time_and_match() -> None:
 
 def test_the_signature_of_a_good_token_is_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     verifier, token, checked = TokenVerifier(KEY.public_jwk, LEAGUE), match_token(), []
-    decode = verifier._signatures.decode
+    decode = tokens.SIGNATURES.decode
 
     def counted(*args: Any, **options: Any) -> Any:
         checked.append(args[0])
         return decode(*args, **options)
 
-    monkeypatch.setattr(verifier._signatures, "decode", counted)
+    monkeypatch.setattr(tokens.SIGNATURES, "decode", counted)
     for _ in range(3):
         check_match(token, verifier)
     forged = match_token(OTHER)
