@@ -3,16 +3,15 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from agent_league.agent.metrics import AgentMetrics, GaugeValues
 from agent_league.agent.registration import RemarkCallback
+from agent_league.agent.runtime import Agent
 from agent_league.config import PlayerDefaults
 from agent_league.http.carrier import Carrier, FrameHandler
 from agent_league.http.hosts import own_endpoint
 from agent_league.launch.rulebook import Rulebook, make_result_decider
 from agent_league.league.settings import ManagerSettings
-from agent_league.mcp.server import ServedAgent as McpAgent
 from agent_league.model.events import Event
 from agent_league.players.app import Player, PlayerSettings
 from agent_league.players.events import PlayerEventHandler
@@ -26,15 +25,6 @@ if TYPE_CHECKING:
     from agent_league.referee.app import Referee
 
 LOOPBACK = "127.0.0.1"
-
-
-class RunnableAgent(McpAgent, Protocol):
-    """What manager, referee and player have in common."""
-
-    @property
-    def meter(self) -> AgentMetrics: ...
-    def readings(self) -> GaugeValues: ...
-    async def run(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +56,7 @@ class AgentPlan(ABC):
         """The agent's name in a sentence."""
 
     @abstractmethod
-    def make_agent(self, carrier: Carrier, watchers: AgentListeners) -> RunnableAgent:
+    def make_agent(self, carrier: Carrier, watchers: AgentListeners) -> Agent:
         """Make the agent, inside a running event loop; imports happen here, so a process loads only its own roles."""
 
     @property
@@ -74,7 +64,7 @@ class AgentPlan(ABC):
         """The endpoint of the manager it registers with; None for a manager."""
         return None
 
-    def other_paths(self, agent: RunnableAgent) -> dict[str, FrameHandler]:
+    def other_paths(self, agent: Agent) -> dict[str, FrameHandler]:
         """Handlers of paths other than `/mcp`."""
         return {}
 
@@ -102,7 +92,7 @@ class ManagerPlan(AgentPlan):
         )
         return manager
 
-    def other_paths(self, agent: RunnableAgent) -> dict[str, FrameHandler]:
+    def other_paths(self, agent: Agent) -> dict[str, FrameHandler]:
         """A path for registrations in other call forms, unless strict."""
         strict = self.settings.system.tolerance.strict
         return {} if strict else {REGISTER_PATH: agent.dispatcher.answer_registration}
@@ -125,7 +115,7 @@ class RefereePlan(AgentPlan):
 
         return Referee(self.settings, carrier, remark=watchers.on_remark, tools=Rulebook(self.settings).handlers())
 
-    def other_paths(self, agent: RunnableAgent) -> dict[str, FrameHandler]:
+    def other_paths(self, agent: Agent) -> dict[str, FrameHandler]:
         """A path to post a match to and wait for its result, unless strict."""
         from agent_league.referee.app import Referee  # noqa: PLC0415 - see above
 
@@ -157,6 +147,6 @@ class PlayerPlan(AgentPlan):
             self.settings, strategy, carrier, on_event=watchers.on_player_event, remark=watchers.on_remark, tools=tools
         )
 
-    def other_paths(self, agent: RunnableAgent) -> dict[str, FrameHandler]:
+    def other_paths(self, agent: Agent) -> dict[str, FrameHandler]:
         """A path with its `league.v1` name."""
         return {f"/{self.settings.v1_name}": agent.dispatcher.answer_request}
