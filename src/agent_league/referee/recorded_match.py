@@ -21,15 +21,13 @@ from agent_league.config.models import RetryPolicy, TimeoutConfig
 from agent_league.errors import BadAnswer, CallFailed, ErrorCode, PeerRefused, PeerTimeout, PeerUnreachable
 from agent_league.games.registry import Game
 from agent_league.http.memory import MemoryNetwork
-from agent_league.model.agents import AgentState
-from agent_league.model.names import to_printable
+from agent_league.model.agents import AgentState, Role
 from agent_league.model.results import MatchState, Termination
 from agent_league.protocol import v2
 from agent_league.protocol.tolerance import ANSWER_PLACES, order_forms
 from agent_league.protocol.v1.ids import to_v1_player_id
-from agent_league.protocol.v2.control import MatchLimits, MatchPlayer
-from agent_league.protocol.v2.game import CallContext
-from agent_league.protocol.version import PROTOCOL_V1
+from agent_league.protocol.v2.match import CallContext, MatchLimits, MatchPlayer
+from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 from agent_league.referee.match import IllegalMove
 from agent_league.referee.match_file import MatchFile, TranscriptLine
 from agent_league.referee.messages import PLAIN_WIRE, FailedAttempt, PlayerMessages
@@ -44,6 +42,7 @@ from agent_league.referee.requests import (
     token_deviations,
 )
 from agent_league.referee.transcript import Transcript
+from agent_league.text import MAX_WORD, quote, to_printable
 
 ReportProblem = Callable[[str, str], None]
 """Called with the name of a check and a sentence about the problem."""
@@ -419,12 +418,7 @@ def _to_canonical_json(value: Any) -> bytes:
 
 
 def describe_difference(path: str, found: Any, expected: Any) -> str:
-    return f"{to_printable(path):.80} is {quote(found)}; the match gives {quote(expected)}"
-
-
-def quote(value: Any) -> str:
-    """Quote a value of the file, shortened and safe for a terminal."""
-    return f"{value!r:.80}"
+    return f"{to_printable(path, MAX_WORD)} is {quote(found)}; the match gives {quote(expected)}"
 
 
 def expect_line(number: int, line: TranscriptLine, direction: str, entry: Mapping[str, Any]) -> None:
@@ -471,6 +465,10 @@ def _build_order(file: MatchFile) -> v2.StartMatch:
     limits = file.limits or MatchLimits()
     a, b = (_build_player(file, player_id) for player_id in file.player_ids)
     return v2.StartMatch.model_construct(
+        protocol=PROTOCOL_V2,
+        message_type=v2.StartMatch.TYPE,
+        sender=str(Role.LEAGUE_MANAGER),
+        timestamp="",
         conversation_id=file.effective_conversation_id,
         league_id=file.league_id,
         league_uuid=file.league_uuid,
@@ -535,10 +533,10 @@ def _stated_limit(message: Any) -> float:
     """Return the first timeout that a message of `league.v1` states, at any depth; 0 if it states none."""
     if not isinstance(message, dict):
         return 0
-    stated = next((message[name] for name in ("timeout_seconds", "timeout_per_move") if name in message), None)
-    is_number = isinstance(stated, int | float) and not isinstance(stated, bool)
-    if is_number and 0 < stated < LONGEST_LIMIT_SECONDS:
-        return float(stated)
+    for name in ("timeout_seconds", "timeout_per_move"):
+        stated = message.get(name)
+        if isinstance(stated, int | float) and not isinstance(stated, bool) and 0 < stated < LONGEST_LIMIT_SECONDS:
+            return float(stated)
     return next(filter(None, map(_stated_limit, message.values())), 0)
 
 

@@ -14,7 +14,6 @@ from agent_league.errors import ConfigError, Refusal
 from agent_league.games.base import BadParameters
 from agent_league.games.draw import compute_commitment
 from agent_league.games.registry import Game, load_game
-from agent_league.log import REDACTED
 from agent_league.model.results import FAULT_KEY, MatchState, Termination
 from agent_league.protocol import v1
 from agent_league.protocol.checks import check_envelope, parse_fields, wrong_type_refusal
@@ -31,9 +30,9 @@ from agent_league.referee.recorded_match import (
     describe_difference,
     find_differences,
     is_same_json,
-    quote,
 )
 from agent_league.referee.requests import RESULT_METHOD
+from agent_league.text import REDACTED, quote
 
 CHECKS: Mapping[str, str] = {
     "commitment": "the seed's hash is the commitment, shown with every invitation and question of league.v2",
