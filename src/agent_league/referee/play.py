@@ -4,7 +4,7 @@ The state machine itself is pure (`match.py`); this module connects it to the pl
 """
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -18,7 +18,7 @@ from agent_league.model.agents import AgentState
 from agent_league.model.results import FAULT_KEY, MatchResult, MatchState, Scoring, Termination
 from agent_league.protocol import v2
 from agent_league.protocol.envelope import Message
-from agent_league.protocol.v2.control import MatchPlayer
+from agent_league.protocol.v2.match import MatchPlayer
 from agent_league.protocol.version import PROTOCOL_V1
 from agent_league.referee.answers import ParsedAnswer
 from agent_league.referee.match import IllegalMove, Match, MatchVerdict
@@ -286,14 +286,8 @@ class MatchPlay:
         return answer
 
     async def gather_answers(self, requests: Mapping[str, Coroutine[Any, Any, Any]]) -> list[Any]:
-        """Run the requests to several players at the same time; an exception in one cancels the others."""
-        first, *others = requests.values()
-        if not others:
-            return [await first]
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(request) for request in others]
-            answer = await first  # saves a task: this one waits anyway
-        return [answer, *(task.result() for task in tasks)]
+        """Run the requests to several players and return their answers in order."""
+        return await run_together(requests.values())
 
     def notify_opponent_of_failure(self, author: str, failure: FailedAttempt) -> None:
         """Tell the opponent of an invalid move, if its protocol has a message for that."""
@@ -345,3 +339,14 @@ def find_answer_author(hashes: Mapping[str, str | None], message: Message) -> st
 def _select_messages(context: MatchContext, player: MatchPlayer) -> PlayerMessages:
     """Choose the messages for a player's protocol."""
     return PlayerMessagesV1(context, player) if player.protocol == PROTOCOL_V1 else PlayerMessagesV2(context, player)
+
+
+async def run_together(requests: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:
+    """Run requests at the same time and return their answers in order; an exception in one cancels the others."""
+    first, *others = requests
+    if not others:
+        return [await first]
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(request) for request in others]
+        answer = await first  # saves a task: this one waits anyway
+    return [answer, *(task.result() for task in tasks)]
