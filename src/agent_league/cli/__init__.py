@@ -5,7 +5,7 @@ import sys
 from agent_league.cli.command_text import rewrite_commands, spell_command
 from agent_league.cli.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_WRONG_INPUT
 from agent_league.errors import AgentLeagueError, UserError
-from agent_league.model.names import to_printable
+from agent_league.text import to_printable
 
 
 def main() -> None:

@@ -102,7 +102,7 @@ def _print_games(found: Mapping[str, Any]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from agent_league.model.names import to_printable
+    from agent_league.text import to_printable
 
     console = Console(highlight=False)
     table = Table("Game", "In short", "Parameters")
@@ -153,7 +153,7 @@ def _error_text(error: Exception) -> str:
 
 
 def _print_text(text: str) -> None:
-    from agent_league.model.names import to_printable
+    from agent_league.text import to_printable
 
     for line in text.split("\n"):
         typer.echo(to_printable(line))

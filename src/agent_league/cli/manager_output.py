@@ -21,8 +21,8 @@ from agent_league.model.events import (
     RoundCompleted,
     RoundStarted,
 )
-from agent_league.model.names import to_printable
 from agent_league.model.result_words import describe_ending, format_champion, format_count
+from agent_league.text import to_printable
 
 
 class ManagerEventPrinter:

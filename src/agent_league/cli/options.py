@@ -14,7 +14,7 @@ from agent_league.config import ConfigLoader
 from agent_league.config.home import HOME_FOLDER, find_home, is_home, make_home
 from agent_league.config.overrides import parse_overrides
 from agent_league.errors import UserError
-from agent_league.model.names import to_printable
+from agent_league.text import to_printable
 
 if TYPE_CHECKING:
     from agent_league.games import registry

@@ -10,7 +10,8 @@ import typer
 
 from agent_league.cli.options import ExistingHomeOption, StoreOption, open_existing_home, open_league, write_to_stdout
 from agent_league.errors import Refusal, UserError
-from agent_league.model.names import is_safe_name, to_printable
+from agent_league.model.names import is_safe_name
+from agent_league.text import to_printable
 
 if TYPE_CHECKING:
     from rich.console import Console, Group

@@ -33,9 +33,9 @@ from agent_league.model.events import (
     RoundStarted,
     StoreChanged,
 )
-from agent_league.model.names import to_printable
 from agent_league.model.result_words import format_champion, format_count
 from agent_league.model.results import MatchResult, Scoring, StandingsRow, Termination
+from agent_league.text import to_printable
 
 MAX_SHOWN_ROWS = 15
 ANSWER_FAULTS = (Termination.UNREADABLE_ANSWER, Termination.ILLEGAL_MOVE, Termination.BAD_TOKEN)

@@ -25,7 +25,7 @@ from agent_league.cli.options import (
 )
 from agent_league.cli.progress import show_progress_bar
 from agent_league.errors import UserError
-from agent_league.model.names import to_printable
+from agent_league.text import to_printable
 
 if TYPE_CHECKING:
     from agent_league.lab.counts import PlayerScore

@@ -60,7 +60,7 @@ def _print_strategies(found: list[dict[str, Any]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from agent_league.model.names import to_printable
+    from agent_league.text import to_printable
 
     table = Table("Strategy", "In a sentence", "Games")
     for told in found:
@@ -74,7 +74,7 @@ def _print_strategies(found: list[dict[str, Any]]) -> None:
 
 
 def _print_strategy(told: Mapping[str, Any]) -> None:
-    from agent_league.model.names import to_printable
+    from agent_league.text import to_printable
 
     if "error" in told:
         lines = [told["error"]]

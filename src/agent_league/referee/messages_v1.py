@@ -8,7 +8,6 @@ from agent_league.agent.peer_client import PeerCall
 from agent_league.errors import ErrorCode
 from agent_league.games.base import Move, has_public_moves
 from agent_league.games.game_messages import legal_move_fields
-from agent_league.log import redact_tokens
 from agent_league.model.results import Outcome
 from agent_league.protocol import v1, v2
 from agent_league.protocol.v1.envelope import format_millis
@@ -18,6 +17,7 @@ from agent_league.protocol.v2.control import MatchPlayer
 from agent_league.protocol.version import PROTOCOL_V1
 from agent_league.referee.match import Match, MatchVerdict
 from agent_league.referee.messages import FailedAttempt, MatchContext
+from agent_league.text import redact_tokens
 
 V1_SENDER = "referee"
 V1_ROLES = {"PLAYER_A": "challenger", "PLAYER_B": "defender"}

@@ -34,7 +34,7 @@ from agent_league.lab.evaluation.findings import (
 )
 from agent_league.lab.evaluation.model import Evaluation, GameEnding, OpponentSeries
 from agent_league.lab.evaluation.plots import draw_outcomes, draw_progress, draw_times
-from agent_league.model.names import to_printable
+from agent_league.text import to_printable
 
 MAX_NAME_LENGTH = 40
 UNSAFE_IN_NAMES = re.compile(r"[^A-Za-z0-9]+")

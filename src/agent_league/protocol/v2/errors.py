@@ -4,12 +4,11 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from agent_league.errors import ErrorCode, Refusal
-from agent_league.log import REDACTED
 from agent_league.model.agents import Role
 from agent_league.protocol.envelope import Message, MessagePart, Sender
 from agent_league.protocol.v2.registration import LeagueRegisterRequest, RefereeRegisterRequest
+from agent_league.text import REDACTED, shorten
 
-MAX_ID_LENGTH = 80
 """Characters of a claimed id that are sent back."""
 REGISTRATION_NEEDED: Mapping[ErrorCode, str] = {
     ErrorCode.PLAYER_NOT_REGISTERED: LeagueRegisterRequest.TYPE,
@@ -108,4 +107,4 @@ def _find_affected_player(refusal: Refusal, caller: object) -> str | None:
     if isinstance(named, str):
         return named
     sender = Sender.parse(caller) if isinstance(caller, str) else None
-    return sender.agent_id[:MAX_ID_LENGTH] if sender and sender.role is Role.PLAYER else None
+    return shorten(sender.agent_id) if sender and sender.role is Role.PLAYER else None

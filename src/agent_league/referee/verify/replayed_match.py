@@ -21,7 +21,7 @@ from agent_league.referee.answers import AnswerParser, ParsedAnswer
 from agent_league.referee.match import IllegalMove, Match
 from agent_league.referee.match_file import MatchFile, TranscriptLine
 from agent_league.referee.messages import PLAIN_WIRE, FailedAttempt
-from agent_league.referee.verify.comparing import ReportProblem, is_same_json, list_mismatches, quote
+from agent_league.referee.verify.comparing import ReportProblem, is_same_json, list_mismatches
 from agent_league.referee.verify.deviations import find_wrong_notes
 from agent_league.referee.verify.expected_messages import build_messages, departures, is_time_given, stated_limit
 from agent_league.referee.verify.failures import (
@@ -33,6 +33,7 @@ from agent_league.referee.verify.failures import (
     is_cut,
     terminations,
 )
+from agent_league.text import quote
 
 Lines = Generator[None, tuple[int, TranscriptLine], Any]
 """Receives the lines of one player's request; returns its answer, or the termination."""

@@ -3,23 +3,16 @@
 Fields and columns are documented in docs/watching.md and stay stable; new ones are added at the end.
 """
 
-import csv
-import io
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from agent_league.model.agents import RegisteredReferee
-from agent_league.model.names import to_printable
 from agent_league.model.results import MatchResult
 from agent_league.model.schedule import Pairing
+from agent_league.model.tables import DataTable
 from agent_league.web.league_reader import LeagueReader
 
 SCHEMA_VERSION = "1.0.0"
-FORMULA_START = re.compile(r"""(^|[,;|])(?=[\s"']*[=+\-@\uff1d\uff0b\uff0d\uff20])""")
-"""Where a spreadsheet may see a formula, full-width characters included: also after other separators than ours."""
-
-TableRow = Mapping[str, Any]
 
 
 def build_document(reader: LeagueReader, exported_at: str) -> dict[str, Any]:
@@ -113,63 +106,41 @@ def _agents_data(reader: LeagueReader) -> list[dict[str, Any]]:
     ]
 
 
-def _plain_columns(*names: str) -> dict[str, Callable[[TableRow], Any]]:
-    return {name: lambda row, name=name: row[name] for name in names}  # type: ignore[misc]
+def _split_sides(match: Mapping[str, Any]) -> dict[str, Any]:
+    """Flatten points and terminations into a column for each side."""
+    return {
+        f"{column}_{side}": match[values].get(match[f"player_{side}"])
+        for column, values in (("points", "points"), ("termination", "terminations"))
+        for side in "ab"
+    }
 
 
-def _side_column(mapping: str, side: str) -> Callable[[TableRow], Any]:
-    return lambda row: row[mapping].get(row[side])
+def _join_lists(agent: Mapping[str, Any]) -> dict[str, Any]:
+    return {"game_types": " ".join(agent["game_types"]), "tolerated": "; ".join(agent["tolerated"])}
 
 
-def _joined_column(name: str, between: str) -> Callable[[TableRow], str]:
-    return lambda row: between.join(row[name])
-
-
-TABLES: Mapping[str, Mapping[str, Callable[[TableRow], Any]]] = {
-    "standings": _plain_columns(
-        "rank",
-        "player_id",
-        "display_name",
-        "played",
-        "wins",
-        "draws",
-        "losses",
-        "technical_losses",
-        "points",
+TABLES: Mapping[str, tuple[str, ...]] = {
+    "standings": (
+        *("rank", "player_id", "display_name", "played", "wins", "draws", "losses", "technical_losses", "points"),
     ),
-    "matches": {
-        **_plain_columns("match_id", "round_id", "player_a", "player_b", "referee_id", "status", "winner"),
-        "points_a": _side_column("points", "player_a"),
-        "points_b": _side_column("points", "player_b"),
-        "termination_a": _side_column("terminations", "player_a"),
-        "termination_b": _side_column("terminations", "player_b"),
-    },
-    "agents": {
-        **_plain_columns("agent_id", "role", "display_name", "version", "protocol", "endpoint", "state"),
-        "game_types": _joined_column("game_types", " "),
-        "tolerated": _joined_column("tolerated", "; "),
-    },
+    "matches": (
+        *("match_id", "round_id", "player_a", "player_b", "referee_id", "status", "winner"),
+        *("points_a", "points_b", "termination_a", "termination_b"),
+    ),
+    "agents": (
+        *("agent_id", "role", "display_name", "version", "protocol", "endpoint", "state", "game_types", "tolerated"),
+    ),
 }
-"""The columns of each table in order, with the function that reads a cell."""
+"""The columns of each table, in order."""
+FLATTENED: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
+    "matches": _split_sides,
+    "agents": _join_lists,
+}
+"""For the tables whose rows have lists or objects: the function that makes cells of them."""
 
 
 def format_table_csv(told: Mapping[str, Any], name: str) -> str:
     """Format one table of a document as CSV with a header row; a missing value is an empty cell."""
-    columns: Sequence[str] = tuple(TABLES[name])
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
-    writer.writerow(columns)
-    writer.writerows(_row_cells(row, TABLES[name].values()) for row in told[name])
-    return out.getvalue()
-
-
-def _row_cells(row: TableRow, columns: Iterable[Callable[[TableRow], Any]]) -> list[Any]:
-    return [disarm_formulas(cell) if isinstance(cell := read(row), str) else cell for read in columns]
-
-
-def disarm_formulas(text: str) -> str:
-    """Make a stranger's text safe for spreadsheets and terminals: no line breaks, control characters or formulas.
-
-    An apostrophe is put before what a spreadsheet would evaluate.
-    """
-    return FORMULA_START.sub(r"\1'", to_printable(text))
+    flatten = FLATTENED.get(name, dict)
+    rows = [{**row, **flatten(row)} for row in told[name]]
+    return DataTable(TABLES[name], [[row[column] for column in TABLES[name]] for row in rows]).to_csv()

@@ -13,12 +13,12 @@ from markupsafe import Markup, escape
 
 from agent_league.errors import ErrorCode
 from agent_league.model.agents import Role
-from agent_league.model.names import to_printable
 from agent_league.protocol import v1, v2
 from agent_league.protocol.methods import METHODS, Caller, Method
 from agent_league.protocol.schemas import build_message_schemas, build_message_schemas_v1
 from agent_league.protocol.tool_descriptions import FIELDS, MEANINGS
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
+from agent_league.text import to_printable
 from agent_league.web.protocol.samples import SENDERS_V1, build_sample, resolve_reference
 
 Schema = Mapping[str, Any]

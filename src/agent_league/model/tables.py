@@ -1,0 +1,99 @@
+"""Tables of plain values, and how they are written as text, Markdown and CSV; terminal and reports draw the same ones.
+
+Knows no terminal and no HTML. Cells may hold strangers' text: each writer makes it safe for its format.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agent_league.model.results import StandingsRow
+from agent_league.text import to_printable
+
+FORMULA_START = re.compile(r"""(^|[,;|])(?=[\s"']*[=+\-@\uff1d\uff0b\uff0d\uff20])""")
+"""Where a spreadsheet may see a formula, full-width characters included: also after other separators than ours."""
+MARKDOWN_MARKUP = re.compile(r"[\\`*_{}\[\]#|!~$@^]|:(?=//)|(?<=www)[.]", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class DataTable:
+    """A table. A `>` before a heading marks a column of numbers, aligned to the right; None is an empty cell."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    title: str = ""
+    caption: str = ""
+
+    @property
+    def headings(self) -> list[str]:
+        return [column.removeprefix(">") for column in self.columns]
+
+    @property
+    def are_numbers(self) -> list[bool]:
+        """Whether each column holds numbers."""
+        return [column.startswith(">") for column in self.columns]
+
+    def text_rows(self) -> list[list[str]]:
+        """Return the cells as text that is safe to print."""
+        return [[to_printable("" if cell is None else str(cell)) for cell in row] for row in self.rows]
+
+    def without_empty_columns(self, kept: int = 0) -> "DataTable":
+        """Leave out the columns that are empty in every row, except the first `kept`."""
+        shown = [
+            at for at in range(len(self.columns)) if at < kept or any(row[at] not in ("", None) for row in self.rows)
+        ]
+        rows = [[row[at] for at in shown] for row in self.rows]
+        return DataTable([self.columns[at] for at in shown], rows, self.title, self.caption)
+
+    def to_csv(self) -> str:
+        """Format as CSV with a header row; text that a spreadsheet would evaluate is disarmed."""
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
+        writer.writerow(self.headings)
+        writer.writerows(
+            [disarm_formulas(cell) if isinstance(cell, str) else cell for cell in row] for row in self.rows
+        )
+        return out.getvalue()
+
+    def to_markdown(self) -> str:
+        lines = [map(escape_markdown, self.headings), ["---"] * len(self.columns)]
+        lines += [map(escape_markdown, row) for row in self.text_rows()]
+        return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def make_standings_table(
+    rows: Sequence[StandingsRow], title: str, shown: int, strategies: Mapping[str, str] | None = None
+) -> DataTable:
+    """Make the standings; beyond `shown` rows they are cut, and say so. `strategies` adds a column, by player."""
+    named = ["Strategy"] if strategies else []
+    cells: list[Sequence[Any]] = [
+        (
+            row.rank,
+            row.player_id,
+            row.display_name,
+            *([strategies.get(row.player_id, "")] if strategies else []),
+            *(row.played, row.wins, row.draws, row.losses, row.points),
+        )
+        for row in rows[:shown]
+    ]
+    columns = ("#", "Player", "Name", *named, ">Played", ">Won", ">Drawn", ">Lost", ">Points")
+    if len(rows) > shown:
+        cells.append(("", "", f"and {len(rows) - shown} more", *[""] * (len(columns) - 3)))
+    return DataTable(columns, cells, title)
+
+
+def disarm_formulas(text: str) -> str:
+    """Make a stranger's text safe for spreadsheets and terminals: no line breaks, control characters or formulas.
+
+    An apostrophe is put before what a spreadsheet would evaluate.
+    """
+    return FORMULA_START.sub(r"\1'", to_printable(text))
+
+
+def escape_markdown(text: str) -> str:
+    """Escape text so that Markdown shows it literally: no markup, links, HTML or line breaks."""
+    written = MARKDOWN_MARKUP.sub(r"\\\g<0>", to_printable(text))
+    return written.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
