@@ -690,7 +690,7 @@ async def _judge_repeated_order(subject: RefereeSubject) -> StepFinding:
 
 async def _judge_unknown_match(subject: RefereeSubject) -> StepFinding:
     exchange = await subject.ask("get_match_state", {"match_id": "R99M99"}, bearer=subject.sign_manager_token())
-    return judge_refusal(exchange, "E007")
+    return replace(judge_refusal(exchange, "E007"), hint="")
 
 
 async def _judge_stranger(subject: RefereeSubject, sender: str) -> StepFinding:
@@ -710,7 +710,8 @@ async def _judge_incomplete_order(subject: RefereeSubject) -> StepFinding:
     subject.get_match("first")
     subject.require_orders()
     order = {name: value for name, value in subject.write_order("R9M999").items() if name != "match_id"}
-    return judge_refusal(await subject.ask("start_match", order, bearer=subject.sign_manager_token()), "E003")
+    exchange = await subject.ask("start_match", order, bearer=subject.sign_manager_token())
+    return replace(judge_refusal(exchange, "E003"), hint="")  # the advice of the step says more
 
 
 ORDER_STEPS: tuple[RefereeStep, ...] = (
