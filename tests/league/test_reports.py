@@ -19,7 +19,7 @@ from agent_league.league.reports import (
 )
 from agent_league.model.results import Outcome, Scoring, Termination
 from agent_league.model.schedule import Pairing
-from agent_league.protocol.v2.results import ReportedResult
+from agent_league.protocol.v2.match import ReportedResult
 from agent_league.text import MAX_SENTENCE, shorten
 
 PAIRING = Pairing("R1M1", 1, "P01", "P02")

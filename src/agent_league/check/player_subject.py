@@ -24,8 +24,8 @@ from agent_league.protocol.envelope import Message
 from agent_league.protocol.tokens import SigningKey
 from agent_league.protocol.tolerance import FORM_BY_NAME, is_message_of_type, normalise
 from agent_league.protocol.v1.envelope import format_millis
-from agent_league.protocol.v1.game import format_seconds
 from agent_league.protocol.v1.ids import derive_league_uuid, to_v1_player_id
+from agent_league.protocol.v1.messages import format_seconds
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 from agent_league.referee.answers import AnswerParser
 

@@ -32,7 +32,7 @@ from agent_league.players.events import (
 from agent_league.players.human import ExternalStrategy, PlayerStopped
 from agent_league.players.observation import GameRecord, Strategy
 from agent_league.protocol.checks import parse_fields
-from agent_league.protocol.v2.standings import Standing
+from agent_league.protocol.v2.league import Standing
 from agent_league.storage.credentials import CredentialsFile
 from agent_league.text import redact_tokens
 

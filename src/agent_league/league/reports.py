@@ -16,7 +16,7 @@ from agent_league.model.results import OVERRULED_KEY, UNREPORTED_KEY, MatchResul
 from agent_league.model.schedule import Pairing
 from agent_league.protocol.checks import describe_value, parse_fields
 from agent_league.protocol.tolerance import find_candidates
-from agent_league.protocol.v2.results import ReportedResult
+from agent_league.protocol.v2.match import ReportedResult
 from agent_league.text import MAX_SENTENCE, redact_tokens, shorten
 
 MAX_DETAILS_BYTES = 64 * 1024

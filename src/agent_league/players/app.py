@@ -53,7 +53,7 @@ from agent_league.protocol.foreign_messages import UNKNOWN_PLAYER, KnownFacts
 from agent_league.protocol.methods import Caller, Method
 from agent_league.protocol.resources import build_resource_uri
 from agent_league.protocol.v1.ids import to_v1_player_id
-from agent_league.protocol.v2.standings import Standing
+from agent_league.protocol.v2.league import Standing
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 from agent_league.storage.credentials import CredentialsFile
 from agent_league.storage.paths import DataPaths

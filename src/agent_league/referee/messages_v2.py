@@ -11,8 +11,7 @@ from agent_league.games.base import Move
 from agent_league.games.game_messages import PlainWire, Wire
 from agent_league.model.results import MatchState
 from agent_league.protocol import v2
-from agent_league.protocol.v2.control import MatchPlayer
-from agent_league.protocol.v2.game import GameResult
+from agent_league.protocol.v2.match import GameResult, MatchPlayer
 from agent_league.protocol.version import PROTOCOL_V2
 from agent_league.referee.match import MatchVerdict
 from agent_league.referee.messages import FailedAttempt, MatchContext

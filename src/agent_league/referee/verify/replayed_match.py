@@ -15,7 +15,7 @@ from agent_league.games.draw import draw_outcome
 from agent_league.games.registry import Game
 from agent_league.model.results import MatchState, Termination
 from agent_league.protocol.v1.ids import to_v1_player_id
-from agent_league.protocol.v2.game import CallContext
+from agent_league.protocol.v2.match import CallContext
 from agent_league.protocol.version import PROTOCOL_V1
 from agent_league.referee.answers import AnswerParser, ParsedAnswer
 from agent_league.referee.match import IllegalMove, Match
