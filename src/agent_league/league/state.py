@@ -5,17 +5,17 @@ Nothing here waits, calls an agent or reads a clock of its own.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from agent_league.agent.dialects import DIALECTS, dialect_of, make_league_uuid
 from agent_league.config.models import LeagueConfig, SystemConfig
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.league.details import ResultDetails
 from agent_league.league.roster import Admission, AdmissionRules, AgentApplication, Member, Roster, merge_deviations
-from agent_league.league.rules_v1 import apply_v1_rules
 from agent_league.league.scheduler import make_schedule
 from agent_league.league.standings import StandingsTable
 from agent_league.league.stored_rows import (
@@ -35,15 +35,12 @@ from agent_league.model.events import (
     LeagueStarted,
     MatchAssigned,
     MatchFinished,
-    MatchNotTaken,
-    MatchOverdue,
     PauseChanged,
     RefereeWaitChanged,
     RegistrationChanged,
     RegistrationRefused,
     RoundCompleted,
     RoundStarted,
-    StoreChanged,
 )
 from agent_league.model.names import MAX_NAME_LENGTH
 from agent_league.model.results import (
@@ -56,8 +53,7 @@ from agent_league.model.results import (
     Termination,
 )
 from agent_league.model.schedule import LeagueRound, Pairing, Schedule
-from agent_league.protocol.v1.ids import make_league_uuid
-from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
+from agent_league.protocol.version import CURRENT_PROTOCOL
 from agent_league.storage.base import DISMISSED_PHASE, SavedSeason, SeasonRow, StoredRow
 
 EventListener = Callable[[Event], None]
@@ -95,24 +91,27 @@ class LeagueState:
         system: SystemConfig,
         season_row: SeasonRow,
         save_row: SaveRow,
-        v1_config: LeagueConfig | None = None,
+        configs_by_protocol: Mapping[str, LeagueConfig] | None = None,
     ) -> None:
         self._season_row = season_row
         self._save_row = save_row
         self._configs_by_protocol = {
-            PROTOCOL_V2: config,
-            PROTOCOL_V1: v1_config or apply_v1_rules(config, explicit_parameters=config.game_parameters),
+            **{
+                name: dialect.adapt_rules(config, explicit_parameters=config.game_parameters)
+                for name, dialect in DIALECTS.items()
+            },
+            **(configs_by_protocol or {}),
         }
         """The league's settings for each protocol; which one is played is decided at the start."""
-        if season_row.phase == LeaguePhase.REGISTRATION and config.protocol == PROTOCOL_V1:
-            config = self._configs_by_protocol[PROTOCOL_V1]
+        if season_row.phase == LeaguePhase.REGISTRATION and config.protocol:
+            config = self._configs_by_protocol[config.protocol]
         self._failure_threshold = system.circuit_breaker.failure_threshold
         self.config = config
         self.league_id = config.league_id
         self.league_uuid = make_league_uuid(
             config.league_id, f"{season_row.season_id}/{season_row.created_at}/{season_row.signing_key}"
         )
-        """The league's id in `league.v1`: different for every season, unchanged by a restart."""
+        """The league's id where ids are UUIDs: different for every season, unchanged by a restart."""
         self.scoring = Scoring(
             win_points=config.scoring.win_points,
             draw_points=config.scoring.draw_points,
@@ -190,8 +189,8 @@ class LeagueState:
     def register(self, application: AgentApplication, now: datetime) -> Admission:
         """Admit an agent, or readmit a known one; raises RegistrationRejected or a Refusal."""
         is_open = self.phase is LeaguePhase.REGISTRATION  # even if closed to new players
-        is_v1 = application.protocol_profile.protocol == PROTOCOL_V1
-        before = {member.agent_id: member.agent for member in self.roster} if is_open and is_v1 else {}
+        may_be_asking = dialect_of(application.protocol_profile.protocol).asks_by_registering
+        before = {member.agent_id: member.agent for member in self.roster} if is_open and may_be_asking else {}
         closed = self._registration_closed_reason() if application.role is Role.PLAYER else None
         admission = self.roster.register(application, closed=closed, now=now)
         member = admission.member
@@ -204,8 +203,8 @@ class LeagueState:
             self._set_agent_state(member, AgentState.ACTIVE, "came back")
         self._save_row(agent_to_row(member))
         if before.get(member.agent_id) == member.agent:
-            return admission  # a keep-alive: `league.v1` has no other way to ask whether the manager is up
-        self._emit(
+            return admission  # it only asks whether the manager is up
+        self.emit(
             AgentRegistered(
                 role=member.role,
                 agent_id=member.agent_id,
@@ -224,7 +223,7 @@ class LeagueState:
         if event in self._reported_refusals or len(self._reported_refusals) >= MAX_REPORTED_REFUSALS:
             return False
         self._reported_refusals.add(event)
-        self._emit(event)
+        self.emit(event)
         return True
 
     @property
@@ -236,12 +235,12 @@ class LeagueState:
     def protocol(self) -> str:
         """The protocol whose rules the league is played by; fixed at the start.
 
-        Before the start: `league.v1` if all players speak it, or, without players, if the league file says so.
+        Before the start: the one that all players speak, else our own; without players, that of the league file.
         """
         spoken = {player.protocol for player in self.roster.players().values()}
         if self.phase is not LeaguePhase.REGISTRATION or not spoken:
-            return self.config.protocol or PROTOCOL_V2
-        return PROTOCOL_V1 if spoken == {PROTOCOL_V1} else PROTOCOL_V2
+            return self.config.protocol or CURRENT_PROTOCOL
+        return spoken.pop() if len(spoken) == 1 else CURRENT_PROTOCOL
 
     def find_start_obstacle(self) -> str | None:
         """Explain why the league can't start yet, or return None if it can."""
@@ -268,7 +267,7 @@ class LeagueState:
             self._save_row(match_to_row(pairing, None, None))
         self._update_season_row(settings=self.config.model_dump(mode="json"))  # final from here on
         self._enter_phase(LeaguePhase.RUNNING, AgentState.ACTIVE)
-        self._emit(
+        self.emit(
             LeagueStarted(
                 league_id=self.league_id,
                 players=len(self.roster.players()),
@@ -283,14 +282,14 @@ class LeagueState:
         self._require_phase(LeaguePhase.REGISTRATION)
         if is_open != self._season_row.registration_open:
             self._update_season_row(registration_open=is_open)
-            self._emit(RegistrationChanged(is_open))
+            self.emit(RegistrationChanged(is_open))
 
     def set_paused(self, *, is_paused: bool) -> None:
         """Pause or resume; running matches end and count. Raises a Refusal unless the league runs."""
         self._require_phase(LeaguePhase.RUNNING)
         if is_paused != self._season_row.paused:
             self._update_season_row(paused=is_paused)
-            self._emit(PauseChanged(is_paused))
+            self.emit(PauseChanged(is_paused))
             self._emit_referee_wait()
 
     def preview_schedule(self) -> Schedule:
@@ -304,7 +303,7 @@ class LeagueState:
 
     def emit_resumed(self) -> None:
         """Emit how far an earlier manager of this season came, including the end if it was reached."""
-        self._emit(
+        self.emit(
             LeagueResumed(
                 league_id=self.league_id,
                 players=len(self.roster.players()),
@@ -318,24 +317,24 @@ class LeagueState:
         if self.phase is LeaguePhase.COMPLETED:
             self._emit_league_completed()
         elif self.is_paused:
-            self._emit(PauseChanged(is_paused=True))
+            self.emit(PauseChanged(is_paused=True))
         self._emit_referee_wait()
 
     def begin_round(self, round_: LeagueRound) -> None:
         self.current_round = round_.round_id
-        self._emit(RoundStarted(round_))
+        self.emit(RoundStarted(round_))
 
     def assign_match(self, match_id: str, referee_id: str) -> None:
         self.assigned_referees[match_id] = referee_id
         self._save_row(match_to_row(self._pairings[match_id], referee_id, None))
-        self._emit(MatchAssigned(match_id, referee_id))
+        self.emit(MatchAssigned(match_id, referee_id))
 
     def unassign_match(self, match_id: str) -> None:
         """Undo an assignment that the referee has not been told of."""
         if match_id not in self.results:
             del self.assigned_referees[match_id]
             self._save_row(match_to_row(self._pairings[match_id], None, None))
-            self._emit(MatchAssigned(match_id, None))
+            self.emit(MatchAssigned(match_id, None))
 
     def make_fetchable(self, match_id: str, referee_id: str) -> None:
         """Let a referee that has no start_match method fetch its match by polling."""
@@ -453,14 +452,6 @@ class LeagueState:
         )
         self._finish_match(result, referee_id)
 
-    def emit_match_overdue(self, match_id: str, referee_id: str, times: int, refusals: Sequence[str]) -> None:
-        """Emit that a live referee has not reported a match in time, with the refusals its players know of."""
-        self._emit(MatchOverdue(match_id, referee_id, times, tuple(refusals)))
-
-    def emit_match_not_taken(self, match_id: str, referee_id: str, why: str) -> None:
-        """Emit that no referee takes a match at the moment; it is tried again."""
-        self._emit(MatchNotTaken(match_id, referee_id, why))
-
     def _can_replace_result(self, known: MatchResult) -> bool:
         """Whether a void result of an unreported match may still be replaced by a report."""
         return known.is_unreported and known.round_id > self.rounds_completed
@@ -470,7 +461,7 @@ class LeagueState:
         self.results[result.match_id] = result
         self._standings_table.add_result(result)
         self._save_row(match_to_row(self._pairings[result.match_id], referee_id, result))
-        self._emit(MatchFinished(result))
+        self.emit(MatchFinished(result))
 
     def complete_round(self, round_id: int) -> None:
         self.rounds_completed = round_id
@@ -479,14 +470,14 @@ class LeagueState:
             for result in self.get_round_results(self.schedule.rounds[round_id - 1]):
                 self._table_after_round.add_result(result)
         is_last = round_id == len(self.schedule.rounds)
-        self._emit(RoundCompleted(round_id, self.standings_after_round(), is_last))
+        self.emit(RoundCompleted(round_id, self.standings_after_round(), is_last))
 
     def complete_league(self) -> None:
         self._enter_phase(LeaguePhase.COMPLETED, AgentState.SHUTDOWN)
         self._emit_league_completed()
 
     def _emit_league_completed(self) -> None:
-        self._emit(
+        self.emit(
             LeagueCompleted(
                 league_id=self.league_id,
                 rounds=len(self.schedule.rounds),
@@ -510,10 +501,6 @@ class LeagueState:
     def mark_end_announced(self) -> None:
         """Store that the end was announced to all agents."""
         self._update_season_row(announced=True)
-
-    def emit_store_changed(self, *, is_there: bool, why: str = "") -> None:
-        """Emit that the store can't be written, or can be again."""
-        self._emit(StoreChanged(is_there, why))
 
     def save_season_row(self) -> None:
         """Save the season's row unchanged, which triggers a commit and so proves that this manager still owns it."""
@@ -632,14 +619,14 @@ class LeagueState:
     def _set_agent_state(self, member: Member, state: AgentState, why: str) -> None:
         member.state = advance_state(member.state, state)
         self._save_row(agent_to_row(member))
-        self._emit(AgentStateChanged(member.agent_id, state, why))
+        self.emit(AgentStateChanged(member.agent_id, state, why))
         self._emit_referee_wait()
 
     def _emit_referee_wait(self) -> None:
         """Emit when the last referee is gone, and when one is back."""
         if (is_waiting := self.is_waiting_for_referee) != self._was_waiting_for_referee:
             self._was_waiting_for_referee = is_waiting
-            self._emit(RefereeWaitChanged(is_waiting))
+            self.emit(RefereeWaitChanged(is_waiting))
 
     def _enter_phase(self, phase: LeaguePhase, state: AgentState) -> None:
         self.phase = phase
@@ -661,6 +648,7 @@ class LeagueState:
         names = {member.agent_id: member.agent.display_name for member in self.roster.list_members(Role.PLAYER)}
         return StandingsTable(names, self.scoring, self.config.scoring.tiebreakers)
 
-    def _emit(self, event: Event) -> None:
+    def emit(self, event: Event) -> None:
+        """Tell all listeners."""
         for listener in self._listeners:
             listener(event)
