@@ -847,7 +847,7 @@ REQUIREMENTS = (
         "The id of an answer is compared with that of its call; none, null and another spelling of it will do.",
         "agent/peer_client::an_answer_with_the_id_of_another_call_is_none",
         "agent/peer_client::an_answer_says_its_id_in_any_way_or_not_at_all",
-        "agent/client::an_answer_to_another_call_is_none",
+        "agent/peer_client::an_answer_to_another_call_is_none",
     ),
     needs(
         "REL",

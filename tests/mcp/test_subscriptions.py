@@ -15,7 +15,7 @@ from mcp.server import Server
 from mcp.shared.exceptions import MCPError
 
 from agent_league.agent.app import AgentApp
-from agent_league.agent.changes import ResourceChanges
+from agent_league.agent.runtime import ResourceChanges
 from agent_league.http.server import HttpServer
 from agent_league.log import JsonLogger
 from agent_league.mcp.server.gate import LazyMcpServer

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from agent_league.agent.client import JsonRpcClient
+from agent_league.agent.peer_client import PeerClient
 from agent_league.clock import Clock, SystemClock
 from agent_league.errors import AgentLeagueError, CallFailed, ErrorCode, PortInUse, Refusal, UserError
 from agent_league.http.client import HttpCarrier
@@ -449,8 +449,8 @@ class HumanSeat(ABC):
         """Describe a game's rules; `told` is the manager's answer, None if there was none. Raises Refusal."""
 
     async def _ask_manager(self, method: str, params: dict[str, str]) -> Any:
-        client = JsonRpcClient(self._get_carrier())
-        return await client.send_frame(self.settings.manager, client.encode_call(method, params), ASK_TIMEOUT)
+        client = PeerClient(self._get_carrier())
+        return await client.call_method(self.settings.manager, method, params, ASK_TIMEOUT)
 
     def _get_carrier(self) -> HttpCarrier:
         if self._carrier is None:

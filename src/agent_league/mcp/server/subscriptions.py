@@ -16,7 +16,7 @@ from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated
 from mcp.shared.exceptions import MCPError
 
-from agent_league.agent.changes import ResourceChanges
+from agent_league.agent.runtime import ResourceChanges
 from agent_league.mcp.server.open_sessions import MAX_SESSIONS, OPEN_SESSIONS_KEY
 
 Context = ServerRequestContext[Any, Any]
