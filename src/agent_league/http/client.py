@@ -8,7 +8,6 @@ import re
 import ssl
 from collections.abc import Mapping
 from functools import cache
-from itertools import starmap
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -59,8 +58,7 @@ class ClientConnection(asyncio.Protocol):
         self._reply: asyncio.Future[HttpReply] | None = None
         self._body: bytes | bytearray = b""
         self.bytes_read = 0
-        self._is_framed = self._has_head = False
-        self.is_usable = False
+        self._is_framed = self._has_head = self.is_usable = False
         """Whether it can send another request."""
 
     def send_request(self, request: bytes, due: float) -> asyncio.Future[HttpReply]:
@@ -188,7 +186,7 @@ class PeerConnectionPool:
         head = self._cached_head[1]
         if bearer != self._cached_head[0] or headers:
             given = {**(headers or {}), **({"Authorization": f"Bearer {bearer}"} if bearer else {})}
-            head = f"{self._request_head}{''.join(starmap(_format_header, given.items()))}Content-Length: ".encode()
+            head = f"{self._request_head}{''.join(map(_format_header, given, given.values()))}Content-Length: ".encode()
             if not headers:
                 self._cached_head = (bearer, head)
         return b"%b%d\r\n\r\n%b" % (head, len(frame), frame)
