@@ -2,8 +2,8 @@
 
 from agent_league.agent.app import AgentApp, PagesApp
 from agent_league.agent.runtime import Agent
+from agent_league.http.call_limits import RateLimit
 from agent_league.http.guard import RequestGuard
-from agent_league.http.rate_limit import RateLimit
 from agent_league.launch.agent_plan import AgentPlan
 from agent_league.mcp.server.gate import make_lazy_mcp_server
 from agent_league.protocol.methods import Caller
@@ -27,11 +27,12 @@ def make_agent_app(seat: AgentPlan, agent: Agent, pages: PagesApp | None = None)
         agent.dispatcher.answer_request,
         agent.health,
         RequestGuard((*network.allowed_hosts, network.base_host, *own), network.allowed_origins),
-        RateLimit(rate, security.rate_limit_burst, agent.dispatcher.refuse_requests) if rate else None,
+        RateLimit(rate, security.rate_limit_burst) if rate else None,
         seat.other_paths(agent),
         make_lazy_mcp_server(agent, has_good_token),
         pages,
         MetricsPage(agent, lambda: pages.listeners if pages else 0),
         has_good_token,
         agent.dispatcher.message_log.log_refused_request,
+        agent.dispatcher.refuse_requests,
     )
