@@ -421,7 +421,7 @@ async def test_a_clock_that_is_hours_wrong_does_not_make_good_tokens_bad(log: Js
     agent.meets(always_reply(ACCEPTED))
     await agent.session.register()
     await agent.session.check_manager(manager_token("P01"))
-    await agent.session.check_match_token(match_token(), "R1M1", "REF01")
+    await agent.session.callers.check_match_token(match_token(), "R1M1", "REF01")
     await asyncio.sleep(700)
     with pytest.raises(Refusal, match="expired"):
         await agent.session.check_manager(manager_token("P01"))
@@ -432,10 +432,10 @@ async def test_a_referee_that_goes_by_a_name_of_its_own_is_known_by_its_match_to
     agent = Agent(log)
     agent.meets(always_reply(ACCEPTED))
     await agent.session.register()
-    await agent.session.check_match_token(match_token(), "R1M1", "my-referee")
+    await agent.session.callers.check_match_token(match_token(), "R1M1", "my-referee")
     for other in ("REF02", "P01"):
         with pytest.raises(Refusal):
-            await agent.session.check_match_token(match_token(), "R1M1", other)
+            await agent.session.callers.check_match_token(match_token(), "R1M1", other)
 
 
 async def with_time(_: Any) -> Any:
@@ -453,7 +453,7 @@ async def test_a_clock_that_jumps_in_the_middle_of_a_league_does_not_make_good_t
     await agent.session.register()
     agent.clock.skew = hours * 3600
     await agent.session.check_manager(manager_token("P01"))
-    await agent.session.check_match_token(match_token(), "R1M1", "REF01")
+    await agent.session.callers.check_match_token(match_token(), "R1M1", "REF01")
     assert manager.received_params("league_query") == []
 
 
@@ -465,7 +465,7 @@ async def test_one_who_comes_back_with_a_wrong_clock_takes_good_tokens_before_th
     agent.meets(always_reply(ACCEPTED))
     await agent.session.register()
     reborn = Agent(log, agent.pocket, skew=5 * 3600)
-    await reborn.session.check_match_token(match_token(), "R1M1", "REF01")
+    await reborn.session.callers.check_match_token(match_token(), "R1M1", "REF01")
 
 
 @in_virtual_time
@@ -474,7 +474,7 @@ async def test_a_managers_clock_that_is_put_back_is_asked_for_once(agent: Agent)
     await agent.session.register()
     for _ in range(3):
         await agent.session.check_manager(manager_token("P01"))
-        await agent.session.check_match_token(match_token(), "R1M1", "REF01")
+        await agent.session.callers.check_match_token(match_token(), "R1M1", "REF01")
     assert len(manager.received_params("league_query")) == 1
 
 
@@ -520,7 +520,7 @@ async def test_where_nobody_is_verified_or_no_key_was_sent_everybody_may_call(lo
     agent.meets(always_reply({**ACCEPTED, "public_key": public_key}))
     await agent.session.register()
     await agent.session.check_manager(None)
-    await agent.session.check_match_token(None, "R1M1", "REF01")
+    await agent.session.callers.check_match_token(None, "R1M1", "REF01")
 
 
 @in_virtual_time
@@ -811,7 +811,7 @@ async def test_an_agent_of_v1_registers_with_a_bare_message_of_001_and_nothing_b
     assert request["timestamp"] == "2025-01-15T10:00:00.000Z"
     session = agent.session
     assert (session.agent_id, session.token, session.league_id) == ("player_007", None, V1_ACCEPTED["league_id"])
-    assert not session.has_key
+    assert not session.callers.has_key
 
 
 @in_virtual_time
@@ -870,16 +870,16 @@ async def test_a_referee_s_own_token_is_good_for_the_match_that_the_manager_vouc
     agent.meets(always_reply(ACCEPTED))
     await agent.session.register()
     with pytest.raises(Refusal, match="E012"):
-        await agent.session.check_match_token(OWN, "R1M1", "REF02")
-    agent.session.set_referee_hashes({"R1M1": OWN_HASH, "R1M2": None})
-    await agent.session.check_match_token(OWN, "R1M1", "REF02")
+        await agent.session.callers.check_match_token(OWN, "R1M1", "REF02")
+    agent.session.callers.set_referee_hashes({"R1M1": OWN_HASH, "R1M2": None})
+    await agent.session.callers.check_match_token(OWN, "R1M1", "REF02")
     for token, match_id in ((OWN, "R1M2"), (OWN, "R9M9"), (OWN_HASH, "R1M1"), (OWN + "x", "R1M1"), ("", "R1M1")):
         with pytest.raises(Refusal, match=r"E01[12]"):
-            await agent.session.check_match_token(token, match_id, "REF02")
-    await agent.session.check_match_token(match_token(), "R1M1", "REF01")  # a match token is as good as before
-    agent.session.set_referee_hashes({"R2M1": OWN_HASH})
+            await agent.session.callers.check_match_token(token, match_id, "REF02")
+    await agent.session.callers.check_match_token(match_token(), "R1M1", "REF01")  # a match token is as good as before
+    agent.session.callers.set_referee_hashes({"R2M1": OWN_HASH})
     with pytest.raises(Refusal, match="E012"):
-        await agent.session.check_match_token(OWN, "R1M1", "REF02")
+        await agent.session.callers.check_match_token(OWN, "R1M1", "REF02")
 
 
 class Other:

@@ -118,10 +118,10 @@ class LeagueMember(Agent):
         return self._session.sender
 
     def caller(self, bearer: str | None) -> str | None:
-        return self._session.find_token_sender(bearer)
+        return self._session.callers.find_token_sender(bearer)
 
     def audience(self, bearer: str | None) -> frozenset[Caller] | None:
-        return self._session.allowed_callers(bearer)
+        return self._session.callers.allowed_callers(bearer)
 
     @abstractmethod
     def _get_message_defaults(self, method: Method, params: Mapping[str, Any]) -> KnownFacts:
@@ -135,15 +135,15 @@ class LeagueMember(Agent):
         if kind == "GAME_INVITATION" and params.get("role_in_match") not in (None, *ROLES):
             return _complete_role(params)
         if kind not in COMPLETION_OF_TYPE or (
-            self._session.has_key and (kind != GAME_OVER or is_canonical_game_over(params))
+            self._session.callers.has_key and (kind != GAME_OVER or is_canonical_game_over(params))
         ):
             return None
         return self._complete_fields(method, kind, params)
 
     async def _complete_fields(self, method: Method, kind: str, params: Mapping[str, Any]) -> CompletedMessage:
-        if self._session.verifies_callers:
+        if self._session.callers.enabled:
             await self._session.wait_until_registered()
-        if self._session.has_key and kind != GAME_OVER:
+        if self._session.callers.has_key and kind != GAME_OVER:
             return params, ()
         return complete_message(kind, params, self._get_message_defaults(method, params))
 

@@ -1,17 +1,15 @@
-"""An agent's registration with a league: registers, resumes after a restart, checks callers, watches the manager.
+"""An agent's registration with a league: registers, resumes after a restart, watches the manager.
 
-Shared by referees and players; knows neither.
+Shared by referees and players; knows neither. `caller_check` tells whose calls it may answer.
 """
 
 import asyncio
 import secrets
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from functools import partial
 from random import Random
-from typing import Any, NoReturn, Protocol
+from typing import Any, Protocol
 
 from agent_league.agent.call_failures import (
     describe_failed_contact,
@@ -19,22 +17,21 @@ from agent_league.agent.call_failures import (
     is_http_refusal,
     pick_most_informative,
 )
+from agent_league.agent.caller_check import CallerCheck
 from agent_league.agent.dialects import dialect_of
 from agent_league.agent.peer_client import PeerCall, PeerClient
 from agent_league.agent.retry import reconnect_delay
 from agent_league.agent.tasks import run_until_first
-from agent_league.clock import Clock, format_utc, parse_utc
+from agent_league.clock import Clock, format_utc
 from agent_league.errors import CallFailed, DamagedFile, ErrorCode, LeagueFailed, MismatchedAnswer, Refusal
-from agent_league.http.caller import find_foreign_caller, find_machines
+from agent_league.http.caller import find_machines
 from agent_league.http.hosts import find_endpoint_problem, normalise_endpoint
 from agent_league.log import JsonLogger
 from agent_league.model.agents import Role
-from agent_league.model.names import has_agent_id_form, is_safe_name
+from agent_league.model.names import is_safe_name
 from agent_league.protocol import v2
 from agent_league.protocol.checks import describe_value
 from agent_league.protocol.envelope import Message
-from agent_league.protocol.methods import Caller
-from agent_league.protocol.tokens import TokenExpired, TokenVerifier, matches_token_hash
 from agent_league.protocol.tolerance import normalise
 from agent_league.protocol.version import CURRENT_PROTOCOL, CURRENT_VERSION
 from agent_league.text import MAX_SENTENCE, redact_tokens, to_printable
@@ -45,11 +42,6 @@ FAILURES_BEFORE_REMARK = 5
 """About a second and a half, so that an agent started together with its manager doesn't complain."""
 GRACE_SECONDS = 2
 """How long a call that arrives before the manager's answer to our registration has to wait."""
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-"""Stands for the manager's time as long as that is unknown, so that no token counts as expired."""
-CLOCK_QUERY_SECONDS = 2.0
-"""Minimum seconds between two questions for the manager's time, and the time limit of each."""
-MAX_KEPT_CHECKS = 64
 UNKNOWN_AGENT_CODES = (
     ErrorCode.AUTH_TOKEN_MISSING,
     ErrorCode.AUTH_TOKEN_INVALID,
@@ -150,25 +142,12 @@ class LeagueRegistration:
         self._clock = clock
         self._log = log
         self._credentials = credentials
-        self._verify_callers = verify
+        self.callers = CallerCheck(self._send_query, enabled=verify, strict=peer_client.strict)
         self._show_remark = remark or (lambda _: None)
         self._rng = rng or Random()  # noqa: S311 - jitter
-        self._loop: asyncio.AbstractEventLoop | None = None
         self._renew_lock = asyncio.Lock()
         self._last_heard = 0.0
         self._manager_called = asyncio.Event()
-        self._manager_epoch = EPOCH
-        """The manager's time at loop time 0."""
-        self._clock_lock = asyncio.Lock()
-        self._last_clock_query = -CLOCK_QUERY_SECONDS
-        self._referee_hashes: dict[str, str] = {}
-        self._public_key: Any = None
-        self._manager_machines: frozenset[str] = frozenset()
-        """IP addresses from which a manager without a key may call: resolved when we registered."""
-        self._match_key: str | None = None
-        self._verifier: TokenVerifier | None = None
-        self._verified_until: dict[tuple[str, ...], float] = {}
-        """Verified tokens, each with what it was shown for -> expiry in loop time."""
         self._has_registered = False
         """Whether a manager has accepted us in this process; decides whether a missing key is an error."""
         self.agent_id = applicant.wanted_id
@@ -200,9 +179,9 @@ class LeagueRegistration:
         if self._other_address is not None:
             self._manager_address, self._other_address = self._other_address, self._manager_address
 
-    def _record_manager_address(self, token: str) -> None:
-        """Record the manager's address from a verified token, if it is newer and may be called."""
-        told = self._verifier.find_manager_address(token) if self._verifier else None
+    def _record_manager_address(self, bearer: str | None) -> None:
+        """Record the manager's address from a checked token, if it is newer and may be called."""
+        told = self.callers.find_manager_address(bearer)
         if told is None or told[1] <= self._address_since:
             return
         address, self._address_since = told
@@ -227,29 +206,20 @@ class LeagueRegistration:
 
     async def learn_manager_address(self, bearer: str | None) -> None:
         """Learn the manager's address from the token beside a call that needs none; a bad token is ignored."""
-        if bearer is not None and self._verifier is not None:
+        if bearer is not None and self.callers.has_verifier:
             with suppress(Refusal):
                 await self.check_manager(bearer)
 
     @property
-    def has_key(self) -> bool:
-        """Whether the manager signs its calls, as ours do."""
-        return self._public_key is not None
-
-    @property
-    def verifies_callers(self) -> bool:
-        """Whether callers are verified; a practice player answers any caller."""
-        return self._verify_callers
-
-    @property
     def has_foreign_manager(self) -> bool:
         """Whether we are registered with a foreign manager: its answer to our registration had no key."""
-        return self.registered.is_set() and not self.has_key
+        return self.registered.is_set() and not self.callers.has_key
 
     @property
     def league_key(self) -> str | None:
         """The manager's public key as text, which tells our league from another one with the same id."""
-        return _text_or_none(self._public_key.get("x")) if isinstance(self._public_key, dict) else None
+        key = self.callers.public_key
+        return _text_or_none(key.get("x")) if isinstance(key, dict) else None
 
     async def register(self) -> None:
         """Register, retrying until the manager answers; raises LeagueFailed on a final refusal."""
@@ -290,7 +260,7 @@ class LeagueRegistration:
                 await self._wait_before_retry(reconnect_delay(failures, self._rng))
                 continue
             if answer.get("public_key") is None:
-                self._manager_machines = await find_machines(self._manager_address)
+                self.callers.manager_machines = await find_machines(self._manager_address)
             self._accept_answer(answer)
             return
 
@@ -319,9 +289,8 @@ class LeagueRegistration:
         if self.token:
             self._application_key, self._key_is_saved = secrets.token_hex(32), False
         self.token = self.league_id = None
-        self._public_key = self._match_key = self._verifier = None
+        self.callers.forget_keys()
         self._has_registered = False
-        self._referee_hashes = {}
         self.registered.clear()
 
     async def wait_until_registered(self) -> None:
@@ -362,96 +331,14 @@ class LeagueRegistration:
             await self._check_manager_call(bearer)
 
     async def _check_manager_call(self, bearer: str | None) -> None:
-        if (verifier := self._verifier) is not None:
-            token = bearer or _refuse_missing_token(
-                "the manager's signed token must come in the header `Authorization: Bearer`"
-            )
-            if not self._is_verified(token):
-                check = partial(verifier.check_manager_token, token, agent_id=self.agent_id)
-                self._remember_verified((token,), await self._check_by_manager_clock(check))
-                self._record_manager_address(token)
+        await self.callers.check_manager(bearer, self._manager_address)
+        if self.callers.has_verifier:
+            self._record_manager_address(bearer)
             self._manager_called.set()
-        elif self._verify_callers and not self.has_key:
-            self._check_manager_machine()
-        self._last_heard = self._loop_time()
+        self._note_heard()
 
-    def _check_manager_machine(self) -> None:
-        """Raise a Refusal unless the call comes from a machine of the manager, as resolved when we registered."""
-        _check_calling_machine(self._manager_machines, f"the league manager at {self._manager_address}")
-
-    def check_result_machine(self, machines: Collection[str]) -> None:
-        """Raise a Refusal unless a result comes from a machine that called us in its match, or from the manager's.
-
-        Checked under a foreign manager only; our own gives its referees tokens.
-        """
-        if self._verify_callers and self.has_foreign_manager:
-            _check_calling_machine({*machines, *self._manager_machines}, "the referee that has asked us in this match")
-
-    async def check_match_token(self, token: str | None, match_id: str, referee_id: str) -> None:
-        """Raise a Refusal unless the token shows that the manager gave this match to this referee."""
-        if (verifier := self._verifier) is not None:
-            given = token or _refuse_missing_token(
-                "'auth_token' must hold the match token that the manager gave this referee"
-                " (to try a player by hand, start it with --practice)"
-            )
-            if self._is_verified(given, match_id, referee_id):
-                return
-            known = self._referee_hashes.get(match_id)
-            if known and matches_token_hash(given, known):
-                return
-            goes_by_id = self._peer_client.strict or has_agent_id_form(referee_id)
-            check = partial(
-                verifier.check_match_token,
-                given,
-                match_id=match_id,
-                referee_id=referee_id if goes_by_id else None,
-                player_id=self.agent_id,
-            )
-            good_until = await self._check_by_manager_clock(check)
-            self._remember_verified((given, match_id, referee_id), good_until)
-
-    def _is_verified(self, *shown: str) -> bool:
-        """Whether this token was verified for the same use before, and has not expired."""
-        good_until = self._verified_until.get(shown)
-        return good_until is not None and self._loop_time() < good_until
-
-    def _remember_verified(self, shown: tuple[str, ...], good_until: float) -> None:
-        if len(self._verified_until) >= MAX_KEPT_CHECKS:
-            del self._verified_until[next(iter(self._verified_until))]
-        self._verified_until[shown] = good_until - self._manager_epoch.timestamp()
-
-    def find_token_sender(self, bearer: str | None) -> str | None:
-        """The sender that a token was signed for; None if unknown. Makes no call."""
-        if bearer is None or self._verifier is None:
-            return None
-        return self._verifier.find_token_sender(bearer, agent_id=self.agent_id)
-
-    def allowed_callers(self, bearer: str | None) -> frozenset[Caller] | None:
-        """The kinds of callers that a token's bearer may act as; None without a token or without the manager's key."""
-        if bearer is None or self._verifier is None:
-            return None
-        caller = self.find_token_sender(bearer)
-        if caller == Role.LEAGUE_MANAGER:
-            return frozenset({Caller.ANYBODY, Caller.MANAGER})
-        if caller or any(matches_token_hash(bearer, token_hash) for token_hash in set(self._referee_hashes.values())):
-            return frozenset({Caller.ANYBODY, Caller.MATCH_REFEREE})
-        return frozenset({Caller.ANYBODY})
-
-    def set_referee_hashes(self, token_hashes: Mapping[str, str | None]) -> None:
-        """Set the token hashes by which the manager identifies the referee of each match."""
-        self._referee_hashes = {match_id: token_hash for match_id, token_hash in token_hashes.items() if token_hash}
-
-    async def _check_by_manager_clock(self, check: Callable[..., float]) -> float:
-        """Run a token check; if the token seems expired, ask for the manager's time and check again."""
-        try:
-            return check(now=self._manager_now())
-        except TokenExpired:
-            async with self._clock_lock:
-                if self._loop_time() >= self._last_clock_query + CLOCK_QUERY_SECONDS:
-                    with suppress(CallFailed):
-                        await self._send_query(CLOCK_QUERY_SECONDS)
-                    self._last_clock_query = self._loop_time()
-            return check(now=self._manager_now())
+    def _note_heard(self) -> None:
+        self._last_heard = asyncio.get_running_loop().time()
 
     async def watch_manager_until(
         self, done: asyncio.Event, quiet_seconds: float, completed: Callable[[], None]
@@ -490,7 +377,7 @@ class LeagueRegistration:
                 completed()
         if failures >= FAILURES_BEFORE_REMARK:
             self._show_remark(f"The League Manager at {self._manager_address} is back.")
-        self._last_heard = self._loop_time()
+        self._note_heard()
         return 0
 
     async def _query_by_registering(self, failures: int) -> int:
@@ -505,7 +392,7 @@ class LeagueRegistration:
             if error.code.is_retryable:
                 self._report_failure(failures + 1, error)
                 return failures + 1
-        self._last_heard = self._loop_time()
+        self._note_heard()
         return 0
 
     async def _wait_before_retry(self, seconds: float) -> None:
@@ -528,7 +415,7 @@ class LeagueRegistration:
         )
         call = PeerCall("league_query", question.to_wire(), v2.LeagueQueryResponse.TYPE)
         answer = (await self._peer_client.request_answer(self._manager_address, call, limit)).message
-        self._set_clock(_text_or_none(answer.get("timestamp")))
+        self.callers.set_clock(answer.get("timestamp"))
         return answer
 
     def _report_failure(self, failures: int, error: CallFailed) -> None:
@@ -559,8 +446,8 @@ class LeagueRegistration:
         self.agent_id = agent_id
         self._set_token(answer.get("auth_token"))
         self.league_id = _text_or_none(answer.get("league_id"))
-        self._trust_keys(answer.get("public_key"), _text_or_none(answer.get("match_key")))
-        self._set_clock(_text_or_none(answer.get("timestamp")))
+        self._trust_keys(answer.get("public_key"), answer.get("match_key"))
+        self.callers.set_clock(answer.get("timestamp"))
         self._has_registered = True
         self._save_credentials()
         self.registered.set()
@@ -572,37 +459,18 @@ class LeagueRegistration:
         if self.token:
             self._log.add_secret(self.token)
 
-    def _trust_keys(self, public_key: Any, match_key: str | None) -> None:
-        """Verify callers by these keys from now on; raises LeagueFailed if a manager that had a key has none."""
-        if self._has_registered and self.has_key and public_key is None:
+    def _trust_keys(self, public_key: Any, match_key: Any) -> None:
+        """Check callers by these keys from now on; raises LeagueFailed if a manager that had a key has none."""
+        if self._has_registered and self.callers.has_key and public_key is None:
             raise LeagueFailed(
                 f"{self._manager_address} signed what it said when we registered, and now it doesn't: another "
                 "manager may be"
                 " there. Start this agent again to take part in its league"
             )
-        self._public_key, self._match_key, self._verifier = public_key, match_key, None
-        self._verified_until.clear()
-        if not self._verify_callers or public_key is None:
-            return
         try:
-            self._verifier = TokenVerifier(public_key, self.league_id or "", match_key)
+            self.callers.trust_keys(self.agent_id, self.league_id, public_key, _text_or_none(match_key))
         except ValueError as error:
             raise LeagueFailed(f"{self._manager_address} sent a public key that can't be used: {error}") from None
-
-    def _set_clock(self, manager_time: str | None) -> None:
-        """Set the manager's time, by which tokens expire; our own clock may be wrong."""
-        told = parse_utc(manager_time) if manager_time else None
-        if told is not None:
-            self._manager_epoch = told - timedelta(seconds=self._loop_time())
-            self._verified_until.clear()
-
-    def _loop_time(self) -> float:
-        if self._loop is None:
-            self._loop = asyncio.get_running_loop()
-        return self._loop.time()
-
-    def _manager_now(self) -> datetime:
-        return self._manager_epoch + timedelta(seconds=self._loop_time())
 
     def _load_credentials(self) -> str | None:
         """Resume the stored registration; returns the stored application key, if any."""
@@ -618,10 +486,9 @@ class LeagueRegistration:
             self._set_token(saved.get("auth_token"))
             self.league_id = _text_or_none(saved.get("league_id"))
             with suppress(LeagueFailed):  # an edited file: the manager will send the key again
-                self._trust_keys(saved.get("public_key"), _text_or_none(saved.get("match_key")))
-                if (
-                    self.has_key or not self._verify_callers
-                ):  # a foreign manager's machines are resolved when we register
+                self._trust_keys(saved.get("public_key"), saved.get("match_key"))
+                # A foreign manager's machines are resolved when we register.
+                if self.callers.has_key or not self.callers.enabled:
                     self.registered.set()
         return key
 
@@ -631,8 +498,8 @@ class LeagueRegistration:
             "league_id": self.league_id,
             "auth_token": self.token,
             "application_key": self._application_key,
-            "public_key": self._public_key,
-            "match_key": self._match_key,
+            "public_key": self.callers.public_key,
+            "match_key": self.callers.match_key,
         }
         try:
             self._credentials.save(content)
@@ -645,18 +512,3 @@ class LeagueRegistration:
 def _text_or_none(value: Any) -> str | None:
     """The value if it is a string, else None."""
     return value if isinstance(value, str) else None
-
-
-def _refuse_missing_token(sentence: str) -> NoReturn:
-    raise Refusal(ErrorCode.AUTH_TOKEN_MISSING, sentence, expected_format="a token that the league manager signed")
-
-
-def _check_calling_machine(machines: Collection[str], who: str) -> None:
-    """Raise a Refusal unless the current call comes from one of these machines; `who` names their owner in it."""
-    if (address := find_foreign_caller(machines)) is not None:
-        raise Refusal(
-            ErrorCode.AUTH_TOKEN_INVALID,
-            f"only {who} may call this, and the call came from {address}",
-            expected=sorted(machines),
-            received=address,
-        )

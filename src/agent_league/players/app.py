@@ -164,9 +164,9 @@ class Player(LeagueMember):
             await self._session.check_manager(bearer)
         else:
             token, match_id = envelope.auth_token or bearer, str(params.get("match_id"))
-            await self._session.check_match_token(token, match_id, envelope.sender.agent_id)
+            await self._session.callers.check_match_token(token, match_id, envelope.sender.agent_id)
             if method.reply is None:
-                self._session.check_result_machine(self._result_checker.find_askers(match_id))
+                self._session.callers.check_result_machine(self._result_checker.find_askers(match_id))
             elif self._session.has_foreign_manager:
                 self._result_checker.record_asker(match_id, calling_machine())
         return None
@@ -321,7 +321,7 @@ class Player(LeagueMember):
         return OK
 
     async def _handle_round_announcement(self, message: v2.RoundAnnouncement) -> HandlerReply:
-        self._session.set_referee_hashes(dict(map(_referee_token_fields, message.matches)))
+        self._session.callers.set_referee_hashes(dict(map(_referee_token_fields, message.matches)))
         self._result_checker.record_announcement(message, self.agent_id)
         self._round_id = message.round_id
         if self._on_event:

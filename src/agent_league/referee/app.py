@@ -375,7 +375,7 @@ class Referee(LeagueMember):
 
     async def _handle_round_announcement(self, message: v2.RoundAnnouncement) -> None:
         """Queue our matches of an announced round; a foreign manager may start matches in this way only."""
-        if self._session.has_key:
+        if self._session.callers.has_key:
             return
         own = normalise_endpoint(self._settings.endpoint)
         if len(self._announced_rounds) >= MAX_QUEUED_MATCHES:
@@ -414,7 +414,7 @@ class Referee(LeagueMember):
                     field=name,
                     received=describe_value(value),
                 )
-        if not self._session.has_key:
+        if not self._session.callers.has_key:
             self._check_addresses(order)
         own, given = self._loaded_games.get(order.game_type), order.game_parameters
         if own is None and ANY_GAME not in self._settings.game_types:

@@ -1,0 +1,165 @@
+"""Checks the callers of a referee or player: by the tokens that its manager signs or, without a key, by their machine.
+
+Tokens expire by the manager's clock, which is set by its answers: our own may be wrong.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any, NoReturn
+
+from agent_league.clock import parse_utc
+from agent_league.errors import CallFailed, ErrorCode, Refusal
+from agent_league.http.caller import find_foreign_caller
+from agent_league.model.agents import Role
+from agent_league.model.names import has_agent_id_form
+from agent_league.protocol.methods import Caller
+from agent_league.protocol.tokens import TokenExpired, TokenVerifier, matches_token_hash
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+"""Stands for the manager's time as long as that is unknown, so that no token counts as expired."""
+CLOCK_QUERY_SECONDS = 2.0
+"""Minimum seconds between two questions for the manager's time, and the time limit of each."""
+
+
+class CallerCheck:
+    """What one agent knows of its manager's keys, machines and clock."""
+
+    def __init__(self, query_time: Callable[[float], Awaitable[object]], *, enabled: bool, strict: bool) -> None:
+        """`query_time` asks the manager for its time within some seconds, and calls `set_clock`."""
+        self.enabled = enabled
+        """Whether callers are checked; a practice player answers any caller."""
+        self.public_key: Any = None
+        self.match_key: str | None = None
+        self.manager_machines: frozenset[str] = frozenset()
+        """IP addresses from which a manager without a key may call: resolved when we registered."""
+        self._query_time = query_time
+        self._strict = strict
+        self._agent_id = ""
+        self._verifier: TokenVerifier | None = None
+        self._referee_hashes: dict[str, str] = {}
+        self._manager_epoch = EPOCH
+        """The manager's time at loop time 0."""
+        self._clock_lock = asyncio.Lock()
+        self._last_clock_query = -CLOCK_QUERY_SECONDS
+
+    @property
+    def has_key(self) -> bool:
+        """Whether the manager signs its calls, as ours do."""
+        return self.public_key is not None
+
+    @property
+    def has_verifier(self) -> bool:
+        """Whether tokens are checked."""
+        return self._verifier is not None
+
+    def trust_keys(self, agent_id: str, league_id: str | None, public_key: Any, match_key: str | None) -> None:
+        """Check callers of this agent by these keys from now on; raises ValueError if they can't be used."""
+        self._agent_id = agent_id
+        self.public_key, self.match_key, self._verifier = public_key, match_key, None
+        if self.enabled and public_key is not None:
+            self._verifier = TokenVerifier(public_key, league_id or "", match_key)
+
+    def forget_keys(self) -> None:
+        self.public_key = self.match_key = self._verifier = None
+        self._referee_hashes = {}
+
+    def set_referee_hashes(self, token_hashes: Mapping[str, str | None]) -> None:
+        """Set the token hashes by which the manager identifies the referee of each match."""
+        self._referee_hashes = {match_id: token_hash for match_id, token_hash in token_hashes.items() if token_hash}
+
+    def set_clock(self, manager_time: Any) -> None:
+        """Set the manager's time, if this is a timestamp."""
+        told = parse_utc(manager_time) if isinstance(manager_time, str) else None
+        if told is not None:
+            self._manager_epoch = told - timedelta(seconds=asyncio.get_running_loop().time())
+
+    async def check_manager(self, bearer: str | None, address: str) -> None:
+        """Raise a Refusal unless a call comes from the manager, which is at `address`."""
+        if (verifier := self._verifier) is not None:
+            token = bearer or _refuse_missing_token(
+                "the manager's signed token must come in the header `Authorization: Bearer`"
+            )
+            await self._check_by_manager_clock(partial(verifier.check_manager_token, token, agent_id=self._agent_id))
+        elif self.enabled and not self.has_key:
+            _check_calling_machine(self.manager_machines, f"the league manager at {address}")
+
+    def check_result_machine(self, machines: Collection[str]) -> None:
+        """Raise a Refusal unless a result comes from a machine that called us in its match, or from the manager's.
+
+        Only under a foreign manager; our own gives its referees tokens.
+        """
+        if self.enabled and not self.has_key:
+            _check_calling_machine({*machines, *self.manager_machines}, "the referee that has asked us in this match")
+
+    async def check_match_token(self, token: str | None, match_id: str, referee_id: str) -> None:
+        """Raise a Refusal unless the token shows that the manager gave this match to this referee."""
+        if (verifier := self._verifier) is None:
+            return
+        given = token or _refuse_missing_token(
+            "'auth_token' must hold the match token that the manager gave this referee"
+            " (to try a player by hand, start it with --practice)"
+        )
+        known = self._referee_hashes.get(match_id)
+        if known and matches_token_hash(given, known):
+            return
+        goes_by_id = self._strict or has_agent_id_form(referee_id)
+        check = partial(
+            verifier.check_match_token,
+            given,
+            match_id=match_id,
+            referee_id=referee_id if goes_by_id else None,
+            player_id=self._agent_id,
+        )
+        await self._check_by_manager_clock(check)
+
+    async def _check_by_manager_clock(self, check: Callable[..., object]) -> None:
+        """Run a token check; if the token seems expired, ask for the manager's time and check again."""
+        now = asyncio.get_running_loop().time
+        try:
+            check(now=self._manager_epoch + timedelta(seconds=now()))
+        except TokenExpired:
+            async with self._clock_lock:
+                if now() >= self._last_clock_query + CLOCK_QUERY_SECONDS:
+                    with suppress(CallFailed):
+                        await self._query_time(CLOCK_QUERY_SECONDS)
+                    self._last_clock_query = now()
+            check(now=self._manager_epoch + timedelta(seconds=now()))
+
+    def find_token_sender(self, bearer: str | None) -> str | None:
+        """The sender that a token was signed for; None if unknown. Makes no call."""
+        if bearer is None or self._verifier is None:
+            return None
+        return self._verifier.find_token_sender(bearer, agent_id=self._agent_id)
+
+    def find_manager_address(self, bearer: str | None) -> tuple[str, float] | None:
+        """The manager's own address and since when it runs, from a token that was checked before."""
+        return self._verifier.find_manager_address(bearer) if self._verifier and bearer else None
+
+    def allowed_callers(self, bearer: str | None) -> frozenset[Caller] | None:
+        """The kinds of callers that a token's bearer may act as; None without a token or without the manager's key."""
+        if bearer is None or self._verifier is None:
+            return None
+        caller = self.find_token_sender(bearer)
+        if caller == Role.LEAGUE_MANAGER:
+            return frozenset({Caller.ANYBODY, Caller.MANAGER})
+        if caller or any(matches_token_hash(bearer, token_hash) for token_hash in set(self._referee_hashes.values())):
+            return frozenset({Caller.ANYBODY, Caller.MATCH_REFEREE})
+        return frozenset({Caller.ANYBODY})
+
+
+def _refuse_missing_token(sentence: str) -> NoReturn:
+    raise Refusal(ErrorCode.AUTH_TOKEN_MISSING, sentence, expected_format="a token that the league manager signed")
+
+
+def _check_calling_machine(machines: Collection[str], who: str) -> None:
+    """Raise a Refusal unless the current call comes from one of these machines; `who` names their owner in it."""
+    if (address := find_foreign_caller(machines)) is not None:
+        raise Refusal(
+            ErrorCode.AUTH_TOKEN_INVALID,
+            f"only {who} may call this, and the call came from {address}",
+            expected=sorted(machines),
+            received=address,
+        )
