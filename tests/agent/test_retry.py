@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from agent_league.agent.retry import delay_before_retry, reconnect_delay
+from agent_league.agent.breaker import delay_before_retry, reconnect_delay
 from agent_league.config.models import RetryPolicy
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agent_league.league.tokens import create_token, hash_token, hashes_match
+from agent_league.league.match_tokens import create_token, hash_token, hashes_match
 from agent_league.protocol.v1.ids import derive_league_uuid
 from tests.league.conftest import OfficeMaker
 from tests.league.office import LEAGUE_ID, MANAGER, Office

@@ -11,7 +11,7 @@ import jwt
 import pytest
 
 from agent_league.errors import LeagueFailed
-from agent_league.league.tokens import hash_token
+from agent_league.league.match_tokens import hash_token
 from agent_league.model.agents import ProtocolProfile
 from agent_league.model.events import AgentStateChanged, MatchFinished, RoundCompleted
 from agent_league.testing.peers import Params, Script, ScriptedPlayer, always_reply, never_reply, reply_garbage
@@ -383,7 +383,7 @@ async def test_a_referee_that_comes_back_is_asked_for_what_it_had_refused(
     unable = await here.seat_referee(scripts={"start_match": UNABLE})
     silent = await here.seat_referee()
     here.network.detach(silent.endpoint)
-    waits, back = asyncio.Event(), here.manager._conductor._referee_returned
+    waits, back = asyncio.Event(), here.manager._matches._referee_returned
     waiting = back.wait
 
     async def wait() -> bool:

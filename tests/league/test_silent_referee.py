@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from agent_league.league.conductor import MAX_OVERDUE_TIMES
+from agent_league.league.match_runner import MAX_OVERDUE_TIMES
 from agent_league.league.journal import run_inline
 from agent_league.league.supervision import max_match_seconds, parse_refusals
 from agent_league.model.events import LeagueCompleted, MatchFinished, MatchNotTaken, MatchOverdue, RefereeWaitChanged

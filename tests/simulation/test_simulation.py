@@ -135,7 +135,7 @@ def test_a_league_whose_only_referee_never_reports_ends_with_every_match_void() 
 
 
 def make_void_too_early(patches: pytest.MonkeyPatch) -> None:
-    patches.setattr("agent_league.league.conductor.MAX_OVERDUE_TIMES", 1)
+    patches.setattr("agent_league.league.match_runner.MAX_OVERDUE_TIMES", 1)
 
 
 def test_a_match_that_is_void_too_early_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

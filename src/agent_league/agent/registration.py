@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Protocol
 
+from agent_league.agent.breaker import reconnect_delay
 from agent_league.agent.call_failures import (
     describe_failed_contact,
     describe_failure,
@@ -20,7 +21,6 @@ from agent_league.agent.call_failures import (
 from agent_league.agent.caller_check import CallerCheck
 from agent_league.agent.dialects import dialect_of
 from agent_league.agent.peer_client import PeerCall, PeerClient
-from agent_league.agent.retry import reconnect_delay
 from agent_league.agent.tasks import run_until_first
 from agent_league.clock import Clock, format_utc
 from agent_league.errors import CallFailed, DamagedFile, ErrorCode, LeagueFailed, MismatchedAnswer, Refusal

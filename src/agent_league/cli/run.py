@@ -179,7 +179,7 @@ class _RunDisplay:
 
 def _play_league(plan: "LeaguePlan", seed: str | None, how: _RunDisplay) -> LeagueCompleted | None:
     """Start the processes, follow the league and print its summary; None if the manager ended without a result."""
-    from agent_league.launch.orchestrator_log import open_orchestrator_log
+    from agent_league.launch.play_function import open_orchestrator_log
     from agent_league.launch.processes import LeagueProcesses
     from agent_league.launch.steady_output import nonblocking_output
 

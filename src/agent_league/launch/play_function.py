@@ -9,15 +9,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from agent_league.config import ConfigLoader
+from agent_league.config import ConfigLoader, SystemConfig
 from agent_league.config.home import HOME_FOLDER, find_home, make_home
 from agent_league.errors import AgentLeagueError, UserError
 from agent_league.games.registry import game_types, source_names
 from agent_league.http.hosts import own_endpoint, parse_manager_endpoint
 from agent_league.launch.agent_plan import LOOPBACK, AgentListeners, AgentPlan, PlayerPlan
-from agent_league.launch.orchestrator_log import open_orchestrator_log
 from agent_league.launch.serving import check_ports, run_async, serve_agents
 from agent_league.launch.steady_output import nonblocking_output
+from agent_league.log import JsonLogger
 from agent_league.model.agents import ANY_GAME
 from agent_league.model.names import list_known_names
 from agent_league.players.app import PlayerSettings
@@ -25,6 +25,7 @@ from agent_league.players.descriptions import describe_event
 from agent_league.players.events import GameErrorReported, LeagueJoined, MatchOver, PlayerEvent
 from agent_league.players.observation import Move, Observation
 from agent_league.referee.settings import RefereeSettings
+from agent_league.storage.paths import DataPaths
 from agent_league.text import MAX_SENTENCE, shorten, to_printable
 
 """Characters of a referee's reason that are printed."""
@@ -114,6 +115,13 @@ def _play(choose: ChooseMove, arguments: argparse.Namespace, games: tuple[str, .
             AgentListeners(on_player_event=print_player_event, on_remark=print_player_remark),
             lambda: print_waiting(settings),
         )
+    )
+
+
+def open_orchestrator_log(home: Path, system: SystemConfig) -> JsonLogger:
+    """Open `logs/system/orchestrator.log.jsonl`: when any command started and ended agents of this folder."""
+    return JsonLogger(
+        "orchestrator", log_root=DataPaths(home).logs_folder, folder="system", **system.logging.logger_options
     )
 
 

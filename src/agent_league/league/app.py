@@ -1,13 +1,14 @@
 """The League Manager: builds the parts of one league, serves its tools and runs it."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from random import Random
 from typing import Any
 
 from agent_league.agent.dispatcher import Handler
-from agent_league.agent.metrics import GaugeValues
+from agent_league.agent.metrics import AgentMetrics, GaugeValues, MetricKey
 from agent_league.agent.runtime import Agent
 from agent_league.agent.tasks import run_until_first
 from agent_league.clock import Clock
@@ -20,18 +21,18 @@ from agent_league.league.conductor import Conductor
 from agent_league.league.handlers import ManagerHandlers
 from agent_league.league.journal import Journal, Offload
 from agent_league.league.match_files import MatchFiles
-from agent_league.league.match_tokens import TokenIssuer
+from agent_league.league.match_runner import MatchRunner
+from agent_league.league.match_tokens import TokenIssuer, create_token, hash_token
 from agent_league.league.messages import MANAGER_SENDER, ManagerMessages
-from agent_league.league.numbers import collect_league_gauges
 from agent_league.league.projections import LeagueProjections
 from agent_league.league.reachability import AgentCaller, AgentProber
 from agent_league.league.reports import DeriveResult
 from agent_league.league.resume import get_effective_config, load_or_create_season, open_store, translate_damage
 from agent_league.league.settings import ManagerSettings
 from agent_league.league.state import LeaguePhase, LeagueState
-from agent_league.league.tokens import create_token, hash_token
 from agent_league.model.agents import AgentState, Role
 from agent_league.model.events import Event, StoreChanged
+from agent_league.model.results import find_termination
 from agent_league.protocol.checks import Envelope
 from agent_league.protocol.envelope import Sender
 from agent_league.protocol.methods import Caller, Method
@@ -98,7 +99,7 @@ class LeagueManager(Agent):
         self._announcer = Announcer(self.state, words, passes, self._peer_client, system.timeouts, self.log)
         caller = AgentCaller(passes, self._peer_client, system)
         self._prober = AgentProber(self.state, caller, system, self._tasks)
-        self._conductor = Conductor(
+        self._matches = MatchRunner(
             self.state,
             words,
             passes,
@@ -112,6 +113,7 @@ class LeagueManager(Agent):
             self._rng,
             derive_result,
         )
+        self._conductor = Conductor(self.state, self._announcer, self._journal, self._matches)
         if watcher:
             self.add_watcher(watcher)
         self.state.add_listener(self._publish_changes)
@@ -166,7 +168,7 @@ class LeagueManager(Agent):
 
     def _note_refused_call(self, method: str, params: Mapping[str, Any], refusal: Refusal) -> None:
         if method == "report_match_result":
-            self._conductor.note_refused_report(params.get("match_id"), refusal)
+            self._matches.note_refused_report(params.get("match_id"), refusal)
 
     def _note_store_trouble(self, why: str | None) -> None:
         self._store_trouble = why
@@ -277,3 +279,33 @@ class LeagueManager(Agent):
         if expected and expected != self.state.protocol:
             self.log.warning("other_protocol", expected=expected, played=self.state.protocol)
         self._started.set()
+
+
+def collect_league_gauges(state: LeagueState, meter: AgentMetrics, queues: Mapping[str, int]) -> GaugeValues:
+    """Collect all gauges of a league; `queues` are queue lengths that the state doesn't know."""
+    given = sum(state.count_running_matches().values())
+    lengths = {**queues, "matches_given": given, "matches_due": len(state.schedule.pairings) - len(state.results)}
+    members = [(member.agent_id, member.role, member) for member in state.roster]
+    peers = [(agent_id, role, meter.peer_stats(member.agent.endpoint)) for agent_id, role, member in members]
+    return {
+        "league_phase": {(phase,): state.phase is phase for phase in LeaguePhase},
+        "rounds_planned": {(): len(state.schedule.rounds)},
+        "rounds_completed": {(): state.rounds_completed},
+        "matches_planned": {(): len(state.schedule.pairings)},
+        "matches_finished": _count_finished_matches(state),
+        "queue_length": {(queue,): length for queue, length in lengths.items()},
+        "agents": Counter((role, member.state) for _, role, member in members),
+        "agent_latency_seconds": {
+            (agent_id, role): stats.smoothed for agent_id, role, stats in peers if stats and stats.smoothed is not None
+        },
+        "agent_unanswered": {(agent_id, role): stats.failures for agent_id, role, stats in peers if stats},
+        "agent_failures_in_a_row": {
+            (agent_id, role): member.breaker.failure_count for agent_id, role, member in members
+        },
+    }
+
+
+def _count_finished_matches(state: LeagueState) -> Counter[MetricKey]:
+    return Counter(
+        (result.outcome, find_termination(result.terminations.values())) for result in state.results.values()
+    )

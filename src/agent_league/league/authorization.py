@@ -6,9 +6,9 @@ from typing import Any
 
 from agent_league.agent.dialects import UNNAMED_REFEREE
 from agent_league.errors import ErrorCode, Refusal
+from agent_league.league.match_tokens import hash_token, hashes_match
 from agent_league.league.roster import Member
 from agent_league.league.state import LeagueState
-from agent_league.league.tokens import hash_token, hashes_match
 from agent_league.model.agents import Role
 from agent_league.protocol.checks import Envelope
 from agent_league.protocol.envelope import ANONYMOUS, Sender

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from random import Random
 from typing import Any, TypeVar
 
-from agent_league.agent.retry import reconnect_delay
+from agent_league.agent.breaker import reconnect_delay
 from agent_league.errors import ErrorCode, LeagueFailed, Refusal
 from agent_league.log import JsonLogger
 from agent_league.storage.base import ManagerReplaced, Store, StoredRow, StoreFailed, row_key

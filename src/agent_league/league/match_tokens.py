@@ -1,5 +1,11 @@
-"""Tokens signed by the manager: for its own calls, and for referees to show the players of a match."""
+"""The league's tokens: what members show the manager, and what it signs for its calls and for referees.
 
+A member's token is created once, stored only as a hash and compared in constant time.
+"""
+
+import hashlib
+import hmac
+import secrets
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -86,3 +92,16 @@ class TokenIssuer:
         return MatchTokens(
             signed(*pairing.players), {player_id: signed(player_id, key=key) for player_id, key in keys.items()}
         )
+
+
+def create_token(owner: str, random_bytes: int) -> str:
+    """Create a token of the form `tok-<id in lower case>-<random>`."""
+    return f"tok-{owner.lower()}-{secrets.token_hex(random_bytes)}"
+
+
+def hash_token(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def hashes_match(one: str, other: str) -> bool:
+    return hmac.compare_digest(one, other)

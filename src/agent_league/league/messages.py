@@ -92,7 +92,7 @@ class ManagerMessages:
         )
 
     def build_start_match(self, pairing: Pairing, referee_id: str) -> dict[str, Any]:
-        keyed = [player_id for player_id in pairing.players if self._state.has_match_key(player_id)]
+        keyed = [player_id for player_id in pairing.players if self._state.roster.get_member(player_id).has_match_key]
         match_pass = self._token_issuer.issue_match_tokens(pairing, referee_id, keyed)
         a, b = (self._player_fields(player_id, match_pass.tokens_by_player[player_id]) for player_id in pairing.players)
         league, scoring = self._state.config, self._state.scoring

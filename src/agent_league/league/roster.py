@@ -15,7 +15,7 @@ from agent_league.agent.breaker import Breaker
 from agent_league.config.models import SecurityConfig
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.http.hosts import are_all_loopback, find_endpoint_problem, normalise_endpoint
-from agent_league.league.tokens import create_token, hash_token, hashes_match
+from agent_league.league.match_tokens import create_token, hash_token, hashes_match
 from agent_league.model.agents import (
     DEFAULT_PROTOCOL_PROFILE,
     AgentState,

@@ -25,7 +25,7 @@ from agent_league.league.stored_rows import (
     result_from_row,
     schedule_from_rows,
 )
-from agent_league.model.agents import DEFAULT_PROTOCOL_PROFILE, AgentState, Role, advance_state
+from agent_league.model.agents import AgentState, Role, advance_state
 from agent_league.model.events import (
     AgentRegistered,
     AgentStateChanged,
@@ -140,7 +140,8 @@ class LeagueState:
         self._fetchable_matches: dict[str, str] = {}
         """Match id -> id of the referee that may fetch it by polling."""
         self._pairings: dict[str, Pairing] = {}
-        self._standings_table = self._table_after_round = self._create_table()
+        self.standings_table = self.table_after_round = self._create_table()
+        """The table, and that after the last completed round; the same object unless rounds overlap."""
         self._listeners: list[EventListener] = []
         self._reported_refusals: set[RegistrationRefused] = set()
         self._was_waiting_for_referee = False
@@ -149,7 +150,7 @@ class LeagueState:
         """Load agents, schedule and results that an earlier manager of this season saved."""
         for agent in saved.agents:
             self.roster.restore_member(member_from_row(agent, self._failure_threshold))
-        self._standings_table, self._table_after_round = self._create_table(), self._create_table()
+        self.standings_table, self.table_after_round = self._create_table(), self._create_table()
         self._set_schedule(schedule_from_rows(saved.matches))
         self.current_round = self.rounds_completed
         for match in saved.matches:
@@ -157,9 +158,9 @@ class LeagueState:
                 self.assigned_referees[match.match_id] = match.referee_id
             if result := result_from_row(match):
                 self.results[match.match_id] = result
-                self._standings_table.add_result(result)
+                self.standings_table.add_result(result)
                 if match.round_id <= self.rounds_completed:
-                    self._table_after_round.add_result(result)
+                    self.table_after_round.add_result(result)
 
     @property
     def is_end_announced(self) -> bool:
@@ -197,7 +198,7 @@ class LeagueState:
         if not admission.is_returning and self.phase is not LeaguePhase.REGISTRATION:
             member.state = advance_state(member.state, LATE_REFEREE_STATES[self.phase])
         if member.role is Role.PLAYER:
-            for table in (self._standings_table, self._table_after_round):
+            for table in (self.standings_table, self.table_after_round):
                 table.add_player(member.agent_id, member.agent.display_name)
         if member.state is AgentState.SUSPENDED and not member.is_barred:
             self._set_agent_state(member, AgentState.ACTIVE, "came back")
@@ -260,9 +261,7 @@ class LeagueState:
             raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, f"the league can't start: {problem}")
         self.config = self._configs_by_protocol[self.protocol].model_copy(update={"protocol": self.protocol})
         self._set_schedule(self.preview_schedule())
-        self._table_after_round = (
-            self._create_table() if self.config.scheduling.overlap_rounds else self._standings_table
-        )
+        self.table_after_round = self._create_table() if self.config.scheduling.overlap_rounds else self.standings_table
         for pairing in self.schedule.pairings:
             self._save_row(match_to_row(pairing, None, None))
         self._update_season_row(settings=self.config.model_dump(mode="json"))  # final from here on
@@ -363,11 +362,6 @@ class LeagueState:
         member = self.roster.get(agent_id)
         return member is not None and member.is_ours
 
-    def has_match_key(self, agent_id: str) -> bool:
-        """Whether an agent was given a match key and can check tokens made with it."""
-        member = self.roster.get(agent_id)
-        return member is not None and member.has_match_key
-
     def note_deviations(self, agent_id: str, noted: Sequence[str]) -> None:
         """Add tolerated deviations to an agent's profile, each one once."""
         if member := self.roster.get(agent_id):
@@ -375,11 +369,6 @@ class LeagueState:
             member.protocol_profile = replace(member.protocol_profile, deviations=merge_deviations(known, noted))
             if member.protocol_profile.deviations != known:
                 self._save_row(agent_to_row(member))
-
-    def get_call_form(self, agent_id: str) -> str:
-        """Return the call form that an agent's registration showed, or the default one."""
-        member = self.roster.get(agent_id)
-        return member.protocol_profile.call_form if member else DEFAULT_PROTOCOL_PROFILE.call_form
 
     def referee_token_hash(self, referee_id: str) -> str | None:
         """Return the hash of a guest referee's own token if players may accept that token, else None."""
@@ -459,16 +448,16 @@ class LeagueState:
     def _finish_match(self, result: MatchResult, referee_id: str) -> None:
         result = result.overrule_for_suspended([player_id for player_id in result.players if self.is_barred(player_id)])
         self.results[result.match_id] = result
-        self._standings_table.add_result(result)
+        self.standings_table.add_result(result)
         self._save_row(match_to_row(self._pairings[result.match_id], referee_id, result))
         self.emit(MatchFinished(result))
 
     def complete_round(self, round_id: int) -> None:
         self.rounds_completed = round_id
         self._update_season_row(rounds_completed=round_id)
-        if self._table_after_round is not self._standings_table:
+        if self.table_after_round is not self.standings_table:
             for result in self.get_round_results(self.schedule.rounds[round_id - 1]):
-                self._table_after_round.add_result(result)
+                self.table_after_round.add_result(result)
         is_last = round_id == len(self.schedule.rounds)
         self.emit(RoundCompleted(round_id, self.standings_after_round(), is_last))
 
@@ -564,20 +553,11 @@ class LeagueState:
         return member is not None and member.is_barred
 
     def standings(self) -> tuple[StandingsRow, ...]:
-        return self._standings_table.ranked_rows()
+        return self.standings_table.ranked_rows()
 
     def standings_after_round(self) -> tuple[StandingsRow, ...]:
         """The standings after the last completed round, without results of later rounds."""
-        return self._table_after_round.ranked_rows()
-
-    @property
-    def standings_table(self) -> StandingsTable:
-        return self._standings_table
-
-    @property
-    def table_after_round(self) -> StandingsTable:
-        """The table after the last completed round; the same object as `standings_table` unless rounds overlap."""
-        return self._table_after_round
+        return self.table_after_round.ranked_rows()
 
     @property
     def open_rounds(self) -> Sequence[LeagueRound]:

@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from difflib import get_close_matches
+from functools import lru_cache
 
 from agent_league.text import EMOJI_JOINERS
 
@@ -51,6 +52,7 @@ def normalise_confusables(name: str) -> str:
     return _normalise_name(name).translate(_CONFUSABLE_CHARACTERS)
 
 
+@lru_cache(maxsize=256)
 def has_agent_id_form(name: str) -> bool:
     """Whether a name has the form of the ids that a league assigns, such as P01, REF02 or player_001."""
     return _AGENT_ID_FORMS.fullmatch(_normalise_name(name)) is not None

@@ -7,9 +7,9 @@ is to try to register.
 import asyncio
 from random import Random
 
+from agent_league.agent.breaker import reconnect_delay
 from agent_league.agent.peer_client import PeerClient
 from agent_league.agent.registration import LeagueRegistration, RemarkCallback
-from agent_league.agent.retry import reconnect_delay
 from agent_league.errors import BadAnswer, CallFailed, LeagueFailed
 
 REGISTRATION_PHASE = "REGISTRATION"

@@ -10,13 +10,13 @@ from typing import Any
 
 import orjson
 
+from agent_league.agent.breaker import reconnect_delay
 from agent_league.agent.call_failures import is_unknown_in_all_forms
 from agent_league.agent.dispatcher import OK, Handler
 from agent_league.agent.member import LeagueMember
 from agent_league.agent.metrics import GaugeValues
 from agent_league.agent.outbox import Outboxes
 from agent_league.agent.registration import UNKNOWN_AGENT_CODES, RemarkCallback
-from agent_league.agent.retry import reconnect_delay
 from agent_league.clock import Clock, format_utc
 from agent_league.errors import CallFailed, ErrorCode, LeagueFailed, PeerRefused, Refusal
 from agent_league.games.base import BadParameters

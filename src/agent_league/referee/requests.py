@@ -12,11 +12,10 @@ from typing import Any
 
 import orjson
 
-from agent_league.agent.breaker import Breaker
+from agent_league.agent.breaker import Breaker, delay_before_retry
 from agent_league.agent.metrics import AgentMetrics
 from agent_league.agent.outbox import Outboxes
 from agent_league.agent.peer_client import PeerCall, PeerClient, PushedAnswer
-from agent_league.agent.retry import delay_before_retry
 from agent_league.config.models import RetryPolicy, TimeoutConfig
 from agent_league.errors import TRANSIENT_CODES, BadAnswer, CallFailed, ErrorCode, PeerRefused
 from agent_league.http.carrier import MAX_BODY

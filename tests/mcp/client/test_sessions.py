@@ -16,7 +16,7 @@ from mcp_types import (
     ToolListChangedNotification,
 )
 
-from agent_league.agent.retry import reconnect_delay
+from agent_league.agent.breaker import reconnect_delay
 from agent_league.log import JsonLogger
 from agent_league.mcp.client.calls import MAX_ATTEMPTS
 from agent_league.mcp.client.failures import FailureKind, ToolFailed

@@ -15,7 +15,7 @@ import orjson
 from mcp import Client
 from mcp_types import CallToolResult
 
-from agent_league.agent.retry import reconnect_delay
+from agent_league.agent.breaker import reconnect_delay
 from agent_league.mcp.client.failures import FailureKind, ToolFailed, classify_error, describe_error
 from agent_league.mcp.client.queue import MessagePriority, MessageQueue, QueueFull
 

@@ -22,7 +22,7 @@ from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 from mcp_types import CallToolResult, ServerNotification, Tool, ToolListChangedNotification
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from agent_league.agent.retry import reconnect_delay
+from agent_league.agent.breaker import reconnect_delay
 from agent_league.config import McpServer
 from agent_league.log import JsonLogger
 from agent_league.mcp.client.calls import Sleep, ToolCalls
