@@ -4,16 +4,19 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from agent_league.agent.call_failures import describe_failed_contact
 from agent_league.agent.peer_client import PeerCall, PeerClient
-from agent_league.agent.registration import Applicant, LeagueRegistration
+from agent_league.agent.registration import LeagueRegistration, MemberSettings
 from agent_league.clock import format_utc
+from agent_league.config import SystemConfig
 from agent_league.errors import CallFailed, LeagueFailed, Refusal
 from agent_league.http.caller import CALLER_ADDRESS
 from agent_league.http.carrier import Carrier
@@ -64,6 +67,18 @@ class Pocket:
         self.content = json.loads(json.dumps(content))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PocketSettings(MemberSettings):
+    """A player that keeps its credentials in its pocket, not in a file."""
+
+    role: ClassVar = Role.PLAYER
+    pocket: Pocket
+
+    @property
+    def credentials(self) -> Any:
+        return self.pocket
+
+
 class Door(MemoryNetwork):
     """A network that notes when somebody knocks."""
 
@@ -94,33 +109,25 @@ class Agent:
         skew: float = 0,
         protocol: str = PROTOCOL_V2,
         strict: bool = False,
-        **options: Any,
+        verify: bool = True,
     ) -> None:
         self.network = Door()
         self.remarks: list[str] = []
         self.pocket = pocket or Pocket()
-        applicant = Applicant(
-            role=Role.PLAYER,
+        system = SystemConfig(default_league_id="L1")
+        settings = PocketSettings(
+            system=system if verify else system.without_caller_checks(),
+            home=Path(),
+            manager=MANAGER,
+            endpoint="http://localhost:8101/mcp",
             wanted_id="player-8101",
             display_name="Agent Alpha",
-            version="1.0.0",
-            game_types=("even_odd",),
-            endpoint="http://localhost:8101/mcp",
-            limit=10,
             protocol=protocol,
+            pocket=self.pocket,
         )
         self.clock = VirtualClock(skew)
-        self.session = LeagueRegistration(
-            MANAGER,
-            applicant,
-            PeerClient(self.network, strict=strict),
-            self.clock,
-            log,
-            self.pocket,
-            remark=self.remarks.append,
-            rng=Random(7),
-            **options,
-        )
+        client = PeerClient(self.network, strict=strict)
+        self.session = LeagueRegistration(settings, client, self.clock, log, self.remarks.append, Random(7))
 
     def meets(self, register: Script, query: Script | None = None, standings: Script | None = None) -> ScriptedAgent:
         """The manager appears."""

@@ -7,8 +7,8 @@ from typing import Any
 import orjson
 import pytest
 
-from agent_league.league.match_runner import MAX_OVERDUE_TIMES
 from agent_league.league.journal import run_inline
+from agent_league.league.match_runner import MAX_OVERDUE_TIMES
 from agent_league.league.supervision import max_match_seconds, parse_refusals
 from agent_league.model.events import LeagueCompleted, MatchFinished, MatchNotTaken, MatchOverdue, RefereeWaitChanged
 from agent_league.model.results import MatchResult

@@ -6,18 +6,14 @@ GAME_OVER is completed, because its referee may be foreign; it needs the same to
 
 from abc import abstractmethod
 from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from random import Random
-from typing import Any, ClassVar
+from typing import Any
 
-from agent_league.agent.registration import Applicant, LeagueRegistration, RemarkCallback
+from agent_league.agent.registration import LeagueRegistration, MemberSettings, RemarkCallback
 from agent_league.agent.runtime import Agent
 from agent_league.clock import Clock
-from agent_league.config import SystemConfig
-from agent_league.games.registry import declared_game_types
 from agent_league.http.carrier import Carrier
-from agent_league.model.agents import AgentState, Role
+from agent_league.model.agents import AgentState
 from agent_league.model.names import is_safe_name
 from agent_league.protocol.foreign_messages import (
     COMPLETION_OF_TYPE,
@@ -29,36 +25,8 @@ from agent_league.protocol.foreign_messages import (
     normalise_role,
 )
 from agent_league.protocol.methods import Caller, Method
-from agent_league.protocol.version import CURRENT_PROTOCOL
-from agent_league.storage.credentials import CredentialsFile
 
 CompletedMessage = tuple[Mapping[str, Any], Sequence[str]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemberSettings:
-    """The settings of one referee or player, as plain data."""
-
-    role: ClassVar[Role]
-
-    system: SystemConfig
-    home: Path
-    manager: str
-    endpoint: str
-    wanted_id: str
-    display_name: str
-    version: str = "1.0.0"
-    game_types: tuple[str, ...] = ("even_odd",)
-    league_id: str | None = None
-    """The only league to register for; None: any that the manager has."""
-    seed: str | None = None
-    exit_when_done: bool = False
-    protocol: str = CURRENT_PROTOCOL
-
-    @property
-    def credentials(self) -> CredentialsFile:
-        """The file with the credentials that let this agent return with its id."""
-        return CredentialsFile(self.home, self.role, self.display_name, self.endpoint, self.manager)
 
 
 class LeagueMember(Agent):
@@ -71,39 +39,12 @@ class LeagueMember(Agent):
         clock: Clock | None,
         remark: RemarkCallback | None,
         rng: Random | None,
-        *,
-        register_timeout: float,
-        meta: Mapping[str, Any],
     ) -> None:
-        """`meta` is what its role adds to the registration."""
         component = settings.wanted_id if is_safe_name(settings.wanted_id) else str(self.role)
         super().__init__(component, settings.home, settings.system, carrier, clock, rng)
         self.state = AgentState.INIT
         self._remark = remark or (lambda _: None)
-        applicant = Applicant(
-            role=self.role,
-            wanted_id=settings.wanted_id,
-            display_name=settings.display_name,
-            version=settings.version,
-            game_types=declared_game_types(settings.game_types),
-            endpoint=settings.endpoint,
-            limit=register_timeout,
-            league_id=settings.league_id,
-            extra_meta=meta,
-            protocol=settings.protocol,
-        )
-        self._session = LeagueRegistration(
-            settings.manager,
-            applicant,
-            self._peer_client,
-            self._clock,
-            self.log,
-            settings.credentials,
-            verify=settings.system.security.verify_callers,
-            remark=remark,
-            rng=self._rng,
-            allowed_hosts=settings.system.network.allowed_hosts,
-        )
+        self._session = LeagueRegistration(settings, self._peer_client, self._clock, self.log, self._remark, self._rng)
 
     @property
     def agent_state(self) -> AgentState:

@@ -5,11 +5,12 @@ Shared by referees and players; knows neither. `caller_check` tells whose calls 
 
 import asyncio
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from pathlib import Path
 from random import Random
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 from agent_league.agent.breaker import reconnect_delay
 from agent_league.agent.call_failures import (
@@ -23,7 +24,9 @@ from agent_league.agent.dialects import dialect_of
 from agent_league.agent.peer_client import PeerCall, PeerClient
 from agent_league.agent.tasks import run_until_first
 from agent_league.clock import Clock, format_utc
+from agent_league.config import SystemConfig
 from agent_league.errors import CallFailed, DamagedFile, ErrorCode, LeagueFailed, MismatchedAnswer, Refusal
+from agent_league.games.registry import declared_game_types
 from agent_league.http.caller import find_machines
 from agent_league.http.hosts import find_endpoint_problem, normalise_endpoint
 from agent_league.log import JsonLogger
@@ -31,9 +34,9 @@ from agent_league.model.agents import Role
 from agent_league.model.names import is_safe_name
 from agent_league.protocol import v2
 from agent_league.protocol.checks import describe_value
-from agent_league.protocol.envelope import Message
 from agent_league.protocol.tolerance import normalise
 from agent_league.protocol.version import CURRENT_PROTOCOL, CURRENT_VERSION
+from agent_league.storage.credentials import CredentialsFile
 from agent_league.text import MAX_SENTENCE, redact_tokens, to_printable
 
 RemarkCallback = Callable[[str], None]
@@ -59,59 +62,48 @@ OTHER_GAME_HINT = (
 )
 
 
-class CredentialsStore(Protocol):
-    """Stores what an agent needs to resume its registration after a restart."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberSettings:
+    """The settings of one referee or player, as plain data."""
 
-    def load(self) -> dict[str, Any]: ...
-    def save(self, content: dict[str, Any]) -> None: ...
+    role: ClassVar[Role]
 
-
-@dataclass(frozen=True, slots=True)
-class Applicant:
-    """What an agent says of itself when it registers."""
-
-    role: Role
+    system: SystemConfig
+    home: Path
+    manager: str
+    endpoint: str
     wanted_id: str
     display_name: str
-    version: str
-    game_types: tuple[str, ...]
-    endpoint: str
-    limit: float
-    """Seconds that the manager may take to answer."""
+    version: str = "1.0.0"
+    game_types: tuple[str, ...] = ("even_odd",)
     league_id: str | None = None
-    """The league to register for; None for whichever the manager has."""
-    extra_meta: Mapping[str, Any] = field(default_factory=dict)
+    """The only league to register for; None: any that the manager has."""
+    seed: str | None = None
+    exit_when_done: bool = False
     protocol: str = CURRENT_PROTOCOL
 
     @property
-    def method_name(self) -> str:
-        return f"register_{self.role}"
+    def credentials(self) -> CredentialsFile:
+        """The file with the credentials that let this agent return with its id."""
+        return CredentialsFile(self.home, self.role, self.display_name, self.endpoint, self.manager)
 
     @property
-    def answer_type(self) -> str:
-        """The message type of the manager's answer."""
-        return (v2.LeagueRegisterResponse if self.role is Role.PLAYER else v2.RefereeRegisterResponse).TYPE
+    def role_meta(self) -> dict[str, Any]:
+        """What its role adds to the registration."""
+        return {}
 
-    def write_request(self, agent_id: str, timestamp: str, credentials: Mapping[str, Any]) -> Message:
-        kind = v2.LeagueRegisterRequest if self.role is Role.PLAYER else v2.RefereeRegisterRequest
-        short = "player" if self.role is Role.PLAYER else "ref"
-        meta = {
+    @property
+    def registration_meta(self) -> dict[str, Any]:
+        """What it says of itself when it registers."""
+        return {
             "display_name": self.display_name,
             "version": self.version,
-            "game_types": list(self.game_types),
+            "game_types": list(declared_game_types(self.game_types)),
             "contact_endpoint": self.endpoint,
             "protocol_version": CURRENT_VERSION,
             "match_tokens": True,
-            **self.extra_meta,
+            **self.role_meta,
         }
-        optional = {"league_id": self.league_id, **credentials}
-        return kind.write(
-            sender=f"{self.role}:{agent_id}",
-            timestamp=timestamp,
-            conversation_id=f"conv-{short}-{agent_id.lower()}-reg-001",
-            **{f"{self.role}_meta": meta},
-            **{name: value for name, value in optional.items() if value},
-        )
 
 
 class LeagueRegistration:
@@ -119,38 +111,36 @@ class LeagueRegistration:
 
     def __init__(
         self,
-        manager: str,
-        applicant: Applicant,
+        settings: MemberSettings,
         peer_client: PeerClient,
         clock: Clock,
         log: JsonLogger,
-        credentials: CredentialsStore,
-        *,
-        verify: bool = True,
-        remark: RemarkCallback | None = None,
-        rng: Random | None = None,
-        allowed_hosts: Sequence[str] = (),
+        remark: RemarkCallback,
+        rng: Random,
     ) -> None:
-        self._manager_address = manager
-        self._allowed_hosts = allowed_hosts
+        self._settings = settings
+        self._manager_address = settings.manager
         self._other_address: str | None = None
         """A second address of the manager, from a token that it signed."""
         self._address_since = 0.0
-        self._applicant = applicant
-        self._dialect = dialect_of(applicant.protocol)
+        self._is_player = settings.role is Role.PLAYER
+        timeouts = settings.system.timeouts
+        self._limit = timeouts.register_player_timeout_sec if self._is_player else timeouts.register_referee_timeout_sec
+        """Seconds that the manager may take to answer."""
+        self._dialect = dialect_of(settings.protocol)
         self._peer_client = peer_client
         self._clock = clock
         self._log = log
-        self._credentials = credentials
+        verify = settings.system.security.verify_callers
         self.callers = CallerCheck(self._send_query, enabled=verify, strict=peer_client.strict)
-        self._show_remark = remark or (lambda _: None)
-        self._rng = rng or Random()  # noqa: S311 - jitter
+        self._show_remark = remark
+        self._rng = rng
         self._renew_lock = asyncio.Lock()
         self._last_heard = 0.0
         self._manager_called = asyncio.Event()
         self._has_registered = False
         """Whether a manager has accepted us in this process; decides whether a missing key is an error."""
-        self.agent_id = applicant.wanted_id
+        self.agent_id = settings.wanted_id
         self.token: str | None = None
         self.league_id: str | None = None
         self._not_registering = asyncio.Event()
@@ -164,7 +154,7 @@ class LeagueRegistration:
 
     @property
     def sender(self) -> str:
-        return f"{self._applicant.role}:{self.agent_id}"
+        return f"{self._settings.role}:{self.agent_id}"
 
     @property
     def manager_address(self) -> str:
@@ -190,7 +180,7 @@ class LeagueRegistration:
             normalise_endpoint(self._other_address or self._manager_address),
         }:
             return
-        if problem := find_endpoint_problem(address, self._allowed_hosts):
+        if problem := find_endpoint_problem(address, self._settings.system.network.allowed_hosts):
             address = to_printable(address, MAX_SENTENCE)
             self._log.warning("manager_moved", manager=address, problem=problem)
             self._show_remark(
@@ -237,9 +227,8 @@ class LeagueRegistration:
                 "auth_token": self.token,
                 "application_key": self._application_key if self._key_is_saved else None,
             }
-            request = self._applicant.write_request(self.agent_id, format_utc(self._clock.now()), secret)
             try:
-                answer = await self._send_application(request)
+                answer = await self._send_application(secret)
             except CallFailed as failed:
                 error = pick_most_informative(failed)
                 if error.code in UNKNOWN_AGENT_CODES and self.token is not None:
@@ -264,16 +253,25 @@ class LeagueRegistration:
             self._accept_answer(answer)
             return
 
-    async def _send_application(self, request: Message) -> dict[str, Any]:
+    async def _send_application(self, secrets_shown: Mapping[str, Any]) -> dict[str, Any]:
         """Send the registration and return the manager's answer with canonical field names; raises CallFailed."""
-        message = self._dialect.adapt_registration(
-            request.to_wire(), self._applicant.wanted_id, self.league_id, self._clock.now()
+        role, now = self._settings.role, self._clock.now()
+        request = v2.LeagueRegisterRequest if self._is_player else v2.RefereeRegisterRequest
+        response = v2.LeagueRegisterResponse if self._is_player else v2.RefereeRegisterResponse
+        optional = {"league_id": self._settings.league_id, **secrets_shown}
+        message = request.write(
+            sender=self.sender,
+            timestamp=format_utc(now),
+            conversation_id=f"conv-{'player' if self._is_player else 'ref'}-{self.agent_id.lower()}-reg-001",
+            **{f"{role}_meta": self._settings.registration_meta},
+            **{name: value for name, value in optional.items() if value},
         )
-        call = PeerCall(self._applicant.method_name, message, self._applicant.answer_type)
-        heard = await self._peer_client.request_answer(self._manager_address, call, self._applicant.limit)
+        adapted = self._dialect.adapt_registration(message.to_wire(), self._settings.wanted_id, self.league_id, now)
+        call = PeerCall(f"register_{role}", adapted, response.TYPE)
+        heard = await self._peer_client.request_answer(self._manager_address, call, self._limit)
         if self._peer_client.strict:
             return heard.message
-        answer, noted = normalise(self._applicant.answer_type, heard.message)
+        answer, noted = normalise(response.TYPE, heard.message)
         if unusual := [*heard.deviations, *noted]:
             self._log.info("tolerated", manager=self._manager_address, how=unusual)
         return answer
@@ -363,7 +361,7 @@ class LeagueRegistration:
         if self._dialect.asks_by_registering:
             return await self._query_by_registering(failures)
         try:
-            answer = await self._send_query(self._applicant.limit)
+            answer = await self._send_query(self._limit)
         except CallFailed as error:
             if error.code in UNKNOWN_AGENT_CODES:
                 await self.renew_token(token)
@@ -382,9 +380,8 @@ class LeagueRegistration:
 
     async def _query_by_registering(self, failures: int) -> int:
         """The same in a protocol whose only query is a repeated registration; returns the failures in a row."""
-        request = self._applicant.write_request(self.agent_id, format_utc(self._clock.now()), {})
         try:
-            answer = await self._send_application(request)
+            answer = await self._send_application({})
             if answer.get("status") == "ACCEPTED" and answer.get("league_id") != self.league_id:
                 self._accept_answer(answer)  # it is another league's manager by now
                 self._show_remark(f"Registered again, as {self.agent_id}.")
@@ -432,9 +429,10 @@ class LeagueRegistration:
         if status == "REJECTED":
             why = f"{answer.get('reason')} ({answer.get('detail')})" if answer.get("detail") else answer.get("reason")
             other_game = answer.get("reason") == UNSUPPORTED_GAME
-            remedy = OTHER_GAME_HINT.format(games=", ".join(self._applicant.game_types)) if other_game else ""
+            games = ", ".join(declared_game_types(self._settings.game_types))
+            remedy = OTHER_GAME_HINT.format(games=games) if other_game else ""
             raise LeagueFailed(f"{self._manager_address} rejected the registration: {str(why)[:500]}{remedy}")
-        agent_id = answer.get(f"{self._applicant.role}_id")
+        agent_id = answer.get(f"{self._settings.role}_id")
         if str(status).upper() in ACCEPTED_WORDS and not self._peer_client.strict:
             status = "ACCEPTED"  # an id without a refusal means acceptance
         if status != "ACCEPTED" or not isinstance(agent_id, str):
@@ -475,7 +473,7 @@ class LeagueRegistration:
     def _load_credentials(self) -> str | None:
         """Resume the stored registration; returns the stored application key, if any."""
         try:
-            saved = self._credentials.load()
+            saved = self._settings.credentials.load()
         except DamagedFile as error:
             self._log.warning("credentials_damaged", message=str(error))
             self._show_remark(str(error))
@@ -502,7 +500,7 @@ class LeagueRegistration:
             "match_key": self.callers.match_key,
         }
         try:
-            self._credentials.save(content)
+            self._settings.credentials.save(content)
         except OSError as error:
             self._log.error("write_failed", error=str(error))
             return False

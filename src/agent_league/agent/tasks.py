@@ -3,10 +3,11 @@
 import asyncio
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from agent_league.log import JsonLogger
 
+T = TypeVar("T")
 Work = Coroutine[Any, Any, Any]
 
 
@@ -47,15 +48,19 @@ class BackgroundTasks:
 
     def __init__(self, log: JsonLogger | None = None) -> None:
         self._log = log
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
 
-    def start(self, work: Work) -> asyncio.Task[None]:
+    def __len__(self) -> int:
+        """Number of tasks that run."""
+        return len(self._tasks)
+
+    def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._end_task)
         return task
 
-    def _end_task(self, task: asyncio.Task[None]) -> None:
+    def _end_task(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
         if self._log and not task.cancelled() and (error := task.exception()):
             self._log.error("task_failed", error=repr(error))

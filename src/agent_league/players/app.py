@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 
 from agent_league.agent.dialects import dialect_of
 from agent_league.agent.dispatcher import OK, Handler, HandlerReply
-from agent_league.agent.member import LeagueMember, MemberSettings
+from agent_league.agent.member import LeagueMember
 from agent_league.agent.metrics import GaugeValues
-from agent_league.agent.registration import RemarkCallback
+from agent_league.agent.registration import MemberSettings, RemarkCallback
 from agent_league.clock import Clock, format_utc
 from agent_league.errors import ErrorCode, LeagueFailed, Refusal
 from agent_league.http.caller import calling_machine
@@ -65,6 +65,10 @@ class PlayerSettings(MemberSettings):
     stay: bool = False
     """Whether it joins the next leagues at the same address."""
 
+    @property
+    def role_meta(self) -> dict[str, Any]:
+        return {"match_keys": True}
+
 
 class Player(LeagueMember):
     """A player agent; plays several matches at once if it is invited to them."""
@@ -83,15 +87,7 @@ class Player(LeagueMember):
         rng: Random | None = None,
         tools: Mapping[str, Handler] | None = None,
     ) -> None:
-        super().__init__(
-            settings,
-            carrier,
-            clock,
-            remark,
-            rng,
-            register_timeout=settings.system.timeouts.register_player_timeout_sec,
-            meta={"match_keys": True},
-        )
+        super().__init__(settings, carrier, clock, remark, rng)
         self._settings = settings
         self._on_event = on_event
         self._rejoiner = LeagueRejoiner(self._session, self._peer_client, self._remark, self._rng)

@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from agent_league.agent.tasks import BackgroundTasks
 from agent_league.log import JsonLogger
 from agent_league.players.moves import describe_legal_moves, find_equal_moves
 from agent_league.players.observation import Move, Observation, Strategy, Thought, Usage
@@ -41,7 +42,7 @@ class StrategyRunner:
         self._on_decision = on_decision
         self._log = log
         self._decisions: dict[QuestionKey, Thought | asyncio.Task[Thought]] = {}
-        self._choice_tasks: set[asyncio.Task[Thought]] = set()
+        self._choices = BackgroundTasks()
         self._has_warned_author = False
         if prepare := getattr(strategy, "prepare", None):
             try:
@@ -65,7 +66,7 @@ class StrategyRunner:
     @property
     def pending_count(self) -> int:
         """The number of questions the strategy is working on."""
-        return len(self._choice_tasks)
+        return len(self._choices)
 
     def forget_match(self, match_id: str) -> None:
         """Drop the stored answers of a finished match."""
@@ -74,9 +75,7 @@ class StrategyRunner:
 
     async def close(self) -> None:
         """Cancel unfinished choices, and call the strategy's `close` if it has one."""
-        for thought in self._choice_tasks:
-            thought.cancel()
-        await asyncio.gather(*self._choice_tasks, return_exceptions=True)
+        await self._choices.close()
         if close := getattr(self._strategy, "close", None):
             try:
                 await close()
@@ -98,10 +97,7 @@ class StrategyRunner:
         )
 
     def _start_task(self, said: Awaitable[Any], observation: Observation, began: float) -> asyncio.Task[Thought]:
-        thought = asyncio.create_task(self._await_choice(said, observation, began))
-        self._choice_tasks.add(thought)
-        thought.add_done_callback(self._choice_tasks.discard)
-        return thought
+        return self._choices.start(self._await_choice(said, observation, began))
 
     async def _await_choice(self, said: Awaitable[Any], observation: Observation, began: float) -> Thought:
         try:

@@ -71,15 +71,7 @@ class Referee(LeagueMember):
         tools: Mapping[str, Handler] | None = None,
     ) -> None:
         system = settings.system
-        super().__init__(
-            settings,
-            carrier,
-            clock,
-            remark,
-            rng,
-            register_timeout=system.timeouts.register_referee_timeout_sec,
-            meta={"max_concurrent_matches": settings.max_concurrent_matches},
-        )
+        super().__init__(settings, carrier, clock, remark, rng)
         self._settings = settings
         self._context = RefereeContext(
             peer_client=self._peer_client,

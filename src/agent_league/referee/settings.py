@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from agent_league.agent.member import MemberSettings
+from agent_league.agent.registration import MemberSettings
 from agent_league.config import GamesRegistry
 from agent_league.model.agents import Role
 
@@ -19,3 +19,7 @@ class RefereeSettings(MemberSettings):
     max_concurrent_matches: int = 2
     player_addresses: Mapping[str, str] = field(default_factory=dict)
     """Addresses in `agents_config.json`, by player id; used if a foreign manager names none."""
+
+    @property
+    def role_meta(self) -> dict[str, Any]:
+        return {"max_concurrent_matches": self.max_concurrent_matches}

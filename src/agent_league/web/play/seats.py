@@ -14,6 +14,7 @@ from collections import deque
 from contextlib import suppress
 from typing import Any
 
+from agent_league.agent.tasks import BackgroundTasks
 from agent_league.errors import AgentLeagueError, Refusal
 from agent_league.http.hosts import own_endpoint
 from agent_league.league.settings import ManagerSettings
@@ -138,7 +139,8 @@ class BrowserSeat:
         self._last_match: tuple[GameRecord, Observation | None] | None = None
         self._change_event = asyncio.Event()
         self._left_at = asyncio.get_running_loop().time()
-        self._tasks = [asyncio.create_task(self._follow_events())]
+        self._tasks = BackgroundTasks()
+        self._tasks.start(self._follow_events())
 
     @property
     def last_match(self) -> tuple[GameRecord, Observation | None] | None:
@@ -186,9 +188,7 @@ class BrowserSeat:
 
     async def close(self) -> None:
         """End the player and let open pages show it."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.close()
         await self.seat.leave()
         self.is_closed = True
         self.notify_change()
@@ -205,7 +205,7 @@ class BrowserSeat:
         if not self.seat.has_joined:
             with suppress(Exception):  # the player keeps its failure for the page
                 await self.seat.join()
-        self._tasks.append(asyncio.create_task(self._read_rules()))
+        self._tasks.start(self._read_rules())
         while True:
             self.notify_change()
             for event in await self.seat.mailbox.wait_for_events(after, WATCH_SECONDS):
