@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from agent_league.referee.verify.checks import verify_match
+from agent_league.referee.verify import verify_match
 
 from agent_league.errors import ConfigError
 from agent_league.games.base import CHANCE, BadParameters, Rules, State, has_perfect_information, winning_seat
