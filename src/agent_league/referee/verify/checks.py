@@ -222,12 +222,10 @@ def _check_result(file: MatchFile, match: Match, problems: _Problems) -> None:
     ends = {player: str(match.terminations.get(player, Termination.NORMAL)) for player in match.players}
     for complaint in list_mismatches({**told, "terminations": ends}, file.result):
         problems.add("result", complaint)
-    scoring = Scoring(**{name: getattr(file.scoring, name) for name in Scoring.__slots__})
     result = MatchResult(
         match.match_id, file.round_id, match.players, verdict.outcome, verdict.winner, terminations=match.terminations
     )
-    points = {player: scoring.points_for(result, player) for player in match.players}
-    for complaint in list_mismatches({"score": points}, file.result):
+    for complaint in list_mismatches({"score": result.score(Scoring.from_rule(file.scoring))}, file.result):
         problems.add("score", complaint)
     for number, line, message in _list_sent_messages(file):
         if line.method == "notify_match_result":

@@ -4,7 +4,7 @@ from collections import Counter
 from typing import Any
 
 from agent_league.league.roster import Member
-from agent_league.model.agents import RegisteredReferee, Role
+from agent_league.model.agents import Role
 from agent_league.model.results import Outcome
 from agent_league.web.agents import describe_protocol, read_agent_status
 from agent_league.web.league_reader import LeagueReader
@@ -54,7 +54,7 @@ def _build_referee(reader: LeagueReader, member: Member) -> dict[str, Any]:
         "referee_id": member.agent_id,
         "name": agent.display_name,
         "version": agent.version,
-        "capacity": agent.max_concurrent_matches if isinstance(agent, RegisteredReferee) else 1,
+        "capacity": agent.max_concurrent_matches,
         "state": read_agent_status(reader, member),
         "speech": describe_protocol(member),
     }
