@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
-from agent_league.agent.peer_client import UNKNOWN_TOOL_PATTERN
+from agent_league.agent.call_failures import UNKNOWN_TOOL_PATTERN
 from agent_league.check.http_probe import NOT_JSON, HttpProbe, ProbeReply, format_redacted, format_reply
 from agent_league.check.listener import IncomingCall, Listener
 from agent_league.check.scripted_agents import CheckerManager, format_now
@@ -215,6 +215,10 @@ class Subject:
     def token(self) -> str | None:
         """The token that the checker's manager gave to the agent; None if it has not registered."""
         return self.manager.tokens.get(self.agent_id) if self.manager and self.registration else None
+
+    @property
+    def is_registered(self) -> bool:
+        return self.registration is not None
 
     @property
     def given_id(self) -> str:

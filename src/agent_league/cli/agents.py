@@ -63,7 +63,7 @@ def manager(
     unless --league-id names another.
     """
     from agent_league.cli.manager_output import ManagerEventPrinter
-    from agent_league.launch.addresses import own_endpoint
+    from agent_league.http.hosts import own_endpoint
     from agent_league.launch.agent_plan import AgentListeners, ManagerPlan
     from agent_league.launch.config_checks import check_player_count, choose_league_config, to_v1_league
     from agent_league.launch.league_start import (
@@ -170,7 +170,7 @@ def referee(
 
     With a --port and neither --referee-id nor --name it is the referee that agents_config.json has at this port.
     """
-    from agent_league.launch.addresses import own_endpoint
+    from agent_league.http.hosts import own_endpoint
     from agent_league.launch.agent_plan import AgentListeners, RefereePlan
     from agent_league.launch.config_checks import check_games
     from agent_league.launch.play_function import print_waiting, serve_until_interrupted
@@ -247,7 +247,7 @@ def player(
     """
     from agent_league.errors import UserError
     from agent_league.games.registry import game_types
-    from agent_league.launch.addresses import own_endpoint
+    from agent_league.http.hosts import own_endpoint
     from agent_league.launch.agent_plan import AgentListeners, PlayerPlan
     from agent_league.launch.config_checks import apply_model_options, select_strategies
     from agent_league.launch.play_function import print_player_event, print_waiting, serve_until_interrupted
@@ -302,7 +302,7 @@ def player(
 
 def resolve_manager(address: str | None, loader: ConfigLoader) -> str:
     """Return the manager's endpoint: the address that was typed, else that of agents_config.json."""
-    from agent_league.launch.addresses import parse_manager_endpoint
+    from agent_league.http.hosts import parse_manager_endpoint
 
     return parse_manager_endpoint(address) if address else loader.load_agents().league_manager.endpoint
 

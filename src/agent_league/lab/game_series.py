@@ -17,7 +17,7 @@ from agent_league.games.base import CHANCE, Move, State, winning_seat
 from agent_league.games.draw import select_outcome
 from agent_league.games.registry import Game
 from agent_league.lab.series_memory import FinishedGame, SeriesMemory
-from agent_league.players.legal_moves import find_equal_moves
+from agent_league.players.moves import find_equal_moves
 from agent_league.players.observation import GameRecord, Observation, Strategy, Thought
 
 PLAYER_IDS = ("P01", "P02")
