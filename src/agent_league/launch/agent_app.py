@@ -1,8 +1,8 @@
 """The HTTP application of one agent: endpoints, MCP and metrics, with access as its settings allow."""
 
 from agent_league.agent.app import AgentApp, PagesApp
+from agent_league.http.call_limits import RateLimit
 from agent_league.http.guard import RequestGuard
-from agent_league.http.rate_limit import RateLimit
 from agent_league.launch.agent_plan import AgentPlan, RunnableAgent
 from agent_league.mcp.server.gate import make_lazy_mcp_server
 from agent_league.protocol.methods import Caller
@@ -26,11 +26,12 @@ def make_agent_app(seat: AgentPlan, agent: RunnableAgent, pages: PagesApp | None
         agent.dispatcher.answer_request,
         agent.health,
         RequestGuard((*network.allowed_hosts, network.base_host, *own), network.allowed_origins),
-        RateLimit(rate, security.rate_limit_burst, agent.dispatcher.refuse_requests) if rate else None,
+        RateLimit(rate, security.rate_limit_burst) if rate else None,
         seat.other_paths(agent),
         make_lazy_mcp_server(agent, has_good_token),
         pages,
         MetricsPage(agent, lambda: pages.listeners if pages else 0),
         has_good_token,
         agent.dispatcher.message_log.log_refused_request,
+        agent.dispatcher.refuse_requests,
     )

@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agent_league.http.call_limits import TokenCheck
+from agent_league.http.call_limits import TokenCheck, caller_network
 from agent_league.http.carrier import MAX_BODY, RequestRejected
 from agent_league.http.limits import ConnectionLimits
-from agent_league.http.rate_limit import caller_network
 from agent_league.log import JsonLogger
 from agent_league.mcp.server import ServedAgent
 from agent_league.mcp.server.frame_log import FrameLog
