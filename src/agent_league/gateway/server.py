@@ -15,8 +15,8 @@ from pydantic import BaseModel, ValidationError
 from agent_league.errors import AgentLeagueError, ErrorCode, Refusal
 from agent_league.gateway import event_text, tool_forms
 from agent_league.gateway.moves import parse_move, shorten_for_host
+from agent_league.mcp.server.prompts import WARNING
 from agent_league.players.human import HumanSeat
-from agent_league.protocol.prompts import WARNING
 from agent_league.text import quote_data
 from agent_league.version import __version__
 
