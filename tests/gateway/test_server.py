@@ -12,8 +12,7 @@ from mcp.shared.exceptions import MCPError
 
 from agent_league.games.registry import load_game
 from agent_league.gateway import event_text, server
-from agent_league.gateway.event_text import FIRST_ROWS, MAX_EVENTS_PER_ANSWER, MAX_ROWS, MAX_TURNS
-from agent_league.gateway.moves import MAX_MOVE_LENGTH
+from agent_league.gateway.host_answers import FIRST_ROWS, MAX_EVENTS_PER_ANSWER, MAX_MOVE_LENGTH, MAX_ROWS, MAX_TURNS
 from agent_league.launch.outside_player import OutsidePlayer
 from agent_league.players.events import RoundAnnounced
 from agent_league.players.human import MAX_EVENTS

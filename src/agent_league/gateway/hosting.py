@@ -14,6 +14,7 @@ from agent_league.gateway.typed_lines import TypedLines
 from agent_league.http.guard import RequestGuard
 from agent_league.http.server import HttpServer
 from agent_league.launch.agent_plan import LOOPBACK
+from agent_league.launch.serving import run_until_stopped
 from agent_league.log import JsonLogger
 from agent_league.mcp.server.gate import LazyMcpServer
 from agent_league.players.human import HumanSeat
@@ -40,7 +41,10 @@ async def serve_stdio(seat: HumanSeat, stop: asyncio.Event) -> None:
         except* HOST_GONE_ERRORS:
             pass  # the host has closed our output, which is an end too
 
-    await _wait_until_stopped(stop, asyncio.create_task(serve()), seat)
+    try:
+        await run_until_stopped([serve()], stop)
+    finally:
+        await seat.leave()
 
 
 async def serve_http(seat: HumanSeat, port: int, stop: asyncio.Event, ready: Callable[[], None]) -> None:
@@ -61,19 +65,6 @@ async def serve_http(seat: HumanSeat, port: int, stop: asyncio.Event, ready: Cal
         await server.stop()
         await seat.leave()
         log.close()
-
-
-async def _wait_until_stopped(stop: asyncio.Event, serving: asyncio.Task[None], seat: HumanSeat) -> None:
-    stopping = asyncio.create_task(stop.wait())
-    try:
-        await asyncio.wait({stopping, serving}, return_when=asyncio.FIRST_COMPLETED)
-        if serving.done():
-            serving.result()
-    finally:
-        for task in (stopping, serving):
-            task.cancel()
-        await asyncio.gather(stopping, serving, return_exceptions=True)
-        await seat.leave()
 
 
 def _make_server(seat: HumanSeat) -> "Server[Any]":

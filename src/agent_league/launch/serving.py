@@ -55,7 +55,7 @@ async def serve_agents(
             await server.start()
         if ready:
             ready()
-        await _run_until_stopped([agent.run() for agent in agents], stop)
+        await run_until_stopped([agent.run() for agent in agents], stop)
     finally:
         await asyncio.gather(*(server.stop() for server in servers))
         await carrier.close()
@@ -102,7 +102,7 @@ def make_manager_pages(seat: ManagerPlan, manager: "LeagueManager") -> PagesApp:
     return WebApp(reader, manager.log, desk)
 
 
-async def _run_until_stopped(runs: Sequence[Coroutine[Any, Any, None]], stop: asyncio.Event) -> None:
+async def run_until_stopped(runs: Sequence[Coroutine[Any, Any, None]], stop: asyncio.Event) -> None:
     """Run coroutines until all are done or `stop` is set; the first failure cancels the others."""
     stopping = asyncio.create_task(stop.wait())
     running = {asyncio.create_task(run) for run in runs}
