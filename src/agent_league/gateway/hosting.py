@@ -9,12 +9,12 @@ import orjson
 
 from agent_league.agent import jsonrpc
 from agent_league.agent.app import AgentApp
+from agent_league.agent.tasks import run_until_first
 from agent_league.errors import JsonRpcError, JsonRpcErrorCode
 from agent_league.gateway.typed_lines import TypedLines
 from agent_league.http.guard import RequestGuard
 from agent_league.http.server import HttpServer
 from agent_league.launch.agent_plan import LOOPBACK
-from agent_league.launch.serving import run_until_stopped
 from agent_league.log import JsonLogger
 from agent_league.mcp.server.gate import LazyMcpServer
 from agent_league.players.human import HumanSeat
@@ -42,7 +42,7 @@ async def serve_stdio(seat: HumanSeat, stop: asyncio.Event) -> None:
             pass  # the host has closed our output, which is an end too
 
     try:
-        await run_until_stopped([serve()], stop)
+        await run_until_first(stop.wait(), serve())
     finally:
         await seat.leave()
 

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from agent_league.agent.tasks import run_beside
 from agent_league.errors import Refusal
 from agent_league.gateway.typed_lines import TypedLines
 from agent_league.launch.play_function import interrupt_event
-from agent_league.launch.serving import run_until_stopped
 from agent_league.model.results import StandingsRow
 from agent_league.players.descriptions import MatchPositions, describe_event, describe_fallback, rules_for_people
 from agent_league.players.events import LeagueJoined, MatchOver, StandingsChanged
@@ -173,11 +173,11 @@ class TerminalPlayer:
         """Play until the league is over or Ctrl-C."""
         settings = self._seat.settings
         self._screen.write_line(f"Joining the league of {settings.manager} as {settings.display_name}. Ctrl-C leaves.")
-        stop = interrupt_event()
-        await run_until_stopped([self._play_league()], stop)
-        if stop.is_set():
-            self._screen.abandon_question()
-            self._screen.write_line(self._farewell_text())
+        async with run_beside(interrupt_event().wait(), self._play_league()) as tasks:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            if not tasks[1].done():
+                self._screen.abandon_question()
+                self._screen.write_line(self._farewell_text())
 
     def _farewell_text(self) -> str:
         if not self._seat.has_joined:
@@ -186,10 +186,8 @@ class TerminalPlayer:
 
     async def _play_league(self) -> None:
         await self._seat.join(seconds=None)
-        async with asyncio.TaskGroup() as beside:
-            listening = beside.create_task(self._read_answers())
+        async with run_beside(self._read_answers()):
             await self._show_events()
-            listening.cancel()
         if self._seat.failure:
             raise self._seat.failure
 
