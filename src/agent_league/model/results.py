@@ -242,3 +242,12 @@ class StandingsRow:
 
     def to_json(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(frozen=True, slots=True)
+class MatchVerdict:
+    """Outcome, winner and reason of a finished match."""
+
+    outcome: Outcome
+    winner: str | None
+    reason: str

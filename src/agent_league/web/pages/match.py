@@ -19,7 +19,6 @@ from agent_league.referee.transcript import filter_objects
 from agent_league.text import MAX_WORD, format_move, redact_addresses
 from agent_league.web.league_reader import LeagueReader
 from agent_league.web.match.conversation import read_conversation
-from agent_league.web.match.drawing import draw_rounds, draw_scene
 from agent_league.web.page import Page, PageData, PageNotFound
 
 MOST_STEPS = 301
@@ -73,7 +72,6 @@ def complete_match_data(told: PageData) -> PageData:
     names = [side["name"] for side in told["sides"]]
     again = replay_match(content)
     steps, shortened = again.select_steps(MOST_STEPS)
-    ends = {step.round: step.number for step in steps if step.totals}
     return {
         **told,
         "file": found,
@@ -88,9 +86,9 @@ def complete_match_data(told: PageData) -> PageData:
         "draw": _read_draw(found),
         "steps": [_build_step(again, step, names) for step in steps],
         "shortfall": " ".join(filter(None, (shortened, again.shortfall))),
-        "rounds": draw_rounds(build_rounds_table(again.rounds, again.round_payoffs, MOST_STEPS), names, ends)
-        if again.rounds
-        else "",
+        "rounds": build_rounds_table(again.rounds, again.round_payoffs, MOST_STEPS) if again.rounds else None,
+        "round_ends": {step.round: step.number for step in steps if step.totals},
+        "side_names": names,
         "entries": read_conversation(found) if found else [],
         "messages": sum(entry["direction"] != "drawn" for entry in found["transcript"]) if found else 0,
     }
@@ -156,7 +154,7 @@ def _build_step(again: MatchReplay, step: ReplayStep, names: Sequence[str]) -> d
         "round": step.round if again.is_repeated and step.number else None,
         "totals": " : ".join(map(format_amount, step.totals)) if step.totals else "",
         "is_whole": step.is_whole,
-        "picture": draw_scene(scene, names) if scene else None,
+        "picture": scene,
         "text": "" if scene else again.render_step(step),
     }
 
