@@ -22,9 +22,9 @@ from agent_league.players.descriptions import (
     format_move_list,
     rules_for_people,
 )
-from agent_league.players.moves import find_equal_moves, format_move
+from agent_league.players.moves import find_equal_moves
 from agent_league.players.observation import GameRecord, Move, Observation
-from agent_league.text import shorten
+from agent_league.text import format_move, shorten
 from agent_league.web.page import PageData
 from agent_league.web.play.seats import BrowserSeat
 from agent_league.web.rendering import Site, render
