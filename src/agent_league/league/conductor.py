@@ -152,7 +152,7 @@ class Conductor:
     async def _assign_referees(self, round_: LeagueRound) -> dict[str, str]:
         """Choose a referee for each match of a round; an earlier assignment stands if that referee is available."""
         ready = await self._matches.wait_for_referees()
-        ids = {referee.referee_id for referee in ready}
+        ids = {referee.agent_id for referee in ready}
         assigned = self._state.assigned_referees
         kept = {
             pairing.match_id: assigned[pairing.match_id]
