@@ -5,14 +5,14 @@ from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from mcp import Client
 
 from agent_league.agent.app import AgentApp
 from agent_league.agent.message_log import MAX_REFUSED_LINES, CallLogLimit
-from agent_league.agent.runtime import ResourceChanges
+from agent_league.agent.runtime import Agent, ResourceChanges
 from agent_league.http.call_limits import RateLimit
 from agent_league.http.carrier import MAX_BODY
 from agent_league.http.server import HttpServer
@@ -39,7 +39,7 @@ class McpDesk(LoggedDesk):
             self.dispatcher.answer_request,
             dict,
             rate_limit=rate_limit,
-            mcp=make_lazy_mcp_server(self, lambda token: token == TOKEN),
+            mcp=make_lazy_mcp_server(cast("Agent", self), lambda token: token == TOKEN),
             refused=self.messages.log_refused_request,
             refuse_frame=self.dispatcher.refuse_requests,
         )
