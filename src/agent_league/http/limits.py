@@ -210,12 +210,15 @@ class LimitedProtocol(HttpToolsProtocol):
             self.cycle.more_body = False  # uvicorn leaves that out if the answer was quicker than the body
 
     def on_response_complete(self) -> None:
+        """Begin the next request, if it came already; else do without uvicorn's timer: ticks close idle connections."""
         self._idle_ticks = 0
         final = self._final_response
         if final and not self.is_closing and (not self.pipeline or self.pipeline[-1][0].more_body):
             self._send_final_response(*final)
-        else:
+        elif self.pipeline:
             super().on_response_complete()
+        elif not self.is_closing:
+            self.flow.resume_reading()
 
     @property
     def is_closing(self) -> bool:
