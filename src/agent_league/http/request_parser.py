@@ -37,7 +37,7 @@ class RequestParser(httptools.HttpRequestParser):
         # What a client sends after `Connection: close` is ignored; without this it would cost it its answer.
         self.set_dangerous_leniencies(lenient_data_after_close=True)
 
-    def feed_data(self, data: bytes) -> None:
+    def feed_data(self, data: bytes) -> None:  # type: ignore[override]  # asyncio gives nothing but bytes
         """Parse more data; raises HttpParserError."""
         try:
             super().feed_data(data)
