@@ -364,7 +364,7 @@ def _describe_move(move: Any, player_id: str) -> str:
     """Return a player's move in a step; empty if only its opponent moved."""
     if not isinstance(move, Mapping) or player_id not in move:
         return ""
-    from agent_league.games.shared_views import format_short_move
+    from agent_league.games.view import format_short_move
 
     return format_short_move(move[player_id])
 
