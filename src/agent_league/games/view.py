@@ -21,7 +21,7 @@ from agent_league.games.scene import (
     Tiles,
     find_scene_problem,
 )
-from agent_league.text import shorten, shorten_json, to_printable
+from agent_league.text import format_move, shorten_json, to_printable
 
 MAX_LINES = 50
 MAX_LINE_LENGTH = 160
@@ -155,7 +155,7 @@ def _add_moves_to_tiles(tiles: Tiles, moves: Mapping[int, Move]) -> Tiles:
         tuple(
             tile
             if tile.text or tile.side is None or tile.side not in moves
-            else replace(tile, text=format_short_move(moves[tile.side]))
+            else replace(tile, text=format_move(moves[tile.side], MAX_TEXT_LENGTH))
             for tile in tiles.tiles
         )
     )
@@ -164,7 +164,7 @@ def _add_moves_to_tiles(tiles: Tiles, moves: Mapping[int, Move]) -> Tiles:
 def _format_round_moves(moves: Any) -> str:
     """Write a seat's moves in a round as text; several are joined with commas."""
     several = isinstance(moves, list) and all(isinstance(move, str) for move in moves)
-    return format_short_move(", ".join(moves) if several else moves)
+    return format_move(", ".join(moves) if several else moves, MAX_TEXT_LENGTH)
 
 
 def _build_match_scene(
@@ -252,7 +252,12 @@ def build_payoff_scene(view: Any, _seat: int | None, _last: Mapping[int, Move]) 
     paid = next(row[2:4] for row in view["payoffs"] if list(row[:2]) == list(choices))
     winner = winning_seat(paid)
     tiles = (
-        Tile(format_short_move(choices[seat]), seat, note=format_signed_amount(paid[seat]), is_winning=seat == winner)
+        Tile(
+            format_move(choices[seat], MAX_TEXT_LENGTH),
+            seat,
+            note=format_signed_amount(paid[seat]),
+            is_winning=seat == winner,
+        )
         for seat in (0, 1)
     )
     return Scene((Tiles(tuple(tiles)),))
@@ -261,12 +266,6 @@ def build_payoff_scene(view: Any, _seat: int | None, _last: Mapping[int, Move]) 
 def format_signed_amount(value: float) -> str:
     """Format a payoff with its sign."""
     return f"{'+' if value > 0 else ''}{format_amount(value)}"
-
-
-def format_short_move(move: Move) -> str:
-    """Format a move for a table or a tile: text as it is, anything else as JSON, shortened."""
-    said = move if isinstance(move, str) else json.dumps(move, ensure_ascii=False)
-    return shorten(said, MAX_TEXT_LENGTH)
 
 
 def _format_payoff_table(paid: Mapping[tuple[str, str], tuple[float, float]], seat: int | None) -> str:
