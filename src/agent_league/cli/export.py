@@ -19,7 +19,7 @@ from agent_league.errors import LeagueFailed, UserError
 
 if TYPE_CHECKING:
     from agent_league.launch.stored_leagues import StoredLeague
-    from agent_league.web.export.site_files import ExportedFile, PageIndex
+    from agent_league.web.export import ExportedFile, PageIndex
     from agent_league.web.league_reader import LeagueReader
 
 STDOUT = "-"
@@ -70,7 +70,7 @@ def export(
 def _export_data(found: "StoredLeague", csv: str | None, json: str | None, table: TableName) -> None:
     from agent_league.clock import SystemClock, format_utc
     from agent_league.storage.files import encode_json
-    from agent_league.web.export.tables import TABLES, build_document, format_table_csv
+    from agent_league.web.export import TABLES, build_document, format_table_csv
 
     told = build_document(found.make_reader(), format_utc(SystemClock().now()))
     if json is not None:
@@ -109,14 +109,14 @@ class PageChunk:
     note: str
 
     def write_pages(self) -> "list[ExportedFile]":
-        from agent_league.web.export.site_files import write_pages
+        from agent_league.web.export import write_pages
 
         return list(write_pages(self.league.make_reader(), self.folder, self.places, self.note))
 
 
 def _export_site(found: "StoredLeague", folder: Path, *, force: bool) -> None:
     from agent_league.cli.progress import show_progress_bar
-    from agent_league.web.export.site_files import claim_folder, finish_export, list_pages, write_assets
+    from agent_league.web.export import claim_folder, finish_export, list_pages, write_assets
 
     began = time.perf_counter()
     reader = found.make_reader()

@@ -20,8 +20,8 @@ from agent_league.agent.retry import reconnect_delay
 from agent_league.clock import Clock, format_utc
 from agent_league.errors import CallFailed, ErrorCode, LeagueFailed, PeerRefused, Refusal
 from agent_league.games.base import BadParameters
+from agent_league.games.contract import describe_breakdown
 from agent_league.games.draw import create_match_seed
-from agent_league.games.game_trial import describe_breakdown
 from agent_league.games.registry import Game, UnknownGame, is_from_source, load_playable_game
 from agent_league.http.carrier import Carrier
 from agent_league.http.hosts import find_endpoint_problem, normalise_endpoint
