@@ -60,7 +60,7 @@ def build_player_v1_steps() -> list[V1Step]:
             "two matches at once are kept apart",
             "each answer with match_id and conversation_id of its own question",
             "Take match_id and conversation_id from the message that you answer.",
-            partial(judge_two_matches, methods=(JOIN,)),
+            partial(judge_two_matches, methods=(JOIN,), excuses_known=False),
             Severity.TOLERATED,
         ),
         *HOSTILE_STEPS,
