@@ -100,7 +100,7 @@ class LeagueQueries:
         return {
             "status": result.status,
             "winner_player_id": result.winner,
-            "score": {player_id: self._state.scoring.points_for(result, player_id) for player_id in result.players},
+            "score": result.score(self._state.scoring),
             "details": dict(result.details),
             "terminations": {player_id: str(how) for player_id, how in result.terminations.items()},
             "tolerated": {player_id: list(noted) for player_id, noted in result.tolerated.items()},

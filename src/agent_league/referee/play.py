@@ -151,8 +151,6 @@ class MatchPlay:
         """Return the players' points by the league's scoring; empty before the end."""
         if self.verdict is None:
             return {}
-        rule = self.order.scoring
-        scoring = Scoring(rule.win_points, rule.draw_points, rule.loss_points, rule.technical_loss_points)
         result = MatchResult(
             self.match.match_id,
             self.order.round_id,
@@ -161,7 +159,7 @@ class MatchPlay:
             self.verdict.winner,
             terminations=self.match.terminations,
         )
-        return {player_id: scoring.points_for(result, player_id) for player_id in self.match.players}
+        return result.score(Scoring.from_rule(self.order.scoring))
 
     def to_match_file(self) -> dict[str, Any]:
         """Return the content of the match file."""

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from agent_league.errors import UserError
-from agent_league.model.agents import RegisteredReferee
+from agent_league.model.agents import Role
 from agent_league.model.names import is_safe_name
 from agent_league.model.results import MatchResult
 from agent_league.model.schedule import Pairing
@@ -230,7 +230,7 @@ def _match_data(
         **known,
         "status": result.status,
         "winner": result.winner,
-        "points": {player: reader.state.scoring.points_for(result, player) for player in pairing.players},
+        "points": result.score(reader.state.scoring),
         "terminations": {player: str(result.terminations.get(player, "normal")) for player in pairing.players},
         "details": dict(result.details),
     }
@@ -244,12 +244,10 @@ def _agents_data(reader: LeagueReader) -> list[dict[str, Any]]:
             "role": str(member.role),
             "display_name": member.agent.display_name,
             "version": member.agent.version,
-            "protocol": member.agent.protocol,
+            "protocol": member.protocol_profile.protocol,
             "game_types": list(member.agent.game_types),
             "endpoint": member.agent.endpoint,
-            "max_concurrent_matches": member.agent.max_concurrent_matches
-            if isinstance(member.agent, RegisteredReferee)
-            else None,
+            "max_concurrent_matches": member.agent.max_concurrent_matches if member.role is Role.REFEREE else None,
             "state": str(member.state),
             "tolerated": list(tolerated.get(member.agent_id, ())),
         }

@@ -10,7 +10,7 @@ from typing import Any
 from agent_league.clock import format_utc
 from agent_league.league.roster import Member
 from agent_league.league.state import LeaguePhase
-from agent_league.model.agents import AgentState, RegisteredPlayer, Role
+from agent_league.model.agents import AgentState, Role
 from agent_league.model.events import (
     AgentRegistered,
     AgentStateChanged,
@@ -285,7 +285,7 @@ def _read_agent(reader: LeagueReader, member: Member, in_hand: int) -> SectionDa
         "is_barred": member.is_barred,
         "latency_ms": None if state.latency_ms is None else _round_latency(state.latency_ms),
         "failures": state.failures,
-        "in_hand": None if isinstance(member.agent, RegisteredPlayer) else in_hand,
+        "in_hand": None if member.role is Role.PLAYER else in_hand,
     }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from agent_league.league.match_files import read_match
 from agent_league.league.roster import Member
 from agent_league.league.state import LeaguePhase
-from agent_league.model.agents import RegisteredReferee, Role
+from agent_league.model.agents import Role
 from agent_league.model.result_words import ABORTED, describe_failures, label_result
 from agent_league.model.results import MatchResult, Outcome, StandingsRow
 from agent_league.model.schedule import Pairing
@@ -235,7 +235,7 @@ def _build_referee(reader: LeagueReader, member: Member) -> dict[str, Any]:
         "referee_id": member.agent_id,
         "name": agent.display_name,
         "version": agent.version,
-        "capacity": agent.max_concurrent_matches if isinstance(agent, RegisteredReferee) else 1,
+        "capacity": agent.max_concurrent_matches,
         "state": read_agent_status(reader, member),
         "speech": describe_protocol(member),
     }
