@@ -148,6 +148,11 @@ class MatchResult:
         return str(Termination.VOID) if self.is_void else str(self.outcome)
 
     @property
+    def termination_names(self) -> dict[str, str]:
+        """How it ended for each player, as files and answers name it."""
+        return {one: str(self.terminations.get(one, Termination.NORMAL)) for one in self.players}
+
+    @property
     def fault(self) -> str:
         """Why it was aborted, if its referee says so."""
         return shorten(self.details.get(FAULT_KEY) or "its referee doesn't say why", MAX_SENTENCE)
@@ -194,9 +199,7 @@ class MatchResult:
         return {
             **self.to_game_result(),
             "score": self.score(scoring),
-            "terminations": {
-                player_id: str(self.terminations.get(player_id, Termination.NORMAL)) for player_id in self.players
-            },
+            "terminations": self.termination_names,
         }
 
     def to_game_result(self) -> dict[str, Any]:
@@ -239,3 +242,12 @@ class StandingsRow:
 
     def to_json(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(frozen=True, slots=True)
+class MatchVerdict:
+    """Outcome, winner and reason of a finished match."""
+
+    outcome: Outcome
+    winner: str | None
+    reason: str

@@ -12,6 +12,7 @@ import orjson
 
 from agent_league.agent.call_failures import is_unknown_in_all_forms
 from agent_league.agent.dispatcher import OK, Handler
+from agent_league.agent.match_dialects import match_dialect_of
 from agent_league.agent.member import LeagueMember
 from agent_league.agent.metrics import GaugeValues
 from agent_league.agent.outbox import Outboxes
@@ -27,7 +28,7 @@ from agent_league.http.carrier import Carrier
 from agent_league.http.hosts import find_endpoint_problem, normalise_endpoint
 from agent_league.model.agents import ANY_GAME, AgentState, Role, advance_state, supports_game
 from agent_league.model.names import CHECK_LEAGUE, is_safe_name
-from agent_league.model.results import find_termination
+from agent_league.model.results import MatchVerdict, find_termination
 from agent_league.protocol import v2
 from agent_league.protocol.checks import Envelope, check_envelope, describe_value, parse_fields
 from agent_league.protocol.envelope import Sender
@@ -36,12 +37,10 @@ from agent_league.protocol.methods import Caller, Method
 from agent_league.protocol.resources import build_resource_uri
 from agent_league.protocol.tokens import matches_token_hash
 from agent_league.protocol.tolerance import RUN_PATH
-from agent_league.protocol.version import PROTOCOL_V1
 from agent_league.referee.announced_matches import build_start_match
 from agent_league.referee.finished_matches import FinishedMatch, FinishedMatches
 from agent_league.referee.foreign_manager import ForeignManagerClient
 from agent_league.referee.handlers import RefereeHandlers, check_sender_is_manager
-from agent_league.referee.match import MatchVerdict
 from agent_league.referee.play import MatchPlay, get_order_key
 from agent_league.referee.requests import RefereeContext
 from agent_league.referee.settings import RefereeSettings
@@ -556,7 +555,7 @@ class Referee(LeagueMember):
             token = self._session.token
             try:
                 report = play.build_report(token or "")
-                bearer = token if report.protocol == PROTOCOL_V1 else None  # its messages have no place for one
+                bearer = None if match_dialect_of(report.protocol).has_tokens else token
                 await self._peer_client.send_notice(self._session.manager_address, report, limit, bearer)
             except CallFailed as error:
                 if error.code in UNKNOWN_AGENT_CODES and renewals < MAX_TOKEN_RENEWALS:

@@ -11,7 +11,7 @@ from agent_league.http.hosts import find_endpoint_problem
 from agent_league.protocol import v2
 from agent_league.protocol.foreign_messages import find_player_addresses, parse_polled_matches
 from agent_league.protocol.tolerance import POLL_METHOD, find_candidates
-from agent_league.protocol.version import PROTOCOL_V2
+from agent_league.protocol.version import CURRENT_PROTOCOL
 from agent_league.referee.settings import RefereeSettings
 
 PROBE_SECONDS = 2.0
@@ -36,7 +36,7 @@ class ForeignManagerClient:
         """Ask for our matches; None if the answer holds no list of matches. Raises CallFailed."""
         message = {
             **self._build_envelope(),
-            "protocol": PROTOCOL_V2,
+            "protocol": CURRENT_PROTOCOL,
             "message_type": POLL_METHOD.upper(),
             "referee_id": self._session.agent_id,
         }
