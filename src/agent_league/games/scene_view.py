@@ -9,9 +9,10 @@ from typing import Any
 
 from agent_league.games.base import Move
 from agent_league.games.registry import is_from_source, load_game
-from agent_league.games.scene import RoundRow, Rounds, Scene, SceneFunction, Tiles, find_scene_problem
-from agent_league.games.shared_views import build_payoff_scene, format_short_move
+from agent_league.games.scene import MAX_TEXT_LENGTH, RoundRow, Rounds, Scene, SceneFunction, Tiles, find_scene_problem
+from agent_league.games.shared_views import build_payoff_scene
 from agent_league.games.text_view import is_repeated_view
+from agent_league.text import format_move
 
 MAX_SHOWN_ROUNDS = 10
 
@@ -55,7 +56,7 @@ def _add_moves_to_tiles(tiles: Tiles, moves: Mapping[int, Move]) -> Tiles:
         tuple(
             tile
             if tile.text or tile.side is None or tile.side not in moves
-            else replace(tile, text=format_short_move(moves[tile.side]))
+            else replace(tile, text=format_move(moves[tile.side], MAX_TEXT_LENGTH))
             for tile in tiles.tiles
         )
     )
@@ -64,7 +65,7 @@ def _add_moves_to_tiles(tiles: Tiles, moves: Mapping[int, Move]) -> Tiles:
 def _format_round_moves(moves: Any) -> str:
     """Write a seat's moves in a round as text; several are joined with commas."""
     several = isinstance(moves, list) and all(isinstance(move, str) for move in moves)
-    return format_short_move(", ".join(moves) if several else moves)
+    return format_move(", ".join(moves) if several else moves, MAX_TEXT_LENGTH)
 
 
 def _build_match_scene(

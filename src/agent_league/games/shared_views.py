@@ -3,12 +3,12 @@
 A game's `show` and `scene` draw one view. They know the views of their own game, and may raise anything on others.
 """
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from agent_league.games.base import Move, winning_seat
 from agent_league.games.scene import MAX_TEXT_LENGTH, Scene, Tile, Tiles
+from agent_league.text import format_move
 
 MAX_PAIRS = 64
 
@@ -59,7 +59,12 @@ def build_payoff_scene(view: Any, _seat: int | None, _last: Mapping[int, Move]) 
     paid = next(row[2:4] for row in view["payoffs"] if list(row[:2]) == list(choices))
     winner = winning_seat(paid)
     tiles = (
-        Tile(format_short_move(choices[seat]), seat, note=format_signed_amount(paid[seat]), is_winning=seat == winner)
+        Tile(
+            format_move(choices[seat], MAX_TEXT_LENGTH),
+            seat,
+            note=format_signed_amount(paid[seat]),
+            is_winning=seat == winner,
+        )
         for seat in (0, 1)
     )
     return Scene((Tiles(tuple(tiles)),))
@@ -68,12 +73,6 @@ def build_payoff_scene(view: Any, _seat: int | None, _last: Mapping[int, Move]) 
 def format_signed_amount(value: float) -> str:
     """Format a payoff with its sign."""
     return f"{'+' if value > 0 else ''}{format_amount(value)}"
-
-
-def format_short_move(move: Move) -> str:
-    """Format a move for a table or a tile: text as it is, anything else as JSON, shortened."""
-    said = move if isinstance(move, str) else json.dumps(move, ensure_ascii=False)
-    return said if len(said) <= MAX_TEXT_LENGTH else f"{said[: MAX_TEXT_LENGTH - 3]}..."
 
 
 def _format_payoff_table(paid: Mapping[tuple[str, str], tuple[float, float]], seat: int | None) -> str:

@@ -13,8 +13,8 @@ from agent_league.games.shared_views import format_amount
 from agent_league.games.text_view import render_last_round, render_view
 from agent_league.players.events import GameErrorReported, LeagueOver, MatchOver, PlayerEvent, RoundAnnounced
 from agent_league.players.human import FallbackPlayed, PlayerStopped, TurnOpened
-from agent_league.players.moves import format_move
 from agent_league.players.observation import GameRecord, Observation
+from agent_league.text import format_move
 
 OUTCOME_TEXTS = {
     "WIN": "You win",
@@ -138,7 +138,7 @@ def _describe_moves(game: GameRecord) -> str:
 
 def format_move_list(moves: tuple[Any, ...]) -> str:
     """Join moves with commas; of many, only the last ones."""
-    shown = ", ".join(format_move(move)[:MAX_MOVE_LENGTH] for move in moves[-MAX_SHOWN_MOVES:])
+    shown = ", ".join(format_move(move, MAX_MOVE_LENGTH) for move in moves[-MAX_SHOWN_MOVES:])
     return shown if len(moves) <= MAX_SHOWN_MOVES else f"{len(moves)} moves, at last {shown}"
 
 
