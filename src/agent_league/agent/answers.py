@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from agent_league.clock import parse_utc
 from agent_league.errors import BadAnswer, ErrorCode, Refusal
 from agent_league.games.base import Move
 from agent_league.games.game_messages import Wire
@@ -105,7 +104,7 @@ class AnswerParser:
         said = require_object(model.TYPE, answer)
         self.check_strict_envelope(answer, model.TYPE)
         try:
-            if self._strict or self._is_canonical(model, said):
+            if self._strict:
                 return parse_fields(model, said), ()
             tidy, noted = normalise(model.TYPE, said)
             given = {name: tidy[name] for name in model.model_fields if tidy.get(name) is not None}
@@ -121,17 +120,6 @@ class AnswerParser:
             raise BadAnswer(f"{model.TYPE}: {refusal.message}", answer, refusal.code) from None
         missing = [f"no '{name}'" for name in REQUIRED_FIELDS if name not in given]
         return read, (*noted, *missing, *self._list_unexpected_values(given))
-
-    def _is_canonical(self, model: type[Message], said: Mapping[str, Any]) -> bool:
-        """Whether an answer has the protocol's own form exactly, as nearly all have; then nothing is normalised."""
-        plain = {"protocol": CURRENT_PROTOCOL, "message_type": model.TYPE, **self._expected_fields}
-        return (
-            plain.items() <= said.items()
-            and said.keys() <= model.model_fields.keys()
-            and said.keys() >= ENVELOPE_DEFAULTS.keys()
-            and None not in said.values()
-            and all(_is_timestamp(said[name]) for name in TIMESTAMP_FIELDS if name in said)
-        )
 
     def _list_unexpected_values(self, said: Mapping[str, Any]) -> tuple[str, ...]:
         """List the fields whose values differ from the expected ones, as deviations."""
@@ -165,10 +153,6 @@ def unwrap_move(move: Move, is_legal: Callable[[Move], bool]) -> tuple[Move, tup
 def _has_only_key(move: Any, name: str) -> bool:
     """Whether `move` is an object with this one of the `MOVE_KEYS` and none of the others."""
     return isinstance(move, dict) and [other for other in MOVE_KEYS if other in move] == [name]
-
-
-def _is_timestamp(text: Any) -> bool:
-    return isinstance(text, str) and parse_utc(text) is not None
 
 
 def require_object(message_type: str, answer: Any) -> Mapping[str, Any]:

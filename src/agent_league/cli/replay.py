@@ -11,7 +11,7 @@ import typer
 from agent_league.cli.options import ExistingHomeOption, StoreOption, open_existing_home, open_league, write_to_stdout
 from agent_league.errors import Refusal, UserError
 from agent_league.model.names import is_safe_name
-from agent_league.text import to_printable
+from agent_league.text import MAX_WORD, format_move, to_printable
 
 if TYPE_CHECKING:
     from rich.console import Console, Group
@@ -260,7 +260,7 @@ def _step_lines(found: ReplayedMatch, again: "MatchReplay", step: "ReplayStep") 
     from rich.text import Text
 
     from agent_league.games.base import CHANCE
-    from agent_league.games.shared_views import format_amount, format_short_move
+    from agent_league.games.view import format_amount
 
     line = Text(f"Step {step.number}" if step.number else "Start", "bold")
     if again.is_repeated and step.number:
@@ -271,7 +271,7 @@ def _step_lines(found: ReplayedMatch, again: "MatchReplay", step: "ReplayStep") 
             if seat == CHANCE
             else (to_printable(found.player_names[seat]), PLAYER_STYLES[seat])
         )
-        line.append("   ").append(*who).append(f" {to_printable(format_short_move(move))}")
+        line.append("   ").append(*who).append(f" {format_move(move, MAX_WORD)}")
     if step.totals:
         line.append(f"   {' : '.join(map(format_amount, step.totals))}", "bold")
     if not step.is_whole:

@@ -364,9 +364,9 @@ def _describe_move(move: Any, player_id: str) -> str:
     """Return a player's move in a step; empty if only its opponent moved."""
     if not isinstance(move, Mapping) or player_id not in move:
         return ""
-    from agent_league.games.shared_views import format_short_move
+    from agent_league.text import MAX_WORD, format_move
 
-    return format_short_move(move[player_id])
+    return format_move(move[player_id], MAX_WORD)
 
 
 def _format_ms(value: float | None) -> str:

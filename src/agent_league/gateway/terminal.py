@@ -22,13 +22,12 @@ from agent_league.players.events import LeagueJoined, MatchOver, StandingsChange
 from agent_league.players.human import ExternalTurn, FallbackPlayed, HumanSeat, NumberedEvent
 from agent_league.players.moves import (
     build_choice_prompt,
-    format_move,
     is_help_request,
     list_choices,
     parse_choice,
     wrap_items,
 )
-from agent_league.text import to_printable
+from agent_league.text import format_move, to_printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -9,14 +9,13 @@ from typing import Any
 from agent_league.clock import format_duration, parse_utc
 from agent_league.errors import Refusal
 from agent_league.games.base import CHANCE
-from agent_league.games.scene_view import add_moves, build_rounds_table, build_scene
-from agent_league.games.shared_views import format_amount, format_short_move
+from agent_league.games.view import add_moves, build_rounds_table, build_scene, format_amount
 from agent_league.league.match_files import read_match
 from agent_league.model.result_words import TERMINATION_TEXTS, describe_ending, label_result
 from agent_league.model.results import MatchResult, Termination
 from agent_league.referee.replay import MatchReplay, ReplayStep, replay_match, to_match_content
 from agent_league.referee.transcript import filter_objects
-from agent_league.text import redact_addresses
+from agent_league.text import MAX_WORD, format_move, redact_addresses
 from agent_league.web.league_reader import LeagueReader
 from agent_league.web.match.conversation import read_conversation
 from agent_league.web.page import Page, PageData, PageNotFound
@@ -79,7 +78,7 @@ def complete_match_data(told: PageData) -> PageData:
         "no_file": filed.missing_reason,
         "game_title": again.game.title or again.game_type if again.game else again.game_type,
         "parameters": ", ".join(
-            f"{name} {format_short_move(value)}" for name, value in _game_parameters(content).items()
+            f"{name} {format_move(value, MAX_WORD)}" for name, value in _game_parameters(content).items()
         ),
         "reason": _describe_reason(found, result, told["told"]),
         "timing": _read_timing(found),
@@ -161,9 +160,9 @@ def _build_step(again: MatchReplay, step: ReplayStep, names: Sequence[str]) -> d
 
 def _list_moves(step: ReplayStep, names: Sequence[str]) -> list[dict[str, Any]]:
     return [
-        {"side": None, "who": "draw", "move": format_short_move(move)}
+        {"side": None, "who": "draw", "move": format_move(move, MAX_WORD)}
         if seat == CHANCE
-        else {"side": "ab"[seat], "who": names[seat], "move": format_short_move(move)}
+        else {"side": "ab"[seat], "who": names[seat], "move": format_move(move, MAX_WORD)}
         for seat, move in sorted(step.moves.items())
     ]
 

@@ -10,8 +10,7 @@ from typing import Any
 
 from agent_league.games.base import describe_range, is_long_range
 from agent_league.games.scene import MAX_WIDTH, Board, Cell, Part, Rounds, Scene, Tiles
-from agent_league.games.scene_view import build_scene
-from agent_league.games.text_view import describe_score, is_repeated_view, render_view
+from agent_league.games.view import build_scene, describe_score, is_repeated_view, render_view
 from agent_league.league.state import LeaguePhase
 from agent_league.model.results import StandingsRow
 from agent_league.players.descriptions import (
@@ -22,9 +21,9 @@ from agent_league.players.descriptions import (
     format_move_list,
     rules_for_people,
 )
-from agent_league.players.moves import find_equal_moves, format_move
+from agent_league.players.moves import find_equal_moves
 from agent_league.players.observation import GameRecord, Move, Observation
-from agent_league.text import shorten
+from agent_league.text import format_move, shorten
 from agent_league.web.page import PageData
 from agent_league.web.play.seats import BrowserSeat
 from agent_league.web.rendering import Site, render

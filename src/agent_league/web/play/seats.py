@@ -31,13 +31,12 @@ from agent_league.players.app import PlayerSettings
 from agent_league.players.descriptions import describe_event, describe_fallback
 from agent_league.players.events import MatchOver, RoundAnnounced
 from agent_league.players.human import ExternalTurn, FallbackPlayed, HumanSeat, TurnAnswer, TurnOpened
-from agent_league.players.moves import format_move
 from agent_league.players.observation import GameRecord, Move, Observation
 from agent_league.players.strategies import load_strategy
 from agent_league.storage.credentials import CredentialsFile
 from agent_league.storage.files import read_json_object
 from agent_league.storage.paths import DataPaths
-from agent_league.text import MAX_SENTENCE, shorten
+from agent_league.text import MAX_SENTENCE, format_move, shorten
 from agent_league.web.league_reader import LeagueReader
 
 FALLBACK = "random"
