@@ -14,8 +14,8 @@ from pydantic import BaseModel, ValidationError
 
 from agent_league.errors import AgentLeagueError, ErrorCode, Refusal
 from agent_league.gateway import host_answers, tool_forms
+from agent_league.mcp.server.prompts import WARNING
 from agent_league.players.human import HumanSeat
-from agent_league.protocol.prompts import WARNING
 from agent_league.text import quote_data
 from agent_league.version import __version__
 
