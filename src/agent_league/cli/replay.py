@@ -260,7 +260,7 @@ def _step_lines(found: ReplayedMatch, again: "MatchReplay", step: "ReplayStep") 
     from rich.text import Text
 
     from agent_league.games.base import CHANCE
-    from agent_league.games.shared_views import format_amount
+    from agent_league.games.view import format_amount
 
     line = Text(f"Step {step.number}" if step.number else "Start", "bold")
     if again.is_repeated and step.number:
