@@ -12,7 +12,7 @@ import typer
 from agent_league.cli.command_text import rewrite_commands
 from agent_league.config import ConfigLoader
 from agent_league.config.home import HOME_FOLDER, find_home, is_home, make_home
-from agent_league.config.overrides import parse_overrides
+from agent_league.config.loader import parse_overrides
 from agent_league.errors import UserError
 from agent_league.text import to_printable
 
