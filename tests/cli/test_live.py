@@ -4,9 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from agent_league.cli.manager_output import print_event
+from agent_league.cli.league_view import LeagueView, print_event
 from agent_league.cli.run import _require_champion, _summary_json
-from agent_league.cli.run_view import LeagueView
 from agent_league.errors import LeagueFailed
 from agent_league.model.agents import Role
 from agent_league.model.events import AgentRegistered, LeagueCompleted, LeagueResumed, MatchFinished

@@ -2,8 +2,7 @@
 
 import pytest
 
-from agent_league.cli.manager_output import ManagerEventPrinter, print_event
-from agent_league.cli.run_view import LeagueView, QuietView, describe_unusual_event
+from agent_league.cli.league_view import LeagueView, ManagerEventPrinter, QuietView, describe_unusual_event, print_event
 from agent_league.model.agents import Role
 from agent_league.model.events import (
     AgentRegistered,

@@ -6,10 +6,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import orjson
 import typer
 
-from agent_league.cli.options import write_to_stdout
+from agent_league.cli.options import CallTimeoutOption, JsonOption
+from agent_league.cli.terminal import print_json, write_to_stdout
 from agent_league.errors import UserError
 from agent_league.model.agents import Role
 from agent_league.model.names import to_printable
@@ -42,13 +42,11 @@ def check(
     ] = None,
     role: Annotated[CheckedRole | None, typer.Option(help="What the agent is (default: found out).")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Tolerate nothing: a warning is a failure.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    json: JsonOption = False,
     junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a report for CI systems.")] = None,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a report to read and to hand in.")] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the details of passed steps too.")] = False,
-    timeout: Annotated[
-        float | None, typer.Option(min=0.1, metavar="SECONDS", help="No call may take longer than this.")
-    ] = None,
+    timeout: CallTimeoutOption = None,
     wait: Annotated[
         float, typer.Option(min=0, max=600, metavar="SECONDS", help="Time for the agent to appear and to register.")
     ] = 3.0,
@@ -146,7 +144,7 @@ def _check_record(path: Path, *, as_json: bool) -> int:
 
     report = validate_transcripts(path)
     if as_json:
-        write_to_stdout(orjson.dumps(report.to_json()))
+        print_json(report.to_json())
     else:
         _print_lines(report.format_lines())
     return report.exit_code

@@ -8,18 +8,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent_league.cli.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED
 from agent_league.cli.options import (
+    CallTimeoutOption,
+    JsonOption,
     ParamOption,
     PlayerProtocol,
     find_config,
     load_requested_game,
     parse_game_parameters,
-    print_remark,
     require_utf8,
+)
+from agent_league.cli.terminal import (
+    EXIT_FAILED,
+    EXIT_INTERRUPTED,
+    print_remark,
+    show_progress_bar,
     write_to_stdout,
 )
-from agent_league.cli.progress import show_progress_bar
 from agent_league.errors import UserError
 from agent_league.model.names import to_printable
 
@@ -52,13 +57,11 @@ def evaluate(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Where the report goes (default: a new folder in evaluations/).")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    json: JsonOption = False,
     protocol: Annotated[
         PlayerProtocol | None, typer.Option(help="What the player speaks (default: found out).")
     ] = None,
-    timeout: Annotated[
-        float | None, typer.Option(min=0.1, metavar="SECONDS", help="No call may take longer than this.")
-    ] = None,
+    timeout: CallTimeoutOption = None,
     wait: Annotated[
         float, typer.Option(min=0, max=600, metavar="SECONDS", help="Time for the player to appear and to register.")
     ] = 5.0,

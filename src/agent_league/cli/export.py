@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent_league.cli.options import ExistingHomeOption, StoreOption, open_league, print_remark, write_to_stdout
+from agent_league.cli.options import ExistingHomeOption, StoredLeagueOption, StoreOption, open_league
+from agent_league.cli.terminal import print_remark, show_progress_bar, write_to_stdout
 from agent_league.errors import LeagueFailed, UserError
 
 if TYPE_CHECKING:
@@ -46,9 +47,7 @@ def export(
     json: Annotated[str | None, typer.Option(help="Write one JSON document; - is stdout.", metavar="FILE")] = None,
     table: Annotated[TableName, typer.Option(help="The table of --csv.")] = TableName.STANDINGS,
     force: Annotated[bool, typer.Option("--force", help="Write a site among files that are there already.")] = False,
-    league_id: Annotated[
-        str | None, typer.Option(help="The league (default: the one that runs, or the latest).")
-    ] = None,
+    league_id: StoredLeagueOption = None,
     store: StoreOption = None,
     home: ExistingHomeOption = None,
 ) -> None:
@@ -115,7 +114,6 @@ class PageChunk:
 
 
 def _export_site(found: "StoredLeague", folder: Path, *, force: bool) -> None:
-    from agent_league.cli.progress import show_progress_bar
     from agent_league.web.export.site_files import claim_folder, finish_export, list_pages, write_assets
 
     began = time.perf_counter()

@@ -5,10 +5,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import orjson
 import typer
 
-from agent_league.cli.options import ExistingHomeOption, StoreOption, open_existing_home, open_league, write_to_stdout
+from agent_league.cli.options import (
+    ExistingHomeOption,
+    JsonOption,
+    StoredLeagueOption,
+    StoreOption,
+    open_existing_home,
+    open_league,
+)
+from agent_league.cli.terminal import print_json
 from agent_league.errors import Refusal, UserError
 from agent_league.model.names import is_safe_name, to_printable
 
@@ -43,9 +50,7 @@ def replay(
     match: Annotated[
         str, typer.Argument(metavar="MATCH", help="A match of the league, such as R3M2, or a match file.")
     ],
-    league_id: Annotated[
-        str | None, typer.Option(help="The league (default: the one that runs, or the latest).")
-    ] = None,
+    league_id: StoredLeagueOption = None,
     auto: Annotated[
         float | None, typer.Option(min=0.05, max=60, help="Go on by itself, a step every so many seconds.")
     ] = None,
@@ -53,7 +58,7 @@ def replay(
     conversation: Annotated[
         bool, typer.Option("--conversation", help="Print what referee and players said to each other.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    json: JsonOption = False,
     store: StoreOption = None,
     home: ExistingHomeOption = None,
 ) -> None:
@@ -69,7 +74,7 @@ def replay(
         return
     again = replay_file(found.content)
     if json:
-        write_to_stdout(orjson.dumps(_to_json(found, again), option=orjson.OPT_NON_STR_KEYS))
+        print_json(_to_json(found, again))
         return
     console = Console(highlight=False)
     if everything or not again.steps or not can_read_keys():
@@ -292,7 +297,7 @@ def _print_conversation(found: ReplayedMatch, *, json: bool) -> None:
         raise UserError(f"What was said is not known here: {found.missing_reason}.")
     said = read_conversation(found.content, None)
     if json:
-        write_to_stdout(orjson.dumps({"match_id": found.content.get("match_id"), "conversation": said}))
+        print_json({"match_id": found.content.get("match_id"), "conversation": said})
         return
     console = Console(highlight=False)
     for line, style in render_conversation(

@@ -1,20 +1,18 @@
 """`league run`: plan, start, show and end a whole league in one command."""
 
-import signal
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
-import orjson
 import typer
 
-from agent_league.cli.command_text import format_home_option, format_options
 from agent_league.cli.options import (
     FirstPortOption,
     GameOption,
     HomeOption,
+    JsonOption,
     LeagueProtocol,
     NoWebOption,
     OptionalPortOption,
@@ -24,19 +22,19 @@ from agent_league.cli.options import (
     StoreOption,
     StrictOption,
     add_strict_setting,
+    format_home_option,
+    interrupt_on_sigterm,
     name_options_in_errors,
     open_or_create_home,
     parse_game_parameters,
     print_pages_address,
-    print_remark,
-    write_to_stdout,
 )
-from agent_league.cli.tables import tolerate_closed_stdout
+from agent_league.cli.terminal import format_options, print_json, print_remark, tolerate_closed_stdout
 from agent_league.errors import AgentLeagueError, LeagueFailed, UserError
 from agent_league.model.events import LeagueCompleted
 
 if TYPE_CHECKING:
-    from agent_league.cli.run_view import LeagueView, QuietView
+    from agent_league.cli.league_view import LeagueView, QuietView
     from agent_league.launch.plan import LeaguePlan
     from agent_league.launch.processes import LeagueProcesses
 
@@ -82,7 +80,7 @@ def run(
             show_default=False,
         ),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    json: JsonOption = False,
 ) -> None:
     """Start a manager, referees and players, play the league, show it live, print the table.
 
@@ -186,9 +184,8 @@ def _play_league(plan: "LeaguePlan", seed: str | None, how: _RunDisplay) -> Leag
     league_id = plan.league.league_id
     log = open_orchestrator_log(plan.home, plan.system)
     log.info("league_run_started", league_id=league_id, agents=len(plan.agent_plans), seed=seed)
-    signal.signal(signal.SIGTERM, _raise_interrupt)
     try:
-        with nonblocking_output(), LeagueProcesses(plan.group_by_process()) as fleet:
+        with interrupt_on_sigterm(), nonblocking_output(), LeagueProcesses(plan.group_by_process()) as fleet:
             log.info("processes_started", league_id=league_id, pids=fleet.pids)
             completed = _follow_league(fleet, how.view, stay=how.stay)
             seconds = time.perf_counter() - how.started_at
@@ -243,12 +240,10 @@ def _choose_view(
     plan: "LeaguePlan", *, as_json: bool
 ) -> "tuple[LeagueView | QuietView, Callable[[LeagueCompleted, float], None]]":
     """Choose the view, and the function that prints the summary."""
-    from agent_league.cli.run_view import LeagueView, QuietView
+    from agent_league.cli.league_view import LeagueView, QuietView
 
     if as_json:
-        return QuietView(), lambda completed, seconds: write_to_stdout(
-            orjson.dumps(_summary_json(completed, plan.strategies, seconds))
-        )
+        return QuietView(), lambda completed, seconds: print_json(_summary_json(completed, plan.strategies, seconds))
     view = LeagueView(plan)
     return view, view.print_summary
 
@@ -272,8 +267,3 @@ def _summary_json(completed: LeagueCompleted, strategies: Mapping[str, str], sec
         "broken_off": dict(completed.broken_off),
         "seconds": round(seconds, 3),
     }
-
-
-def _raise_interrupt(*_: object) -> NoReturn:
-    """Handle SIGTERM as Ctrl-C, which ends all processes."""
-    raise KeyboardInterrupt

@@ -8,12 +8,19 @@ from contextlib import suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
-import orjson
 import typer
 
-from agent_league.cli.command_text import format_options, rewrite_commands, spell_command
-from agent_league.cli.options import ExistingHomeOption, StoreOption, open_league, write_to_stdout
-from agent_league.cli.tables import make_stdout_console, print_lines, print_table
+from agent_league.cli.options import ExistingHomeOption, JsonOption, StoredLeagueOption, StoreOption, open_league
+from agent_league.cli.terminal import (
+    draw_standings,
+    format_options,
+    make_stdout_console,
+    print_json,
+    print_lines,
+    print_table,
+    rewrite_commands,
+    spell_command,
+)
 from agent_league.errors import UserError
 
 if TYPE_CHECKING:
@@ -55,12 +62,10 @@ def show(
     ],
     which: Annotated[str | None, typer.Argument(metavar="[ID]", help="The match, or the player (id or name).")] = None,
     round_id: Annotated[int | None, typer.Option("--round", min=1, help="Of the schedule, this round alone.")] = None,
-    league_id: Annotated[
-        str | None, typer.Option(help="The league (default: the one that runs, or the latest).")
-    ] = None,
+    league_id: StoredLeagueOption = None,
     store: StoreOption = None,
     home: ExistingHomeOption = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    json: JsonOption = False,
 ) -> None:
     """Show the standings, the schedule, a match or a player of a league, as its manager's database has it now."""
     if (which is None) is (what in (ShowSubject.MATCH, ShowSubject.PLAYER)):
@@ -73,7 +78,7 @@ def show(
     reader = open_league(home, league_id, store).make_reader()
     told = SUBJECT_READERS[what](reader, which or "", round_id)
     if json:
-        write_to_stdout(orjson.dumps(told))
+        print_json(told)
     else:
         SUBJECT_PRINTERS[what](make_stdout_console(), told, reader)
 
@@ -202,11 +207,10 @@ def _summarise_calls(file: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _print_standings(console: "Console", told: Mapping[str, Any], reader: "LeagueReader") -> None:
-    from agent_league.cli.run_view import standings_table
     from agent_league.model.result_words import format_count
 
     rows = reader.state.standings()
-    console.print(standings_table(rows, reader.title, len(rows)))
+    console.print(draw_standings(rows, reader.title, len(rows)))
     matches, rounds = format_count(told["total_matches"], "match"), format_count(told["total_rounds"], "round")
     is_open = "open" if reader.state.is_registration_open else "closed"
     so_far = {

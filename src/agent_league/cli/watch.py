@@ -89,10 +89,9 @@ class _LineOutput:
 
 
 def _print_final_table(board: "WatchedLeague") -> None:
-    from agent_league.cli.run_view import standings_table
-    from agent_league.cli.tables import make_stdout_console, print_lines
+    from agent_league.cli.terminal import draw_standings, make_stdout_console, print_lines
 
     console = make_stdout_console()
     rows = board.standings_rows()
-    console.print(standings_table(rows, board.title, len(rows)))
+    console.print(draw_standings(rows, board.title, len(rows)))
     print_lines(console, [board.closing_sentence()])
