@@ -16,8 +16,7 @@ import pytest
 from agent_league.cli.simulate import _print_scoreboard
 from agent_league.config.home import make_home
 from agent_league.errors import UserError
-from agent_league.lab.counts import GameTally, PairTallies
-from agent_league.lab.scoreboard import Scoreboard
+from agent_league.lab.scoreboard import GameTally, PairTallies, Scoreboard
 from agent_league.lab.tournament import Tournament
 from tests.cli.command import BOUND, LEAGUE, alive, environment, league, until
 

@@ -1,12 +1,9 @@
 """`league export`: a league as a static site, as CSV tables, or as one JSON document."""
 
-import multiprocessing
 import os
-import signal
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -16,7 +13,7 @@ import typer
 
 from agent_league.cli.options import ExistingHomeOption, StoredLeagueOption, StoreOption, open_league
 from agent_league.cli.terminal import print_remark, show_progress_bar, write_to_stdout
-from agent_league.errors import LeagueFailed, UserError
+from agent_league.errors import UserError
 
 if TYPE_CHECKING:
     from agent_league.launch.stored_leagues import StoredLeague
@@ -28,6 +25,8 @@ PAGES_PER_CHUNK = 250
 """Pages of a chunk, the unit of work of a process."""
 MAX_PAGES_IN_PROCESS = 500
 """Up to so many pages, starting worker processes takes longer than writing them here."""
+
+BROKEN_POOL = "A process that wrote pages has ended: was there too little memory?"
 
 
 class TableName(StrEnum):
@@ -107,13 +106,14 @@ class PageChunk:
     places: Sequence["PageIndex"]
     note: str
 
-    def write_pages(self) -> "list[ExportedFile]":
+    def run(self) -> "Iterator[ExportedFile]":
         from agent_league.web.export.site_files import write_pages
 
-        return list(write_pages(self.league.make_reader(), self.folder, self.places, self.note))
+        return write_pages(self.league.make_reader(), self.folder, self.places, self.note)
 
 
 def _export_site(found: "StoredLeague", folder: Path, *, force: bool) -> None:
+    from agent_league.lab.workers import run_all
     from agent_league.web.export.site_files import claim_folder, finish_export, list_pages, write_assets
 
     began = time.perf_counter()
@@ -128,11 +128,13 @@ def _export_site(found: "StoredLeague", folder: Path, *, force: bool) -> None:
     ]
     with show_progress_bar(quiet=False) as progress:
         task = progress.add_task("Writing pages", total=len(wanted))
-        for piece, done in (
-            _write_in_workers(pieces) if len(wanted) > MAX_PAGES_IN_PROCESS else _write_in_process(pieces)
-        ):
-            written += done
-            progress.advance(task, len(piece.places))
+        jobs = min(len(pieces), os.cpu_count() or 1) if len(wanted) > MAX_PAGES_IN_PROCESS else 1
+        with closing(
+            run_all(pieces, jobs, preload=["agent_league.web.export.site_files"], broken=BROKEN_POOL)
+        ) as pages:
+            for page in pages:
+                written.append(page)
+                progress.advance(task)
     written += write_assets(folder, written)
     finish_export(folder, written, earlier, reader.state.league_id)
     for file in written:
@@ -155,25 +157,3 @@ def _unfinished_note(reader: "LeagueReader") -> str:
     if not matches:
         return f"As it stood at {now}; the league had not started."
     return f"As it stood at {now}, after {len(season.results)} of {matches} matches."
-
-
-def _write_in_process(pieces: Sequence[PageChunk]) -> Iterator[tuple[PageChunk, "list[ExportedFile]"]]:
-    return ((piece, piece.write_pages()) for piece in pieces)
-
-
-def _write_in_workers(pieces: Sequence[PageChunk]) -> Iterator[tuple[PageChunk, "list[ExportedFile]"]]:
-    """Write chunks in worker processes and yield them as they finish; closing the iterator ends the workers."""
-    pool = ProcessPoolExecutor(
-        min(len(pieces), os.cpu_count() or 1),
-        multiprocessing.get_context("spawn"),
-        initializer=signal.signal,
-        initargs=(signal.SIGINT, signal.SIG_IGN),
-    )
-    try:
-        futures = {pool.submit(piece.write_pages): piece for piece in pieces}
-        for future in as_completed(futures):
-            yield futures[future], future.result()
-    except BrokenProcessPool:
-        raise LeagueFailed("A process that wrote pages has ended: was there too little memory?") from None
-    finally:
-        pool.shutdown(cancel_futures=True)

@@ -25,8 +25,7 @@ from agent_league.errors import UserError
 from agent_league.model.names import to_printable
 
 if TYPE_CHECKING:
-    from agent_league.lab.counts import PlayerScore
-    from agent_league.lab.scoreboard import Scoreboard
+    from agent_league.lab.scoreboard import PairTallies, PlayerScore, Scoreboard
     from agent_league.lab.statistics import Estimate
     from agent_league.lab.tournament import Tournament
     from agent_league.lab.workers import WorkItem
@@ -102,15 +101,17 @@ def simulate(
         raise typer.Exit(EXIT_INTERRUPTED)
 
 
-def _play_games(work: "Iterable[WorkItem]", jobs: int, board: "Scoreboard", games: int, *, quiet: bool) -> bool:
+def _play_games(
+    work: "Iterable[WorkItem[PairTallies]]", jobs: int, board: "Scoreboard", games: int, *, quiet: bool
+) -> bool:
     """Play all games and count them on the board; False if interrupted before the last."""
-    from agent_league.lab.workers import play_all
+    from agent_league.lab.workers import run_all
 
     try:
         with (
             interrupt_on_sigterm(),
             show_progress_bar(quiet=quiet) as progress,
-            closing(play_all(work, jobs)) as meetings,
+            closing(run_all(work, jobs)) as meetings,
         ):
             task = progress.add_task("Games", total=games)
             for meeting in meetings:

@@ -31,9 +31,8 @@ from agent_league.lab.evaluation.in_process_players import (
     start_in_process_players,
 )
 from agent_league.lab.evaluation.model import Conformance, Evaluation, GameEnding, OpponentSeries, PracticeGame
-from agent_league.lab.evaluation.opponents import EARLIER_VERSION, choose_opponents
+from agent_league.lab.evaluation.opponents import EARLIER_VERSION, chances_against_random, choose_opponents
 from agent_league.lab.evaluation.private_league import PracticeManager, PracticeReferee
-from agent_league.lab.evaluation.random_play import chances_against_random
 from agent_league.lab.evaluation.running_player import ConnectionContext, RunningPlayer, connect_player
 from agent_league.lab.evaluation.watched_strategy import WatchedStrategy
 from agent_league.league.match_tokens import TokenIssuer
