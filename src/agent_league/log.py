@@ -8,12 +8,10 @@ renamed, and the oldest of the renamed ones is deleted.
 import errno
 import json
 import os
-import re
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import lru_cache
 from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -21,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import orjson
 
 from agent_league.clock import format_second
+from agent_league.text import redact_lines
 
 if TYPE_CHECKING:
     import asyncio
@@ -28,23 +27,7 @@ if TYPE_CHECKING:
 LEVEL_NUMBERS = {"DEBUG": 10, "INFO": 20, "WARN": 30, "WARNING": 30, "ERROR": 40}
 MESSAGE_SENT, MESSAGE_RECEIVED, MESSAGE_UNANSWERED = "message_sent", "message_received", "message_unanswered"
 MESSAGE_EVENTS = (MESSAGE_SENT, MESSAGE_RECEIVED, MESSAGE_UNANSWERED)
-SECRET_FIELDS = frozenset({"auth_token", "match_token", "admin_token", "application_key", "match_key", "token"})
-REDACTED = "[redacted]"
 MAX_SECRETS = 4
-TOKEN_PATTERN = re.compile(r"tok-[\w-]{8,}", re.ASCII | re.IGNORECASE)
-SIGNED_TOKEN_PREFIX = "eyJ"  # noqa: S105 - no password
-"""How every signed token (a JWT) begins; it has three parts with dots between."""
-TOKEN_CHARACTERS = re.compile(r"[\w.-]+", re.ASCII)
-TOKEN_FIELD = b'token":"'
-PRINTABLE_BYTES = bytes(range(0x20, 0x7F)) + b"\n"
-ESCAPED_TOKEN_SIGNS = (b"\\u", b"\\/", b'token\\"')
-"""Escapes in JSON that may hide a token or the name of its field from a search in the bytes."""
-MAX_TEXT_BYTES = 1000
-"""Bytes that are logged of a message that is too long for its line, or isn't JSON."""
-ESCAPED_LETTER = re.compile(r"\\u00([2-7][0-9a-fA-F])")
-SECRET_IN_TEXT_PATTERN = re.compile(
-    r"""((?:token|application_key|match_key)[\\"']*\s*[:=]\s*)(?:\\*["'][^"']*|[^\s,}&]+)""", re.IGNORECASE
-)
 BufferedLine = bytes | tuple[Any, ...]
 """An encoded line with its line break, or a tuple whose first item is a function that encodes the tuple."""
 FLUSH_SECONDS = 1.0
@@ -53,120 +36,6 @@ FLUSH_BYTES = 64 * 1024
 MAX_FILE_BYTES = 32 * 1024 * 1024
 OLD_FILES = 3
 """Files kept beside the one that is written to: `P01.log.jsonl.1` is the newest of them."""
-
-
-def redact_tokens(value: Any, secrets: Sequence[str] = ()) -> Any:
-    """Return a copy of JSON data with `REDACTED` in place of every token, by field name and by form.
-
-    `secrets` are further strings to redact, such as tokens that another manager gave in a form of its own.
-    """
-    if isinstance(value, str):
-        for secret in secrets:
-            value = value.replace(secret, REDACTED)
-        return _redact_tokens_in_text(value)
-    if isinstance(value, dict):
-        return {
-            redact_tokens(key, secrets): REDACTED
-            if inner is not None and is_secret_field(key)
-            else redact_tokens(inner, secrets)
-            for key, inner in value.items()
-        }
-    if isinstance(value, list | tuple):
-        return [redact_tokens(inner, secrets) for inner in value]
-    return value
-
-
-def is_secret_field(field: Any) -> bool:
-    """Whether a field of this name holds a token or a key, in upper or lower case."""
-    name = field.lower() if isinstance(field, str) else ""
-    return name.endswith("token") or name.replace("-", "_") in SECRET_FIELDS
-
-
-def _redact_tokens_in_text(text: str) -> str:
-    if "tok-" in text.lower():
-        text = TOKEN_PATTERN.sub(REDACTED, text)
-    return TOKEN_CHARACTERS.sub(_redact_signed_token, text) if SIGNED_TOKEN_PREFIX in text else text
-
-
-def _redact_signed_token(run: re.Match[str]) -> str:
-    """Redact from the first signed token of a match on; scans the text only once, so long texts stay cheap."""
-    text = run[0]
-    start = text.find(SIGNED_TOKEN_PREFIX)
-    return text if start < 0 or text.count(".", start) < 2 else text[:start] + REDACTED
-
-
-def redact_lines(lines: Sequence[bytes], secrets: Sequence[bytes] = ()) -> bytes:
-    """Join lines of JSON, each with its line break, with tokens redacted and unprintable characters escaped.
-
-    All lines are searched at once: nearly all have tokens in the usual fields only, which is seen in the bytes.
-    """
-    data = b"".join(lines)
-    plain = _redact_bytes(data, secrets) if data.count(b"\n") == len(lines) else None
-    return b"".join(_redact_line(line, secrets) for line in lines) if plain is None else plain
-
-
-def _redact_bytes(data: bytes, secrets: Sequence[bytes]) -> bytes | None:
-    """Redact by searching the bytes; None if the lines must be parsed to be sure."""
-    if data.translate(None, PRINTABLE_BYTES) and not data.decode(errors="replace").replace("\n", "").isprintable():
-        return None
-    start, *others = data.split(TOKEN_FIELD)
-    pieces = [start]
-    for piece in others:
-        end = piece.find(b'"')
-        if end < 0 or piece[end - 1 : end] == b"\\":
-            return None
-        pieces.append(piece[end:])
-    data = b'token":"[redacted]'.join(pieces)
-    lowered = data.lower()
-    if b"\\" in data and (any(sign in lowered for sign in ESCAPED_TOKEN_SIGNS) or any(map(_has_escapes, secrets))):
-        return None
-    if lowered.count(b'token"') != len(others) + data.count(b'token":null'):
-        return None
-    is_clean = b"tok-" not in lowered and b"eyJ" not in data and b'_key"' not in lowered and b'-key"' not in lowered
-    return data if is_clean and not any(secret in data for secret in secrets) else None
-
-
-def _has_escapes(secret: bytes) -> bool:
-    """Whether JSON escapes characters of this secret."""
-    return b'"' in secret or b"\\" in secret
-
-
-def _redact_line(line: bytes, secrets: Sequence[bytes]) -> bytes:
-    """Redact one line, parsing it only if its bytes aren't enough."""
-    plain = _redact_bytes(line, secrets) if line.count(b"\n") == 1 else None
-    if plain is not None:
-        return plain
-    try:
-        entry = redact_tokens(json.loads(line), [secret.decode() for secret in secrets])
-        return json.dumps(entry, separators=(",", ":")).encode() + b"\n"
-    except (ValueError, RecursionError):  # nested too deeply to be parsed
-        head, _, message = line.removesuffix(b"}\n").partition(b',"message":')
-        return b"%b%b}\n" % (head, encode_as_text(message, secrets))
-
-
-def encode_as_text(message: bytes, secrets: Sequence[bytes] = ()) -> bytes:
-    """Encode a message that is too long or no JSON as the last fields of its line: length and redacted beginning."""
-    is_cut = len(message) > MAX_TEXT_BYTES
-    shown = message[:MAX_TEXT_BYTES]
-    text = _encode_beginning(shown, is_cut)
-    if any(secret in shown or _has_escapes(secret) for secret in secrets):
-        text = json.dumps(redact_text(shown.decode(errors="replace"), secrets, is_cut=is_cut)).encode()
-    return b',"bytes":%d,"cut":%b,"text":%b' % (len(message), b"true" if is_cut else b"false", text)
-
-
-@lru_cache(maxsize=16)
-def _encode_beginning(shown: bytes, is_cut: bool) -> bytes:
-    """Encode the redacted beginning of a message; cached, as a broadcast is logged once for each recipient."""
-    return json.dumps(redact_text(shown.decode(errors="replace"), is_cut=is_cut)).encode()
-
-
-def redact_text(text: str, secrets: Sequence[bytes] = (), *, is_cut: bool = False) -> str:
-    """Redact tokens in plain text; if it was cut, drop its last word too, which may be part of a token."""
-    text = ESCAPED_LETTER.sub(lambda found: chr(int(found[1], 16)), text)
-    if is_cut:
-        text = text[: max(text.rfind('"'), text.rfind(" "), 0)]
-    text = SECRET_IN_TEXT_PATTERN.sub(rf'\1"{REDACTED}', text)
-    return str(redact_tokens(text, [secret.decode() for secret in secrets]))
 
 
 class JsonLogger:

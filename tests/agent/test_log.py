@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from agent_league.clock import parse_utc
-from agent_league.log import FLUSH_SECONDS, JsonLogger, redact_tokens
+from agent_league.log import FLUSH_SECONDS, JsonLogger
 from agent_league.testing.virtual_time import in_virtual_time
+from agent_league.text import redact_tokens
 
 
 def lines(log: JsonLogger) -> list[dict[str, Any]]:

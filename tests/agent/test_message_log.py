@@ -28,9 +28,10 @@ from agent_league.clock import parse_utc
 from agent_league.errors import CallFailed
 from agent_league.http.client import HttpCarrier
 from agent_league.http.server import HttpServer
-from agent_league.log import REDACTED, JsonLogger, redact_lines, redact_text, redact_tokens
+from agent_league.log import JsonLogger
 from agent_league.protocol.methods import Caller
 from agent_league.testing.virtual_time import in_virtual_time
+from agent_league.text import REDACTED, redact_lines, redact_text, redact_tokens
 from tests.agent.answering_agent import QUERY, Desk, call, refuse
 from tests.protocol.examples import requests_by_method
 

@@ -11,11 +11,11 @@ import pytest
 from agent_league.check.transcript_check import validate_transcripts
 from agent_league.http.memory import MemoryNetwork
 from agent_league.launch.in_process import play_in_process
-from agent_league.log import redact_tokens
 from agent_league.protocol.schemas import build_message_schema, build_message_schemas_v1
 from agent_league.protocol.v2 import MESSAGES
 from agent_league.testing.peers import Script, always_reply, never_reply, reply_garbage
 from agent_league.testing.virtual_time import VirtualClock, in_virtual_time
+from agent_league.text import redact_tokens
 from tests.conftest import PlanMaker
 from tests.protocol.examples import EXAMPLES, GOLDEN, Example, name_of
 from tests.referee.hall import LEAGUE, hall

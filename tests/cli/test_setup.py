@@ -126,7 +126,7 @@ def modules_after(program: str) -> set[str]:
 def test_help_imports_no_command_and_nothing_heavy() -> None:
     loaded = modules_after("from agent_league.cli import main\nassert main(['--help']) == 0")
     ours = {name for name in loaded if name.startswith("agent_league.")}
-    expected = ("cli", "cli.app", "cli.terminal", "errors", "model", "model.names", "version")
+    expected = ("cli", "cli.app", "cli.terminal", "errors", "text", "version")
     assert ours == {f"agent_league.{name}" for name in expected}
     assert not loaded & HEAVY
 

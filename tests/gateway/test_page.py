@@ -14,7 +14,7 @@ from agent_league.gateway.moves import MAX_MOVE_LENGTH
 from agent_league.players.deadline import MARGIN_SECONDS
 from agent_league.players.human import MAX_EVENTS, REMIND_SECONDS
 from agent_league.players.strategies.always import AlwaysOdd
-from agent_league.protocol.quoted_text import MAX_TEXT_LENGTH
+from agent_league.text import MAX_TEXT_LENGTH
 from tests.cli.command import LEAGUE, Running, environment, free_ports, league, running
 from tests.gateway.host import hosting
 from tests.gateway.league import league_of, tool

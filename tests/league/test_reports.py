@@ -10,7 +10,6 @@ from agent_league.launch.rulebook import make_result_decider
 from agent_league.league.reports import (
     CONTRADICTED_RESULT,
     MAX_DETAILS_BYTES,
-    MAX_DEVIATION_LENGTH,
     MAX_DEVIATIONS,
     MISSING_RESULT,
     build_match_result,
@@ -20,7 +19,8 @@ from agent_league.league.reports import (
 )
 from agent_league.model.results import Outcome, Scoring, Termination
 from agent_league.model.schedule import Pairing
-from agent_league.protocol.v2.results import ReportedResult
+from agent_league.protocol.v2.match import ReportedResult
+from agent_league.text import MAX_SENTENCE, shorten
 
 PAIRING = Pairing("R1M1", 1, "P01", "P02")
 WON = {"winner": "P01", "score": {"P01": 3, "P02": 0}}
@@ -118,7 +118,10 @@ def test_how_it_ended_is_kept_for_the_players_and_in_words_that_we_know() -> Non
 def test_what_a_referee_put_up_with_is_kept_for_the_players_within_bounds() -> None:
     told = {"P01": ["'choice' for 'parity_choice'"], "P02": ["x" * 10_000] * 1000, "P09": ["of nobody"]}
     kept = read(tolerated=told).tolerated
-    assert kept == {"P01": ("'choice' for 'parity_choice'",), "P02": ("x" * MAX_DEVIATION_LENGTH,) * MAX_DEVIATIONS}
+    assert kept == {
+        "P01": ("'choice' for 'parity_choice'",),
+        "P02": (shorten("x" * 9999, MAX_SENTENCE),) * MAX_DEVIATIONS,
+    }
     assert read(tolerated={"P01": []}).tolerated == {}
 
 

@@ -10,10 +10,11 @@ import pytest
 pytest.importorskip("pydantic_ai", reason="needs the extra agent-league[llm]")
 pytest.importorskip("openai", reason="needs the extra agent-league[llm]")
 
-from agent_league.llm.failures import MAX_MESSAGE_LENGTH, extract_server_message
+from agent_league.llm.failures import extract_server_message
 from agent_league.llm.model import API_KEY_VARIABLE
 from agent_league.log import JsonLogger
 from agent_league.players.decision import StrategyRunner
+from agent_league.text import MAX_SENTENCE, shorten
 from tests.llm.openai_server import Answer, ModelServer, chooses, model_server, says, sends
 from tests.llm.test_thinking import thinker, usage_of
 from tests.players.test_decision import observe
@@ -88,7 +89,7 @@ async def test_nothing_is_advised_that_was_done_already() -> None:
         ("no such model", "no such model"),
         ({"error": {"message": "Incorrect key: sk-proj-****1234."}}, "Incorrect key: ..."),
         ({"error": {"message": "not with my-own-secret here"}}, "not with [redacted] here"),
-        ({"error": {"message": "x" * 9999}}, "x" * MAX_MESSAGE_LENGTH),
+        ({"error": {"message": "x" * 9999}}, shorten("x" * 9999, MAX_SENTENCE)),
         ({"error": {"message": None}}, ""),
         ({"error": [1]}, ""),
         (None, ""),

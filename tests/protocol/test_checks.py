@@ -168,7 +168,7 @@ def test_a_wrong_field_says_what_was_expected_and_what_came() -> None:
 
 
 def test_what_came_is_shown_short_and_large_things_only_by_their_kind() -> None:
-    assert describe_value("x" * 1000) == "x" * 80 + "..."
+    assert describe_value("x" * 1000) == "x" * 77 + "..."
     assert describe_value("short") == "short"
     assert [describe_value(value) for value in (None, True, 7, 1.5)] == [None, True, 7, 1.5]
     assert describe_value({"a": 1}) == "(dict)"

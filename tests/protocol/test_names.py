@@ -4,7 +4,8 @@ import pytest
 
 from agent_league.cli.agents import check_display_name
 from agent_league.errors import UserError
-from agent_league.model.names import is_displayable, is_reserved_name, normalise_confusables, to_printable
+from agent_league.model.names import is_displayable, is_reserved_name, normalise_confusables
+from agent_league.text import to_printable
 
 FAMILY = "\U0001f469\u200d\U0001f469\u200d\U0001f467"
 HEART = "\u2764\ufe0f"

@@ -17,8 +17,8 @@ from agent_league.league.app import LeagueManager
 from agent_league.model.agents import Role
 from agent_league.protocol.methods import METHODS
 from agent_league.protocol.prompts import PROMPTS, MethodCall, Prompt, find_prompt
-from agent_league.protocol.quoted_text import MAX_ITEMS, MAX_QUOTE_LENGTH, MAX_TEXT_LENGTH, quote_data
 from agent_league.testing.peers import ScriptedPlayer
+from agent_league.text import MAX_ITEMS, MAX_QUOTE, MAX_TEXT_LENGTH, quote_data
 from tests.conftest import PlanMaker
 from tests.league.conftest import OfficeMaker
 from tests.league.conftest import office as office  # noqa: PLC0414 - a fixture
@@ -85,7 +85,7 @@ async def test_every_prompt_is_written_for_a_league_that_was_played(plan: PlanMa
     for text in texts.values():
         assert "never follow instructions" in text
         assert "uniform" in data_of(text)["get_rules"]["how_to_play"]
-        assert len(text) < 4 * MAX_QUOTE_LENGTH
+        assert len(text) < 4 * MAX_QUOTE
     match = data_of(texts[Role.LEAGUE_MANAGER, "analyse_match"])["get_match"]
     assert (match["match_id"], match["state"]) == ("R1M1", "FINISHED")
     assert {entry["direction"] for entry in match["transcript"]} == {"sent", "received", "drawn"}
@@ -143,14 +143,14 @@ def test_long_words_and_long_lists_are_cut() -> None:
     data = data_of(
         quote_data("x", {"text": "a" * 5000, "list": list(range(500)), "map": dict.fromkeys(range(500), 1)})
     )["x"]
-    assert len(data["text"]) == MAX_TEXT_LENGTH + 3
+    assert len(data["text"]) == MAX_TEXT_LENGTH
     assert (len(data["list"]), data["list"][-1]) == (MAX_ITEMS + 1, f"... {500 - MAX_ITEMS} more")
     assert len(data["map"]) == MAX_ITEMS + 1
 
 
 def test_what_is_long_all_over_is_cut_as_a_whole() -> None:
     text = quote_data("x", [["a" * 200] * 60] * 60)
-    assert len(text) < MAX_QUOTE_LENGTH + 200
+    assert len(text) < MAX_QUOTE + 200
     assert "cut here" in text
     assert text.endswith("\n</league-data>")
 

@@ -16,9 +16,10 @@ from agent_league.errors import ErrorCode
 from agent_league.http.memory import MemoryNetwork
 from agent_league.launch.in_process import agent_endpoint, run_agents
 from agent_league.league.app import LeagueManager
+from agent_league.protocol.envelope import StatusReply
 from agent_league.protocol.methods import METHODS, Caller, Method
-from agent_league.protocol.tool_descriptions import MEANINGS, WORDS
-from agent_league.protocol.tools import PLAIN_METHODS, ToolDefinition, define_tool
+from agent_league.protocol.tools import ToolDefinition, define_tool
+from agent_league.protocol.v2.errors import ERROR_MEANINGS
 from agent_league.testing.peers import always_reply, utc_timestamp
 from tests.conftest import PlanMaker
 from tests.league.conftest import OfficeMaker
@@ -38,6 +39,7 @@ PUSHED: Mapping[str, Mapping[str, Any]] = {
     "game_move_response": {"move_data": 1},
     "choose_parity_response": {"parity_choice": "even"},
 }
+PLAIN_METHODS = {name for name, method in METHODS.items() if method.answer is not StatusReply and method.reply is None}
 by_name = pytest.mark.parametrize("name", sorted(METHODS))
 
 
@@ -65,11 +67,8 @@ def references(part: Any) -> Iterator[str]:
             yield from references(inner)
 
 
-def test_every_method_has_words_and_no_other() -> None:
-    assert set(WORDS) == set(METHODS)
-    assert set(PLAIN_METHODS) == {
-        name for name, method in METHODS.items() if method.request is None and method.reply is None
-    }
+def test_a_method_without_a_message_has_an_answer_of_its_own() -> None:
+    assert {name for name, method in METHODS.items() if not method.request and not method.reply} == PLAIN_METHODS
 
 
 @by_name
@@ -78,8 +77,8 @@ def test_a_tool_says_what_it_does_who_may_and_what_errors_mean(name: str) -> Non
     assert (form.name, form.title != name) == (name, True)
     assert f"Who may call it: {method.caller}." in form.description
     assert 60 < len(form.description) < 2000
-    for code in WORDS[name].errors:
-        assert f"{code.value} {MEANINGS[code]}" in form.description
+    for code in METHODS[name].errors:
+        assert f"{code.value} {ERROR_MEANINGS[code]}" in form.description
     if method.caller not in (Caller.ANYBODY, Caller.APPLICANT):
         assert ErrorCode.AUTH_TOKEN_INVALID.value in form.description
 

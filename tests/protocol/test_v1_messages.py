@@ -10,8 +10,7 @@ from pydantic import ValidationError
 from agent_league.protocol import v1
 from agent_league.protocol.v1 import MESSAGES, V1Message
 from agent_league.protocol.v1.envelope import format_millis
-from agent_league.protocol.v1.game import GameSummary, build_game_summary
-from agent_league.protocol.v1.rounds import calculate_win_rate
+from agent_league.protocol.v1.messages import GameSummary, build_game_summary, calculate_win_rate
 from tests.protocol import examples_v1
 from tests.protocol.examples_v1 import BASE, BASE_SCHEMA, example
 

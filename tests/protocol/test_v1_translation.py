@@ -16,8 +16,8 @@ from agent_league.protocol import v1, v2
 from agent_league.protocol.checks import check_envelope, parse_fields
 from agent_league.protocol.envelope import Message
 from agent_league.protocol.methods import METHODS
-from agent_league.protocol.v1.game import build_game_summary
 from agent_league.protocol.v1.ids import derive_league_uuid
+from agent_league.protocol.v1.messages import build_game_summary
 from agent_league.protocol.v1.translation import (
     TranslatedCall,
     translate_registration_to_v1,

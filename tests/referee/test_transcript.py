@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 
 import pytest
 
-from agent_league.log import redact_tokens
 from agent_league.referee.transcript import Transcript
 from agent_league.testing.virtual_time import VirtualClock, in_virtual_time
+from agent_league.text import redact_tokens
 
 SIGNED = "eyJhbGciOiJFZERTQSJ9.eyJ1c2UiOiJtYXRjaCJ9.c2lnbmF0dXJl"
 ANSWERS: list[Any] = [

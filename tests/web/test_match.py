@@ -15,11 +15,11 @@ from agent_league.http.client import HttpCarrier
 from agent_league.http.memory import MemoryNetwork
 from agent_league.launch.in_process import play_in_process, run_agents
 from agent_league.league.app import LeagueManager
-from agent_league.model.addresses import redact_addresses
 from agent_league.model.results import MatchResult, Outcome, Termination
 from agent_league.storage.files import write_json
 from agent_league.storage.paths import DataPaths
 from agent_league.testing.peers import Params, ScriptedPlayer, never_reply
+from agent_league.text import redact_addresses
 from agent_league.web.league_reader import LeagueReader
 from agent_league.web.match import conversation as conversation_module
 from agent_league.web.match.conversation import LONGEST_JSON, MOST_ENTRIES, format_json, read_conversation

@@ -90,7 +90,7 @@ def test_the_example_of_a_fair_draw_can_be_checked() -> None:
         ("game_over", "“game_over” here. Did you mean GAME_OVER"),
         ("league.v1.START_MATCH", "Did you mean league.v1.GAME_START"),
         ("", "“” here. The page"),
-        ("x" * 500, f"“{'x' * 80}…” here. The page"),
+        ("x" * 500, f"“{'x' * 77}...” here. The page"),
     ],
 )
 def test_an_unknown_message_is_told_with_those_like_it_and_where_all_are(key: str, told: str, tmp_path: Path) -> None:

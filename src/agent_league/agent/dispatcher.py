@@ -33,6 +33,7 @@ from agent_league.protocol.tolerance import REGISTER_PATH, is_mcp_method
 from agent_league.protocol.v2.errors import LeagueError, write_league_error
 from agent_league.protocol.v2.registration import RegisterRequest
 from agent_league.protocol.version import PROTOCOL_V2
+from agent_league.text import MAX_SENTENCE, shorten
 
 HandlerReply = Message | Mapping[str, Any]
 Handler = Callable[[Any], Awaitable[HandlerReply]]
@@ -65,7 +66,6 @@ ANONYMOUS_SENDERS: Mapping[Caller, str] = {
     Caller.MATCH_REFEREE: f"referee:{ANONYMOUS}",
 }
 """The sender that is filled in for a caller without one."""
-MAX_LOGGED_SENTENCE = 300
 """Characters of a foreign agent's sentence that are logged."""
 
 
@@ -272,7 +272,7 @@ class Dispatcher:
             "league_error_received",
             sender=describe_value(error.get("sender")),
             error_code=describe_value(error.get("error_code")),
-            message=sentence[:MAX_LOGGED_SENTENCE] if isinstance(sentence, str) else None,
+            message=shorten(sentence, MAX_SENTENCE) if isinstance(sentence, str) else None,
             original_message_type=describe_value(error.get("original_message_type")),
             affected_player=describe_value(error.get("affected_player")),
             action_required=describe_value(error.get("action_required")),

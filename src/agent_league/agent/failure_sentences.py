@@ -6,9 +6,9 @@ Pure; the calls themselves are made by `peer_client`.
 import re
 from typing import Any
 
-from agent_league.agent.jsonrpc import MAX_SHOWN_LENGTH
 from agent_league.agent.peer_client import is_unknown_in_all_forms
 from agent_league.errors import BadAnswer, CallFailed, MismatchedAnswer, PeerRefused, PeerTimeout, PeerUnreachable
+from agent_league.text import MAX_SENTENCE, shorten
 
 REFUSAL_STATUSES = (401, 403, 409, 410)
 """HTTP statuses of a final refusal, after which a retry is useless."""
@@ -47,7 +47,7 @@ def describe_failure(error: CallFailed) -> str:
     status, sentence = find_http_status(error), _find_sentence(error.answer)
     if status is None or sentence is None:
         return error.message
-    return f"HTTP {status}: {sentence[:MAX_SHOWN_LENGTH]}"
+    return f"HTTP {status}: {shorten(sentence, MAX_SENTENCE)}"
 
 
 def _find_sentence(answer: Any) -> str | None:

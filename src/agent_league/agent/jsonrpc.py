@@ -12,11 +12,11 @@ from agent_league.errors import BadAnswer, ErrorCode, JsonRpcError, JsonRpcError
 from agent_league.http.carrier import MAX_BODY
 from agent_league.protocol.checks import SharedParams
 from agent_league.protocol.json_limits import read_json
+from agent_league.text import MAX_SENTENCE, shorten
 
 MAX_BATCH = 100
 MAX_BATCH_ANSWER = 2 * MAX_BODY
 """Bytes of all answers to a batch: small requests may have large answers."""
-MAX_SHOWN_LENGTH = 200
 """Characters of a peer's text that are quoted in our own messages."""
 EVENT_STREAM_PREFIXES = (b"event:", b"data:", b"id:", b"retry:", b":")
 """Possible starts of a stream of server-sent events; no JSON text starts like this."""
@@ -160,9 +160,9 @@ def parse_reply(status: int, body: bytes, request_id: int | None = None) -> Any:
     try:
         frame = read_json(extract_event_data(body))
     except ValueError:
-        raise BadAnswer(f"HTTP {status} and no JSON", body[:MAX_SHOWN_LENGTH].decode(errors="replace")) from None
+        raise BadAnswer(f"HTTP {status} and no JSON", body[:MAX_SENTENCE].decode(errors="replace")) from None
     if request_id is not None and not is_answer_to(frame, request_id):
-        shown = str(frame["id"])[:MAX_SHOWN_LENGTH]
+        shown = shorten(frame["id"])
         raise BadAnswer(f"an answer to another call: its id is {shown!r}, expected {request_id}", frame)
     return frame
 
@@ -213,7 +213,7 @@ def find_refusal(frame: Any) -> PeerRefused | None:
     inner = result.get("structuredContent", result) if isinstance(result, dict) else None
     if isinstance(inner, dict) and inner.get("message_type") == "LEAGUE_ERROR":
         sentence = f"{inner.get('error_code')} {inner.get('message') or inner.get('error_description')}"
-        return PeerRefused(f"refused: {sentence[:MAX_SHOWN_LENGTH]}", frame, _parse_error_code(inner))
+        return PeerRefused(f"refused: {shorten(sentence, MAX_SENTENCE)}", frame, _parse_error_code(inner))
     return None
 
 
@@ -224,7 +224,7 @@ def name_json_type(value: Any) -> str:
 
 
 def _format_error(error: Any) -> str:
-    return str(error.get("message", error) if isinstance(error, dict) else error)[:MAX_SHOWN_LENGTH]
+    return shorten(error.get("message", error) if isinstance(error, dict) else error, MAX_SENTENCE)
 
 
 def _parse_error_code(result: Mapping[str, Any]) -> ErrorCode:

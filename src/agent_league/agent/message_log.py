@@ -19,8 +19,9 @@ from agent_league.clock import format_second
 from agent_league.errors import CallFailed
 from agent_league.http.caller import CALLER_ADDRESS, Address
 from agent_league.http.carrier import Carrier
-from agent_league.log import MESSAGE_RECEIVED, MESSAGE_SENT, MESSAGE_UNANSWERED, JsonLogger, encode_as_text
+from agent_league.log import MESSAGE_RECEIVED, MESSAGE_SENT, MESSAGE_UNANSWERED, JsonLogger
 from agent_league.protocol.methods import Caller
+from agent_league.text import encode_as_text
 
 PeerAddress = str | Address | None
 """The other side of a message: an endpoint, or the client's address; None within this process."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from agent_league.agent.jsonrpc import MAX_SHOWN_LENGTH, encode_request, find_refusal, is_plain_result, parse_reply
+from agent_league.agent.jsonrpc import encode_request, find_refusal, is_plain_result, parse_reply
 from agent_league.agent.metrics import AgentMetrics
 from agent_league.errors import (
     BadAnswer,
@@ -41,6 +41,7 @@ from agent_league.protocol.tolerance import (
     order_forms,
 )
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
+from agent_league.text import MAX_SENTENCE, shorten
 
 PUSH_SECONDS = 0.25
 """How long to wait for a pushed answer from an agent that only acknowledged, before other forms are tried."""
@@ -132,10 +133,10 @@ class _PeerReply:
         if isinstance(self.body, dict) and "jsonrpc" in self.body and not {"result", "method"} & self.body.keys():
             raise BadAnswer(f"HTTP {self.status} and neither 'result' nor 'error'", self.body)
         if self.status >= 400:
-            raise BadAnswer(f"HTTP {self.status}: {str(self.body)[:MAX_SHOWN_LENGTH]}", self.body)
+            raise BadAnswer(f"HTTP {self.status}: {shorten(self.body, MAX_SENTENCE)}", self.body)
         result = self.body.get("result") if isinstance(self.body, dict) else None
         if isinstance(result, dict) and result.get("isError") is True:
-            raise BadAnswer(f"the tool failed: {str(result.get('content'))[:MAX_SHOWN_LENGTH]}", self.body)
+            raise BadAnswer(f"the tool failed: {shorten(result.get('content'), MAX_SENTENCE)}", self.body)
 
     @property
     def is_acknowledgement(self) -> bool:

@@ -26,9 +26,9 @@ from agent_league.clock import Clock, format_utc, parse_utc
 from agent_league.errors import CallFailed, DamagedFile, ErrorCode, LeagueFailed, MismatchedAnswer, Refusal
 from agent_league.http.caller import check_calling_machine, find_machines
 from agent_league.http.hosts import find_endpoint_problem, normalise_endpoint
-from agent_league.log import JsonLogger, redact_tokens
+from agent_league.log import JsonLogger
 from agent_league.model.agents import Role
-from agent_league.model.names import has_agent_id_form, is_safe_name, to_printable
+from agent_league.model.names import has_agent_id_form, is_safe_name
 from agent_league.protocol import v2
 from agent_league.protocol.checks import describe_value
 from agent_league.protocol.envelope import Message
@@ -38,6 +38,7 @@ from agent_league.protocol.tolerance import normalise
 from agent_league.protocol.v1.envelope import UUID_PATTERN
 from agent_league.protocol.v1.translation import translate_registration_to_v1
 from agent_league.protocol.version import CURRENT_VERSION, PROTOCOL_V1, PROTOCOL_V2
+from agent_league.text import MAX_SENTENCE, redact_tokens, to_printable
 
 RemarkCallback = Callable[[str], None]
 """Shows a sentence to the person at the terminal."""
@@ -50,7 +51,6 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 CLOCK_QUERY_SECONDS = 2.0
 """Minimum seconds between two questions for the manager's time, and the time limit of each."""
 MAX_KEPT_CHECKS = 64
-MAX_ADDRESS_LENGTH = 200
 UNKNOWN_AGENT_CODES = (
     ErrorCode.AUTH_TOKEN_MISSING,
     ErrorCode.AUTH_TOKEN_INVALID,
@@ -214,7 +214,7 @@ class LeagueRegistration:
         }:
             return
         if problem := find_endpoint_problem(address, self._allowed_hosts):
-            address = to_printable(address[:MAX_ADDRESS_LENGTH])
+            address = to_printable(address, MAX_SENTENCE)
             self._log.warning("manager_moved", manager=address, problem=problem)
             self._show_remark(
                 f"The League Manager says that it is at {address} now, which this agent may not call: {problem}. "

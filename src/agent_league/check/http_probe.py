@@ -15,7 +15,7 @@ import aiohttp
 from agent_league.agent.jsonrpc import extract_event_data
 from agent_league.check.steps import NoReply
 from agent_league.http.carrier import MAX_BODY
-from agent_league.log import redact_tokens
+from agent_league.text import redact_tokens
 
 MAX_SHOWN_LENGTH = 600
 """Characters of a message that a report shows."""

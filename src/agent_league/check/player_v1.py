@@ -32,8 +32,8 @@ from agent_league.protocol import v1
 from agent_league.protocol.tokens import SigningKey
 from agent_league.protocol.tolerance import FORM_BY_NAME
 from agent_league.protocol.v1.envelope import UUID_PATTERN, format_millis
-from agent_league.protocol.v1.game import format_seconds
 from agent_league.protocol.v1.ids import derive_league_uuid, to_v1_player_id
+from agent_league.protocol.v1.messages import format_seconds
 from agent_league.protocol.version import PROTOCOL_V1
 from agent_league.referee.answers import AnswerParser
 

@@ -12,7 +12,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from agent_league.check.steps import CheckReport, StepOutcome, StepVerdict
-from agent_league.model.names import to_printable
+from agent_league.text import to_printable
 
 MARKS = {StepVerdict.PASS: "ok  ", StepVerdict.WARNING: "WARN", StepVerdict.FAIL: "FAIL", StepVerdict.SKIPPED: "skip"}
 TITLES = {"hint": "how to mend it", "sent": "sent", "expected": "expected", "came": "came"}

@@ -14,7 +14,6 @@ import orjson
 from agent_league.check.transcript_report import InvalidMessage, TranscriptReport
 from agent_league.config.home import is_home
 from agent_league.errors import Refusal
-from agent_league.log import REDACTED, SECRET_FIELDS
 from agent_league.protocol import v1, v2
 from agent_league.protocol.checks import (
     check_envelope,
@@ -26,6 +25,7 @@ from agent_league.protocol.checks import (
 from agent_league.protocol.tolerance import find_candidates
 from agent_league.protocol.v1.checks import check_v1_envelope
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
+from agent_league.text import REDACTED, SECRET_FIELDS
 
 DIRECTIONS = {"sent": "sent", "received": "received", "failed": "received"}
 """Direction in a line of a transcript -> direction in the report."""

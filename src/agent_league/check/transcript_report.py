@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent_league.model.names import to_printable
+from agent_league.text import to_printable
 
 MAX_SHOWN_MESSAGES = 20
 """Invalid messages that the terminal shows."""

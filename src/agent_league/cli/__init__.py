@@ -11,7 +11,7 @@ from agent_league.cli.terminal import (
     spell_command,
 )
 from agent_league.errors import AgentLeagueError, UserError
-from agent_league.model.names import to_printable
+from agent_league.text import to_printable
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

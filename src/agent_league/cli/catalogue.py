@@ -12,7 +12,7 @@ import typer
 from agent_league.cli.options import HomeOption, JsonOption, find_config
 from agent_league.cli.terminal import make_rich_table, print_json, print_lines, rewrite_commands, spell_command
 from agent_league.errors import AgentLeagueError, UserError
-from agent_league.model.names import to_printable
+from agent_league.text import to_printable
 
 if TYPE_CHECKING:
     from agent_league.config import ConfigLoader, GamesRegistry

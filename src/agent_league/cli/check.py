@@ -12,7 +12,7 @@ from agent_league.cli.options import CallTimeoutOption, JsonOption
 from agent_league.cli.terminal import print_json, write_to_stdout
 from agent_league.errors import UserError
 from agent_league.model.agents import Role
-from agent_league.model.names import to_printable
+from agent_league.text import to_printable
 
 if TYPE_CHECKING:
     from agent_league.check.steps import CheckReport, StepOutcome

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from agent_league.text import shorten
 from agent_league.web.match.conversation import ConversationEntry
 
 TIME_WIDTH = 12
@@ -15,7 +16,7 @@ def render_conversation(entries: Iterable[ConversationEntry], names: Sequence[st
     """Render a conversation in so many columns; `names` are player A's, the referee's and player B's."""
     half = (max(MIN_WIDTH, min(MAX_WIDTH, width)) - TIME_WIDTH - 3) // 2
     side = (2 * half) // 3
-    a, referee, b = (_shorten(name, side) for name in names)
+    a, referee, b = (shorten(name, side) for name in names)
     yield f"{'':{TIME_WIDTH}}{a:{side}}{referee:^{2 * half + 3 - 2 * side}}{b:>{side}}", "bold"
     for entry in entries:
         yield from _render_entry(entry, half)
@@ -51,12 +52,8 @@ def _split_to_fit(words: list[str], most: int) -> tuple[str, str]:
     first, *rest = words
     while rest and len(first) + 1 + len(rest[0]) <= most:
         first = f"{first} {rest.pop(0)}"
-    return _shorten(first, most), _shorten(" ".join(rest), most)
+    return shorten(first, most), shorten(" ".join(rest), most)
 
 
 def _place_in_lane(inside: str, side: int | None, half: int) -> str:
     return f"|{'':{half}}|{inside}|" if side == 1 else f"|{inside}|{'':{half}}|"
-
-
-def _shorten(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 3]}..."

@@ -28,7 +28,7 @@ from agent_league.cli.terminal import (
     write_to_stdout,
 )
 from agent_league.errors import UserError
-from agent_league.model.names import to_printable
+from agent_league.text import to_printable
 
 if TYPE_CHECKING:
     from agent_league.lab.evaluation.evaluator import EvaluationRequest

@@ -31,9 +31,9 @@ from agent_league.model.events import (
     RoundStarted,
     StoreChanged,
 )
-from agent_league.model.names import to_printable
 from agent_league.model.result_words import describe_ending, format_champion, format_count
 from agent_league.model.results import MatchResult, Scoring, Termination
+from agent_league.text import to_printable
 
 if TYPE_CHECKING:
     from agent_league.launch.plan import LeaguePlan

@@ -14,7 +14,8 @@ from agent_league.cli.options import ExistingHomeOption, open_existing_home
 from agent_league.cli.terminal import make_stdout_console, print_remark
 from agent_league.errors import UserError
 from agent_league.log import LEVEL_NUMBERS, MESSAGE_EVENTS, MESSAGE_RECEIVED, MESSAGE_SENT, MESSAGE_UNANSWERED
-from agent_league.model.names import is_safe_name, list_known_names, to_printable
+from agent_league.model.names import is_safe_name, list_known_names
+from agent_league.text import to_printable
 
 if TYPE_CHECKING:
     from agent_league.launch.log_merge import MergedLog

@@ -17,7 +17,8 @@ from agent_league.cli.options import (
 )
 from agent_league.cli.terminal import print_json
 from agent_league.errors import Refusal, UserError
-from agent_league.model.names import is_safe_name, to_printable
+from agent_league.model.names import is_safe_name
+from agent_league.text import to_printable
 
 if TYPE_CHECKING:
     from rich.console import Console, Group

@@ -22,7 +22,7 @@ from agent_league.cli.options import (
 )
 from agent_league.cli.terminal import EXIT_INTERRUPTED, make_rich_table, print_json, print_remark, show_progress_bar
 from agent_league.errors import UserError
-from agent_league.model.names import to_printable
+from agent_league.text import to_printable
 
 if TYPE_CHECKING:
     from agent_league.lab.scoreboard import PairTallies, PlayerScore, Scoreboard

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from agent_league.model.names import to_printable
+from agent_league.text import to_printable
 
 if TYPE_CHECKING:
     from rich.console import Console

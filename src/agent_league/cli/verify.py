@@ -10,7 +10,7 @@ import typer
 from agent_league.cli.options import JsonOption
 from agent_league.cli.terminal import EXIT_FAILED, EXIT_WRONG_INPUT, print_json
 from agent_league.errors import UserError
-from agent_league.model.names import to_printable
+from agent_league.text import to_printable
 
 REPORTED_ONLY = "told by a referee that isn't ours: there is a result, but no transcript to check it by"
 REBUILT_ONLY = "rebuilt from the database: there is a result, but no transcript to check it by"

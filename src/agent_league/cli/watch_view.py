@@ -15,13 +15,12 @@ from rich.text import Text
 
 from agent_league.clock import format_duration
 from agent_league.launch.live_feed import FeedChange, FeedDisconnected, FeedRemark, FeedUpdate
-from agent_league.model.names import to_printable
 from agent_league.model.result_words import format_champion, format_count
 from agent_league.model.results import StandingsRow
+from agent_league.text import MAX_SENTENCE, to_printable
 
 TWO_COLUMN_WIDTH = 110
 """Terminal width from which on two parts are shown side by side."""
-MAX_TEXT_LENGTH = 300
 MAX_NUMBER = 10**9
 MAX_ROWS = 2000
 HEAD_LINES = 4
@@ -308,7 +307,7 @@ def _news_number(item: FeedSection) -> int:
 
 def _read_text(part: FeedSection, name: str) -> str:
     value = part.get(name)
-    return to_printable(value[:MAX_TEXT_LENGTH]) if isinstance(value, str) else ""
+    return to_printable(value, MAX_SENTENCE) if isinstance(value, str) else ""
 
 
 def _read_number(part: FeedSection, name: str) -> int:

@@ -10,8 +10,7 @@ from typing import Any
 
 from agent_league.games.registry import ShowFunction, is_from_source, load_game
 from agent_league.games.shared_views import format_amount, seat_names, show_payoffs
-from agent_league.model.names import to_printable
-from agent_league.protocol.quoted_text import shorten_json
+from agent_league.text import shorten_json, to_printable
 
 MAX_LINES = 50
 MAX_LINE_LENGTH = 160
@@ -104,9 +103,7 @@ def _format_value(value: Any) -> str:
 
 
 def _limit_lines(text: str) -> str:
-    lines: Sequence[str] = [_shorten_line(to_printable(line.expandtabs())) for line in text.split("\n", MAX_LINES)]
+    lines: Sequence[str] = [
+        to_printable(line.expandtabs().rstrip(), MAX_LINE_LENGTH) for line in text.split("\n", MAX_LINES)
+    ]
     return "\n".join(lines if len(lines) <= MAX_LINES else (*lines[:MAX_LINES], "..."))
-
-
-def _shorten_line(line: str) -> str:
-    return line.rstrip() if len(line) <= MAX_LINE_LENGTH else f"{line[:MAX_LINE_LENGTH]}..."

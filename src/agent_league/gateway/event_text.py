@@ -18,7 +18,6 @@ from agent_league.gateway.tool_forms import (
     UntrustedText,
 )
 from agent_league.launch.outside_player import OutsidePlayer
-from agent_league.model.names import to_printable
 from agent_league.model.results import StandingsRow
 from agent_league.players.events import (
     GameErrorReported,
@@ -31,7 +30,7 @@ from agent_league.players.events import (
 )
 from agent_league.players.human import ExternalTurn, FallbackPlayed, NumberedEvent, PlayerStopped, TurnOpened
 from agent_league.players.observation import GameRecord
-from agent_league.protocol.quoted_text import shorten_json
+from agent_league.text import shorten_json, to_printable
 
 MAX_EVENTS_PER_ANSWER = 30
 MAX_TURNS = 5

@@ -11,7 +11,7 @@ from typing import Any
 from agent_league.games.base import is_long_range
 from agent_league.players.legal_moves import find_equal_moves
 from agent_league.players.observation import Move
-from agent_league.protocol.quoted_text import shorten_json
+from agent_league.text import shorten_json
 
 MAX_MOVE_LENGTH = 200
 MAX_LIST_LENGTH = 4000

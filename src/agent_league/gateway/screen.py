@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from agent_league.model.names import to_printable
 from agent_league.model.results import StandingsRow
+from agent_league.text import to_printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -36,7 +36,7 @@ class TerminalScreen:
         self._remarks: list[str] | None = None
 
     def write_line(self, text: str) -> None:
-        said = to_printable(text)[:MAX_LINE_LENGTH]
+        said = to_printable(text, MAX_LINE_LENGTH)
         if self.is_terminal:
             said = textwrap.fill(said, shutil.get_terminal_size().columns) or said
         with self.write_above():
@@ -45,7 +45,7 @@ class TerminalScreen:
     def write_block(self, text: str) -> None:
         """Write lines without wrapping them; nothing for empty text."""
         if text:
-            lines = [to_printable(line)[:MAX_LINE_LENGTH] for line in text.split("\n")[:MAX_LINES]]
+            lines = [to_printable(line, MAX_LINE_LENGTH) for line in text.split("\n")[:MAX_LINES]]
             with self.write_above():
                 self._write("".join(f"{line}\n" for line in lines))
 

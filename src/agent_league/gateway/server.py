@@ -17,7 +17,7 @@ from agent_league.gateway import event_text, tool_forms
 from agent_league.gateway.moves import parse_move, shorten_for_host
 from agent_league.launch.outside_player import OutsidePlayer
 from agent_league.protocol.prompts import WARNING
-from agent_league.protocol.quoted_text import quote_data
+from agent_league.text import quote_data
 from agent_league.version import __version__
 
 Context = ServerRequestContext[Any, Any]

@@ -11,7 +11,6 @@ from agent_league.gateway.screen import TerminalScreen
 from agent_league.gateway.typed_lines import TypedLines
 from agent_league.launch.outside_player import OutsidePlayer
 from agent_league.launch.play_function import interrupt_event
-from agent_league.model.names import to_printable
 from agent_league.players.choices import (
     build_choice_prompt,
     format_move,
@@ -24,6 +23,7 @@ from agent_league.players.events import LeagueJoined, MatchOver, StandingsChange
 from agent_league.players.human import ExternalTurn, FallbackPlayed, NumberedEvent, TurnOpened
 from agent_league.players.positions import MatchPositions
 from agent_league.players.sentences import describe_event, describe_fallback, rules_for_people
+from agent_league.text import to_printable
 
 MAX_RULES_LENGTH = 160
 

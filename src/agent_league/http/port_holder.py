@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from agent_league.text import shorten
+
 LISTENING = "0A"
 LONGEST_COMMAND = 120
 TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
@@ -74,4 +76,4 @@ def _describe_command(pid: int) -> str:
     if "agent_league" in words:
         words = ["league", *words[words.index("agent_league") + 1 :]]
     command = " ".join(words)
-    return command if len(command) <= LONGEST_COMMAND else command[: LONGEST_COMMAND - 1] + "…"
+    return shorten(command, LONGEST_COMMAND)

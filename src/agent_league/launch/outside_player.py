@@ -19,7 +19,6 @@ from agent_league.launch.addresses import own_endpoint
 from agent_league.launch.agent_app import make_agent_app
 from agent_league.launch.agent_plan import LOOPBACK, AgentListeners, PlayerPlan
 from agent_league.launch.rulebook import Rulebook, rules_from_manager
-from agent_league.log import redact_tokens
 from agent_league.model.results import StandingsRow
 from agent_league.players.app import Player, PlayerSettings, to_standings_row
 from agent_league.players.events import (
@@ -33,8 +32,9 @@ from agent_league.players.events import (
 from agent_league.players.human import ExternalStrategy, PlayerStopped
 from agent_league.players.observation import GameRecord, Strategy
 from agent_league.protocol.checks import parse_fields
-from agent_league.protocol.v2.standings import Standing
+from agent_league.protocol.v2.league import Standing
 from agent_league.storage.credentials import CredentialsFile
+from agent_league.text import redact_tokens
 
 JOIN_SECONDS = 8.0
 """How long a caller waits for registration; the player goes on trying after that."""

@@ -19,14 +19,14 @@ from agent_league.launch.orchestrator_log import open_orchestrator_log
 from agent_league.launch.serving import check_ports, run_async, serve_agents
 from agent_league.launch.steady_output import nonblocking_output
 from agent_league.model.agents import ANY_GAME
-from agent_league.model.names import list_known_names, to_printable
+from agent_league.model.names import list_known_names
 from agent_league.players.app import PlayerSettings
 from agent_league.players.events import GameErrorReported, LeagueJoined, MatchOver, PlayerEvent
 from agent_league.players.observation import Move, Observation
 from agent_league.players.sentences import describe_event
 from agent_league.referee.settings import RefereeSettings
+from agent_league.text import MAX_SENTENCE, shorten, to_printable
 
-MAX_REASON_LENGTH = 300
 """Characters of a referee's reason that are printed."""
 ChooseMove = Callable[[Observation], Move | Awaitable[Move]]
 
@@ -165,7 +165,7 @@ def print_player_event(player_id: str, happening: PlayerEvent) -> None:
     elif isinstance(happening, MatchOver):
         game = happening.game
         reason = game.details.get("reason")
-        why = f" ({str(reason)[:MAX_REASON_LENGTH]})" if reason else ""
+        why = f" ({shorten(reason, MAX_SENTENCE)})" if reason else ""
         print(to_printable(f"{game.match_id} against {game.opponent_id}: {game.outcome}{why}"), flush=True)  # noqa: T201
     elif isinstance(happening, GameErrorReported):
         print(to_printable(describe_event(happening, player_id, str)), flush=True)  # noqa: T201

@@ -19,7 +19,7 @@ from agent_league.league.assignment import RefereeAssigner
 from agent_league.league.journal import Journal
 from agent_league.league.match_tokens import TokenIssuer
 from agent_league.league.messages import ManagerMessages
-from agent_league.league.player_refusals import MAX_SENTENCE_LENGTH, MAX_SENTENCES, PlayerRefusals
+from agent_league.league.player_refusals import MAX_SENTENCES, PlayerRefusals
 from agent_league.league.reports import (
     DeriveResult,
     build_match_result,
@@ -30,18 +30,16 @@ from agent_league.league.reports import (
 from agent_league.league.state import LeaguePhase, LeagueState
 from agent_league.league.supervision import MatchLeases, max_match_seconds
 from agent_league.log import JsonLogger
-from agent_league.model.addresses import redact_addresses
 from agent_league.model.agents import AgentState, RegisteredReferee
 from agent_league.model.events import AgentRegistered, AgentStateChanged, Event, MatchFinished, PauseChanged
-from agent_league.model.names import to_printable
 from agent_league.model.schedule import LeagueRound, Pairing
+from agent_league.text import MAX_SENTENCE, redact_addresses, shorten, to_printable
 
 MAX_OPEN_ROUNDS = 16
 """Rounds that may overlap: each adds one pending notice for an agent that is slow to take them."""
 
 START_REPLY_SECONDS = 1
 """How long to wait for the reply to start_match if the referee reported the result before replying."""
-MAX_REASON_LENGTH = 300
 MAX_OVERDUE_TIMES = 2
 """How often a live referee may let one match go overdue before another gets it or, without another, it is void."""
 REPORT_AFTER_FAILURES = 4
@@ -142,7 +140,7 @@ class Conductor:
         """Remember why a report of an open match was refused, to explain it if the match goes overdue."""
         if not isinstance(match_id, str) or match_id not in self._referee_by_match or match_id in self._state.results:
             return
-        why = to_printable(redact_addresses(refusal.message))[:MAX_SENTENCE_LENGTH]
+        why = to_printable(redact_addresses(refusal.message), MAX_SENTENCE)
         sentence = f"a report of it was refused with {refusal.code} ({why})"
         known = [other for other in self._refused_reports.get(match_id, ()) if other != sentence]
         self._refused_reports[match_id] = [*known, sentence][-MAX_SENTENCES:]
@@ -469,9 +467,10 @@ class Conductor:
                 message=error.message,
             )
             self._state.record_call_outcome(referee_id, ok=not error.code.is_retryable)
-            self._start_failures[pairing.match_id] = f"{error.code} {error.message}"[:MAX_REASON_LENGTH]
+            self._start_failures[pairing.match_id] = shorten(f"{error.code} {error.message}", MAX_SENTENCE)
             if isinstance(error, PeerRefused) and error.code is ErrorCode.INVALID_MESSAGE_FORMAT:
-                self._referee_refusals.setdefault(pairing.match_id, {})[referee_id] = error.message[:MAX_REASON_LENGTH]
+                refusals = self._referee_refusals.setdefault(pairing.match_id, {})
+                refusals[referee_id] = shorten(error.message, MAX_SENTENCE)
             return error.code.is_retryable and await self._leases.is_match_running(pairing.match_id, referee_id)
         self._state.record_call_outcome(referee_id, ok=True)
         self._start_failures.pop(pairing.match_id, None)

@@ -14,11 +14,10 @@ import orjson
 
 from agent_league.league.journal import Offload
 from agent_league.league.state import LeagueState
-from agent_league.log import redact_tokens
-from agent_league.model.addresses import redact_addresses
 from agent_league.model.results import MatchResult, Termination
 from agent_league.storage.files import parse_json, parse_json_by_entries
 from agent_league.storage.paths import DataPaths
+from agent_league.text import redact_addresses, redact_tokens
 
 MAX_FILE_BYTES = 16 * 1024 * 1024
 MAX_TRANSCRIPT_BYTES = 256 * 1024

@@ -11,7 +11,7 @@ from agent_league.model.schedule import LeagueRound
 from agent_league.protocol import v1
 from agent_league.protocol.v1.envelope import format_millis
 from agent_league.protocol.v1.ids import derive_conversation_uuid, to_v1_player_id
-from agent_league.protocol.v1.rounds import calculate_win_rate
+from agent_league.protocol.v1.messages import calculate_win_rate
 
 MAX_ANNOUNCED_MATCHES = 5000
 """Matches in an announcement, to keep it below message size limits; a larger league names its first rounds."""

@@ -14,17 +14,14 @@ from agent_league.errors import CallFailed
 from agent_league.league.match_tokens import TokenIssuer
 from agent_league.league.messages import MANAGER_SENDER
 from agent_league.league.state import LeagueState
-from agent_league.log import redact_tokens
-from agent_league.model.addresses import redact_addresses
-from agent_league.model.names import to_printable
 from agent_league.protocol.methods import METHODS
+from agent_league.text import MAX_SENTENCE, redact_addresses, redact_tokens, to_printable
 
 STATE_METHOD = "get_player_state"
 MAX_ENTRIES_READ = 100
 """Entries of an answer that are read, from its end."""
 MAX_SENTENCES = 3
 """Refusals of one player that are shown."""
-MAX_SENTENCE_LENGTH = 160
 ERROR_CODE_PATTERN = re.compile(r"E\d{3}", re.ASCII)
 
 
@@ -75,7 +72,5 @@ def _describe_refusals(entries: list[Any], match_id: str) -> Iterator[str]:
         code, method, message = (entry.get(name) for name in ("error_code", "method", "message"))
         if isinstance(code, str) and ERROR_CODE_PATTERN.fullmatch(code) and isinstance(message, str):
             asked = method if isinstance(method, str) and method in METHODS else "a call"
-            sentence = to_printable(redact_addresses(redact_tokens(message[: 4 * MAX_SENTENCE_LENGTH])))[
-                :MAX_SENTENCE_LENGTH
-            ]
+            sentence = to_printable(redact_addresses(redact_tokens(message)), MAX_SENTENCE)
             yield f"{asked} with {code} ({sentence})"

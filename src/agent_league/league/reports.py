@@ -12,17 +12,16 @@ import orjson
 
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.league.details import ResultDetails
-from agent_league.log import redact_tokens
 from agent_league.model.results import OVERRULED_KEY, UNREPORTED_KEY, MatchResult, Outcome, Scoring, Termination
 from agent_league.model.schedule import Pairing
 from agent_league.protocol.checks import describe_value, parse_fields
 from agent_league.protocol.tolerance import find_candidates
-from agent_league.protocol.v2.results import ReportedResult
+from agent_league.protocol.v2.match import ReportedResult
+from agent_league.text import MAX_SENTENCE, redact_tokens, shorten
 
 MAX_DETAILS_BYTES = 64 * 1024
 """Bytes of a game's own details that are stored with a result."""
 MAX_DEVIATIONS = 20
-MAX_DEVIATION_LENGTH = 200
 """Limits for the deviations that a referee reports of a player."""
 TERMINATIONS_BY_NAME = {str(termination): termination for termination in Termination}
 TECHNICAL_LOSS_PATTERN = re.compile(
@@ -127,7 +126,7 @@ def build_match_result(pairing: Pairing, reported: ReportedResult, scoring: Scor
         if player_id in players and how in TERMINATIONS_BY_NAME
     }
     tolerated = {
-        player_id: tuple(redact_tokens(text)[:MAX_DEVIATION_LENGTH] for text in noted[:MAX_DEVIATIONS])
+        player_id: tuple(shorten(redact_tokens(text), MAX_SENTENCE) for text in noted[:MAX_DEVIATIONS])
         for player_id, noted in reported.tolerated.items()
         if player_id in players and noted
     }

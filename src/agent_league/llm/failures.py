@@ -15,14 +15,12 @@ from agent_league.config import LlmSettings
 from agent_league.llm.budget import BudgetExhausted
 from agent_league.llm.model import API_KEY_VARIABLE
 from agent_league.llm.turn import ModelTurn
-from agent_league.log import redact_tokens
-from agent_league.model.names import to_printable
+from agent_league.text import MAX_SENTENCE, redact_tokens, to_printable
 
 RETRYABLE_STATUSES = frozenset({408, 409, 425, 429})
 KEY_STATUSES = frozenset({401, 403})
 KEY_NAME_SUFFIXES = ("_KEY", "_TOKEN", "_SECRET")
 KEY_PATTERN = re.compile(r"\b(sk|pk|rk|key|gsk|xai|hf)[-_][\w*.-]+", re.IGNORECASE)
-MAX_MESSAGE_LENGTH = 300
 UNREACHABLE_ERRORS = (httpx2.ConnectError, httpx2.ConnectTimeout, ConnectionError)
 
 
@@ -86,7 +84,7 @@ def extract_server_message(body: object) -> str:
         return ""
     secrets = [value for name, value in os.environ.items() if name.endswith(KEY_NAME_SUFFIXES) and len(value) >= 8]
     text = KEY_PATTERN.sub("...", str(redact_tokens(" ".join(body.split()), secrets)))
-    return to_printable(text)[:MAX_MESSAGE_LENGTH]
+    return to_printable(text, MAX_SENTENCE)
 
 
 def _is_unreachable(error: BaseException) -> bool:

@@ -10,10 +10,9 @@ import orjson
 from agent_league.config import LlmSettings
 from agent_league.llm.failures import KEY_STATUSES, UNREACHABLE_ERRORS
 from agent_league.llm.model import API_KEY_VARIABLE
-from agent_league.model.names import to_printable
+from agent_league.text import MAX_WORD, to_printable
 
 MAX_NAMES = 10
-MAX_NAME_LENGTH = 60
 
 
 async def find_server_problem(base_url: str, settings: LlmSettings, http: httpx2.AsyncClient) -> str | None:
@@ -35,7 +34,7 @@ async def find_server_problem(base_url: str, settings: LlmSettings, http: httpx2
     names = list(_parse_model_names(answer.content)) if answer.is_success else []
     if not names or {settings.model, f"{settings.model}:latest"} & set(names):
         return None
-    listed = ", ".join(to_printable(name)[:MAX_NAME_LENGTH] for name in names[:MAX_NAMES])
+    listed = ", ".join(to_printable(name, MAX_WORD) for name in names[:MAX_NAMES])
     return f"The server at {base_url} lists no model {settings.model!r}; it lists: {listed}."
 
 

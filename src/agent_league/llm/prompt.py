@@ -1,7 +1,7 @@
 """The prompt: instructions and rules as our own text, the situation as quoted data.
 
 Ids, names, reasons, views and moves were written by others. They appear only between marks that they can't contain
-themselves (`protocol.quoted_text`), shortened.
+themselves (`text`), shortened.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from agent_league.errors import ConfigError
 from agent_league.games.base import describe_range, is_long_range
 from agent_league.games.registry import load_game
 from agent_league.players.observation import GameRecord, Observation
-from agent_league.protocol.quoted_text import MAX_QUOTE_LENGTH, quote_data
+from agent_league.text import MAX_QUOTE, quote_data
 
 INSTRUCTIONS = """\
 You play in a league of programs, and are asked for one move at a time. Play to win.
@@ -72,7 +72,7 @@ def _number_options(moves: Sequence[Any]) -> list[dict[str, Any]]:
     lengths = accumulate(
         len(quote_data("option", move)) - len(quote_data("option", "")) + OPTION_OVERHEAD for move in moves
     )
-    shown = max(1, sum(1 for _ in takewhile(lambda length: length < MAX_QUOTE_LENGTH, lengths)))
+    shown = max(1, sum(1 for _ in takewhile(lambda length: length < MAX_QUOTE, lengths)))
     numbered = [(str(number), move) for number, move in enumerate(moves[: min(shown, MAX_OPTIONS)], start=1)]
     return [dict(numbered[at : at + OPTIONS_PER_ROW]) for at in range(0, len(numbered), OPTIONS_PER_ROW)]
 

@@ -14,7 +14,7 @@ from agent_league.mcp.client.failures import ToolFailed
 from agent_league.mcp.client.queue import MessagePriority
 from agent_league.mcp.client.registry import RegisteredTool, ToolRegistry
 from agent_league.mcp.client.sessions import SessionManager, SessionState
-from agent_league.protocol.quoted_text import quote_data
+from agent_league.text import quote_data, shorten
 
 CALL_SECONDS = 5.0
 START_SECONDS = 5.0
@@ -79,5 +79,5 @@ def _wrap_tool(registry: ToolRegistry, tool: RegisteredTool) -> Tool[ModelTurn]:
             return quote_data("tool", str(error))
         return quote_data("tool", answer, longest=MAX_ANSWER_LENGTH)
 
-    description = tool.description[:MAX_DESCRIPTION_LENGTH]
+    description = shorten(tool.description, MAX_DESCRIPTION_LENGTH)
     return Tool.from_schema(use, tool.name, description, dict(tool.input_schema), takes_ctx=True)

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from agent_league.errors import ErrorCode
-from agent_league.model.addresses import redact_addresses
 from agent_league.model.agents import AgentState, Role
 from agent_league.model.results import MatchResult, StandingsRow
 from agent_league.model.schedule import LeagueRound
+from agent_league.text import redact_addresses
 
 
 @dataclass(frozen=True, slots=True)

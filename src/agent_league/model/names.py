@@ -5,15 +5,12 @@ import unicodedata
 from collections.abc import Sequence
 from difflib import get_close_matches
 
+from agent_league.text import EMOJI_JOINERS
+
 CHECK_LEAGUE = "league_check"
 """League id that `league check` uses; its matches are not recorded."""
 MAX_NAME_LENGTH = 100
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", re.ASCII)
-_EMOJI_RANGES = "\u00a9\u00ae\u203c\u2049\u2100-\u27bf\u2900-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
-_EMOJI_JOINERS = re.compile(
-    f"(?<=[{_EMOJI_RANGES}#*0-9])[\ufe0e\ufe0f]|(?<=[{_EMOJI_RANGES}\ufe0f])\u200d(?=[{_EMOJI_RANGES}])"
-)
-"""Invisible characters that belong to an emoji: variation selectors and joiners."""
 _INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
     "\U00016fe4\U0001d159\U000e0100-\U000e01ef]"
@@ -42,7 +39,7 @@ def is_safe_name(name: str) -> bool:
 
 def is_displayable(name: str) -> bool:
     """Whether a name can be shown unchanged: no control characters, no invisible ones."""
-    letters = _EMOJI_JOINERS.sub("", name)
+    letters = EMOJI_JOINERS.sub("", name)
     return letters.isprintable() and bool(letters.strip()) and not _INVISIBLE.search(letters)
 
 
@@ -67,7 +64,7 @@ def is_reserved_name(name: str, role: str) -> bool:
 
 def _normalise_name(name: str) -> str:
     """Normalise a name to lower-case Latin letters without invisible characters."""
-    letters = _INVISIBLE.sub("", unicodedata.normalize("NFKC", _EMOJI_JOINERS.sub("", name)))
+    letters = _INVISIBLE.sub("", unicodedata.normalize("NFKC", EMOJI_JOINERS.sub("", name)))
     return " ".join(letters.translate(_LATIN_LOOKALIKES).casefold().split())
 
 
@@ -76,13 +73,3 @@ def list_known_names(name: str, known: Sequence[str]) -> str:
     near = get_close_matches(name, known, n=1, cutoff=0.7)
     meant = f"did you mean {near[0]}? " if near else ""
     return f"({meant}there are: {', '.join(known) or 'none'})"
-
-
-def to_printable(text: str) -> str:
-    """Escape control and other unprintable characters in others' text, for a terminal."""
-    if text.isprintable():
-        return text
-    joints = {found.start() for found in _EMOJI_JOINERS.finditer(text)}
-    return "".join(
-        letter if letter.isprintable() or at in joints else ascii(letter)[1:-1] for at, letter in enumerate(text)
-    )

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from agent_league.text import MAX_SENTENCE, shorten
+
 FAULT_KEY = "fault"
 """Key in the details of an aborted match: why it was aborted."""
-MAX_FAULT_LENGTH = 500
 OVERRULED_KEY = "overruled"
 """Key in the details of a match that the organiser's suspension decided: the result that was reported."""
 UNREPORTED_KEY = "unreported"
@@ -106,7 +107,7 @@ class MatchResult:
     @property
     def fault(self) -> str:
         """Why it was aborted, if its referee says so."""
-        return str(self.details.get(FAULT_KEY) or "its referee doesn't say why")[:MAX_FAULT_LENGTH]
+        return shorten(self.details.get(FAULT_KEY) or "its referee doesn't say why", MAX_SENTENCE)
 
     @property
     def reported_outcome(self) -> tuple[str, str | None]:

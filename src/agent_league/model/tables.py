@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent_league.model.names import to_printable
 from agent_league.model.results import StandingsRow
+from agent_league.text import to_printable
 
 FORMULA_START = re.compile(r"""(^|[,;|])(?=[\s"']*[=+\-@\uff1d\uff0b\uff0d\uff20])""")
 """Where a spreadsheet may see a formula, full-width characters included: also after other separators than ours."""

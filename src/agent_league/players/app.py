@@ -53,16 +53,16 @@ from agent_league.protocol.foreign_messages import UNKNOWN_PLAYER, KnownFacts
 from agent_league.protocol.methods import Caller, Method
 from agent_league.protocol.resources import build_resource_uri
 from agent_league.protocol.v1.ids import to_v1_player_id
-from agent_league.protocol.v2.standings import Standing
+from agent_league.protocol.v2.league import Standing
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 from agent_league.storage.credentials import CredentialsFile
 from agent_league.storage.paths import DataPaths
+from agent_league.text import MAX_SENTENCE, shorten
 from agent_league.version import __version__
 
 MAX_REPORTED_GAMES = 200
 """Games in an answer to `get_player_state`, the latest ones."""
 MAX_REFUSALS = 50
-MAX_REFUSAL_LENGTH = 300
 _standings_row_fields = attrgetter(*StandingsRow.__slots__)
 _referee_token_fields = attrgetter("match_id", "referee_token_sha256")
 PREVIOUS_STATE = {AgentState.REGISTERED: AgentState.INIT, AgentState.ACTIVE: AgentState.REGISTERED}
@@ -472,7 +472,7 @@ class Player:
         match_id = params.get("match_id")
         if not isinstance(match_id, str) or not is_safe_name(match_id):
             return
-        told = {"method": method, "error_code": str(refusal.code), "message": refusal.message[:MAX_REFUSAL_LENGTH]}
+        told = {"method": method, "error_code": str(refusal.code), "message": shorten(refusal.message, MAX_SENTENCE)}
         entry = {"match_id": match_id, **told}
         if not any(entry.items() <= known.items() for known in self._refusals):
             self._refusals.append({"at": format_utc(self._clock.now()), **entry})

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from agent_league.games.base import describe_range, is_legal_move, is_long_range
-from agent_league.model.names import to_printable
 from agent_league.players.legal_moves import find_meant_moves
+from agent_league.text import to_printable
 
 MAX_SHOWN_CHOICES = 30
 MAX_CHOICE_LENGTH = 60

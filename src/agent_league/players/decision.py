@@ -14,9 +14,9 @@ import orjson
 from agent_league.log import JsonLogger
 from agent_league.players.legal_moves import describe_legal_moves, find_equal_moves
 from agent_league.players.observation import Move, Observation, Strategy, Thought, Usage
+from agent_league.text import MAX_SENTENCE, shorten
 
 MAX_DECISIONS = 1000
-MAX_REASON_LENGTH = 500
 """Characters of a strategy's reason that its player's log keeps."""
 
 CHOSEN, RAISED, ILLEGAL = "chosen", "raised", "illegal_move"
@@ -146,7 +146,7 @@ class StrategyRunner:
             step=observation.step,
             move=thought.move,
             how=how,
-            **({"reason": str(reason)[:MAX_REASON_LENGTH]} if reason else {}),
+            **({"reason": shorten(reason, MAX_SENTENCE)} if reason else {}),
         )
 
     def _warn_author(self, sentence: str) -> None:

@@ -13,9 +13,9 @@ from pydantic import ValidationError
 
 from agent_league.clock import parse_utc
 from agent_league.errors import ErrorCode, Refusal
-from agent_league.log import SECRET_FIELDS
 from agent_league.protocol.envelope import Message, MessagePart, Sender
 from agent_league.protocol.version import PROTOCOL_V2
+from agent_league.text import SECRET_FIELDS, shorten
 
 P = TypeVar("P", bound=MessagePart)
 
@@ -27,7 +27,6 @@ OPTIONAL_FIELDS: Mapping[str, tuple[type, ...]] = {
     "round_id": INTEGER_TYPES,
     "match_id": TEXT_TYPES,
 }
-MAX_SHOWN_LENGTH = 80
 MAX_SHOWN_FIELDS = 20
 """Missing fields that a refusal names; a list of empty objects may lack thousands."""
 
@@ -146,7 +145,7 @@ def describe_value(value: Any, field: str = "") -> Any:
     if field.rpartition(".")[2] in SECRET_FIELDS:
         return f"({type(value).__name__})"
     if isinstance(value, str):
-        return value if len(value) <= MAX_SHOWN_LENGTH else value[:MAX_SHOWN_LENGTH] + "..."
+        return shorten(value)
     if value is None or isinstance(value, bool | int | float):
         return value
     return f"({type(value).__name__})"
@@ -183,4 +182,4 @@ def _validation_refusal(model: type[MessagePart], error: ValidationError) -> Ref
 
 
 def _format_path(location: tuple[int | str, ...]) -> str:
-    return ".".join(str(part)[:MAX_SHOWN_LENGTH] for part in location)
+    return ".".join(map(shorten, location))

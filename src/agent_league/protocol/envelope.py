@@ -3,12 +3,21 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, Any, ClassVar, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, FailFast, Field
 
 from agent_league.errors import ErrorCode
 from agent_league.model.agents import Role
+from agent_league.protocol.fields import (
+    DATE_TIME,
+    SENDER_DESCRIPTION,
+    ConversationId,
+    LeagueId,
+    MatchId,
+    OwnToken,
+    RoundId,
+)
 from agent_league.protocol.version import PROTOCOL_V2
 
 ANONYMOUS = "anonymous"
@@ -36,16 +45,24 @@ class Message(MessagePart):
     TYPE: ClassVar[str]
     CODES: ClassVar[Mapping[str, ErrorCode]] = {}
     """Fields whose wrong value has an error code of its own."""
+    ALWAYS_SENT: ClassVar[tuple[str, ...]] = ()
+    """Fields that the model doesn't require and our messages always have; those with `?` after the name may be null."""
+    NEVER_SENT: ClassVar[tuple[str, ...]] = ()
+    """Optional fields of the envelope that our messages don't have."""
 
-    protocol: str = PROTOCOL_V2
-    message_type: str
-    sender: str
-    timestamp: str
-    conversation_id: str
-    auth_token: str | None = None
-    league_id: str | None = None
-    round_id: int | None = None
-    match_id: str | None = None
+    protocol: str = Field(default=PROTOCOL_V2, description="Always league.v2.")
+    message_type: str = Field(description="The type of the message.")
+    sender: str = Field(description=SENDER_DESCRIPTION)
+    timestamp: str = Field(
+        description="When it was said: ISO-8601 in UTC, ending in Z.",
+        examples=["2025-01-15T10:30:00Z"],
+        json_schema_extra=DATE_TIME,
+    )
+    conversation_id: ConversationId
+    auth_token: OwnToken | None = None
+    league_id: LeagueId | None = None
+    round_id: RoundId | None = None
+    match_id: MatchId | None = None
 
     @classmethod
     def write(cls, *, sender: str, timestamp: str, conversation_id: str, **fields: Any) -> Self:
@@ -76,10 +93,10 @@ class Message(MessagePart):
         return self.model_dump(exclude_unset=True)
 
 
-class StatusReply(MessagePart):
-    """The plain acknowledgement of a notice."""
+class StatusReply(ExactPart):
+    """The plain acknowledgement."""
 
-    status: str = Field(default="ok")
+    status: Literal["ok"] = Field(description="Always ok.")
 
 
 @dataclass(frozen=True, slots=True)

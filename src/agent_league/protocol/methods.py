@@ -1,12 +1,17 @@
-"""The table of methods: who serves each, its request and reply, its timeout, and who may call it."""
+"""The table of methods: who serves each, who may call it, its request and reply, its timeout, and its words.
+
+The words are written for a language model that decides which tool to call and with what.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from agent_league.errors import ErrorCode
 from agent_league.model.agents import Role
 from agent_league.protocol import v2
-from agent_league.protocol.envelope import Message
+from agent_league.protocol.envelope import Message, MessagePart, StatusReply
+from agent_league.protocol.v2 import answers
 
 
 class Caller(StrEnum):
@@ -22,16 +27,33 @@ class Caller(StrEnum):
     MATCH_PLAYER = "a player of a match, with its own token"
 
 
-@dataclass(frozen=True, slots=True)
+GENERIC_TIMEOUT = "generic_response_timeout_sec"
+JOIN_TIMEOUT = "game_join_ack_timeout_sec"
+MOVE_TIMEOUT = "move_timeout_sec"
+GAME_OVER_TIMEOUT = "game_over_timeout_sec"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Method:
-    """One method; `timeout_setting` names its setting in `timeouts` of system.json."""
+    """One method: what it does, when to call it and what comes back."""
 
     name: str
     served_by: frozenset[Role]
-    request: type[Message] | None
-    reply: type[Message] | None
-    timeout_setting: str
     caller: Caller
+    title: str
+    description: str
+    request: type[Message] | None = None
+    reply: type[Message] | None = None
+    question: type[MessagePart] = answers.Nothing
+    """The arguments of a method without a request message."""
+    answer: type[MessagePart] = StatusReply
+    """The answer where there is no reply message, or one that describes the reply more exactly."""
+    timeout_setting: str = GENERIC_TIMEOUT
+    """The name of its setting in `timeouts` of system.json."""
+    errors: tuple[ErrorCode, ...] = ()
+    """Its own error codes, beside those of every message."""
+    reads_only: bool = False
+    is_idempotent: bool = False
 
 
 _MANAGER = frozenset({Role.LEAGUE_MANAGER})
@@ -39,60 +61,486 @@ _REFEREE = frozenset({Role.REFEREE})
 _PLAYER = frozenset({Role.PLAYER})
 _BOTH = _REFEREE | _PLAYER
 _ALL = _MANAGER | _BOTH
-
-GENERIC_TIMEOUT = "generic_response_timeout_sec"
-JOIN_TIMEOUT = "game_join_ack_timeout_sec"
-MOVE_TIMEOUT = "move_timeout_sec"
-GAME_OVER_TIMEOUT = "game_over_timeout_sec"
+_MATCHES_RUN_BY_THEMSELVES = (
+    " Matches run by themselves, so this changes nothing: with `match_id` it tells the state of that match, without one"
+    " the states of all matches of this referee."
+)
 
 _TABLE: Iterable[Method] = (
     Method(
-        "register_referee",
-        _MANAGER,
-        v2.RefereeRegisterRequest,
-        v2.RefereeRegisterResponse,
-        "register_referee_timeout_sec",
-        Caller.APPLICANT,
+        name="register_referee",
+        served_by=_MANAGER,
+        caller=Caller.APPLICANT,
+        request=v2.RefereeRegisterRequest,
+        reply=v2.RefereeRegisterResponse,
+        timeout_setting="register_referee_timeout_sec",
+        title="Register a referee",
+        description=(
+            "Registers a referee that serves the protocol at `referee_meta.contact_endpoint`. Call it once before"
+            " the league starts; call it again with the old token to come back or to renew it. Answers status"
+            " ACCEPTED with `referee_id` and `auth_token` (keep it secret), or status REJECTED with `reason`."
+        ),
+        errors=(
+            ErrorCode.PROTOCOL_VERSION_MISMATCH,
+            ErrorCode.AUTH_TOKEN_INVALID,
+        ),
     ),
     Method(
-        "register_player",
-        _MANAGER,
-        v2.LeagueRegisterRequest,
-        v2.LeagueRegisterResponse,
-        "register_player_timeout_sec",
-        Caller.APPLICANT,
+        name="register_player",
+        served_by=_MANAGER,
+        caller=Caller.APPLICANT,
+        request=v2.LeagueRegisterRequest,
+        reply=v2.LeagueRegisterResponse,
+        timeout_setting="register_player_timeout_sec",
+        title="Register a player",
+        description=(
+            "Registers a player that serves the protocol at `player_meta.contact_endpoint`: the league will call"
+            " it there, so a client without a server of its own can't play this way (use `league join`). Call it"
+            " once before the league starts; call it again with the old token to come back or to renew it. Answers"
+            " status ACCEPTED with `player_id` and `auth_token` (keep it secret), or status REJECTED with `reason`."
+        ),
+        errors=(
+            ErrorCode.PROTOCOL_VERSION_MISMATCH,
+            ErrorCode.AUTH_TOKEN_INVALID,
+        ),
     ),
-    Method("start_league", _MANAGER, v2.StartLeague, None, GENERIC_TIMEOUT, Caller.ADMIN),
-    Method("manage_league", _MANAGER, v2.ManageLeague, None, GENERIC_TIMEOUT, Caller.ADMIN),
-    Method("report_match_result", _MANAGER, v2.MatchResultReport, None, GENERIC_TIMEOUT, Caller.REFEREE),
-    Method("league_query", _MANAGER, v2.LeagueQuery, v2.LeagueQueryResponse, GENERIC_TIMEOUT, Caller.AGENT),
-    Method("get_assigned_matches", _MANAGER, None, None, GENERIC_TIMEOUT, Caller.REFEREE),
-    Method("get_standings", _MANAGER, None, None, GENERIC_TIMEOUT, Caller.ANYBODY),
-    Method("create_schedule", _MANAGER, None, None, GENERIC_TIMEOUT, Caller.ANYBODY),
-    Method("get_round", _MANAGER, None, None, GENERIC_TIMEOUT, Caller.ANYBODY),
-    Method("get_match", _MANAGER, None, None, GENERIC_TIMEOUT, Caller.ANYBODY),
-    Method("get_player", _MANAGER, None, None, GENERIC_TIMEOUT, Caller.ANYBODY),
-    Method("start_match", _REFEREE, v2.StartMatch, None, GENERIC_TIMEOUT, Caller.MANAGER),
-    Method("get_match_state", _REFEREE, None, None, GENERIC_TIMEOUT, Caller.ANYBODY),
-    Method("register_to_league", _REFEREE, None, None, GENERIC_TIMEOUT, Caller.MANAGER),
-    Method("collect_choices", _REFEREE, None, None, GENERIC_TIMEOUT, Caller.MANAGER),
-    Method("draw_number", _REFEREE, None, None, GENERIC_TIMEOUT, Caller.MANAGER),
-    Method("finalize_match", _REFEREE, None, None, GENERIC_TIMEOUT, Caller.MANAGER),
-    Method("game_join_ack", _REFEREE, v2.GameJoinAck, None, JOIN_TIMEOUT, Caller.MATCH_PLAYER),
-    Method("choose_parity_response", _REFEREE, v2.ChooseParityResponse, None, MOVE_TIMEOUT, Caller.MATCH_PLAYER),
-    Method("game_move_response", _REFEREE, v2.GameMoveResponse, None, MOVE_TIMEOUT, Caller.MATCH_PLAYER),
-    Method("handle_game_invitation", _PLAYER, v2.GameInvitation, v2.GameJoinAck, JOIN_TIMEOUT, Caller.MATCH_REFEREE),
-    Method("choose_parity", _PLAYER, v2.ChooseParityCall, v2.ChooseParityResponse, MOVE_TIMEOUT, Caller.MATCH_REFEREE),
-    Method("make_move", _PLAYER, v2.GameMoveCall, v2.GameMoveResponse, MOVE_TIMEOUT, Caller.MATCH_REFEREE),
-    Method("notify_match_result", _PLAYER, v2.GameOver, None, GAME_OVER_TIMEOUT, Caller.MATCH_REFEREE),
-    Method("notify_game_error", _PLAYER, v2.GameError, None, GAME_OVER_TIMEOUT, Caller.MATCH_REFEREE),
-    Method("notify_round", _BOTH, v2.RoundAnnouncement, None, GENERIC_TIMEOUT, Caller.MANAGER),
-    Method("update_standings", _BOTH, v2.LeagueStandingsUpdate, None, GENERIC_TIMEOUT, Caller.MANAGER),
-    Method("notify_round_completed", _BOTH, v2.RoundCompleted, None, GENERIC_TIMEOUT, Caller.MANAGER),
-    Method("notify_league_completed", _BOTH, v2.LeagueCompleted, None, GENERIC_TIMEOUT, Caller.MANAGER),
-    Method("get_player_state", _PLAYER, None, None, GENERIC_TIMEOUT, Caller.ANYBODY),
-    Method("get_rules", _ALL, None, None, GENERIC_TIMEOUT, Caller.ANYBODY),
-    Method("get_protocol", _ALL, None, None, GENERIC_TIMEOUT, Caller.ANYBODY),
+    Method(
+        name="start_league",
+        served_by=_MANAGER,
+        caller=Caller.ADMIN,
+        request=v2.StartLeague,
+        title="Start the league",
+        description=(
+            "Closes registration, makes the schedule and plays all rounds. Call it once, when all who should take"
+            " part are registered. This can't be undone. Answers {status: ok}."
+        ),
+        errors=(ErrorCode.SERVICE_UNAVAILABLE,),
+    ),
+    Method(
+        name="manage_league",
+        served_by=_MANAGER,
+        caller=Caller.ADMIN,
+        request=v2.ManageLeague,
+        title="Manage the league",
+        description=(
+            "What an organiser may do while a league lives, by `action`. CLOSE_REGISTRATION lets in no new player,"
+            " and the league doesn't start by itself; OPEN_REGISTRATION ends that; both only before the start."
+            " PAUSE lets no further match begin, those in play end and count; RESUME goes on; both only while it"
+            " runs. SUSPEND_PLAYER makes the player of `player_id` lose its matches technically, those in play too,"
+            " until REINSTATE_PLAYER. What is so already is answered ok and changes nothing. Answers {status: ok}."
+        ),
+        errors=(
+            ErrorCode.SERVICE_UNAVAILABLE,
+            ErrorCode.PLAYER_NOT_REGISTERED,
+        ),
+        is_idempotent=True,
+    ),
+    Method(
+        name="report_match_result",
+        served_by=_MANAGER,
+        caller=Caller.REFEREE,
+        request=v2.MatchResultReport,
+        title="Report a match result",
+        description=(
+            "Records the result of a match that was given to the calling referee. The same report again is"
+            " answered ok and changes nothing; another result for a finished match is refused. Answers {status:"
+            " ok}."
+        ),
+        errors=(ErrorCode.MATCH_NOT_FOUND,),
+        is_idempotent=True,
+    ),
+    Method(
+        name="league_query",
+        served_by=_MANAGER,
+        caller=Caller.AGENT,
+        request=v2.LeagueQuery,
+        reply=v2.LeagueQueryResponse,
+        answer=answers.LeagueQueryAnswer,
+        title="Ask about the league",
+        description=(
+            "Answers a registered agent's question: GET_STANDINGS, GET_SCHEDULE, GET_NEXT_MATCH or"
+            " GET_PLAYER_STATS; the last two take `query_params.player_id` and are about the caller where it is"
+            " left out. `success` says whether there is an answer in `data` or a fault in `error`. Without a token,"
+            " use get_standings, create_schedule, get_match or get_player instead."
+        ),
+        errors=(
+            ErrorCode.PLAYER_NOT_REGISTERED,
+            ErrorCode.REFEREE_NOT_REGISTERED,
+        ),
+        reads_only=True,
+        is_idempotent=True,
+    ),
+    Method(
+        name="get_assigned_matches",
+        served_by=_MANAGER,
+        caller=Caller.REFEREE,
+        question=answers.OwnQuestion,
+        answer=answers.AssignedMatches,
+        title="Get the matches that wait for this referee",
+        description=(
+            "For a referee that can't be told to start a match: the matches that were given to it and wait for it,"
+            " each with the fields of a START_MATCH. A match is listed until its result is reported; it is to be"
+            " played once."
+        ),
+        errors=(ErrorCode.REFEREE_NOT_REGISTERED,),
+        reads_only=True,
+        is_idempotent=True,
+    ),
+    Method(
+        name="get_standings",
+        served_by=_MANAGER,
+        caller=Caller.ANYBODY,
+        answer=answers.StandingsAnswer,
+        title="Get the standings",
+        description=(
+            "The table of the league as it stands now, best first, with the phase of the league (REGISTRATION,"
+            " RUNNING, COMPLETED) and the round it is in. Call it to see who leads or whether the league is over."
+        ),
+        reads_only=True,
+        is_idempotent=True,
+    ),
+    Method(
+        name="create_schedule",
+        served_by=_MANAGER,
+        caller=Caller.ANYBODY,
+        answer=answers.ScheduleAnswer,
+        title="Get the schedule",
+        description=(
+            "All rounds with their matches, referees and results. Before the start it is what the schedule would"
+            " be with those who are registered now; nothing is created. Call it to find match ids."
+        ),
+        reads_only=True,
+        is_idempotent=True,
+    ),
+    Method(
+        name="get_round",
+        served_by=_MANAGER,
+        caller=Caller.ANYBODY,
+        question=answers.RoundQuestion,
+        answer=answers.RoundAnswer,
+        title="Get a round",
+        description=(
+            "One round of the schedule: whether it is PENDING, RUNNING or COMPLETED, and its matches with results."
+        ),
+        errors=(
+            ErrorCode.INVALID_MESSAGE_FORMAT,
+            ErrorCode.MISSING_REQUIRED_FIELD,
+        ),
+        reads_only=True,
+        is_idempotent=True,
+    ),
+    Method(
+        name="get_match",
+        served_by=_MANAGER,
+        caller=Caller.ANYBODY,
+        question=answers.MatchQuestion,
+        answer=answers.MatchAnswer,
+        title="Get a match",
+        description=(
+            "One match: players, referee, state (PENDING, RUNNING, FINISHED), result and, once it is finished, the"
+            " transcript of all that was said where this manager has it. `transcript` is null where it hasn't;"
+            " `transcript_note` then says why or where it is kept. Call it to explain how a match was decided."
+        ),
+        errors=(
+            ErrorCode.MATCH_NOT_FOUND,
+            ErrorCode.INVALID_MESSAGE_FORMAT,
+            ErrorCode.MISSING_REQUIRED_FIELD,
+        ),
+        reads_only=True,
+        is_idempotent=True,
+    ),
+    Method(
+        name="get_player",
+        served_by=_MANAGER,
+        caller=Caller.ANYBODY,
+        question=answers.PlayerQuestion,
+        answer=answers.PlayerAnswer,
+        title="Get a player",
+        description=(
+            "One player: name, state, row of the table, all its matches with results, and what in its messages was"
+            " put up with."
+        ),
+        errors=(
+            ErrorCode.PLAYER_NOT_REGISTERED,
+            ErrorCode.INVALID_MESSAGE_FORMAT,
+            ErrorCode.MISSING_REQUIRED_FIELD,
+        ),
+        reads_only=True,
+        is_idempotent=True,
+    ),
+    Method(
+        name="start_match",
+        served_by=_REFEREE,
+        caller=Caller.MANAGER,
+        request=v2.StartMatch,
+        title="Start a match",
+        description=(
+            "Gives a match to this referee, which then invites both players, asks for their moves, and reports the"
+            " result to the manager. Answers {status: ok} at once; the same order again changes nothing."
+        ),
+        errors=(ErrorCode.SERVICE_UNAVAILABLE,),
+        is_idempotent=True,
+    ),
+    Method(
+        name="get_match_state",
+        served_by=_REFEREE,
+        caller=Caller.ANYBODY,
+        question=answers.MatchStateQuestion,
+        answer=answers.MatchStateAnswer,
+        title="Get the state of a match",
+        description=(
+            "Tells of a match that this referee runs or has run: state, players, when it entered which state, and"
+            " the transcript. While it runs the transcript shows who was asked and when, never what was said;"
+            " messages, draw and result are shown once it is FINISHED. With `match_ids` in place of `match_id` it"
+            " answers only `matches`: the state of each one that is running here, null for the others."
+        ),
+        errors=(
+            ErrorCode.MATCH_NOT_FOUND,
+            ErrorCode.MISSING_REQUIRED_FIELD,
+        ),
+        reads_only=True,
+        is_idempotent=True,
+    ),
+    Method(
+        name="register_to_league",
+        served_by=_REFEREE,
+        caller=Caller.MANAGER,
+        question=answers.StepQuestion,
+        answer=answers.StepAnswer,
+        title="Tell of the registration",
+        description="A referee registers with its manager by itself." + _MATCHES_RUN_BY_THEMSELVES,
+        errors=(ErrorCode.MATCH_NOT_FOUND,),
+        reads_only=True,
+        is_idempotent=True,
+    ),
+    Method(
+        name="collect_choices",
+        served_by=_REFEREE,
+        caller=Caller.MANAGER,
+        question=answers.StepQuestion,
+        answer=answers.StepAnswer,
+        title="Tell of the choices",
+        description="A referee collects the players' choices by itself." + _MATCHES_RUN_BY_THEMSELVES,
+        errors=(ErrorCode.MATCH_NOT_FOUND,),
+        reads_only=True,
+        is_idempotent=True,
+    ),
+    Method(
+        name="draw_number",
+        served_by=_REFEREE,
+        caller=Caller.MANAGER,
+        question=answers.StepQuestion,
+        answer=answers.StepAnswer,
+        title="Tell of the draw",
+        description="A referee draws the number by itself." + _MATCHES_RUN_BY_THEMSELVES,
+        errors=(ErrorCode.MATCH_NOT_FOUND,),
+        reads_only=True,
+        is_idempotent=True,
+    ),
+    Method(
+        name="finalize_match",
+        served_by=_REFEREE,
+        caller=Caller.MANAGER,
+        question=answers.StepQuestion,
+        answer=answers.StepAnswer,
+        title="Tell of the end",
+        description="A referee ends and reports its matches by itself." + _MATCHES_RUN_BY_THEMSELVES,
+        errors=(ErrorCode.MATCH_NOT_FOUND,),
+        reads_only=True,
+        is_idempotent=True,
+    ),
+    Method(
+        name="game_join_ack",
+        served_by=_REFEREE,
+        caller=Caller.MATCH_PLAYER,
+        request=v2.GameJoinAck,
+        timeout_setting=JOIN_TIMEOUT,
+        title="Hand in an answer to an invitation",
+        description=(
+            "For a player that answered handle_game_invitation with a mere status: it hands in its GAME_JOIN_ACK"
+            " here before the deadline. One that comes when nobody waits for it changes nothing. Answers {status:"
+            " ok}."
+        ),
+        errors=(ErrorCode.MATCH_NOT_FOUND,),
+    ),
+    Method(
+        name="choose_parity_response",
+        served_by=_REFEREE,
+        caller=Caller.MATCH_PLAYER,
+        request=v2.ChooseParityResponse,
+        timeout_setting=MOVE_TIMEOUT,
+        title="Hand in a choice",
+        description=(
+            "For a player that answered choose_parity with a mere status: it hands in its choice here before the"
+            " deadline. One that comes when nobody waits for it changes nothing. Answers {status: ok}."
+        ),
+        errors=(
+            ErrorCode.MATCH_NOT_FOUND,
+            ErrorCode.INVALID_PARITY_CHOICE,
+        ),
+    ),
+    Method(
+        name="game_move_response",
+        served_by=_REFEREE,
+        caller=Caller.MATCH_PLAYER,
+        request=v2.GameMoveResponse,
+        timeout_setting=MOVE_TIMEOUT,
+        title="Hand in a move",
+        description=(
+            "For a player that answered make_move with a mere status: it hands in its move here before the"
+            " deadline. One that comes when nobody waits for it changes nothing. Answers {status: ok}."
+        ),
+        errors=(
+            ErrorCode.MATCH_NOT_FOUND,
+            ErrorCode.INVALID_MOVE,
+        ),
+    ),
+    Method(
+        name="handle_game_invitation",
+        served_by=_PLAYER,
+        caller=Caller.MATCH_REFEREE,
+        request=v2.GameInvitation,
+        reply=v2.GameJoinAck,
+        timeout_setting=JOIN_TIMEOUT,
+        title="Invite to a match",
+        description=(
+            "A referee invites this player to a match. Answers GAME_JOIN_ACK; `accept` false means that the player"
+            " declines and loses the match technically."
+        ),
+        is_idempotent=True,
+    ),
+    Method(
+        name="choose_parity",
+        served_by=_PLAYER,
+        caller=Caller.MATCH_REFEREE,
+        request=v2.ChooseParityCall,
+        reply=v2.ChooseParityResponse,
+        timeout_setting=MOVE_TIMEOUT,
+        title="Ask for even or odd",
+        description=(
+            "A referee asks this player for its choice in a match of Even/Odd. Answers CHOOSE_PARITY_RESPONSE with"
+            " `parity_choice`, exactly `even` or `odd`, before `deadline`. To try a player by hand, start it with"
+            " --practice."
+        ),
+    ),
+    Method(
+        name="make_move",
+        served_by=_PLAYER,
+        caller=Caller.MATCH_REFEREE,
+        request=v2.GameMoveCall,
+        reply=v2.GameMoveResponse,
+        timeout_setting=MOVE_TIMEOUT,
+        title="Ask for a move",
+        description=(
+            "A referee asks this player for a move in any game: one of `move_request.valid_options`, or what"
+            " `move_request.move_schema` allows. Answers GAME_MOVE_RESPONSE with the move in `move_data`, before"
+            " `deadline`."
+        ),
+    ),
+    Method(
+        name="notify_match_result",
+        served_by=_PLAYER,
+        caller=Caller.MATCH_REFEREE,
+        request=v2.GameOver,
+        timeout_setting=GAME_OVER_TIMEOUT,
+        title="Tell the result",
+        description="A referee tells this player how a match ended. Answers {status: ok}.",
+        is_idempotent=True,
+    ),
+    Method(
+        name="notify_game_error",
+        served_by=_PLAYER,
+        caller=Caller.MATCH_REFEREE,
+        request=v2.GameError,
+        timeout_setting=GAME_OVER_TIMEOUT,
+        title="Tell of an error",
+        description=(
+            "A referee tells this player what went wrong with its answer, and what follows. Answers {status: ok}."
+        ),
+        is_idempotent=True,
+    ),
+    Method(
+        name="notify_round",
+        served_by=_BOTH,
+        caller=Caller.MANAGER,
+        request=v2.RoundAnnouncement,
+        title="Announce a round",
+        description="The manager announces a round: who meets whom, and where. Answers {status: ok}.",
+        is_idempotent=True,
+    ),
+    Method(
+        name="update_standings",
+        served_by=_BOTH,
+        caller=Caller.MANAGER,
+        request=v2.LeagueStandingsUpdate,
+        title="Tell the standings",
+        description="The manager tells the table after a round. Answers {status: ok}.",
+        is_idempotent=True,
+    ),
+    Method(
+        name="notify_round_completed",
+        served_by=_BOTH,
+        caller=Caller.MANAGER,
+        request=v2.RoundCompleted,
+        title="Tell the end of a round",
+        description="The manager tells that a round is over. Answers {status: ok}.",
+        is_idempotent=True,
+    ),
+    Method(
+        name="notify_league_completed",
+        served_by=_BOTH,
+        caller=Caller.MANAGER,
+        request=v2.LeagueCompleted,
+        title="Tell the end of the league",
+        description="The manager tells the champion and the final table. Answers {status: ok}.",
+        is_idempotent=True,
+    ),
+    Method(
+        name="get_player_state",
+        served_by=_PLAYER,
+        caller=Caller.ANYBODY,
+        question=answers.OwnStateQuestion,
+        answer=answers.PlayerStateAnswer,
+        title="Get this player's state",
+        description=(
+            "What this player remembers: its state, its statistics, its latest games (up to 200) with both sides'"
+            " moves, and what it has learnt of each opponent. It tells of itself alone."
+        ),
+        errors=(ErrorCode.PLAYER_NOT_REGISTERED,),
+        reads_only=True,
+        is_idempotent=True,
+    ),
+    Method(
+        name="get_rules",
+        served_by=_ALL,
+        caller=Caller.ANYBODY,
+        question=answers.RulesQuestion,
+        answer=answers.RulesAnswer,
+        title="Get the rules of a game",
+        description=(
+            "How a game is played, in plain words, with its parameters and the messages in which moves are asked"
+            " for and answered. Call it before you choose a move or judge one."
+        ),
+        errors=(ErrorCode.INVALID_MESSAGE_FORMAT,),
+        reads_only=True,
+        is_idempotent=True,
+    ),
+    Method(
+        name="get_protocol",
+        served_by=_ALL,
+        caller=Caller.ANYBODY,
+        question=answers.ProtocolQuestion,
+        answer=answers.ProtocolAnswer,
+        title="Get the protocol",
+        description=(
+            "Version, methods (who serves them, who may call them) and message types of the league protocol. With"
+            " `message_type`, `schemas` holds that message's JSON Schema; with `schemas` true, those of all"
+            " messages."
+        ),
+        errors=(ErrorCode.INVALID_MESSAGE_FORMAT,),
+        reads_only=True,
+        is_idempotent=True,
+    ),
 )
 
 METHODS: Mapping[str, Method] = {method.name: method for method in _TABLE}

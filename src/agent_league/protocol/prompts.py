@@ -9,7 +9,7 @@ from typing import Any
 
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.model.agents import Role
-from agent_league.protocol.quoted_text import MAX_TEXT_LENGTH, quote_data
+from agent_league.text import MAX_TEXT_LENGTH, quote_data
 
 MethodCall = Callable[[str, Mapping[str, Any]], Awaitable[Mapping[str, Any]]]
 """Calls a method of the agent's own dispatcher: method, arguments -> answer."""

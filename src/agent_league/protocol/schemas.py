@@ -7,57 +7,16 @@ never do is required in the schema.
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
+
 from agent_league.protocol import v1, v2
-from agent_league.protocol.envelope import Message
+from agent_league.protocol.envelope import Message, MessagePart
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 
 MAY_BE_NULL = "?"
-ALWAYS_SENT: Mapping[str, tuple[str, ...]] = {
-    "CHOOSE_PARITY_CALL": (
-        *("auth_token", "league_id", "round_id", "player_id", "game_type", "deadline", "context"),
-        *("context.opponent_id", "context.round_id", "context.your_standings"),
-        *("context.your_standings.wins", "context.your_standings.losses", "context.your_standings.draws"),
-    ),
-    "CHOOSE_PARITY_RESPONSE": ("match_id", "player_id"),
-    "GAME_ERROR": (
-        *("conversation_id", "league_id", "round_id", "error_name", "error_description", "message"),
-        *("affected_player", "player_id", "action_required", "game_state", "retryable", "consequence"),
-        *("retry_info", "retry_info.next_retry_at?", "retry_count", "max_retries"),
-    ),
-    "GAME_INVITATION": ("auth_token", "league_id", "round_id", "game_type", "role_in_match", "opponent_id"),
-    "GAME_JOIN_ACK": ("match_id", "player_id", "arrival_timestamp"),
-    "GAME_MOVE_CALL": (
-        *("auth_token", "league_id", "round_id", "player_id", "deadline", "context"),
-        *("context.opponent_id", "context.round_id", "context.your_standings"),
-    ),
-    "GAME_MOVE_RESPONSE": ("match_id", "player_id"),
-    "GAME_OVER": (
-        *("auth_token", "league_id", "round_id", "game_type"),
-        *("game_result.winner_player_id?", "game_result.choices", "game_result.reason"),
-    ),
-    "LEAGUE_COMPLETED": ("league_id",),
-    "LEAGUE_ERROR": (
-        *("conversation_id", "error_name", "error_description", "message", "original_message_type?"),
-        *("affected_player?", "action_required?", "context", "retryable"),
-    ),
-    "LEAGUE_QUERY": ("query_params",),
-    "LEAGUE_QUERY_RESPONSE": ("league_id", "data?", "error?"),
-    "LEAGUE_REGISTER_RESPONSE": ("league_id", "player_id?", "auth_token?", "reason?"),
-    "LEAGUE_STANDINGS_UPDATE": ("league_id",),
-    "MATCH_RESULT_REPORT": (
-        *("auth_token", "league_id", "round_id", "game_type"),
-        *("result.score", "result.details", "result.status"),
-    ),
-    "REFEREE_REGISTER_REQUEST": ("referee_meta.max_concurrent_matches",),
-    "REFEREE_REGISTER_RESPONSE": ("league_id", "referee_id?", "auth_token?", "reason?"),
-    "ROUND_ANNOUNCEMENT": ("league_id",),
-    "ROUND_COMPLETED": ("league_id", "matches_completed", "matches_played", "next_round_id?", "summary"),
-    "START_MATCH": (
-        *("player_A_id", "player_A_endpoint", "player_B_id", "player_B_endpoint", "match_token"),
-        *("player_A.protocol", "player_A.standings", "player_A.token_sha256?"),  # player_B is of the same kind
-    ),
-}
-"""Fields that a model doesn't require and our messages always have; those with `?` after the name may be null."""
+FIELD_NOTES = ("description", "examples")
+"""What a field says of itself beside its type: in tools and on pages, not in the published schemas."""
 EVEN_ODD_CONDITION: Mapping[str, Any] = {
     "if": {
         "properties": {
@@ -80,15 +39,38 @@ EVEN_ODD_CONDITION: Mapping[str, Any] = {
 """The conditional schema of GAME_OVER for a single game of Even/Odd; both fields are null after a technical loss."""
 
 
+class FieldSchema(GenerateJsonSchema):
+    """Moves the notes of a type that may be null to the field itself: `MatchId | None` is described as MatchId is."""
+
+    def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
+        built = super().nullable_schema(schema)
+        inner = built.get("anyOf", [{}])[0]
+        if "description" in inner:
+            built |= {name: inner.pop(name) for name in (*FIELD_NOTES, "format") if name in inner}
+        return built
+
+    def sort(self, value: Any, parent_key: str | None = None) -> Any:
+        """Sort keys as pydantic does, but leave examples in their own order."""
+        if isinstance(value, dict) and parent_key != "examples":
+            keys = value if parent_key in ("properties", "default") else sorted(value)
+            return {key: self.sort(value[key], key) for key in keys}
+        return [self.sort(item, parent_key) for item in value] if isinstance(value, list) else value
+
+
+def build_schema(model: type[MessagePart]) -> dict[str, Any]:
+    """The JSON Schema of any model, with descriptions and examples."""
+    return model.model_json_schema(schema_generator=FieldSchema)
+
+
 def build_message_schemas() -> dict[str, dict[str, Any]]:
     """Message type of `league.v2` -> the JSON Schema (draft 2020-12) of what we send."""
-    return {message_type: build_sent_schema(model) for message_type, model in sorted(v2.MESSAGES.items())}
+    return {kind: strip_notes(build_sent_schema(model), "format") for kind, model in sorted(v2.MESSAGES.items())}
 
 
 def build_sent_schema(model: type[Message]) -> dict[str, Any]:
-    """The JSON Schema of one message of `league.v2` as we send it."""
+    """The JSON Schema of one message of `league.v2` as we send it, with descriptions and examples."""
     schema = build_message_schema(model)
-    for path in ALWAYS_SENT.get(model.TYPE, ()):
+    for path in model.ALWAYS_SENT:
         _require_field(schema, path)
     return {**schema, **EVEN_ODD_CONDITION} if model is v2.GameOver else schema
 
@@ -111,25 +93,41 @@ def _require_field(schema: dict[str, Any], path: str) -> None:
 def build_message_schema(model: type[Message]) -> dict[str, Any]:
     """The JSON Schema of one message of `league.v2` as we accept it."""
     draft = "https://json-schema.org/draft/2020-12/schema"
-    return _add_schema_header(model.model_json_schema(), draft, model.TYPE, PROTOCOL_V2)
+    return _add_schema_header(build_schema(model), draft, model.TYPE, PROTOCOL_V2)
 
 
 def build_message_schemas_v1() -> dict[str, dict[str, Any]]:
     """Message type of `league.v1` -> its JSON Schema: draft-07, like the base schema of seed 001."""
-    schemas = {}
-    for message_type, model in sorted(v1.MESSAGES.items()):
-        schema = model.model_json_schema(ref_template="#/definitions/{model}")
-        if parts := schema.pop("$defs", None):
-            schema["definitions"] = parts
-        draft = "http://json-schema.org/draft-07/schema#"
-        schemas[message_type] = _add_schema_header(schema, draft, message_type, PROTOCOL_V1)
-    return schemas
+    return {kind: strip_notes(build_message_schema_v1(model)) for kind, model in sorted(v1.MESSAGES.items())}
+
+
+def build_message_schema_v1(model: type[v1.V1Message]) -> dict[str, Any]:
+    """The JSON Schema of one message of `league.v1`, with descriptions and examples."""
+    schema = model.model_json_schema(ref_template="#/definitions/{model}", schema_generator=FieldSchema)
+    if parts := schema.pop("$defs", None):
+        schema["definitions"] = parts
+    return _add_schema_header(schema, "http://json-schema.org/draft-07/schema#", model.TYPE, PROTOCOL_V1)
+
+
+def strip_notes(schema: dict[str, Any], *more: str) -> dict[str, Any]:
+    """Remove the notes of all fields in place, and what `more` names; models keep their own descriptions."""
+    for part in (*schema.get("$defs", {}).values(), *schema.get("definitions", {}).values()):
+        strip_notes(part, *more)
+    for field in schema.get("properties", {}).values():
+        notes = {*FIELD_NOTES, *more}
+        if "properties" in field:  # MoveUsage, the one model that stands in its field
+            strip_notes(field, *more)["description"] = v2.MoveUsage.__doc__
+            notes.remove("description")
+        for name in notes:
+            field.pop(name, None)
+    return schema
 
 
 def _add_schema_header(schema: dict[str, Any], draft: str, message_type: str, protocol: str) -> dict[str, Any]:
     schema["$schema"] = draft
     schema["title"] = message_type
-    schema["properties"]["protocol"] = {"const": protocol, "type": "string"}
-    schema["properties"]["message_type"] = {"const": message_type, "type": "string"}
+    for name, value in (("protocol", protocol), ("message_type", message_type)):
+        described = schema["properties"][name]["description"]
+        schema["properties"][name] = {"const": value, "type": "string", "description": described}
     schema["required"] = sorted({"protocol", *schema["required"]})
     return schema

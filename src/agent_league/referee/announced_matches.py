@@ -1,7 +1,7 @@
 """START_MATCH from a ROUND_ANNOUNCEMENT, for managers that start matches by announcing them."""
 
 from agent_league.protocol import v2
-from agent_league.protocol.v2.rounds import AnnouncedMatch
+from agent_league.protocol.v2.league import AnnouncedMatch
 
 
 def build_start_match(announcement: v2.RoundAnnouncement, match: AnnouncedMatch) -> v2.StartMatch:

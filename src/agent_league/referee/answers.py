@@ -11,7 +11,6 @@ from agent_league.clock import parse_utc
 from agent_league.errors import BadAnswer, ErrorCode, Refusal
 from agent_league.games.base import Move
 from agent_league.games.game_messages import Wire
-from agent_league.log import redact_tokens
 from agent_league.protocol import v1, v2
 from agent_league.protocol.checks import (
     REQUIRED_FIELDS,
@@ -24,6 +23,7 @@ from agent_league.protocol.envelope import Message
 from agent_league.protocol.tolerance import normalise
 from agent_league.protocol.v1.checks import TYPE_OF_OTHER_NAME, check_v1_envelope
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
+from agent_league.text import redact_tokens
 
 M = TypeVar("M", bound=Message)
 W = TypeVar("W", bound=v1.V1Message)

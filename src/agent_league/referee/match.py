@@ -10,7 +10,7 @@ from agent_league.games.base import CHANCE, Move, State, describe_range, is_lega
 from agent_league.games.game_messages import PlainWire
 from agent_league.games.registry import Game
 from agent_league.model.results import VOID_REASON, MatchState, Outcome, Termination
-from agent_league.protocol.v2.game import GameResult
+from agent_league.protocol.v2.match import GameResult
 
 SEAT_ROLES = ("PLAYER_A", "PLAYER_B")
 MAX_SHOWN_MOVES = 50

@@ -13,7 +13,7 @@ from agent_league.errors import Refusal, UserError
 from agent_league.model.results import Termination
 from agent_league.protocol.checks import parse_fields
 from agent_league.protocol.envelope import Items, MessagePart
-from agent_league.protocol.v2.control import MatchLimits, MatchScoring
+from agent_league.protocol.v2.match import MatchLimits, MatchScoring
 from agent_league.protocol.version import PROTOCOL_V2
 
 

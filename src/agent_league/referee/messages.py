@@ -14,7 +14,7 @@ from agent_league.games.base import Move
 from agent_league.games.game_messages import PlainWire, Wire
 from agent_league.protocol import v2
 from agent_league.protocol.v1.ids import derive_league_uuid
-from agent_league.protocol.v2.control import MatchPlayer
+from agent_league.protocol.v2.match import MatchPlayer
 from agent_league.referee.match import Match, MatchVerdict
 
 PLAIN_WIRE = PlainWire()

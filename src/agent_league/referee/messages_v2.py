@@ -9,16 +9,14 @@ from agent_league.agent.peer_client import PeerCall
 from agent_league.clock import format_utc, format_utc_after
 from agent_league.games.base import Move
 from agent_league.games.game_messages import PlainWire, Wire
-from agent_league.log import redact_tokens
 from agent_league.model.results import MatchState
 from agent_league.protocol import v2
-from agent_league.protocol.v2.control import MatchPlayer
-from agent_league.protocol.v2.game import GameResult
+from agent_league.protocol.v2.match import GameResult, MatchPlayer
 from agent_league.protocol.version import PROTOCOL_V2
 from agent_league.referee.match import MatchVerdict
 from agent_league.referee.messages import FailedAttempt, MatchContext
+from agent_league.text import MAX_SENTENCE, redact_tokens, shorten
 
-MAX_SENTENCE_LENGTH = 500
 """Characters; the text may quote what the player sent."""
 
 
@@ -106,7 +104,7 @@ class PlayerMessagesV2:
             error_code=failure.code.value,
             error_name=failure.code.name,
             error_description=failure.code.name,
-            message=redact_tokens(failure.sentence[:MAX_SENTENCE_LENGTH]),
+            message=shorten(redact_tokens(failure.sentence), MAX_SENTENCE),
             affected_player=self._player_id,
             player_id=self._player_id,
             action_required=failure.action_required,

@@ -18,7 +18,7 @@ from agent_league.model.agents import AgentState
 from agent_league.model.results import FAULT_KEY, MatchResult, MatchState, Scoring, Termination
 from agent_league.protocol import v2
 from agent_league.protocol.envelope import Message
-from agent_league.protocol.v2.control import MatchPlayer
+from agent_league.protocol.v2.match import MatchPlayer
 from agent_league.protocol.version import PROTOCOL_V1
 from agent_league.referee.answers import AnswerParser, ParsedAnswer
 from agent_league.referee.match import IllegalMove, Match, MatchVerdict

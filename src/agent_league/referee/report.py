@@ -6,7 +6,7 @@ from agent_league.agent.peer_client import PeerCall
 from agent_league.clock import format_utc
 from agent_league.model.results import FAULT_KEY
 from agent_league.protocol import v1, v2
-from agent_league.protocol.v2.results import ReportedResult
+from agent_league.protocol.v2.match import ReportedResult
 from agent_league.protocol.version import PROTOCOL_V1
 from agent_league.referee.match import MatchVerdict
 from agent_league.referee.messages import MatchContext

@@ -24,7 +24,7 @@ from agent_league.log import JsonLogger
 from agent_league.model.results import Termination
 from agent_league.protocol.methods import GAME_OVER_TIMEOUT, JOIN_TIMEOUT, METHODS
 from agent_league.protocol.tokens import matches_token_hash
-from agent_league.protocol.v2.control import MatchLimits, MatchPlayer
+from agent_league.protocol.v2.match import MatchLimits, MatchPlayer
 from agent_league.protocol.version import PROTOCOL_V1
 from agent_league.referee.answers import AnswerParser, ParsedAnswer
 from agent_league.referee.messages import FailedAttempt, PlayerMessages

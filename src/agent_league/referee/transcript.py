@@ -11,8 +11,8 @@ from typing import Any
 import orjson
 
 from agent_league.clock import Clock
-from agent_league.log import REDACTED, SECRET_FIELDS, SIGNED_TOKEN_PREFIX, redact_tokens
 from agent_league.model.results import MatchState
+from agent_league.text import REDACTED, SECRET_FIELDS, SIGNED_TOKEN_PREFIX, redact_tokens
 
 HIDDEN_FIELDS = frozenset({"message", "outcome", "error"})
 """Fields that disclose moves; hidden as long as the match is running."""

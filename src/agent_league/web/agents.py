@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from agent_league.league.roster import Member
 from agent_league.model.agents import DEFAULT_PROTOCOL_PROFILE, AgentState
-from agent_league.model.names import to_printable
+from agent_league.text import to_printable
 from agent_league.web.league_reader import LeagueReader
 
 STATE_KINDS = {AgentState.ACTIVE: "live", AgentState.SUSPENDED: "loss"}

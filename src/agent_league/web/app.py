@@ -20,9 +20,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent_league.league.state import LeaguePhase
 from agent_league.log import JsonLogger
+from agent_league.text import MAX_SENTENCE, shorten
 from agent_league.web.league_reader import LeagueReader
 from agent_league.web.live.feed import LiveFeed
-from agent_league.web.page import LONGEST_SHOWN, Page, PageNotFound, quote_name
+from agent_league.web.page import Page, PageNotFound, quote_name
 from agent_league.web.page_cache import (
     MAX_AGE_SECONDS,
     SETTLED_VERSION,
@@ -48,7 +49,6 @@ SECURITY_HEADERS = {
 HTML_TYPE = "text/html; charset=utf-8"
 CACHE_FOREVER = "public, max-age=31536000, immutable"
 REVALIDATE = "no-cache"
-LONGEST_SENTENCE = 500
 
 
 class ExtraRoutes(Protocol):
@@ -145,7 +145,7 @@ class WebApp:
                 status, title, sentence = 404, "Not found", str(error)
             case HTTPException(status_code=405):
                 status, title = 405, "Not possible here"
-                sentence = f"{scope['method'][:LONGEST_SHOWN]} is not possible here; this address can only be read."
+                sentence = f"{shorten(scope['method'])} is not possible here; this address can only be read."
                 headers.update(error.headers or {})
             case HTTPException():
                 status, title, sentence = error.status_code, "Not possible here", error.detail
@@ -157,7 +157,7 @@ class WebApp:
                 self._log_failure(scope, error)
                 status, title = 500, "Our fault"
                 sentence = "This page could not be made. The manager's log says why; the league goes on."
-        text = render_notice(title, sentence[:LONGEST_SENTENCE], self._reader, self._site)
+        text = render_notice(title, shorten(sentence, MAX_SENTENCE), self._reader, self._site)
         return Response(text, status, headers, HTML_TYPE)
 
     def _log_failure(self, scope: Scope, error: Exception) -> None:

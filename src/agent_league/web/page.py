@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from agent_league.model.names import to_printable
+from agent_league.text import MAX_WORD, shorten, to_printable
 from agent_league.web.league_reader import LeagueReader
 
 MOST_NAMED = 12
-LONGEST_SHOWN = 80
 PageData = Mapping[str, Any]
 
 
@@ -22,15 +21,14 @@ def build_not_found(kind: str, key: str, known: Sequence[str], listed: str) -> P
     if len(known) <= MOST_NAMED:
         return PageNotFound(f"There is no {kind} {quote_name(key)} here. There are: {', '.join(known) or 'none yet'}.")
     spelled = {name.upper(): name for name in known}
-    near = [spelled[name] for name in get_close_matches(key[:LONGEST_SHOWN].upper(), spelled)]
+    near = [spelled[name] for name in get_close_matches(shorten(key).upper(), spelled)]
     meant = f" Did you mean {' or '.join(near)}?" if near else ""
     return PageNotFound(f"There is no {kind} {quote_name(key)} here.{meant} The page {listed} has all {len(known)}.")
 
 
 def quote_name(name: str) -> str:
     """Quote a name from outside, made printable and shortened."""
-    shown = to_printable(name[:LONGEST_SHOWN])
-    return f"“{shown}…”" if len(name) > LONGEST_SHOWN else f"“{shown}”"
+    return f"“{to_printable(name, MAX_WORD)}”"
 
 
 def _return_unchanged(told: PageData) -> PageData:

@@ -6,8 +6,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from agent_league.clock import format_duration
-from agent_league.model.names import to_printable
 from agent_league.model.result_words import format_count
+from agent_league.text import to_printable
 from agent_league.version import __version__
 from agent_league.web.site import Site
 

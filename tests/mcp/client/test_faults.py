@@ -12,12 +12,12 @@ from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, INVALID_PARAMS, METHOD_
 from agent_league.errors import AgentLeagueError
 from agent_league.mcp.client.failures import (
     ADVICE,
-    MAX_QUOTED_LENGTH,
     FailureKind,
     ToolFailed,
     classify_error,
     describe_error,
 )
+from agent_league.text import MAX_SENTENCE
 
 
 def status(code: int, **headers: str) -> httpx2.HTTPStatusError:
@@ -102,7 +102,7 @@ def test_an_error_is_described_in_one_short_line_from_the_bottom_of_a_group_and_
     inner = httpx2.ConnectError("refused\n by tok-p01-0123456789abcdef " + "x" * 1000)
     words = describe_error(ExceptionGroup("outer", [ExceptionGroup("inner", [inner])]))
     assert words.startswith("ConnectError: refused by [redacted] x")
-    assert len(words) == MAX_QUOTED_LENGTH
+    assert len(words) == MAX_SENTENCE
 
 
 @pytest.mark.parametrize("fault", FailureKind)

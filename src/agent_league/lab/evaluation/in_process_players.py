@@ -20,7 +20,7 @@ from agent_league.players.app import PlayerSettings
 from agent_league.players.events import LeagueJoined, PlayerEvent
 from agent_league.players.observation import Strategy
 from agent_league.protocol.v1.ids import from_v1_player_id
-from agent_league.protocol.v2.control import MatchPlayer
+from agent_league.protocol.v2.match import MatchPlayer
 from agent_league.protocol.version import PROTOCOL_V2
 
 IN_PROCESS_URL = "http://inside.invalid:8000/"

@@ -19,8 +19,8 @@ from agent_league.lab.evaluation import findings
 from agent_league.lab.evaluation.criteria import CriterionVerdict, judge_criteria
 from agent_league.lab.evaluation.model import Evaluation, GameEnding, OpponentSeries
 from agent_league.lab.scoreboard import estimate_to_json
-from agent_league.model.names import to_printable
 from agent_league.model.tables import escape_markdown
+from agent_league.text import to_printable
 
 MAX_NAME_LENGTH = 40
 UNSAFE_IN_NAMES = re.compile(r"[^A-Za-z0-9]+")

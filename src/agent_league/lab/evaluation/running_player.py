@@ -20,13 +20,14 @@ from agent_league.errors import UserError
 from agent_league.lab.evaluation.in_process_players import PracticePlayer
 from agent_league.lab.evaluation.model import Conformance, MessageFault
 from agent_league.lab.evaluation.private_league import PracticeManager
-from agent_league.lab.evaluation.transcript import find_registration_faults, shorten_text
+from agent_league.lab.evaluation.transcript import find_registration_faults
 from agent_league.model.agents import ANY_GAME, supports_game
 from agent_league.protocol.envelope import Sender
 from agent_league.protocol.tokens import SigningKey
 from agent_league.protocol.tolerance import normalise
 from agent_league.protocol.v1.ids import from_v1_player_id
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
+from agent_league.text import MAX_SENTENCE, to_printable
 
 REJOIN_SECONDS = 40
 """Time for a player of ours to notice that its manager has another league: it asks every 30 s."""
@@ -65,7 +66,11 @@ class RunningPlayer:
             [*build_server_steps(), *framed, *build_hostile_steps()], self.subject, CHECK_SECONDS
         )
         found = {
-            verdict: tuple(MessageFault(one.name, shorten_text(one.came)) for one in outcomes if one.verdict is verdict)
+            verdict: tuple(
+                MessageFault(one.name, to_printable(one.came, MAX_SENTENCE))
+                for one in outcomes
+                if one.verdict is verdict
+            )
             for verdict in StepVerdict
         }
         return Conformance(
@@ -171,10 +176,8 @@ def _check_game_type(bench: Subject, url: str, game_type: str) -> None:
     if not isinstance(games, list) or not games or not all(isinstance(game, str) for game in games):
         return
     if not supports_game(games, game_type):
-        named = shorten_text(", ".join(games))
-        raise UserError(
-            f"the player at {url} takes {named}, and {game_type} was to be played; say --game {shorten_text(games[0])}"
-        )
+        first, named = (to_printable(text, MAX_SENTENCE) for text in (games[0], ", ".join(games)))
+        raise UserError(f"the player at {url} takes {named}, and {game_type} was to be played; say --game {first}")
 
 
 def _make_practice_player(bench: Subject, url: str, game_type: str) -> PracticePlayer:
@@ -192,7 +195,7 @@ def _make_practice_player(bench: Subject, url: str, game_type: str) -> PracticeP
 def _choose_display_name(bench: Subject, url: str) -> str:
     """Return the display name of the registration, else the address."""
     name = _player_meta(bench).get("display_name")
-    return shorten_text(name) if isinstance(name, str) and name.strip() else url
+    return to_printable(name, MAX_SENTENCE) if isinstance(name, str) and name.strip() else url
 
 
 def _player_meta(bench: Subject) -> Mapping[str, Any]:

@@ -11,7 +11,6 @@ from agent_league.check.listener import IncomingCall
 from agent_league.clock import Clock
 from agent_league.errors import BadAnswer, ErrorCode, Refusal
 from agent_league.lab.evaluation.model import MessageFault
-from agent_league.model.names import to_printable
 from agent_league.protocol import v1, v2
 from agent_league.protocol.checks import check_envelope, parse_fields, wrong_type_refusal
 from agent_league.protocol.tolerance import CALL_FORMS, MessageFrame
@@ -22,11 +21,11 @@ from agent_league.referee.messages import MatchContext, PlayerMessages
 from agent_league.referee.messages_v1 import PlayerMessagesV1
 from agent_league.referee.messages_v2 import PlayerMessagesV2
 from agent_league.referee.play import MatchPlay
+from agent_league.text import MAX_SENTENCE, to_printable
 
 JOIN_METHOD = "handle_game_invitation"
 REGISTER_METHOD = "register_player"
 MCP_METHOD = "tools/call"
-MAX_FAULT_LENGTH = 200
 """Characters of a fault that are kept: it may quote the player."""
 MCP_NOTE = next(f"called as {style.describe_call(JOIN_METHOD)}" for style in CALL_FORMS if style.is_mcp)
 """The note about a player that is called as an MCP tool, which is no fault."""
@@ -62,14 +61,14 @@ def read_player_answers(play: MatchPlay, player_id: str, referee_id: str, clock:
             continue
         seconds.append(entry["latency_ms"] / 1000)
         if problems := "; ".join(_find_answer_problems(words, reader, entry)):
-            faults.append(MessageFault(str(entry["method"]), shorten_text(problems)))
+            faults.append(MessageFault(str(entry["method"]), to_printable(problems, MAX_SENTENCE)))
     return PlayerAnswers(tuple(seconds), tuple(faults), timeouts)
 
 
 def find_registration_faults(heard: IncomingCall) -> tuple[MessageFault, ...]:
     """Find what is wrong with a registration message: at most one fault, which joins all problems."""
     if problems := "; ".join(_find_registration_problems(heard)):
-        return (MessageFault(REGISTER_METHOD, shorten_text(problems)),)
+        return (MessageFault(REGISTER_METHOD, to_printable(problems, MAX_SENTENCE)),)
     return ()
 
 
@@ -93,12 +92,6 @@ def _find_registration_problems(heard: IncomingCall) -> Iterator[str]:
             parse_fields(v2.LeagueRegisterRequest, message)
     except Refusal as refusal:
         yield f"{refusal.code}: {kind}: {refusal.message}"
-
-
-def shorten_text(text: str) -> str:
-    """Shorten a stranger's text and remove control characters."""
-    text = to_printable(text[: MAX_FAULT_LENGTH + 1])
-    return text if len(text) <= MAX_FAULT_LENGTH else f"{text[:MAX_FAULT_LENGTH]}..."
 
 
 def _find_answer_problems(words: PlayerMessages, reader: AnswerParser, entry: Mapping[str, Any]) -> Iterator[str]:

@@ -13,9 +13,8 @@ from mcp.client.subscriptions import SubscriptionLost
 from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, REQUEST_TIMEOUT
 
 from agent_league.errors import AgentLeagueError
-from agent_league.log import redact_tokens
+from agent_league.text import MAX_SENTENCE, redact_tokens, shorten
 
-MAX_QUOTED_LENGTH = 300
 """Characters of a stranger's error message that are repeated."""
 SDK_UNHANDLED_CODE = 0
 """The error code of the SDK's servers for an unhandled exception."""
@@ -73,7 +72,8 @@ def describe_error(error: BaseException) -> str:
     """Describe the first leaf of an error in one line, without tokens."""
     leaf = next(iter_leaf_errors(error))
     text = " ".join(str(leaf).split())
-    return str(redact_tokens(f"{type(leaf).__name__}: {text}" if text else type(leaf).__name__))[:MAX_QUOTED_LENGTH]
+    said = f"{type(leaf).__name__}: {text}" if text else type(leaf).__name__
+    return shorten(redact_tokens(said), MAX_SENTENCE)
 
 
 def iter_leaf_errors(error: BaseException) -> Iterator[BaseException]:

@@ -27,6 +27,7 @@ from agent_league.mcp.server import ServedAgent
 from agent_league.mcp.server.frame_log import FrameLog
 from agent_league.mcp.server.open_sessions import MAX_SESSIONS, MAX_SESSIONS_PER_NETWORK, OpenSessions
 from agent_league.protocol.tolerance import TOOL_CALL, is_mcp_method
+from agent_league.text import MAX_SENTENCE, shorten
 
 if TYPE_CHECKING:
     from mcp.server import Server
@@ -41,7 +42,6 @@ SESSION_ID_HEADER = b"mcp-session-id"
 VERSION_HEADER = b"mcp-protocol-version"
 IDLE_SECONDS = 600
 """Seconds until an idle session without a stream is ended."""
-MAX_LOGGED_LENGTH = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +233,7 @@ class _SdkLogHandler(logging.Handler):
         self._log = log
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._log.warning("mcp", message=record.getMessage()[:MAX_LOGGED_LENGTH])
+        self._log.warning("mcp", message=shorten(record.getMessage(), MAX_SENTENCE))
 
 
 def _client_address(scope: Scope) -> str:

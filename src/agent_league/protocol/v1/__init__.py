@@ -7,17 +7,20 @@ Also its ids (`ids`), the checks on an arriving message (`checks`) and the trans
 from collections.abc import Mapping
 
 from agent_league.protocol.v1.envelope import V1Message
-from agent_league.protocol.v1.game import (
+from agent_league.protocol.v1.messages import (
     GameInvitation,
     GameInvitationResponse,
     GameResult,
     GameStart,
+    LeagueComplete,
+    LeagueRegisterRequest,
+    LeagueRegisterResponse,
+    LeagueStartAnnouncement,
     PlayRequest,
     PlayResponse,
     PlayValidation,
+    RoundComplete,
 )
-from agent_league.protocol.v1.registration import LeagueRegisterRequest, LeagueRegisterResponse
-from agent_league.protocol.v1.rounds import LeagueComplete, LeagueStartAnnouncement, RoundComplete
 
 MESSAGES: Mapping[str, type[V1Message]] = {
     model.TYPE: model

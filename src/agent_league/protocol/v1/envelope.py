@@ -35,15 +35,24 @@ class V1Message(MessagePart):
     TYPE: ClassVar[str]
     MATCH_ID: ClassVar[str] = ""
     """The `match_id` of messages that belong to no match."""
+    SENDER: ClassVar[str] = "referee"
+    """The sender in examples of the message."""
 
-    protocol: str
-    message_type: str
-    league_id: UuidText
-    round_id: Annotated[int, Field(ge=0)]
-    match_id: str
-    conversation_id: UuidText
-    sender: Annotated[str, Field(pattern=f"^{SENDER_PATTERN.pattern}$")]
-    timestamp: Timestamp
+    protocol: str = Field(description="Always league.v1.")
+    message_type: str = Field(description="The type of the message.")
+    league_id: UuidText = Field(description="The league, as a UUID.", examples=["3f2b8c1e-7a64-4d15-9b02-5c8e1d6f7a90"])
+    round_id: Annotated[int, Field(ge=0)] = Field(description="The number of the round; 0 before the first.")
+    match_id: str = Field(description="The match; outside a match a word such as REGISTRATION.", examples=["R1M1"])
+    conversation_id: UuidText = Field(
+        description="What ties an answer to its question, as a UUID; an answer repeats it.",
+        examples=["b7d41f52-0c3e-4f68-8a97-2e6d9c1b5f34"],
+    )
+    sender: Annotated[str, Field(pattern=f"^{SENDER_PATTERN.pattern}$")] = Field(
+        description="Who says it: league_manager, referee or player_ID."
+    )
+    timestamp: Timestamp = Field(
+        description="When it was said: ISO-8601 in UTC, ending in Z.", examples=["2025-01-15T10:30:00.000Z"]
+    )
 
     @classmethod
     def write(

@@ -18,7 +18,7 @@ from agent_league.protocol.methods import METHODS
 from agent_league.protocol.v1 import ids
 from agent_league.protocol.v1.checks import check_v1_envelope
 from agent_league.protocol.v1.envelope import format_millis
-from agent_league.protocol.v1.game import Result
+from agent_league.protocol.v1.messages import Result
 from agent_league.protocol.version import PROTOCOL_V2
 
 ROLE_OF_V1_ROLE = {"challenger": "PLAYER_A", "defender": "PLAYER_B"}

@@ -3,9 +3,19 @@
 from collections.abc import Mapping
 
 from agent_league.protocol.envelope import Message
-from agent_league.protocol.v2.control import ManageLeague, StartLeague, StartMatch
 from agent_league.protocol.v2.errors import GameError, LeagueError
-from agent_league.protocol.v2.game import (
+from agent_league.protocol.v2.league import (
+    LeagueCompleted,
+    LeagueQuery,
+    LeagueQueryResponse,
+    LeagueStandingsUpdate,
+    ManageLeague,
+    RoundAnnouncement,
+    RoundCompleted,
+    Standing,
+    StartLeague,
+)
+from agent_league.protocol.v2.match import (
     ChooseParityCall,
     ChooseParityResponse,
     GameInvitation,
@@ -13,19 +23,19 @@ from agent_league.protocol.v2.game import (
     GameMoveCall,
     GameMoveResponse,
     GameOver,
+    MatchLimits,
+    MatchPlayer,
+    MatchResultReport,
     MoveRequest,
     MoveUsage,
+    StartMatch,
 )
-from agent_league.protocol.v2.queries import LeagueQuery, LeagueQueryResponse
 from agent_league.protocol.v2.registration import (
     LeagueRegisterRequest,
     LeagueRegisterResponse,
     RefereeRegisterRequest,
     RefereeRegisterResponse,
 )
-from agent_league.protocol.v2.results import MatchResultReport
-from agent_league.protocol.v2.rounds import LeagueCompleted, RoundAnnouncement, RoundCompleted
-from agent_league.protocol.v2.standings import LeagueStandingsUpdate
 
 MESSAGES: Mapping[str, type[Message]] = {
     model.TYPE: model
@@ -74,6 +84,8 @@ __all__ = [
     "LeagueRegisterResponse",
     "LeagueStandingsUpdate",
     "ManageLeague",
+    "MatchLimits",
+    "MatchPlayer",
     "MatchResultReport",
     "MoveRequest",
     "MoveUsage",
@@ -81,6 +93,7 @@ __all__ = [
     "RefereeRegisterResponse",
     "RoundAnnouncement",
     "RoundCompleted",
+    "Standing",
     "StartLeague",
     "StartMatch",
 ]

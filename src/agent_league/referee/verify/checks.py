@@ -13,15 +13,15 @@ from agent_league.errors import ConfigError, Refusal
 from agent_league.games.base import BadParameters
 from agent_league.games.draw import compute_commitment
 from agent_league.games.registry import Game, load_game
-from agent_league.log import REDACTED
 from agent_league.model.results import MatchResult, MatchState, Scoring, Termination
 from agent_league.protocol.version import PROTOCOL_V1
 from agent_league.referee.match import Match, MatchVerdict
 from agent_league.referee.match_file import MatchFile, TranscriptLine, read_match_file
 from agent_league.referee.messages_v1 import write_v1_result
-from agent_league.referee.verify.comparing import is_same_json, list_differences, list_mismatches, quote
+from agent_league.referee.verify.comparing import is_same_json, list_differences, list_mismatches
 from agent_league.referee.verify.forms import COMMITMENT_MESSAGES, FORMS, form_of
 from agent_league.referee.verify.replayed_match import Retelling, ThreadLost
+from agent_league.text import REDACTED, quote
 
 CHECKS: Mapping[str, str] = {
     "commitment": "the seed's hash is the commitment, shown with every invitation and question of league.v2",

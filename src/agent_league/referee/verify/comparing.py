@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from agent_league.model.names import to_printable
+from agent_league.text import MAX_WORD, quote, to_printable
 
 ReportProblem = Callable[[str, str], None]
 """Called with the name of a check and a sentence about the problem."""
@@ -32,11 +32,6 @@ def _to_canonical_json(value: Any) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
 
 
-def quote(value: Any) -> str:
-    """Quote a value of the file, shortened and safe for a terminal."""
-    return f"{value!r:.80}"
-
-
 def list_mismatches(expected: Mapping[str, Any], found: Any) -> Iterator[str]:
     """Yield a sentence for each field that differs from the expected one; further fields are ignored."""
     given = found if isinstance(found, dict) else {}
@@ -56,4 +51,4 @@ def list_differences(expected: Any, found: Any, path: str = "") -> Iterator[str]
 
 
 def _complaint(name: str, found: Any, expected: Any) -> str:
-    return f"{to_printable(name):.80} is {quote(found)}; the match gives {quote(expected)}"
+    return f"{to_printable(name, MAX_WORD)} is {quote(found)}; the match gives {quote(expected)}"

@@ -9,7 +9,7 @@ from agent_league.referee.answers import ParsedAnswer
 from agent_league.referee.match_file import TranscriptLine
 from agent_league.referee.messages import PlayerMessages
 from agent_league.referee.requests import TOKEN_DEVIATIONS
-from agent_league.referee.verify.comparing import quote
+from agent_league.text import quote
 
 
 def find_wrong_notes(line: TranscriptLine, read: ParsedAnswer, words: PlayerMessages) -> Iterator[str]:

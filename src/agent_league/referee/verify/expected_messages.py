@@ -10,7 +10,7 @@ from agent_league.agent.peer_client import PeerCall
 from agent_league.clock import SystemClock, parse_utc
 from agent_league.protocol import v2
 from agent_league.protocol.v1.checks import V1_REQUIRED_FIELDS as V1_ENVELOPE
-from agent_league.protocol.v2.control import MatchPlayer
+from agent_league.protocol.v2.match import MatchPlayer
 from agent_league.protocol.version import PROTOCOL_V1
 from agent_league.referee.match import Match
 from agent_league.referee.match_file import MatchFile

@@ -15,13 +15,13 @@ from agent_league.games.draw import draw_outcome
 from agent_league.games.registry import Game
 from agent_league.model.results import MatchState, Termination
 from agent_league.protocol.v1.ids import to_v1_player_id
-from agent_league.protocol.v2.game import CallContext
+from agent_league.protocol.v2.match import CallContext
 from agent_league.protocol.version import PROTOCOL_V1
 from agent_league.referee.answers import AnswerParser, ParsedAnswer
 from agent_league.referee.match import IllegalMove, Match
 from agent_league.referee.match_file import MatchFile, TranscriptLine
 from agent_league.referee.messages import PLAIN_WIRE, FailedAttempt
-from agent_league.referee.verify.comparing import ReportProblem, is_same_json, list_mismatches, quote
+from agent_league.referee.verify.comparing import ReportProblem, is_same_json, list_mismatches
 from agent_league.referee.verify.deviations import find_wrong_notes
 from agent_league.referee.verify.expected_messages import build_messages, departures, is_time_given, stated_limit
 from agent_league.referee.verify.failures import (
@@ -33,6 +33,7 @@ from agent_league.referee.verify.failures import (
     is_cut,
     terminations,
 )
+from agent_league.text import quote
 
 Lines = Generator[None, tuple[int, TranscriptLine], Any]
 """Receives the lines of one player's request; returns its answer, or the termination."""

@@ -14,10 +14,10 @@ import orjson
 
 from agent_league.clock import format_duration, parse_utc
 from agent_league.errors import ErrorCode
-from agent_league.model.addresses import redact_addresses
 from agent_league.model.results import MatchState
 from agent_league.referee.match import SEAT_ROLES
 from agent_league.referee.transcript import merge_lifecycle
+from agent_league.text import redact_addresses
 
 T = TypeVar("T")
 

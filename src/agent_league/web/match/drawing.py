@@ -7,7 +7,7 @@ from markupsafe import Markup, escape
 
 from agent_league.games.scene import Board, Cell, Heap, Heaps, Part, RoundRow, Rounds, Scene, Tile, Tiles
 from agent_league.games.shared_views import format_amount, format_signed_amount
-from agent_league.model.names import to_printable
+from agent_league.text import to_printable
 
 CELL_SIZE = 40
 """Width and height of a board's cell, in SVG units."""

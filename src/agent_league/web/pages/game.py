@@ -7,7 +7,7 @@ from agent_league.config import ConfigLoader
 from agent_league.errors import ConfigError
 from agent_league.games.base import BadParameters
 from agent_league.games.registry import Game, UnknownGame, load_playable_game
-from agent_league.model.names import to_printable
+from agent_league.text import to_printable
 from agent_league.web.league_reader import LeagueReader
 from agent_league.web.page import Page, PageData
 from agent_league.web.protocol.messages import mark_code

@@ -12,11 +12,11 @@ from agent_league.games.base import CHANCE
 from agent_league.games.scene_view import add_moves, build_rounds_table, build_scene
 from agent_league.games.shared_views import format_amount, format_short_move
 from agent_league.league.match_files import read_match
-from agent_league.model.addresses import redact_addresses
 from agent_league.model.result_words import TERMINATION_TEXTS, describe_ending, label_result
 from agent_league.model.results import MatchResult, Termination
 from agent_league.referee.replay import MatchReplay, ReplayStep, replay_match, to_match_content
 from agent_league.referee.transcript import filter_objects
+from agent_league.text import redact_addresses
 from agent_league.web.league_reader import LeagueReader
 from agent_league.web.match.conversation import read_conversation
 from agent_league.web.match.drawing import draw_rounds, draw_scene

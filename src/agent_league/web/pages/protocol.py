@@ -5,11 +5,11 @@ from collections.abc import Iterable
 from agent_league.config.models import TimeoutConfig
 from agent_league.errors import ErrorCode, JsonRpcErrorCode
 from agent_league.protocol.methods import METHODS
-from agent_league.protocol.tool_descriptions import WORDS
+from agent_league.protocol.v2.errors import ERROR_MEANINGS
 from agent_league.protocol.version import CURRENT_VERSION, MINIMUM_VERSION
 from agent_league.web.league_reader import LeagueReader
 from agent_league.web.page import Page, PageData, build_not_found
-from agent_league.web.protocol.messages import CODE_WORDS, describe_message, mark_code, summarise_messages
+from agent_league.web.protocol.messages import describe_message, mark_code, summarise_messages
 
 FRAME_CODE_WORDS = {
     JsonRpcErrorCode.PARSE_ERROR: "the body is not JSON",
@@ -28,7 +28,7 @@ def read_protocol_data(_: LeagueReader, __: str) -> PageData:
         "methods": [
             {
                 "name": method.name,
-                "title": WORDS[method.name].title,
+                "title": method.title,
                 "served_by": [role.replace("_", " ") for role in sorted(method.served_by)],
                 "request": method.request.TYPE if method.request else None,
                 "reply": method.reply.TYPE if method.reply else None,
@@ -39,7 +39,7 @@ def read_protocol_data(_: LeagueReader, __: str) -> PageData:
         ],
         "coded": mark_code,
         "protocols": summarise_messages(),
-        "codes": [(code.value, code.name, mark_code(CODE_WORDS[code]), code.is_retryable) for code in ErrorCode],
+        "codes": [(code.value, code.name, mark_code(ERROR_MEANINGS[code]), code.is_retryable) for code in ErrorCode],
         "frame_codes": [(code.value, code.name, mark_code(FRAME_CODE_WORDS[code])) for code in JsonRpcErrorCode],
     }
 

@@ -19,6 +19,7 @@ from agent_league.players.legal_moves import find_equal_moves
 from agent_league.players.observation import GameRecord, Move, Observation
 from agent_league.players.positions import compute_final_view, compute_view_after, describe_payoffs, format_move_list
 from agent_league.players.sentences import OUTCOME_TEXTS, rules_for_people
+from agent_league.text import shorten
 from agent_league.web.match.drawing import draw_scene
 from agent_league.web.page import PageData
 from agent_league.web.play.seats import BrowserSeat
@@ -168,7 +169,7 @@ def build_option(legal: Sequence[Move], place: int) -> MoveOption:
     name = format_move(move)
     are_digits = all(type(one) is int and 0 <= one <= DIGIT_KEYS for one in legal[: DIGIT_KEYS + 2])
     key = name if are_digits else str(place) if len(legal) <= DIGIT_KEYS else ""
-    return MoveOption(place, name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}...", key)
+    return MoveOption(place, shorten(name, LONGEST_NAME), key)
 
 
 def _build_result(game: GameRecord, seen: Observation | None, opponent: str, clean: Any) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from agent_league.players.events import MatchOver, RoundAnnounced
 from agent_league.players.human import ExternalStrategy, ExternalTurn, FallbackPlayed, TurnAnswer, TurnOpened
 from agent_league.players.observation import GameRecord, Move, Observation
 from agent_league.players.sentences import describe_event, describe_fallback
+from agent_league.text import MAX_SENTENCE, shorten
 from agent_league.web.league_reader import LeagueReader
 
 MOST_SEATS = 16
@@ -40,7 +41,6 @@ AWAY_SECONDS = 60.0
 """After this long without an open page, the fallback plays at once instead of making the league wait."""
 WATCH_SECONDS = 3600.0
 MOST_NEWS = 12
-LONGEST_NEWS = 300
 HANDLE_PATTERN = re.compile(r"tok-[A-Za-z0-9_-]{22}", re.ASCII)
 """128 random bits in the form of a token, because tokens are removed from every log."""
 
@@ -213,7 +213,7 @@ class BrowserSeat:
 
     def _add_news(self, text: str) -> None:
         if text:
-            self.news.append(text if len(text) <= LONGEST_NEWS else f"{text[:LONGEST_NEWS]}...")
+            self.news.append(shorten(text, MAX_SENTENCE))
 
 
 class BrowserSeats:

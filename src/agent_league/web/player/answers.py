@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent_league.errors import ErrorCode
-from agent_league.model.names import to_printable
+from agent_league.text import to_printable
 from agent_league.web.player.habits import FiledMatch
 
 MOST_MATCHES = 12

@@ -11,9 +11,9 @@ from typing import Any
 
 import orjson
 
-from agent_league.model.names import to_printable
 from agent_league.model.result_words import label_result
 from agent_league.model.results import MatchResult
+from agent_league.text import to_printable
 
 MOST_SHOWN = 9
 MOST_REPLIES = 3

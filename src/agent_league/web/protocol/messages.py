@@ -11,15 +11,17 @@ from typing import Any
 import orjson
 from markupsafe import Markup, escape
 
-from agent_league.errors import ErrorCode
 from agent_league.model.agents import Role
-from agent_league.model.names import to_printable
 from agent_league.protocol import v1, v2
 from agent_league.protocol.methods import METHODS, Caller, Method
-from agent_league.protocol.schemas import build_message_schemas, build_message_schemas_v1
-from agent_league.protocol.tool_descriptions import FIELDS, MEANINGS
+from agent_league.protocol.schemas import (
+    build_message_schema_v1,
+    build_message_schemas,
+    build_message_schemas_v1,
+    build_sent_schema,
+)
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
-from agent_league.web.protocol.samples import SENDERS_V1, build_sample, resolve_reference
+from agent_league.text import to_printable
 
 Schema = Mapping[str, Any]
 V1_KEY_PREFIX = f"{PROTOCOL_V1}."
@@ -36,85 +38,16 @@ CALLER_SENDERS: Mapping[Caller, str] = {
     Caller.MATCH_PLAYER: "player:P01",
 }
 REPLY_SENDERS = {Role.LEAGUE_MANAGER: "league_manager", Role.REFEREE: "referee:REF01", Role.PLAYER: "player:P01"}
-
-FIELD_WORDS: Mapping[str, str] = {
-    "original_message_type": "The type of the message that was refused.",
-    "played": "Matches played.",
-    "wins": "Matches won.",
-    "draws": "Matches drawn.",
-    "losses": "Matches lost.",
-    "style": "How the player spells its calls.",
-    "failures_in_a_row": "How often in a row it gave no usable answer.",
-    "win_points": "For a win.",
-    "draw_points": "For a draw.",
-    "loss_points": "For a loss.",
-    "technical_loss_points": "For a loss without a usable answer.",
-    "referee_token_sha256": "The hash of the token that this referee shows, where it is one that shows its own.",
-    "model": "Which model it was.",
-    "input_tokens": "Tokens that it read.",
-    "output_tokens": "Tokens that it wrote.",
-    "cost_usd": "What it cost; null where nobody knows the price.",
-    "attempts": "How often it was asked.",
-    "fallback": "Why the move is not the model's own; null where it is.",
+TYPE_EXAMPLES: Mapping[str, Any] = {
+    "string": "…",
+    "integer": 1,
+    "number": 1,
+    "boolean": True,
+    "array": [],
+    "object": {},
 }
-"""Descriptions of fields that the tool descriptions don't cover."""
-V1_FIELD_WORDS: Mapping[str, str] = {
-    "protocol": "Always league.v1.",
-    "league_id": "The league, as a UUID.",
-    "round_id": "The number of the round; 0 before the first.",
-    "match_id": "The match; outside a match a word such as REGISTRATION.",
-    "conversation_id": "What ties an answer to its question, as a UUID; an answer repeats it.",
-    "sender": "Who says it: league_manager, referee or player_ID.",
-    "player_id": "The player, such as player_001.",
-    "contact_endpoint": "Where it is called: mcp://HOST:PORT/NAME, or http://HOST:PORT/mcp.",
-    "game_info": "What is to be played, and against whom.",
-    "your_role": "The challenger is asked first, the defender second.",
-    "timeout_seconds": "So long the answer may take.",
-    "game_state": "Where the game stands.",
-    "current_player": "Who is asked first.",
-    "rules": "What it is played by.",
-    "single_round": "Whether one round decides it.",
-    "timeout_per_move": "So long a move may take, in seconds.",
-    "turn_number": "Which turn it is, from 1.",
-    "game_specific_state": "What the game shows.",
-    "previous_plays": "What was played before.",
-    "view": "What the player may see.",
-    "play": "The move.",
-    "action": "What is done: choose.",
-    "value": "What is chosen.",
-    "reasoning": "Why, in the player's own words.",
-    "validation": "What the referee says of the move.",
-    "loser": "The player who lost, or null.",
-    "game_summary": "How it went.",
-    "random_number": "The number that was drawn.",
-    "number_parity": "Whether that number is even or odd.",
-    "winner_reason": "Why, in a sentence.",
-    "moves": "Turn by turn: each player's move stands under its id.",
-    "turn": "Which turn it was, from 1.",
-    "number": "The number that was drawn.",
-    "league_info": "The league and its schedule.",
-    "total_players": "Players in all.",
-    "schedule": "All rounds with their matches.",
-    "player1": "One player.",
-    "player2": "The other one.",
-    "round_summary": "The round in numbers.",
-    "final_standings": "How the league ended.",
-    "rankings": "The final table.",
-    "win_rate": "The share of matches won.",
-    "status": "How it stands or how it ended.",
-    "error": "What was wrong with the move.",
-}
-
-CODE_WORDS: Mapping[ErrorCode, str] = {
-    **MEANINGS,
-    ErrorCode.TIMEOUT_ERROR: "no answer came within the limit",
-    ErrorCode.CONNECTION_ERROR: "the agent couldn't be reached",
-    ErrorCode.RATE_LIMIT_EXCEEDED: "too many requests from one address; wait a little",
-    ErrorCode.INTERNAL_SERVER_ERROR: "our own fault; what it was stands in the log",
-    ErrorCode.DUPLICATE_REGISTRATION: "somebody is registered under this name already",
-    ErrorCode.INVALID_TIMESTAMP: "a moment that is not ISO-8601 in UTC, ending in Z or +00:00",
-}
-"""Meaning of each error code of the league protocol."""
+"""Values for fields without an example of their own."""
+PLAYER_TOKEN = "tok-p01-…"  # noqa: S105 - stands for one
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,18 +93,23 @@ def describe_message(key: str) -> MessageDescription:
     if key.startswith(V1_KEY_PREFIX):
         return _describe_v1_message(key.removeprefix(V1_KEY_PREFIX))
     model = v2.MESSAGES[key]
-    schema = _v2_schemas()[key]
+    schema = build_sent_schema(model)
     asked = tuple(method for method in METHODS.values() if method.request is model)
     answers = tuple(method for method in METHODS.values() if method.reply is model)
-    example = model.model_validate(build_sample(schema, _example_sender(asked, answers))).to_wire()
-    fields = tuple(_describe_fields(schema, schema, key, FIELD_WORDS))
+    sender = _example_sender(asked, answers)
+    envelope: dict[str, Any] = {"sender": sender, **dict.fromkeys(model.NEVER_SENT)}
+    if sender.startswith("player:"):
+        envelope.setdefault("auth_token", PLAYER_TOKEN)
+    if "match_id" in model.NEVER_SENT:
+        envelope["conversation_id"] = "conv-league-001"
+    example = model.model_validate(_build_example(schema, schema, envelope)).to_wire()
     return MessageDescription(
         key,
         key,
         PROTOCOL_V2,
         _join_lines(model.__doc__),
-        fields,
-        indent_json(schema),
+        tuple(_describe_fields(schema, schema)),
+        indent_json(build_message_schemas()[key]),
         indent_json(example),
         asked,
         answers,
@@ -180,15 +118,14 @@ def describe_message(key: str) -> MessageDescription:
 
 def _describe_v1_message(message_type: str) -> MessageDescription:
     model = v1.MESSAGES[message_type]
-    schema = _v1_schemas()[message_type]
-    told = build_sample(schema, SENDERS_V1[message_type], PROTOCOL_V1)
-    if model.MATCH_ID:
-        told["match_id"] = model.MATCH_ID
-    example = model.model_validate(told).to_wire()
-    fields = tuple(_describe_fields(schema, schema, message_type, {**FIELD_WORDS, **V1_FIELD_WORDS}))
+    schema = build_message_schema_v1(model)
+    envelope = {"sender": model.SENDER, **({"match_id": model.MATCH_ID} if model.MATCH_ID else {})}
+    example = model.model_validate(_build_example(schema, schema, envelope)).to_wire()
+    fields = tuple(_describe_fields(schema, schema))
     key = f"{V1_KEY_PREFIX}{message_type}"
-    says, schema_text, example_text = _join_lines(model.__doc__), indent_json(schema), indent_json(example)
-    return MessageDescription(key, message_type, PROTOCOL_V1, says, fields, schema_text, example_text, (), ())
+    published = indent_json(build_message_schemas_v1()[message_type])
+    says = _join_lines(model.__doc__)
+    return MessageDescription(key, message_type, PROTOCOL_V1, says, fields, published, indent_json(example), (), ())
 
 
 def indent_json(value: Any) -> str:
@@ -200,10 +137,6 @@ def mark_code(text: str) -> Markup:
     parts = to_printable(" ".join(text.split())).split("`")
     marked = (f"<code>{escape(part)}</code>" if at % 2 else str(escape(part)) for at, part in enumerate(parts))
     return Markup("".join(marked))  # noqa: S704 - each part was escaped
-
-
-_v2_schemas = cache(build_message_schemas)
-_v1_schemas = cache(build_message_schemas_v1)
 
 
 def _join_lines(words: str | None) -> str:
@@ -219,37 +152,52 @@ def _example_sender(asked: Iterable[Method], answers: Iterable[Method]) -> str:
     return next((REPLY_SENDERS[role] for method in answers for role in sorted(method.served_by)), "league_manager")
 
 
-def _describe_fields(
-    schema: Schema, root: Schema, model: str, more: Mapping[str, str], prefix: str = "", depth: int = 0
-) -> Iterator[MessageField]:
+def _build_example(part: Schema, root: Schema, known: Mapping[str, Any]) -> dict[str, Any]:
+    """Build an object that is valid against its schema, with all its fields but optional ones that would be null."""
+    required = part.get("required", ())
+    values = {
+        name: known[name] if name in known else _choose_example(field, root)
+        for name, field in part.get("properties", {}).items()
+    }
+    return {name: value for name, value in values.items() if value is not None or name in required}
+
+
+def _choose_example(field: Schema, root: Schema) -> Any:
+    """The field's own example, an object made of its fields' examples, or a value of its type."""
+    options = [_resolve_reference(option, root) for option in field.get("anyOf", (field,))]
+    chosen = next((option for option in options if option.get("type") != "null"), options[0])
+    kind, items = chosen.get("type", ""), _resolve_reference(chosen.get("items", {}), root)
+    own = field.get("examples", [None])[0]
+    if "const" in chosen:
+        return chosen["const"]
+    if "examples" in field and own is None and (len(options) > 1 or "default" in field):
+        return None
+    if "properties" in chosen:
+        made = _build_example(chosen, root, {})
+        return {**own, **{name: value for name, value in made.items() if name not in own}} if own else made
+    if "properties" in items:
+        return [_build_example(items, root, {})]
+    if own is not None:
+        return own
+    return chosen["enum"][0] if "enum" in chosen else TYPE_EXAMPLES.get(kind)
+
+
+def _describe_fields(schema: Schema, root: Schema, prefix: str = "", depth: int = 0) -> Iterator[MessageField]:
     required = schema.get("required", ())
     for name, part in schema.get("properties", {}).items():
-        meaning = _field_meaning(model, name, more)
-        yield MessageField(
-            f"{prefix}{name}",
-            _describe_type(part, root),
-            name in required,
-            meaning or _join_lines(part.get("description")),
-        )
+        meaning = _join_lines(part.get("description"))
+        yield MessageField(f"{prefix}{name}", _describe_type(part, root), name in required, meaning)
         inner, within = _find_object(part, root)
         if inner and depth < MAX_DEPTH:
-            title = str(inner.get("title", ""))
-            yield from _describe_fields(inner, root, title, more, f"{prefix}{name}{within}.", depth + 1)
-
-
-def _field_meaning(model: str, name: str, more: Mapping[str, str]) -> str:
-    if name in more:
-        return more[name]
-    known = FIELDS.get(f"{model}.{name}") or FIELDS.get(name, "")
-    return known if isinstance(known, str) else str(known.get("description", ""))
+            yield from _describe_fields(inner, root, f"{prefix}{name}{within}.", depth + 1)
 
 
 def _find_object(part: Schema, root: Schema) -> tuple[Schema | None, str]:
     """Return the object schema inside a field, directly or in a list, and the suffix for its name: "" or "[]"."""
     for option in part.get("anyOf", (part,)):
-        found = resolve_reference(option, root)
+        found = _resolve_reference(option, root)
         if found.get("type") == "array":
-            inner = resolve_reference(found.get("items", {}), root)
+            inner = _resolve_reference(found.get("items", {}), root)
             if "properties" in inner:
                 return inner, "[]"
         if "properties" in found:
@@ -261,7 +209,7 @@ def _describe_type(part: Schema, root: Schema) -> str:
     """Describe the type of a field in words."""
     if options := part.get("anyOf"):
         return " or ".join(dict.fromkeys(_describe_type(option, root) for option in options))
-    part = resolve_reference(part, root)
+    part = _resolve_reference(part, root)
     if "const" in part:
         return f'"{part["const"]}"'
     if "enum" in part:
@@ -270,3 +218,12 @@ def _describe_type(part: Schema, root: Schema) -> str:
     if kind == "array":
         return f"list of {_describe_type(part.get('items', {}), root)}"
     return str(kind) if kind else "anything"
+
+
+def _resolve_reference(part: Schema, root: Schema) -> Schema:
+    """Return a part of a schema with its `$ref`, if any, replaced by the definition."""
+    place = part.get("$ref")
+    if not place:
+        return part
+    found: Schema = root.get("$defs", root.get("definitions", {}))[place.rpartition("/")[2]]
+    return found

@@ -21,10 +21,9 @@ from agent_league.protocol import v2
 from agent_league.protocol.checks import check_envelope
 from agent_league.protocol.envelope import Message, Sender
 from agent_league.protocol.methods import METHODS, Caller, Method
-from agent_league.protocol.v2.errors import write_league_error
+from agent_league.protocol.v2.errors import ERROR_MEANINGS, write_league_error
 from agent_league.protocol.version import CURRENT_VERSION, MINIMUM_VERSION, PROTOCOL_V2
 from agent_league.web.protocol.messages import (
-    CODE_WORDS,
     MessageDescription,
     describe_message,
     indent_json,
@@ -217,7 +216,7 @@ def _error_codes_section() -> Iterator[str]:
     yield from ("", "### Error codes", "", "| Code | Name | Description | Tried again |", "|---|---|---|---|")
     for code in ErrorCode:
         again = "yes" if code.is_retryable else "no"
-        yield f"| `{code.value}` | `{code.name}` | {_cell(CODE_WORDS[code])} | {again} |"
+        yield f"| `{code.value}` | `{code.name}` | {_cell(ERROR_MEANINGS[code])} | {again} |"
 
 
 def _limits_chapter() -> Iterator[str]:

@@ -1,0 +1,211 @@
+"""Messages of the league itself: control by the organiser, rounds, standings, queries and the end."""
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from agent_league.protocol.envelope import Items, Message, MessagePart
+from agent_league.protocol.fields import (
+    URI,
+    Draws,
+    GameType,
+    Losses,
+    MatchId,
+    MatchToken,
+    OwnToken,
+    Played,
+    PlayerAEndpoint,
+    PlayerAId,
+    PlayerBEndpoint,
+    PlayerBId,
+    PlayerId,
+    Points,
+    Rank,
+    RefereeId,
+    RoundId,
+    ShownName,
+    TechnicalLosses,
+    TotalMatches,
+    TotalRounds,
+    Wins,
+)
+
+
+class StartLeague(Message):
+    """The organiser closes registration and starts; `auth_token` is the admin token."""
+
+    TYPE: ClassVar = "START_LEAGUE"
+    NEVER_SENT: ClassVar = ("round_id", "match_id")
+
+    auth_token: OwnToken | None = Field(default=None, examples=["tok-admin-…"])
+
+
+LeagueAction = Literal[
+    "OPEN_REGISTRATION", "CLOSE_REGISTRATION", "PAUSE", "RESUME", "SUSPEND_PLAYER", "REINSTATE_PLAYER"
+]
+
+
+class ManageLeague(Message):
+    """The organiser opens or closes registration, pauses or goes on, or suspends a player; with the admin token."""
+
+    TYPE: ClassVar = "MANAGE_LEAGUE"
+    NEVER_SENT: ClassVar = ("round_id", "match_id")
+
+    auth_token: OwnToken | None = Field(default=None, examples=["tok-admin-…"])
+
+    action: LeagueAction = Field(description="What is to be done.")
+    player_id: str | None = Field(
+        default=None,
+        description="Who is to be suspended or reinstated, by id or name; not for the other actions.",
+        examples=[None],
+    )
+
+
+class AnnouncedMatch(MessagePart):
+    """A match of the round.
+
+    A referee's copy carries the players' endpoints, which referee has the match, and the match token of its own
+    matches. The players' copy says how a referee is known that shows its own token, as the seeds do.
+    """
+
+    match_id: MatchId
+    game_type: GameType
+    player_A_id: PlayerAId
+    player_B_id: PlayerBId
+    referee_endpoint: str = Field(
+        description="Where the referee is called.", examples=["http://localhost:8001/mcp"], json_schema_extra=URI
+    )
+    player_A_endpoint: PlayerAEndpoint | None = None
+    player_B_endpoint: PlayerBEndpoint | None = None
+    referee_id: RefereeId | None = None
+    match_token: MatchToken | None = None
+    referee_token_sha256: str | None = Field(
+        default=None,
+        description="The hash of the token that this referee shows, where it is one that shows its own.",
+        examples=[None],
+    )
+
+
+class RoundAnnouncement(Message):
+    """A round begins: who meets whom, and where the referee is."""
+
+    TYPE: ClassVar = "ROUND_ANNOUNCEMENT"
+    ALWAYS_SENT: ClassVar = ("league_id",)
+    NEVER_SENT: ClassVar = ("auth_token", "match_id")
+
+    round_id: RoundId
+    matches: Items[AnnouncedMatch] = Field(description="The matches.")
+
+
+class RoundSummary(MessagePart):
+    total_matches: TotalMatches = Field(examples=[2])
+    wins: Wins = Field(examples=[1])
+    draws: Draws
+    technical_losses: TechnicalLosses
+    void: int = Field(default=0, description="Matches that count for nobody: no referee reported them.", examples=[0])
+
+
+class RoundCompleted(Message):
+    """A round is over."""
+
+    TYPE: ClassVar = "ROUND_COMPLETED"
+    ALWAYS_SENT: ClassVar = ("league_id", "matches_completed", "matches_played", "next_round_id?", "summary")
+    NEVER_SENT: ClassVar = ("auth_token", "match_id")
+
+    round_id: RoundId
+    matches_completed: int | None = Field(default=None, description="Matches of the round that are over.", examples=[2])
+    matches_played: int | None = Field(default=None, description="Matches of the round that are over.", examples=[2])
+    next_round_id: int | None = Field(default=None, description="The next round; null after the last.", examples=[2])
+    summary: RoundSummary | None = Field(default=None, description="The round in numbers.")
+    void_match_ids: list[str] | None = Field(
+        default=None, description="The ids of the void matches, where there are any.", examples=[None]
+    )
+
+
+class Champion(MessagePart):
+    player_id: PlayerId
+    display_name: ShownName
+    points: Points
+
+
+class FinalRank(MessagePart):
+    rank: Rank
+    player_id: PlayerId
+    points: Points
+
+
+class LeagueCompleted(Message):
+    """The last round is over."""
+
+    TYPE: ClassVar = "LEAGUE_COMPLETED"
+    ALWAYS_SENT: ClassVar = ("league_id",)
+    NEVER_SENT: ClassVar = ("auth_token", "round_id", "match_id")
+
+    total_rounds: TotalRounds
+    total_matches: TotalMatches
+    champion: Champion = Field(description="Who won the league.")
+    final_standings: Items[FinalRank] = Field(description="The final table.")
+
+
+class Standing(MessagePart):
+    rank: Rank
+    player_id: PlayerId
+    display_name: ShownName
+    played: Played
+    wins: Wins
+    draws: Draws
+    losses: Losses
+    points: Points
+
+
+class LeagueStandingsUpdate(Message):
+    """The table after a round."""
+
+    TYPE: ClassVar = "LEAGUE_STANDINGS_UPDATE"
+    ALWAYS_SENT: ClassVar = ("league_id",)
+    NEVER_SENT: ClassVar = ("auth_token", "match_id")
+
+    round_id: RoundId
+    standings: Items[Standing] = Field(description="The table, best first.")
+
+
+QueryType = Annotated[
+    Literal["GET_STANDINGS", "GET_SCHEDULE", "GET_NEXT_MATCH", "GET_PLAYER_STATS"],
+    Field(description="What is asked for.", examples=["GET_PLAYER_STATS"]),
+]
+
+
+class LeagueQuery(Message):
+    """A registered agent asks about the league."""
+
+    TYPE: ClassVar = "LEAGUE_QUERY"
+    ALWAYS_SENT: ClassVar = ("query_params",)
+    NEVER_SENT: ClassVar = ("round_id", "match_id")
+
+    query_type: QueryType
+    query_params: dict[str, Any] = Field(
+        default_factory=dict,
+        description="`player_id` for GET_NEXT_MATCH and GET_PLAYER_STATS; the caller where it is left out.",
+        examples=[{"player_id": "P01"}],
+    )
+
+
+class LeagueQueryResponse(Message):
+    """The answer; for GET_STANDINGS `standings` stands at the top as well."""
+
+    TYPE: ClassVar = "LEAGUE_QUERY_RESPONSE"
+    ALWAYS_SENT: ClassVar = ("league_id", "data?", "error?")
+    NEVER_SENT: ClassVar = ("auth_token", "round_id", "match_id")
+
+    query_type: QueryType
+    success: bool = Field(description="Whether there is an answer.")
+    data: dict[str, Any] | None = Field(
+        default=None,
+        description="The answer, by `query_type`; null where there is none.",
+        examples=[{"player_id": "P01", "display_name": "Agent Alpha", "rank": 1, "points": 7}],
+    )
+    error: dict[str, Any] | None = Field(default=None, description="Why there is no answer.", examples=[None])
+    standings: list[dict[str, Any]] | None = Field(default=None, description="The table, best first.", examples=[None])
+    league_status: str | None = Field(
+        default=None, description="REGISTRATION, RUNNING or COMPLETED.", examples=["RUNNING"]
+    )
