@@ -48,7 +48,7 @@ def league(
         _bound(),
     ):
         code = main(command)
-    texts = [stream.buffer.getvalue().decode() for stream in (out, err)]  # type: ignore[attr-defined] # a BytesIO
+    texts = [stream.buffer.getvalue().decode() for stream in (out, err)]
     return subprocess.CompletedProcess(["league", *command], code, *texts)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -186,7 +186,7 @@ def _print_evaluation(evaluation: "Evaluation") -> None:
     console = Console(highlight=False)
 
     def print_table(table: "DataTable", title: str) -> None:
-        look = {"box": SIMPLE_HEAD, "collapse_padding": True, "pad_edge": False}
+        look: dict[str, Any] = {"box": SIMPLE_HEAD, "collapse_padding": True, "pad_edge": False}
         console.print(make_rich_table(replace(table, title=title), **look))
 
     print_table(findings.results_table(evaluation), f"{evaluation.player}: {evaluation.title}")
