@@ -800,7 +800,7 @@ REQUIREMENTS = (
         "An offer of HTTP/2 is ignored and the body read, never run; CONNECT and HTTP/2's own preface are refused.",
         "http/limits::an_offer_of_another_protocol_is_ignored_and_the_body_read_never_run",
         "http/limits::a_proxy_and_http_2_are_refused_and_what_follows_is_not_read",
-        "http/request_parser::an_upgrade_that_somebody_wants_is_passed_on_with_what_follows_it",
+        "http/request_parser::a_request_with_an_offer_is_told_once_and_without_it",
         "foreign/java::a_player_in_java_with_its_own_http_client_and_server_plays_a_league",
     ),
     needs(
@@ -847,7 +847,7 @@ REQUIREMENTS = (
         "The id of an answer is compared with that of its call; none, null and another spelling of it will do.",
         "agent/peer_client::an_answer_with_the_id_of_another_call_is_none",
         "agent/peer_client::an_answer_says_its_id_in_any_way_or_not_at_all",
-        "agent/client::an_answer_to_another_call_is_none",
+        "agent/peer_client::an_answer_to_another_call_is_none",
     ),
     needs(
         "REL",
@@ -1679,6 +1679,6 @@ REQUIREMENTS = (
         "Connections are kept alive and bounded per peer; plain calls are answered as all others are.",
         "http/client::no_more_than_some_connections_are_kept_to_one_peer",
         "http/client::an_idle_connection_is_closed_before_the_server_would_close_it",
-        "http/server::only_a_plain_call_by_a_known_name_is_answered_without_asgi",
+        "http/server::a_connection_is_kept_alive_for_many_calls",
     ),
 )

@@ -11,7 +11,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-NOT_PUBLIC = ("mcp", "uvicorn")
+NOT_PUBLIC = ("uvicorn",)
 """Of these we use more than their public names."""
 
 

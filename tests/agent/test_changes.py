@@ -1,6 +1,6 @@
 """Changes: whoever listens is told, until it leaves."""
 
-from agent_league.agent.changes import ResourceChanges
+from agent_league.agent.runtime import ResourceChanges
 
 
 def test_nobody_listens_at_first() -> None:

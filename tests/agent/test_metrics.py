@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from agent_league.agent import metrics as meters
-from agent_league.agent.client import JsonRpcClient
 from agent_league.agent.metrics import BUCKET_BOUNDS, AgentMetrics
 from agent_league.agent.peer_client import PeerCall, PeerClient
 from agent_league.errors import CallFailed, ErrorCode, PeerTimeout, PeerUnreachable, Refusal
@@ -64,7 +63,7 @@ def test_a_bucket_counts_what_took_up_to_its_bound(seconds: float, bucket: int) 
 )
 async def test_a_call_is_counted_by_what_came_of_it(answer: bytes, outcome: str) -> None:
     meter = AgentMetrics()
-    line = JsonRpcClient(network(answer), meter)
+    line = PeerClient(network(answer), metrics=meter)
     try:
         await line.send_frame(HERE, b"{}", 1, method="notify_round")
     except CallFailed:

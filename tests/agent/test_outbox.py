@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from agent_league.agent.client import JsonRpcClient
 from agent_league.agent.outbox import (
     LANE_SECONDS,
     LATE_SECONDS,
@@ -16,6 +15,7 @@ from agent_league.agent.outbox import (
     MAX_WAITING,
     Outboxes,
 )
+from agent_league.agent.peer_client import PeerClient
 from agent_league.errors import CallFailed
 from agent_league.http.memory import MemoryNetwork
 from agent_league.testing.virtual_time import in_virtual_time
@@ -29,7 +29,7 @@ class Office:
 
     def __init__(self) -> None:
         self.network = MemoryNetwork()
-        self.line = JsonRpcClient(self.network)
+        self.line = PeerClient(self.network)
         self.outboxes = Outboxes(self.note)
         self.failures: list[tuple[str, CallFailed]] = []
         self.recovered: list[str] = []

@@ -24,7 +24,9 @@ from agent_league.errors import (
     PeerTimeout,
     PeerUnreachable,
 )
+from agent_league.http.memory import MemoryNetwork
 from agent_league.protocol.tolerance import FORM_BY_NAME
+from agent_league.testing.peers import ScriptedAgent, always_reply
 from agent_league.testing.virtual_time import in_virtual_time
 from tests.protocol.test_tolerance import FRAMES, REPLIES
 
@@ -39,6 +41,7 @@ INVITE = PeerCall(
 CHOOSE = PeerCall(
     "choose_parity", {"protocol": "league.v2", "message_type": "CHOOSE_PARITY_CALL"}, "CHOOSE_PARITY_RESPONSE"
 )
+START = {"protocol": "league.v2", "message_type": "START_LEAGUE", "sender": "player:P01"}
 OVER = PeerCall("notify_match_result", {"protocol": "league.v2", "message_type": "GAME_OVER"})
 PLAY = PeerCall("choose_parity", {"protocol": "league.v1", "message_type": "PLAY_REQUEST"}, "PLAY_RESPONSE")
 INVITED = ["handle_game_invitation", "game_invitation", "receive_game_invitation", "GAME_INVITATION"]
@@ -767,3 +770,46 @@ async def test_request_ids_are_numbers_that_never_come_twice() -> None:
         with pytest.raises(PeerRefused):
             await manners.request_answer(PEER, call, LIMIT)
     assert len(set(numbers)) == len(numbers) == 15 + 1 + 19 - 1, "plain and combined ones, and one list of tools"
+
+
+async def test_a_message_is_carried_and_its_result_read() -> None:
+    network = MemoryNetwork()
+    peer = ScriptedAgent(PEER, {"start_league": always_reply({"status": "ok"})})
+    network.attach(PEER, peer.answer)
+    assert await PeerClient(network).call_method(PEER, "start_league", START, 1) == {"status": "ok"}
+    assert peer.received_params("start_league") == [START]
+
+
+async def test_the_bearer_s_token_goes_beside_the_message() -> None:
+    seen: list[str | None] = []
+
+    async def note(_: bytes, bearer: str | None) -> bytes | None:
+        seen.append(bearer)
+        return None
+
+    network = MemoryNetwork()
+    network.attach(PEER, note)
+    await PeerClient(network).call_method(PEER, "start_league", START, 1, "tok-1")
+    await PeerClient(network).send_frame(PEER, b"{}", 1, bearer="tok-2")
+    await PeerClient(network).send_frame(PEER, b"{}", 1)
+    assert seen == ["tok-1", "tok-2", None]
+
+
+async def test_a_refusal_is_an_error_with_the_whole_answer() -> None:
+    refusal = {"message_type": "LEAGUE_ERROR", "error_code": "E012"}
+    network = MemoryNetwork()
+    network.attach(PEER, ScriptedAgent(PEER, {"start_league": always_reply(refusal)}).answer)
+    with pytest.raises(PeerRefused) as refused:
+        await PeerClient(network).call_method(PEER, "start_league", START, 1)
+    assert refused.value.answer["result"] == refusal
+
+
+@pytest.mark.parametrize("what", ["result", "error"])
+async def test_an_answer_to_another_call_is_none(what: str) -> None:
+    async def answer_another(_: bytes, __: str | None) -> bytes | None:
+        return json.dumps({"jsonrpc": "2.0", what: {"status": "ok", "code": 1, "message": "no"}, "id": 99}).encode()
+
+    network = MemoryNetwork()
+    network.attach(PEER, answer_another)
+    with pytest.raises(BadAnswer, match="an answer to another call: its id is '99', expected 1"):
+        await PeerClient(network).call_method(PEER, "start_league", START, 1)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agent_league.agent.failure_sentences import describe_failed_contact
+from agent_league.agent.call_failures import describe_failed_contact
 from agent_league.agent.peer_client import PeerCall, PeerClient
 from agent_league.agent.registration import Applicant, LeagueRegistration
 from agent_league.clock import format_utc

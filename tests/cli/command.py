@@ -1,5 +1,6 @@
 """The command `league` as a person uses it, in a folder, with what it prints: in this process, or in one of its own."""
 
+import gc
 import io
 import json
 import os
@@ -54,18 +55,20 @@ def league(
 
 @contextmanager
 def _bound() -> Iterator[None]:
-    """Ends what hangs; the commands that a test calls are in the main thread."""
+    """Ends what hangs, and takes back what a command sets for its process."""
 
     def end(*_: object) -> NoReturn:
         raise TimeoutError(f"a command took longer than {BOUND} s")
 
-    before = signal.signal(signal.SIGALRM, end)
+    before, thresholds = signal.signal(signal.SIGALRM, end), gc.get_threshold()
     signal.alarm(BOUND)
     try:
         yield
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
+        gc.set_threshold(*thresholds)  # commands that serve have fewer collections
+        gc.unfreeze()
 
 
 def league_process(

@@ -16,11 +16,11 @@ from agent_league.http.call_limits import (
     MAX_LARGE_CALLS,
     MAX_LARGE_CALLS_TOTAL,
     CallLimits,
-    CallQueueFull,
 )
+from agent_league.http.carrier import RequestRejected
 from agent_league.http.limits import MAX_UNREAD_ANSWERS
 from agent_league.http.server import HttpServer
-from tests.http.wire import LIMIT, connected, fetch, plainly, request, until
+from tests.http.wire import LIMIT, connected, fetch, request, until
 
 GOOD = "a-good-token"
 
@@ -187,22 +187,20 @@ async def test_what_waits_is_bounded_too(limits: CallLimits, slow: Slow, monkeyp
     monkeypatch.setattr(call_limits, "MAX_WAITING", 100)
     calls = begin(limits, slow, MAX_CALLS + 10, b"x" * 10)
     await until(lambda: limits._waiting_bytes == 100)
-    with pytest.raises(CallQueueFull):
+    with pytest.raises(RequestRejected, match="too many calls"):
         await limits.answer_call(slow.answer, b"x", None, "10.0.0.1")
     slow.go_on.set()
     await asyncio.gather(*calls)
 
 
 @pytest.mark.usefixtures("patient")
-@pytest.mark.parametrize("is_plain", [True, False], ids=["plain calls", "by way of ASGI"])
 async def test_two_hundred_connections_of_an_opponent_keep_no_referee_waiting(
-    slow: Slow, is_plain: bool, monkeypatch: pytest.MonkeyPatch
+    slow: Slow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = AgentApp(slow.answer, dict, has_good_token=lambda token: token == GOOD)
     server = HttpServer(app, "127.0.0.1", 0, "a test")
     await server.start()
     try:
-        await plainly(server, request(b"quick"), is_plain=is_plain)
         async with asyncio.TaskGroup() as group:
             opponents = [group.create_task(fetch(server.port, request(b"{}"))) for _ in range(200)]
             await until(lambda: len(server._server_limits.connections) >= 200 and slow.under_way == MAX_CALLS)

@@ -14,11 +14,9 @@ from agent_league.http.limits import (
     MAX_MESSAGE,
     MAX_UNFINISHED,
     ConnectionLimits,
-    LimitedProtocol,
-    PlainCall,
 )
 from agent_league.http.server import HttpServer
-from tests.http.wire import LIMIT, Connection, chunked, connected, fetch, plainly, request, until
+from tests.http.wire import LIMIT, Connection, chunked, connected, fetch, request, until
 
 PATIENCE = 0.3
 POST = request(b"hello")
@@ -27,8 +25,7 @@ POST = request(b"hello")
 class Echo:
     """Answers with what it was sent; `wait` only once it is told to, `much` with more than a socket takes."""
 
-    def __init__(self, *, is_plain: bool) -> None:
-        self.is_plain = is_plain
+    def __init__(self) -> None:
         self.asked = asyncio.Event()
         self.go_on = asyncio.Event()
 
@@ -41,16 +38,15 @@ class Echo:
         return b"x" * 50_000_000 if body == b"much" else body
 
 
-@pytest.fixture(params=[True, False], ids=["plain calls", "by way of ASGI"])
-def echo(request: pytest.FixtureRequest) -> Echo:
-    return Echo(is_plain=request.param)
+@pytest.fixture
+def echo() -> Echo:
+    return Echo()
 
 
 @asynccontextmanager
 async def serving(echo: Echo, **limits: float) -> AsyncIterator[HttpServer]:
     server = HttpServer(AgentApp(echo.answer, dict), "127.0.0.1", 0, "a test", limits=ConnectionLimits(**limits))  # type: ignore[arg-type]
     await server.start()
-    await plainly(server, POST, is_plain=echo.is_plain)
     try:
         yield server
         assert (await fetch(server.port, POST)).body == b"hello"
@@ -411,20 +407,6 @@ async def test_the_bound_on_heads_holds_however_they_come(echo: Echo, head: list
 def test_the_connections_of_a_server_leave_files_for_the_rest() -> None:
     assert 1 <= ConnectionLimits().max_connections <= 1000
     assert ConnectionLimits().request_timeout == 10
-
-
-def test_a_body_of_very_many_pieces_grows_in_place() -> None:
-    server = HttpServer(AgentApp(Echo(is_plain=True).answer, dict), "127.0.0.1", 0, "a test")
-    visitor = LimitedProtocol(server._server.config, server._server_limits, {}, _loop=asyncio.new_event_loop())
-    visitor.cycle = call = PlainCall([], {}, keep_alive=True)
-    for piece in (b"a", b"b"):
-        visitor.on_body(piece)
-    body = call.body
-    visitor.on_body(b"c")
-    visitor.loop.close()
-    server.socket.close()
-    assert call.body is body
-    assert body == b"abc"
 
 
 async def test_a_body_byte_by_byte_arrives_whole(echo: Echo) -> None:

@@ -7,13 +7,12 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 
 import pytest
-from starlette.types import Receive, Scope, Send
 
 from agent_league.agent.app import AgentApp
 from agent_league.errors import PortInUse, UserError
 from agent_league.http.carrier import MAX_BODY
 from agent_league.http.server import HttpServer, bind_socket
-from tests.http.wire import LIMIT, chunked, connected, fetch, plainly, request
+from tests.http.wire import LIMIT, chunked, connected, fetch, request
 
 HEALTH = {"status": "ok", "role": "player", "id": "P01", "state": "ACTIVE", "version": "1.0"}
 POST = request(b'"hello"')
@@ -45,13 +44,10 @@ def echo() -> Echo:
     return Echo()
 
 
-@pytest.fixture(params=[True, False], ids=["plain calls", "by way of ASGI"])
-async def server(echo: Echo, request: pytest.FixtureRequest) -> AsyncIterator[HttpServer]:
+@pytest.fixture
+async def server(echo: Echo) -> AsyncIterator[HttpServer]:
     server = HttpServer(AgentApp(echo.answer, lambda: HEALTH), "127.0.0.1", 0, "a test")
     await server.start()
-    await plainly(server, POST, is_plain=request.param)
-    echo.bodies.clear()
-    echo.bearers.clear()
     yield server
     await server.stop()
 
@@ -334,46 +330,6 @@ async def test_several_servers_live_in_one_loop() -> None:
     assert [echo.bodies for echo in echoes] == [[b"0"], [b"1"], [b"2"]]
 
 
-class CountingApp(AgentApp):
-    """Counts what goes by way of ASGI."""
-
-    passed = 0
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self.passed += 1
-        await super().__call__(scope, receive, send)
-
-
-@pytest.mark.parametrize(
-    ("call", "passed"),
-    [
-        (POST, 0),
-        (request(b"notice"), 0),
-        (request(b"{}", "Authorization: Bearer tok-1"), 0),
-        (request(b"{}", "Origin: http://evil.example"), 1),
-        (request(b"{}", "Mcp-Session-Id: 1"), 1),
-        (request(b"{}", "Content-Type: text/plain"), 1),
-        (request(chunked(b"{}"), "Transfer-Encoding: chunked"), 1),
-        (b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 1),
-        (POST.replace(b"HTTP/1.1", b"HTTP/1.0"), 1),
-        (POST.replace(b"/mcp", b"/mcp?x=1"), 1),
-        (POST.replace(b"localhost", b"elsewhere.example"), 1),
-    ],
-    ids=["plain", "notice", "token", "origin", "mcp", "type", "chunks", "get", "old", "query", "host"],
-)
-async def test_only_a_plain_call_by_a_known_name_is_answered_without_asgi(echo: Echo, call: bytes, passed: int) -> None:
-    app = CountingApp(echo.answer, lambda: HEALTH)
-    server = HttpServer(app, "127.0.0.1", 0, "a test")
-    await server.start()
-    try:
-        await plainly(server, POST, is_plain=True)
-        before = app.passed
-        await fetch(server.port, call)
-        assert app.passed - before == passed
-    finally:
-        await server.stop()
-
-
 async def test_a_call_that_fails_in_a_way_nobody_thought_of_is_answered_500_and_harms_no_other() -> None:
     async def answer(body: bytes, bearer: str | None) -> bytes | None:
         if body == b"fail":
@@ -383,7 +339,6 @@ async def test_a_call_that_fails_in_a_way_nobody_thought_of_is_answered_500_and_
     server = HttpServer(AgentApp(answer, lambda: HEALTH), "127.0.0.1", 0, "a test")
     await server.start()
     try:
-        await plainly(server, POST, is_plain=True)
         assert (await fetch(server.port, request(b"fail"))).status == 500
         assert (await fetch(server.port, POST)).body == b'"hello"'
     finally:

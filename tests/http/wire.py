@@ -7,8 +7,6 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from agent_league.http.server import HttpServer
-
 LIMIT = 20
 """Seconds that a test waits at most for anything."""
 
@@ -64,14 +62,6 @@ class Connection:
         """Waits for the end of what the server has to say; True where there was nothing left."""
         async with asyncio.timeout(LIMIT):
             return await self._reader.read() == b""
-
-
-async def plainly(server: HttpServer, post: bytes, *, is_plain: bool) -> None:
-    """Lets a server answer calls right away, as it does once it knows the host that they name, or by way of ASGI."""
-    if is_plain:
-        assert (await fetch(server.port, post)).status == 200
-    else:
-        server._server_limits.call_handler = None
 
 
 async def until(condition: Callable[[], bool]) -> None:

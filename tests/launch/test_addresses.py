@@ -3,7 +3,7 @@
 import pytest
 
 from agent_league.errors import UserError
-from agent_league.launch.addresses import own_endpoint, parse_manager_endpoint
+from agent_league.http.hosts import own_endpoint, parse_manager_endpoint
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,11 @@ import orjson
 import pytest
 
 from agent_league.config import ConfigLoader
-from agent_league.launch.browser_players import BrowserPlayers
+from agent_league.launch.outside_player import OutsidePlayer
 from agent_league.league.settings import ManagerSettings
 from agent_league.league.state import LeagueState
 from agent_league.storage.paths import DataPaths
+from agent_league.web.play.seats import BrowserPlayers
 from tests.web.seasons import season_of
 
 KEY = "0" * 64
@@ -19,7 +20,7 @@ KEY = "0" * 64
 
 def visitors(home: Path, season: LeagueState, host: str = "127.0.0.1") -> BrowserPlayers:
     settings = ManagerSettings(ConfigLoader(home).load_system(), season.config, home, 2, 1)
-    return BrowserPlayers(settings, season, host, 12000)
+    return BrowserPlayers(settings, season, host, 12000, OutsidePlayer)
 
 
 def kept(home: Path) -> list[Path]:

@@ -9,8 +9,7 @@ import pytest
 
 from agent_league.league.conductor import MAX_OVERDUE_TIMES
 from agent_league.league.journal import run_inline
-from agent_league.league.player_refusals import parse_refusals
-from agent_league.league.supervision import max_match_seconds
+from agent_league.league.supervision import max_match_seconds, parse_refusals
 from agent_league.model.events import LeagueCompleted, MatchFinished, MatchNotTaken, MatchOverdue, RefereeWaitChanged
 from agent_league.model.results import MatchResult
 from agent_league.storage.memory import MemoryDatabase, MemoryStore

@@ -11,8 +11,8 @@ import pytest
 from mcp import Client
 
 from agent_league.agent.app import AgentApp
-from agent_league.agent.changes import ResourceChanges
 from agent_league.agent.message_log import MAX_REFUSED_LINES, CallLogLimit
+from agent_league.agent.runtime import ResourceChanges
 from agent_league.http.carrier import MAX_BODY
 from agent_league.http.rate_limit import RateLimit
 from agent_league.http.server import HttpServer

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agent_league.players.choices import build_choice_prompt, is_help_request, list_choices, parse_choice, wrap_items
+from agent_league.players.moves import build_choice_prompt, is_help_request, list_choices, parse_choice, wrap_items
 
 WORDS = ("even", "odd")
 HEAPS = ([0, 1], [1, 1], [1, 2])

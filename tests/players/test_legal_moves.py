@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent_league.players.legal_moves import describe_legal_moves, find_equal_moves, find_meant_moves
+from agent_league.players.moves import describe_legal_moves, find_equal_moves, find_meant_moves
 from agent_league.players.observation import MAX_PAYOFF_ROWS, Observation
 
 MANY = range(0, 10**15, 5)

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from agent_league.games.registry import load_game
+from agent_league.players.descriptions import MatchPositions, compute_view_after
 from agent_league.players.observation import GameRecord, Observation
-from agent_league.players.positions import MatchPositions, compute_view_after
 
 ALMOST = {"board": "XX.OO....", "turn": 0, "winner": None}
 WON = " X | X | X\n---+---+---\n O | O | 5\n---+---+---\n 6 | 7 | 8\nYou are X."
@@ -35,9 +35,7 @@ def over(outcome: str, mine: tuple[Any, ...], theirs: tuple[Any, ...], **details
 def test_the_last_position_is_shown_where_it_is_known(
     outcome: str, mine: tuple[Any, ...], theirs: tuple[Any, ...], shown: str
 ) -> None:
-    positions = MatchPositions()
-    positions.record_observation(turn(view=ALMOST))
-    assert positions.describe_end(over(outcome, mine, theirs)) == shown
+    assert MatchPositions().describe_end(over(outcome, mine, theirs), turn(view=ALMOST)) == shown
 
 
 @pytest.mark.parametrize(
@@ -52,20 +50,17 @@ def test_the_last_position_is_shown_where_it_is_known(
     ],
 )
 def test_a_view_that_is_no_position_ends_with_the_moves(view: Any) -> None:
-    positions = MatchPositions()
-    positions.record_observation(turn(view=view))
-    assert positions.describe_end(over("WIN", (0, 1, 2), ())) == "You:       0, 1, 2"
+    assert MatchPositions().describe_end(over("WIN", (0, 1, 2), ()), turn(view=view)) == "You:       0, 1, 2"
 
 
 def test_of_a_game_that_hides_something_the_moves_and_what_was_paid_are_shown() -> None:
-    positions = MatchPositions()
-    positions.record_observation(turn("kuhn_poker", {"card": "K", "other_card": None, "betting": [], "pot": 2}))
+    seen = turn("kuhn_poker", {"card": "K", "other_card": None, "betting": [], "pot": 2})
     ended = over("WIN", ("bet",), ("pass",), payoffs={"P01": 1.0, "P02": -1.0})
-    assert positions.describe_end(ended) == "You:       bet\nThe other: pass\nYou get 1, the other -1."
+    assert MatchPositions().describe_end(ended, seen) == "You:       bet\nThe other: pass\nYou get 1, the other -1."
 
 
 def test_of_many_moves_the_last_are_shown() -> None:
-    shown = MatchPositions().describe_end(over("DRAW", tuple(range(50)), ("\x1b[2J" * 50,)))
+    shown = MatchPositions().describe_end(over("DRAW", tuple(range(50)), ("\x1b[2J" * 50,)), None)
     assert shown.splitlines()[0] == "You:       50 moves, at last 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49"
     assert len(shown) < 200
     assert "\x1b" not in shown

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agent_league.agent.client import JsonRpcClient
+from agent_league.agent.peer_client import PeerClient
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
 from agent_league.http.memory import MemoryNetwork
@@ -40,7 +40,7 @@ def log(tmp_path: Path) -> Iterator[JsonLogger]:
 
 
 def staying(agent: Agent) -> LeagueRejoiner:
-    return LeagueRejoiner(agent.session, JsonRpcClient(agent.network), agent.remarks.append, Random(7))
+    return LeagueRejoiner(agent.session, PeerClient(agent.network), agent.remarks.append, Random(7))
 
 
 def in_turn(*answers: Any) -> Any:

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from agent_league.games.registry import load_game
+from agent_league.players.descriptions import describe_event, rules_for_people
 from agent_league.players.events import GameErrorReported, InvitationAnswered, LeagueOver, MatchOver, RoundAnnounced
 from agent_league.players.human import ExternalTurn, FallbackPlayed
 from agent_league.players.observation import GameRecord, Observation
-from agent_league.players.sentences import describe_event, rules_for_people
 from tests.web.seasons import NOW
 
 TURN = ExternalTurn("T1", Observation("nim", "R1M1", "P01", "P02", ()), NOW, NOW)

@@ -338,7 +338,7 @@ async def test_good_tokens_are_known_by_the_agents_to_whom_they_are_shown_and_by
             referee_id: (plan.referees[0], stage.referees[referee_id]),
             stage.victim: (plan.players[0], victim),
         }
-        desks = {name: make_agent_app(seat, agent).desk for name, (seat, agent) in seats.items()}
+        apps = {name: make_agent_app(seat, agent) for name, (seat, agent) in seats.items()}
         asked = stage.network.heard("choose_parity", stage.endpoints[stage.victim])[0]
         ordered = stage.network.heard("start_match", stage.endpoints[referee_id])[0]
         shown: dict[str, set[str | None]] = {
@@ -347,9 +347,8 @@ async def test_good_tokens_are_known_by_the_agents_to_whom_they_are_shown_and_by
             stage.victim: {asked.params["auth_token"]},
         }
         others = {"nonsense", stage.mallory.invitation["auth_token"]}
-        for name, desk in desks.items():
-            assert desk is not None
-            is_good = desk._call_limits._has_good_token
+        for name, app in apps.items():
+            is_good = app.call_limits._has_good_token
             assert is_good is not None
             assert [token for token in shown[name] if not is_good(token or "")] == []
             assert [token for token in others if is_good(token)] == []

@@ -5,7 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from agent_league.model.events import LeagueResumed, LeagueStarted, MatchFinished, RegistrationRefused, RoundStarted
+from agent_league.model.events import (
+    LeagueResumed,
+    LeagueStarted,
+    MatchFinished,
+    RegistrationRefused,
+    RoundStarted,
+    StoreChanged,
+)
 from agent_league.web.league_history import FORM_LENGTH, MOST_NEWS, MOST_REFUSED, LeagueHistory
 from agent_league.web.live.news import describe_event
 from tests.web.seasons import play_on, season_of
@@ -155,8 +162,8 @@ def test_a_manager_that_goes_on_judges_by_its_own_pace() -> None:
 def test_a_database_that_is_away_is_remembered_until_it_is_back(tmp_path: Path) -> None:
     season = season_of(2, 0)
     chronicle = LeagueHistory(season)
-    season.emit_store_changed(is_there=False, why=f"{tmp_path} is full")
+    season.emit(StoreChanged(is_there=False, why=f"{tmp_path} is full"))
     assert chronicle.store_problem.startswith("The database is away")
     assert str(tmp_path) not in f"{chronicle.store_problem} {describe_event(chronicle.news[-1].event, {})}"
-    season.emit_store_changed(is_there=True)
+    season.emit(StoreChanged(is_there=True, why=""))
     assert chronicle.store_problem == ""

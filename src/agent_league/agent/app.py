@@ -16,13 +16,14 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
 from agent_league.agent.jsonrpc import UNKNOWN_METHOD_PREFIX, count_requests
-from agent_league.http.call_limits import CallLimits, CallQueueFull, TokenCheck
+from agent_league.http.call_limits import CallLimits, TokenCheck
 from agent_league.http.caller import CALLER_ADDRESS, UNKNOWN_ADDRESS, Address
-from agent_league.http.carrier import MAX_BODY, FrameHandler, PostRejected
-from agent_league.http.guard import HeaderFields, RequestGuard, RequestRejected, parse_bearer_token
-from agent_league.http.limits import MAX_DRAINED, NotPlainCall, RejectionCallback, RequestHeaders, ServerBusy
+from agent_league.http.carrier import MAX_BODY, FrameHandler, RequestRejected
+from agent_league.http.guard import HeaderFields, RequestGuard, parse_bearer_token
+from agent_league.http.limits import MAX_DRAINED, RejectionCallback
 from agent_league.http.rate_limit import RateLimit
 
+MCP_PATH = "/mcp"
 JSON_TYPE = (b"content-type", b"application/json")
 TEXT_TYPE = (b"content-type", b"text/plain; charset=utf-8")
 SAFE_METHODS = ("GET", "HEAD")
@@ -34,14 +35,6 @@ BODY_TOO_LARGE = "the body is over 1 MiB"
 
 MetricsRenderer = Callable[[str], tuple[bytes, str]]
 """Renders the metrics: takes the header `Accept`, returns the text and its content type."""
-
-
-class BodyTooLarge(Exception):
-    """The body exceeds MAX_BODY; `more` says whether the client may still be sending."""
-
-    def __init__(self, *, more: bool) -> None:
-        super().__init__()
-        self.more = more
 
 
 class McpEndpoint(Protocol):
@@ -68,136 +61,8 @@ class PagesApp(Protocol):
     async def close(self) -> None: ...
 
 
-class JsonRpcEndpoint:
-    """Answers posted JSON-RPC frames; passes MCP requests to the MCP side, if there is one."""
-
-    def __init__(
-        self,
-        answer: FrameHandler,
-        guard: RequestGuard,
-        call_limits: CallLimits,
-        rate_limit: RateLimit | None,
-        mcp: McpEndpoint | None = None,
-        refused: RejectionCallback | None = None,
-    ) -> None:
-        self._answer = answer
-        self._guard = guard
-        self._call_limits = call_limits
-        self._rate_limit = rate_limit
-        self._mcp = mcp
-        self._report_refusal = refused or _ignore_refusal
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send, fields: HeaderFields) -> None:
-        door, limit = self._mcp, self._rate_limit
-        CALLER_ADDRESS.set(scope.get("client") or UNKNOWN_ADDRESS)
-        if door and not MCP_HEADERS.isdisjoint(fields):
-            self._guard.check_post(scope, fields)
-            if limit and (refusal := limit.check_rate(_client_address(scope), 1)):
-                raise RequestRejected(429, refusal.message)
-            await door.handle_unread(scope, receive, send)
-            return
-        if scope["method"] != "POST":
-            self._report_refusal(scope.get("client"), 405, f"{scope['method']}: {USE_POST}")
-            await _send_response(send, 405, USE_POST.encode(), TEXT_TYPE, (b"allow", b"POST"))
-            return
-        self._guard.check_post(scope, fields)
-        try:
-            body = await _read_body(fields, receive)
-        except BodyTooLarge as error:
-            self._report_refusal(scope.get("client"), 413, BODY_TOO_LARGE)
-            await _reject_body(receive if error.more else None, send)
-            return
-        if body is None:
-            return
-        if limit and (refusal := limit.check_rate(_client_address(scope), count_requests(body))):
-            answer = limit.refuse_frame(body, refusal)
-        else:
-            try:
-                answer = await self._call_limits.answer_call(
-                    self._answer, body, parse_bearer_token(fields), _client_address(scope)
-                )
-            except PostRejected as refused:
-                await _send_response(send, refused.status, refused.body, JSON_TYPE)
-                return
-            except CallQueueFull:
-                raise RequestRejected(503, "too many calls wait here; come again in a while") from None
-            # Checked after the call so that plain calls don't pay for it; an unknown method had no effect.
-            if door and answer is not None and answer.startswith(UNKNOWN_METHOD_PREFIX) and door.is_mcp_body(body):
-                await door.handle_read(body, scope, receive, send)
-                return
-        if answer is None:
-            await _send_response(send, 202, b"")
-        else:
-            await _send_response(send, 200, answer, JSON_TYPE)
-
-
-class PlainCallHandler:
-    """The fast path for most calls: a POST of JSON to `/mcp`, not MCP, from a caller that the guard knows already."""
-
-    def __init__(
-        self, answer: FrameHandler, guard: RequestGuard, call_limits: CallLimits, mcp: McpEndpoint | None
-    ) -> None:
-        self._answer = answer
-        self._guard = guard
-        self._call_limits = call_limits
-        self._mcp = mcp
-
-    def admit(self, url: bytes, headers: RequestHeaders) -> HeaderFields | None:
-        if url != b"/mcp":
-            return None
-        fields = dict(headers)
-        length = fields.get(b"content-length", b"")
-        plain = (
-            len(fields) == len(headers)
-            and self._guard.has_known_headers(fields)
-            and MCP_HEADERS.isdisjoint(fields)
-            and length.isdigit()
-            and int(length) <= MAX_BODY
-        )
-        return fields if plain else None
-
-    async def answer(self, body: bytes, fields: HeaderFields, address: str) -> bytes | None:
-        try:
-            answer = await self._call_limits.answer_call(self._answer, body, parse_bearer_token(fields), address)
-        except CallQueueFull:
-            raise ServerBusy from None
-        # An unknown method had no effect, so the slow path may handle the request again.
-        if (
-            answer is not None
-            and answer.startswith(UNKNOWN_METHOD_PREFIX)
-            and self._mcp
-            and self._mcp.is_mcp_body(body)
-        ):
-            raise NotPlainCall
-        return answer
-
-
-class _GuardedPages:
-    """The web pages behind the guard and the rate limit."""
-
-    def __init__(
-        self, pages: PagesApp, guard: RequestGuard, rate_limit: RateLimit | None, refused: RejectionCallback | None
-    ) -> None:
-        self._report_refusal = refused or _ignore_refusal
-        self._pages = pages
-        self._guard = guard
-        self._rate_limit = rate_limit
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            if scope["method"] not in SAFE_METHODS:
-                self._guard.check_post(scope, dict(scope["headers"]))
-            if self._rate_limit and (refusal := self._rate_limit.check_rate(_client_address(scope), 1)):
-                raise RequestRejected(429, refusal.message)
-        except RequestRejected as error:  # answered here: Starlette would treat it as a server error
-            self._report_refusal(scope.get("client"), error.status, error.sentence)
-            await _send_response(send, error.status, error.sentence.encode(), TEXT_TYPE)
-            return
-        await self._pages(scope, receive, send)
-
-
 class AgentApp:
-    """The routes of an agent: `/mcp` straight to its endpoint, everything else through Starlette."""
+    """The routes of an agent: paths of calls are answered here, everything else goes through Starlette."""
 
     def __init__(
         self,
@@ -218,21 +83,16 @@ class AgentApp:
         others of their address. `refused` is called for each request that is refused with an HTTP status.
         """
         self.refused = refused or _ignore_refusal
+        self.call_limits = CallLimits(has_good_token)
         self._guard = guard or RequestGuard()
+        self._rate_limit = rate_limit
         self._mcp = mcp
-        self._pages_app = pages
-        calls = CallLimits(has_good_token)
-        self.desk = None if rate_limit else PlainCallHandler(answer, self._guard, calls, mcp)
-        """The fast path for plain calls; None under a rate limit, which only the endpoint enforces."""
+        self._pages = pages
+        self._handlers = {**(other_paths or {}), MCP_PATH: answer}
 
         async def show_health(_: Request) -> Response:
             return Response(orjson.dumps(health()), media_type="application/json")
 
-        others = (other_paths or {}).items()
-        self._endpoints = {
-            path: JsonRpcEndpoint(answer, self._guard, calls, rate_limit, None, refused) for path, answer in others
-        }
-        self._endpoints["/mcp"] = JsonRpcEndpoint(answer, self._guard, calls, rate_limit, mcp, refused)
         routes: list[BaseRoute] = [Route("/health", show_health)]
         if metrics:
 
@@ -243,49 +103,98 @@ class AgentApp:
             routes.append(Route("/metrics", show_metrics))
         self._routed_app = Starlette(routes=routes)
         if pages:
-            self._routed_app.router.default = _GuardedPages(pages, self._guard, rate_limit, refused)
+            self._routed_app.router.default = self._serve_pages
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             fields = self._guard.check_request(scope)
-            if endpoint := self._endpoints.get(scope["path"]):
-                await endpoint(scope, receive, send, fields)
+            if handler := self._handlers.get(scope["path"]):
+                await self._serve_calls(handler, scope, receive, send, fields)
             else:
                 await self._routed_app(scope, receive, send)
         except RequestRejected as error:
-            self.refused(scope.get("client"), error.status, error.sentence)
-            await _send_response(send, error.status, error.sentence.encode(), TEXT_TYPE)
+            await self._send_rejection(error, scope, send)
 
     async def close(self) -> None:
         """Close the live streams and MCP sessions, which would not end by themselves."""
-        if self._pages_app:
-            await self._pages_app.close()
+        if self._pages:
+            await self._pages.close()
         if self._mcp:
             await self._mcp.close()
 
+    async def _serve_calls(
+        self, handler: FrameHandler, scope: Scope, receive: Receive, send: Send, fields: HeaderFields
+    ) -> None:
+        """Answer a posted frame; passes MCP requests to the MCP side, if there is one. Raises RequestRejected."""
+        mcp = self._mcp if scope["path"] == MCP_PATH else None
+        client: Address = scope.get("client") or UNKNOWN_ADDRESS
+        CALLER_ADDRESS.set(client)
+        if mcp and not MCP_HEADERS.isdisjoint(fields):
+            self._guard.check_post(fields)
+            self._check_rate(client)
+            await mcp.handle_unread(scope, receive, send)
+            return
+        if scope["method"] != "POST":
+            self.refused(scope.get("client"), 405, f"{scope['method']}: {USE_POST}")
+            await _send_response(send, 405, USE_POST.encode(), TEXT_TYPE, (b"allow", b"POST"))
+            return
+        self._guard.check_post(fields)
+        body = await self._read_body(scope, receive, send, fields)
+        if body is None:
+            return
+        if self._rate_limit and (refusal := self._rate_limit.check_rate(client[0], count_requests(body))):
+            answer = self._rate_limit.refuse_frame(body, refusal)
+        else:
+            answer = await self.call_limits.answer_call(handler, body, parse_bearer_token(fields), client[0])
+            # Checked after the call so that direct calls don't pay for it; an unknown method had no effect.
+            if mcp and answer is not None and answer.startswith(UNKNOWN_METHOD_PREFIX) and mcp.is_mcp_body(body):
+                await mcp.handle_read(body, scope, receive, send)
+                return
+        if answer is None:
+            await _send_response(send, 202, b"")
+        else:
+            await _send_response(send, 200, answer, JSON_TYPE)
 
-def _client_address(scope: Scope) -> str:
-    """The client's IP address, empty if unknown."""
-    client = scope.get("client")
-    return str(client[0]) if client else ""
+    async def _serve_pages(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a web page; answers a rejection itself, since Starlette would treat it as a server error."""
+        try:
+            if scope["method"] not in SAFE_METHODS:
+                self._guard.check_post(dict(scope["headers"]))
+            self._check_rate(scope.get("client") or UNKNOWN_ADDRESS)
+        except RequestRejected as error:
+            await self._send_rejection(error, scope, send)
+            return
+        if self._pages:
+            await self._pages(scope, receive, send)
 
+    def _check_rate(self, client: Address) -> None:
+        if self._rate_limit and (refusal := self._rate_limit.check_rate(client[0], 1)):
+            raise RequestRejected(429, refusal.message)
 
-async def _read_body(fields: HeaderFields, receive: Receive) -> bytes | None:
-    """Read the whole body; None if the client disconnected. Raises BodyTooLarge."""
-    length = fields.get(b"content-length", b"0")
-    if length.isdigit() and int(length) > MAX_BODY:
-        raise BodyTooLarge(more=True)
-    body = bytearray()
-    while True:
-        event = await receive()
-        if event["type"] == "http.disconnect":
-            return None
-        body += event.get("body", b"")
-        more: bool = event.get("more_body", False)
-        if len(body) > MAX_BODY:
-            raise BodyTooLarge(more=more)
-        if not more:
-            return bytes(body)
+    async def _send_rejection(self, error: RequestRejected, scope: Scope, send: Send) -> None:
+        if error.answer is not None:
+            await _send_response(send, error.status, error.answer, JSON_TYPE)
+            return
+        self.refused(scope.get("client"), error.status, error.sentence)
+        await _send_response(send, error.status, error.sentence.encode(), TEXT_TYPE)
+
+    async def _read_body(self, scope: Scope, receive: Receive, send: Send, fields: HeaderFields) -> bytes | None:
+        """Read the whole body; None if it was too large, which is answered, or if the client disconnected."""
+        length = fields.get(b"content-length", b"0")
+        more = True
+        if not length.isdigit() or int(length) <= MAX_BODY:
+            body = bytearray()
+            while more and len(body) <= MAX_BODY:
+                event = await receive()
+                if event["type"] == "http.disconnect":
+                    return None
+                body += event.get("body", b"")
+                more = event.get("more_body", False)
+            if len(body) <= MAX_BODY:
+                return bytes(body)
+        self.refused(scope.get("client"), 413, BODY_TOO_LARGE)
+        await _reject_body(receive if more else None, send)
+        return None
 
 
 async def _reject_body(receive: Receive | None, send: Send) -> None:

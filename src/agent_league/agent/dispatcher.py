@@ -23,7 +23,7 @@ from agent_league.agent.request_parsing import (
 )
 from agent_league.clock import Clock, format_utc
 from agent_league.errors import ErrorCode, JsonRpcError, JsonRpcErrorCode, Refusal
-from agent_league.http.carrier import PostRejected
+from agent_league.http.carrier import RequestRejected
 from agent_league.log import JsonLogger
 from agent_league.model.agents import DEFAULT_PROTOCOL_PROFILE, ProtocolProfile, Role
 from agent_league.protocol.checks import Envelope, check_envelope, describe_value, parse_fields
@@ -149,11 +149,11 @@ class Dispatcher:
     async def answer_registration(self, body: bytes, bearer: str | None = None) -> bytes | None:
         """Answer a request at REGISTER_PATH, where only registrations are accepted.
 
-        Raises PostRejected for a refusal outside of JSON-RPC: such clients look at the HTTP status.
+        Raises RequestRejected for a refusal outside of JSON-RPC: such clients look at the HTTP status.
         """
         answer = await self.answer_request(body, bearer, REGISTER_PATH)
         if answer is not None and (status := _refusal_status(body, answer)):
-            raise PostRejected(status, answer)
+            raise RequestRejected(status, "registration refused", answer)
         return answer
 
     async def answer_request(self, body: bytes, bearer: str | None = None, path: str | None = None) -> bytes | None:

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
+from agent_league.agent.tasks import BackgroundTasks
 from agent_league.errors import BadAnswer, CallFailed, PeerRefused
 
 MAX_AWAITED_FAILURES = 2
@@ -138,10 +139,10 @@ class Outboxes:
 
     def __init__(self, report: DeliveryCallback) -> None:
         self._report = report
+        self._workers = BackgroundTasks()
         self._boxes: dict[str, Outbox] = {}
         self._scheduled: deque[Outbox] = deque()
         """Outboxes that wait for a worker, in order."""
-        self._workers: set[asyncio.Task[None]] = set()
         self._lanes: dict[DeliveryLane, None] = {}
         self._slow_boxes: set[Outbox] = set()
         """Outboxes that are served without a lane and aren't failing."""
@@ -175,15 +176,11 @@ class Outboxes:
                 await box.wait_until_delivered_or_late()
 
     async def close(self) -> None:
-        """Stop sending: cancel the workers and wait for those that are running."""
+        """Stop sending: cancel the workers and wait for them."""
         while self._scheduled:
             self._scheduled.popleft().release_waiters()
         self._lanes.clear()
-        workers = [worker for worker in self._workers if not worker.done()]
-        for worker in workers:
-            worker.cancel()
-        if workers:
-            await asyncio.wait(workers)
+        await self._workers.close()
 
     def _open_lane(self) -> None:
         """Start another worker if an outbox waits and the limits allow it."""
@@ -196,9 +193,7 @@ class Outboxes:
         loop = asyncio.get_running_loop()
         lane = DeliveryLane(loop.time())
         self._lanes[lane] = None
-        worker = loop.create_task(self._run_worker(lane))
-        self._workers.add(worker)
-        worker.add_done_callback(self._workers.discard)
+        self._workers.start(self._run_worker(lane))
         if self._lane_timer is None:
             self._lane_timer = loop.call_later(LANE_SECONDS, self._close_overdue_lanes)
 

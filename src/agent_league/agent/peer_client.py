@@ -6,24 +6,30 @@ The table of call forms is `protocol.tolerance`. Finds the answer in a reply, bu
 
 import asyncio
 import itertools
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-from agent_league.agent.jsonrpc import encode_request, find_refusal, is_plain_result, parse_reply
-from agent_league.agent.metrics import AgentMetrics
-from agent_league.errors import (
-    BadAnswer,
-    CallFailed,
-    ErrorCode,
-    JsonRpcErrorCode,
-    MismatchedAnswer,
-    PeerRefused,
-    PeerUnreachable,
+from agent_league.agent.call_failures import (
+    get_frame_error,
+    is_failed_tool,
+    is_real_failure,
+    is_unknown_method,
+    is_unknown_tool,
+    may_be_wrong_frame,
 )
+from agent_league.agent.jsonrpc import (
+    encode_request,
+    find_refusal,
+    find_sent_id,
+    is_plain_result,
+    parse_reply,
+    parse_result,
+)
+from agent_league.agent.metrics import OTHER_METHOD, AgentMetrics
+from agent_league.errors import BadAnswer, CallFailed, ErrorCode, MismatchedAnswer, PeerRefused, PeerUnreachable
 from agent_league.http.carrier import Carrier, make_timeout_error
 from agent_league.protocol.tolerance import (
     CANONICAL,
@@ -53,11 +59,6 @@ PUSHED_DEVIATION = "answer in a call of its own"
 FAILURE_WORDS = ("error", "failed", "failure")
 TOOL_LIST_SECONDS = 1.0
 """How long an agent may take to list its tools."""
-UNKNOWN_TOOL_PATTERN = re.compile(
-    r"(unknown|unsupported|no such|unrecognized)\W+(tool|method)|(tool|method)\b.{0,80}\b(not found|unknown|not exist)",
-    re.IGNORECASE,
-)
-"""Matches sentences that say that there is no such tool, for agents that send no JSON-RPC code."""
 
 PushedAnswer = asyncio.Future[dict[str, Any]]
 """Resolves to an answer that the agent sends in a call of its own."""
@@ -82,6 +83,7 @@ class PeerAnswer:
     """An answer as it came, and the deviations that were tolerated to find it."""
 
     message: dict[str, Any]
+    """Anything at all in the reply to a notice."""
     deviations: tuple[str, ...] = ()
 
 
@@ -102,7 +104,7 @@ class _KnownPeer:
     mcp_tools: Collection[str] | None = None
     """The same as listed over real MCP."""
     refusal_count: int = 0
-    """Notices that it refused because of their form."""
+    """Calls that it refused because of their form."""
     exhausted_methods: set[str] = field(default_factory=set)
     """Methods that it answered in no form; combined forms aren't tried again for them."""
 
@@ -112,9 +114,16 @@ class _KnownPeer:
         expected = () if self.form_name is None else (self.form_name,)
         return (*expected, *reversed(self.form_by_method.values()))
 
-    def remember_form(self, method: str, style: CallForm) -> None:
-        if self.form_by_method.get(method) != style.name:
-            self.form_name = self.form_by_method[method] = style.name
+    def note_exhausted(self, call: PeerCall, now: float, *, insist: bool) -> None:
+        """Remember that it answered a call in no form."""
+        if call.answer_type:
+            self.exhausted_methods.add(call.method)
+        elif insist:
+            self.refused_notices[call.method] = now
+
+    def remember_form(self, method: str, form: CallForm) -> None:
+        if self.form_by_method.get(method) != form.name:
+            self.form_name = self.form_by_method[method] = form.name
 
 
 @dataclass(slots=True)
@@ -157,12 +166,12 @@ class PeerClient:
         self._peers: dict[tuple[str, str], _KnownPeer] = {}
         """By address and protocol: our own manager gets reports in both, and knows both."""
 
-    def expect_form(self, endpoint: str, style: str) -> None:
+    def expect_form(self, endpoint: str, form: str) -> None:
         """Set the form to try first with an agent, unless it is known by an answer already."""
         for protocol in (PROTOCOL_V1, PROTOCOL_V2):
             peer = self._get_peer(endpoint, protocol)
-            if peer.form_name is None and style in FORM_BY_NAME:
-                peer.form_name = style
+            if peer.form_name is None and form in FORM_BY_NAME:
+                peer.form_name = form
 
     async def request_answer(
         self, endpoint: str, call: PeerCall, limit: float, bearer: str | None = None, push: PushedAnswer | None = None
@@ -172,44 +181,8 @@ class PeerClient:
         `limit` is in seconds for all forms together; `push` resolves if the agent answers in a call of its own.
         """
         return await self._metrics.track_call(
-            endpoint, call.method, self._request_answer(endpoint, call, limit, bearer, push)
+            endpoint, call.method, self._call_in_forms(endpoint, call, limit, bearer, push)
         )
-
-    async def _request_answer(
-        self, endpoint: str, call: PeerCall, limit: float, bearer: str | None, push: PushedAnswer | None
-    ) -> PeerAnswer:
-        peer = self._get_peer(endpoint, call.protocol)
-        now = asyncio.get_running_loop().time
-        deadline = now() + limit
-        failures: list[CallFailed] = []
-        acknowledged: list[CallForm] = []
-        styles = _FormQueue(self._order_forms(peer, call), call.method)
-        for style in styles:
-            if now() >= deadline or (style.is_combined and acknowledged):
-                break
-            try:
-                reply = await self._exchange_in_form(endpoint, style, call, deadline - now(), bearer)
-                heard = self._find_answer(reply, style, call, may_push=push is not None)
-            except CallFailed as error:
-                failures.append(error)
-                if (push and push.done()) or not _may_be_wrong_form(error, peer, call):
-                    break
-                styles.drop_known_name(style, error)
-                await self._look_for_tools(endpoint, peer, call, styles, style, error, deadline - now(), bearer)
-                continue
-            if heard is not None:
-                peer.remember_form(call.method, style)
-                return heard
-            acknowledged.append(style)
-            patient = peer.pushes_answers or call.method in peer.form_by_method
-            if patient or await _wait_for_push(push, min(PUSH_SECONDS, deadline - now())):
-                break
-        else:
-            peer.exhausted_methods.add(call.method)
-        if push and await _wait_for_push(push, deadline - now() if acknowledged else 0):
-            return _accept_pushed_answer(push.result(), peer, call, acknowledged or [style])
-        telling = [error for error in failures if not acknowledged or _is_real_failure(error)]
-        raise _attach_failures(telling[0], failures) if telling else make_timeout_error(endpoint, limit)
 
     async def send_notice(
         self, endpoint: str, call: PeerCall, limit: float, bearer: str | None = None, *, insist: bool = True
@@ -218,41 +191,75 @@ class PeerClient:
 
         Without `insist`, only the agent's likeliest form is tried.
         """
-        return await self._metrics.track_call(
-            endpoint, call.method, self._send_notice(endpoint, call, limit, bearer, insist=insist)
-        )
+        notice = self._call_in_forms(endpoint, call, limit, bearer, insist=insist)
+        return (await self._metrics.track_call(endpoint, call.method, notice)).message
 
-    async def _send_notice(
-        self, endpoint: str, call: PeerCall, limit: float, bearer: str | None, *, insist: bool
+    async def call_method(
+        self, endpoint: str, method: str, params: Mapping[str, Any], limit: float, bearer: str | None = None
     ) -> Any:
+        """Call a method in the canonical form alone and return the result; raises CallFailed."""
+        frame = encode_request(method, params, next(self._request_ids))
+        return await self.send_frame(endpoint, frame, limit, bearer, method)
+
+    async def send_frame(
+        self, endpoint: str, frame: bytes, limit: float, bearer: str | None = None, method: str = OTHER_METHOD
+    ) -> Any:
+        """Send an encoded frame and return the result; raises CallFailed. Counted as a call of `method`."""
+        return await self._metrics.track_call(endpoint, method, self._exchange_frame(endpoint, frame, limit, bearer))
+
+    async def _exchange_frame(self, endpoint: str, frame: bytes, limit: float, bearer: str | None) -> Any:
+        return parse_result(*await self._carrier.exchange(endpoint, frame, limit, bearer), find_sent_id(frame))
+
+    async def _call_in_forms(
+        self,
+        endpoint: str,
+        call: PeerCall,
+        limit: float,
+        bearer: str | None,
+        push: PushedAnswer | None = None,
+        *,
+        insist: bool = True,
+    ) -> PeerAnswer:
+        """Try one form after the other until the agent answers, or acknowledges a notice; raises CallFailed."""
         peer = self._get_peer(endpoint, call.protocol)
         now = asyncio.get_running_loop().time
         deadline = now() + limit
         insist = insist and now() >= peer.refused_notices.get(call.method, -RETRY_FORMS_SECONDS) + RETRY_FORMS_SECONDS
         failures: list[CallFailed] = []
-        styles = _FormQueue(self._order_forms(peer, call)[: None if insist else 1], call.method)
-        for style in styles:
-            if now() >= deadline:
+        acknowledged: list[CallForm] = []
+        forms = _FormQueue(self._order_forms(peer, call)[: None if insist else 1], call.method)
+        for form in forms:
+            if now() >= deadline or (form.is_combined and acknowledged):
                 break
             try:
-                reply = await self._exchange_in_form(endpoint, style, call, deadline - now(), bearer)
-                reply.raise_refusal()
+                reply = await self._exchange_in_form(endpoint, form, call, deadline - now(), bearer)
+                answer = self._find_answer(reply, form, call, may_push=push is not None)
             except CallFailed as error:
                 failures.append(error)
-                if not _may_be_wrong_form(error, peer, call):
+                if (push and push.done()) or not _may_be_wrong_form(error, peer, call):
                     break
                 peer.refusal_count += 1
-                styles.drop_known_name(style, error)
+                forms.drop_known_name(form, error)
                 if insist:
-                    await self._look_for_tools(endpoint, peer, call, styles, style, error, deadline - now(), bearer)
+                    await self._look_for_tools(endpoint, peer, call, forms, form, error, deadline - now(), bearer)
                 continue
-            if insist:
-                peer.remember_form(call.method, style)
-            return reply.body
+            if answer is not None:
+                if insist:
+                    peer.remember_form(call.method, form)
+                return answer
+            acknowledged.append(form)
+            patient = peer.pushes_answers or call.method in peer.form_by_method
+            if patient or await _wait_for_push(push, min(PUSH_SECONDS, deadline - now())):
+                break
         else:
-            if insist:
-                peer.refused_notices[call.method] = now()
-        raise _attach_failures(failures[0], failures) if failures else make_timeout_error(endpoint, limit)
+            peer.note_exhausted(call, now(), insist=insist)
+        if push and await _wait_for_push(push, deadline - now() if acknowledged else 0):
+            return _accept_pushed_answer(push.result(), peer, call, acknowledged or [form])
+        telling = [error for error in failures if not acknowledged or is_real_failure(error)]
+        if not telling:
+            raise make_timeout_error(endpoint, limit)
+        telling[0].form_failures = tuple(failures)
+        raise telling[0]
 
     async def is_reachable(self, endpoint: str, limit: float) -> bool:
         """Whether an address accepts connections, whatever it answers."""
@@ -269,7 +276,7 @@ class PeerClient:
         return method in self._get_peer(endpoint, PROTOCOL_V2).refused_notices
 
     def count_refusals(self, endpoint: str) -> int:
-        """Number of notices that an agent has refused because of their form; grows while forms are tried."""
+        """Number of calls that an agent has refused because of their form; grows while forms are tried."""
         return self._get_peer(endpoint, PROTOCOL_V2).refusal_count
 
     def find_deviations(self, endpoint: str, call: PeerCall) -> tuple[str, ...]:
@@ -277,9 +284,9 @@ class PeerClient:
         peer = self._get_peer(endpoint, call.protocol)
         return _form_deviations(self._order_forms(peer, call)[0], call) if call.method in peer.form_by_method else ()
 
-    def encode_notice(self, call: PeerCall, style: str) -> bytes:
+    def encode_notice(self, call: PeerCall, form: str) -> bytes:
         """Encode a notice once for all agents that use this form."""
-        return self._order_forms(_KnownPeer(style), call)[0].encode_request(
+        return self._order_forms(_KnownPeer(form), call)[0].encode_request(
             call.method, call.message, next(self._request_ids)
         )
 
@@ -294,21 +301,21 @@ class PeerClient:
         if self.strict:
             return order_forms(call.method, call.protocol)[:1]
         listed = () if call.method in peer.form_by_method else _forms_for_tools(peer.mcp_tools, call.method)
-        known_by = (*peer.likely_forms(call.method), *(style.name for style in listed))
-        styles = order_forms(call.method, call.protocol, *known_by)
+        known_by = (*peer.likely_forms(call.method), *(form.name for form in listed))
+        forms = order_forms(call.method, call.protocol, *known_by)
         if peer.tools and call.method not in peer.form_by_method:
-            styles = tuple(sorted(styles, key=lambda style: not _is_listed_tool(style, call.method, peer.tools)))
+            forms = tuple(sorted(forms, key=lambda form: not _is_listed_tool(form, call.method, peer.tools)))
         if call.method in peer.exhausted_methods:
-            styles = tuple(style for style in styles if not style.is_combined)
-        return styles
+            forms = tuple(form for form in forms if not form.is_combined)
+        return forms
 
     async def _look_for_tools(
         self,
         endpoint: str,
         peer: _KnownPeer,
         call: PeerCall,
-        styles: "_FormQueue",
-        style: CallForm,
+        forms: "_FormQueue",
+        form: CallForm,
         error: CallFailed,
         limit: float,
         bearer: str | None,
@@ -317,16 +324,16 @@ class PeerClient:
 
         A tool that exists but fails is called again with the message as its one argument.
         """
-        if _is_tool_call(style):
+        if _is_tool_call(form):
             if peer.tools is None and limit > 0:
                 peer.tools = await self._list_tools(endpoint, {}, None, limit, bearer)
-            styles.prefer_listed_tools(error, peer.tools or ())
-        elif style.is_mcp and _is_failed_tool(error) and peer.mcp_tools is None and limit > 0:
+            forms.prefer_listed_tools(error, peer.tools or ())
+        elif form.is_mcp and is_failed_tool(error) and peer.mcp_tools is None and limit > 0:
             params = {"_meta": MCP_META}
             peer.mcp_tools = await self._list_tools(endpoint, params, MCP_LIST_HEADERS, limit, bearer)
-            styles.bring_forward(*_forms_for_tools(peer.mcp_tools, call.method))
-        if _is_failed_tool(error) and not _is_unknown_tool(error) and (again := find_one_argument_form(style)):
-            styles.bring_forward(again)
+            forms.bring_forward(*_forms_for_tools(peer.mcp_tools, call.method))
+        if is_failed_tool(error) and not is_unknown_tool(error) and (again := find_one_argument_form(form)):
+            forms.bring_forward(again)
 
     async def _list_tools(
         self,
@@ -343,16 +350,21 @@ class PeerClient:
             return _parse_tool_names(parse_reply(status, body))
         return ()
 
-    def _find_answer(self, reply: _PeerReply, style: CallForm, call: PeerCall, *, may_push: bool) -> PeerAnswer | None:
-        """Find the answer in a reply; None if the agent may still push it. Raises CallFailed."""
-        wanted = str(call.answer_type)
-        if style is CANONICAL and is_plain_result(reply.body) and reply.body["result"].get("message_type") == wanted:
+    def _find_answer(self, reply: _PeerReply, form: CallForm, call: PeerCall, *, may_push: bool) -> PeerAnswer | None:
+        """Find the answer in a reply; None if the agent may still push it. Raises CallFailed.
+
+        The answer to a notice is the whole body, unless it is a refusal.
+        """
+        if (wanted := call.answer_type) is None:
+            reply.raise_refusal()
+            return PeerAnswer(reply.body)
+        if form is CANONICAL and is_plain_result(reply.body) and reply.body["result"].get("message_type") == wanted:
             return PeerAnswer(reply.body["result"])
         for place, found in find_candidates(reply.body):
-            if self.strict and place in style.answer_places and find_refusal(reply.body) is None:
+            if self.strict and place in form.answer_places and find_refusal(reply.body) is None:
                 return PeerAnswer(found)
             if is_message_of_type(wanted, found):
-                return self._accept_answer(found, place, style, call)
+                return self._accept_answer(found, place, form, call)
         reply.raise_refusal()
         if reply.is_acknowledgement and may_push:
             return None
@@ -361,39 +373,39 @@ class PeerClient:
             raise MismatchedAnswer(missing, reply.body["result"], ErrorCode.MISSING_REQUIRED_FIELD)
         raise MismatchedAnswer(f"expected a {wanted}, found no object in 'result'", reply.body)
 
-    def _accept_answer(self, found: dict[str, Any], place: str, style: CallForm, call: PeerCall) -> PeerAnswer:
-        if place == "result" and style is CANONICAL:
+    def _accept_answer(self, found: dict[str, Any], place: str, form: CallForm, call: PeerCall) -> PeerAnswer:
+        if place == "result" and form is CANONICAL:
             return PeerAnswer(found)
         if self.strict:
             raise BadAnswer(f"expected a {call.answer_type} in 'result', found it in {place}", found)
-        noted = [] if place in style.answer_places else [f"answer in {place}"]
-        return PeerAnswer(found, (*_form_deviations(style, call), *noted))
+        noted = [] if place in form.answer_places else [f"answer in {place}"]
+        return PeerAnswer(found, (*_form_deviations(form, call), *noted))
 
     async def _exchange_in_form(
-        self, endpoint: str, style: CallForm, call: PeerCall, limit: float, bearer: str | None
+        self, endpoint: str, form: CallForm, call: PeerCall, limit: float, bearer: str | None
     ) -> _PeerReply:
         number = next(self._request_ids)
-        frame = style.encode_request(call.method, call.message, number)
-        address = endpoint if style.path is None else urlunsplit((*urlsplit(endpoint)[:2], style.path, "", ""))
-        status, body = await self._carrier.exchange(address, frame, limit, bearer, style.build_headers(call.method))
-        return _PeerReply(status, parse_reply(status, body, None if style.frame is MessageFrame.BARE else number))
+        frame = form.encode_request(call.method, call.message, number)
+        address = endpoint if form.path is None else urlunsplit((*urlsplit(endpoint)[:2], form.path, "", ""))
+        status, body = await self._carrier.exchange(address, frame, limit, bearer, form.build_headers(call.method))
+        return _PeerReply(status, parse_reply(status, body, None if form.frame is MessageFrame.BARE else number))
 
 
 class _FormQueue:
     """The forms that are left to try for one call; the agent's errors change their order."""
 
-    def __init__(self, styles: Sequence[CallForm], method: str) -> None:
-        self._remaining = list(styles)
+    def __init__(self, forms: Sequence[CallForm], method: str) -> None:
+        self._remaining = list(forms)
         self._method = method
 
     def __iter__(self) -> Iterator[CallForm]:
         while self._remaining:
             yield self._remaining.pop(0)
 
-    def drop_known_name(self, style: CallForm, error: CallFailed) -> None:
+    def drop_known_name(self, form: CallForm, error: CallFailed) -> None:
         """Drop the forms that call the same method name in another frame, if the agent knew the method."""
-        if style.frame is MessageFrame.PARAMS and not _may_be_wrong_frame(error):
-            name = style.find_method_name(self._method)
+        if form.frame is MessageFrame.PARAMS and not may_be_wrong_frame(error):
+            name = form.find_method_name(self._method)
             self._remaining = [
                 other
                 for other in self._remaining
@@ -404,32 +416,32 @@ class _FormQueue:
                 )
             ]
 
-    def bring_forward(self, *styles: CallForm) -> None:
+    def bring_forward(self, *forms: CallForm) -> None:
         """Try these forms next."""
-        self._remaining = [*styles, *(style for style in self._remaining if style not in styles)]
+        self._remaining = [*forms, *(form for form in self._remaining if form not in forms)]
 
     def prefer_listed_tools(self, error: CallFailed, tools: Collection[str]) -> None:
         """Sort listed tools first; then other tool calls, if the agent said that only the name is unknown."""
-        is_name = _is_unknown_tool(error)
+        is_name = is_unknown_tool(error)
         self._remaining.sort(
-            key=lambda style: (not _is_listed_tool(style, self._method, tools), not (is_name and _is_tool_call(style)))
+            key=lambda form: (not _is_listed_tool(form, self._method, tools), not (is_name and _is_tool_call(form)))
         )
 
 
-def _is_tool_call(style: CallForm) -> bool:
-    return style.frame is MessageFrame.ARGUMENTS and not style.is_mcp
+def _is_tool_call(form: CallForm) -> bool:
+    return form.frame is MessageFrame.ARGUMENTS and not form.is_mcp
 
 
-def _is_listed_tool(style: CallForm, method: str, tools: Collection[str] | None) -> bool:
+def _is_listed_tool(form: CallForm, method: str, tools: Collection[str] | None) -> bool:
     """Whether a form calls a tool that the agent lists."""
-    return _is_tool_call(style) and style.find_method_name(method) in (tools or ())
+    return _is_tool_call(form) and form.find_method_name(method) in (tools or ())
 
 
 def _forms_for_tools(tools: Collection[str] | None, method: str) -> tuple[CallForm, ...]:
     """The MCP forms that call a tool which the server lists."""
     if not tools:
         return ()
-    return tuple(style for style in MCP_FORMS if style.has_method(method) and style.find_method_name(method) in tools)
+    return tuple(form for form in MCP_FORMS if form.has_method(method) and form.find_method_name(method) in tools)
 
 
 def _parse_tool_names(body: Any) -> frozenset[str]:
@@ -463,68 +475,13 @@ def _may_be_wrong_form(error: CallFailed, peer: _KnownPeer, call: PeerCall) -> b
     unknown name is a reason to try other forms.
     """
     if not isinstance(error, PeerRefused | BadAnswer) or (
-        isinstance(error, PeerRefused) and not _get_frame_error(error)
+        isinstance(error, PeerRefused) and not get_frame_error(error)
     ):
         return False
-    return call.method not in peer.form_by_method or _is_unknown_method(error)
+    return call.method not in peer.form_by_method or is_unknown_method(error)
 
 
-def _attach_failures(error: CallFailed, failures: Sequence[CallFailed]) -> CallFailed:
-    """Attach the failures of all forms to the one that is raised."""
-    error.form_failures = tuple(failures)
-    return error
-
-
-def is_unknown_in_all_forms(error: CallFailed) -> bool:
-    """Whether the agent answered every form of a call with "unknown method"."""
-    return all(
-        isinstance(one, PeerRefused | BadAnswer) and _is_unknown_method(one) for one in error.form_failures or (error,)
-    )
-
-
-def _is_unknown_method(error: CallFailed) -> bool:
-    """Whether an agent says that it has no such method."""
-    fault = _get_frame_error(error)
-    if fault is not None:
-        no_code = not isinstance(fault, dict) or fault.get("code") in (None, JsonRpcErrorCode.METHOD_NOT_FOUND)
-        return no_code or _is_unknown_tool(error)
-    if _is_unknown_tool(error):
-        return True
-    return error.message.startswith(("HTTP 404", "HTTP 405", "HTTP 422"))
-
-
-def _may_be_wrong_frame(error: CallFailed) -> bool:
-    """Whether the error suggests that the agent looked for the message in another place."""
-    return _is_unknown_method(error) or error.message.startswith(("HTTP 4", "HTTP 5")) or "message" in error.message
-
-
-def _is_failed_tool(error: CallFailed) -> bool:
-    """Whether MCP reports that a tool failed, wants other arguments or doesn't exist."""
-    result = error.answer.get("result") if isinstance(error.answer, dict) else None
-    fault = _get_frame_error(error)
-    wants_others = isinstance(fault, dict) and fault.get("code") == JsonRpcErrorCode.INVALID_PARAMS
-    return wants_others or (isinstance(result, dict) and result.get("isError") is True) or _is_unknown_tool(error)
-
-
-def _is_unknown_tool(error: CallFailed) -> bool:
-    """Whether an agent says in words that it has no tool of that name: in an error, or as the text of a result."""
-    result = error.answer.get("result") if isinstance(error.answer, dict) else None
-    failed = isinstance(result, dict) and result.get("isError") is True
-    return (failed or _get_frame_error(error) is not None) and UNKNOWN_TOOL_PATTERN.search(error.message) is not None
-
-
-def _is_real_failure(error: CallFailed) -> bool:
-    """Whether an agent understood the call and failed; this counts more than its acknowledgement of other forms."""
-    return isinstance(error, PeerRefused | BadAnswer) and not (
-        isinstance(error, MismatchedAnswer) or _is_unknown_method(error)
-    )
-
-
-def _get_frame_error(error: CallFailed) -> Any:
-    return error.answer.get("error") if isinstance(error.answer, dict) else None
-
-
-def _form_deviations(style: CallForm, call: PeerCall) -> tuple[str, ...]:
+def _form_deviations(form: CallForm, call: PeerCall) -> tuple[str, ...]:
     """The deviation of a form that is not the protocol's first; for `league.v1` that is the bare one."""
     usual = order_forms(call.method, call.protocol)[0]
-    return () if style is usual else (f"called as {style.describe_call(call.method)}",)
+    return () if form is usual else (f"called as {form.describe_call(call.method)}",)

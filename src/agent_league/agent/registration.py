@@ -14,7 +14,7 @@ from random import Random
 from typing import Any, NoReturn, Protocol
 from uuid import uuid4
 
-from agent_league.agent.failure_sentences import (
+from agent_league.agent.call_failures import (
     describe_failed_contact,
     describe_failure,
     is_http_refusal,
@@ -22,6 +22,7 @@ from agent_league.agent.failure_sentences import (
 )
 from agent_league.agent.peer_client import PeerCall, PeerClient
 from agent_league.agent.retry import reconnect_delay
+from agent_league.agent.tasks import run_until_first
 from agent_league.clock import Clock, format_utc, parse_utc
 from agent_league.errors import CallFailed, DamagedFile, ErrorCode, LeagueFailed, MismatchedAnswer, Refusal
 from agent_league.http.caller import check_calling_machine, find_machines
@@ -463,16 +464,7 @@ class LeagueRegistration:
         self, done: asyncio.Event, quiet_seconds: float, completed: Callable[[], None]
     ) -> None:
         """Wait for `done` and watch the manager meanwhile; calls `completed` if it says that the league is over."""
-        watching = asyncio.create_task(self._watch_manager(quiet_seconds, completed))
-        waiting = asyncio.create_task(done.wait())
-        try:
-            await asyncio.wait({watching, waiting}, return_when=asyncio.FIRST_COMPLETED)
-            if watching.done():
-                watching.result()
-        finally:
-            watching.cancel()
-            waiting.cancel()
-            await asyncio.wait({watching, waiting})
+        await run_until_first(done.wait(), self._watch_manager(quiet_seconds, completed))
 
     async def _watch_manager(self, quiet_seconds: float, completed: Callable[[], None]) -> None:
         """Query the manager whenever it has not called for `quiet_seconds`; retries with a growing delay."""

@@ -10,7 +10,7 @@ from typing import Any
 from agent_league.check.questions import EVEN_ODD
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
-from agent_league.http.carrier import PostRejected
+from agent_league.http.carrier import RequestRejected
 from agent_league.http.memory import MemoryNetwork
 from agent_league.league.app import LeagueManager
 from agent_league.league.settings import ManagerSettings
@@ -51,8 +51,8 @@ async def judge_registration(path: str, body: bytes, games: Any) -> Registration
         answer = dispatcher.answer_registration if path == REGISTER_PATH else dispatcher.answer_request
         try:
             said = await answer(body)
-        except PostRejected as refused:
-            said = refused.body
+        except RequestRejected as refused:
+            said = refused.answer
         finally:
             running.cancel()
             await asyncio.wait({running})

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
-from agent_league.agent.peer_client import UNKNOWN_TOOL_PATTERN
+from agent_league.agent.call_failures import UNKNOWN_TOOL_PATTERN
 from agent_league.check.http_probe import NOT_JSON, HttpProbe, ProbeReply, format_redacted, format_reply
 from agent_league.check.listener import IncomingCall, Listener
 from agent_league.check.scripted_agents import CheckerManager, format_now

@@ -154,12 +154,12 @@ def _send_command(
 
 
 async def _call_manager(manager: str, method: str, message: "Message") -> None:
-    from agent_league.agent.client import JsonRpcClient
+    from agent_league.agent.peer_client import PeerClient
     from agent_league.http.client import HttpCarrier
 
     carrier = HttpCarrier()
     try:
-        await JsonRpcClient(carrier).call_method(manager, method, message, limit=10)
+        await PeerClient(carrier).call_method(manager, method, message.to_wire(), limit=10)
     except PeerUnreachable:
         raise LeagueFailed(f"nobody answers at {manager}; is the manager running there? (--manager URL)") from None
     except CallFailed as error:

@@ -51,7 +51,7 @@ def referee(
 
     With a --port and neither --referee-id nor --name it is the referee that agents_config.json has at this port.
     """
-    from agent_league.launch.addresses import own_endpoint
+    from agent_league.http.hosts import own_endpoint
     from agent_league.launch.agent_plan import RefereePlan
     from agent_league.launch.config_checks import check_games
     from agent_league.launch.serving import find_free_port
@@ -124,7 +124,7 @@ def player(
     With a --port and neither --player-id nor --name it is the player that agents_config.json has at this port.
     """
     from agent_league.games.registry import game_types
-    from agent_league.launch.addresses import own_endpoint
+    from agent_league.http.hosts import own_endpoint
     from agent_league.launch.agent_plan import PlayerPlan
     from agent_league.launch.config_checks import apply_model_options, select_strategies
     from agent_league.launch.serving import find_free_port

@@ -105,7 +105,7 @@ def make_outside_player(
     """Make the player for an MCP host or a person, for the league at an address; needs a running event loop."""
     from agent_league.config.home import find_home
     from agent_league.errors import UserError
-    from agent_league.launch.addresses import parse_manager_endpoint
+    from agent_league.http.hosts import parse_manager_endpoint
     from agent_league.launch.outside_player import OutsidePlayer
     from agent_league.players.app import PlayerSettings
     from agent_league.players.strategies import load_strategy, strategy_names

@@ -54,7 +54,7 @@ def manager(
     unless --league-id names another.
     """
     from agent_league.cli.league_view import ManagerEventPrinter
-    from agent_league.launch.addresses import own_endpoint
+    from agent_league.http.hosts import own_endpoint
     from agent_league.launch.agent_plan import AgentListeners, ManagerPlan
     from agent_league.launch.config_checks import check_player_count, choose_league_config, to_v1_league
     from agent_league.launch.league_start import (

@@ -199,7 +199,7 @@ def open_config(home: Path, settings: list[str] | None) -> "ConfigLoader":
 
 def resolve_manager(address: str | None, loader: "ConfigLoader") -> str:
     """Return the manager's endpoint: the address that was typed, else that of agents_config.json."""
-    from agent_league.launch.addresses import parse_manager_endpoint
+    from agent_league.http.hosts import parse_manager_endpoint
 
     return parse_manager_endpoint(address) if address else loader.load_agents().league_manager.endpoint
 

@@ -87,7 +87,7 @@ def run(
     Every round has all its pairs, unless --set scheduling.matches_per_round=K or the file of a league that you name
     splits it. A league of --game GAME has an id and data of its own, league_GAME, unless --league-id names another.
     """
-    from agent_league.launch.addresses import own_endpoint
+    from agent_league.http.hosts import own_endpoint
     from agent_league.launch.league_start import (
         check_no_other_league,
         describe_lost_league,

@@ -22,7 +22,7 @@ def watch(
 
     Where nobody answers, or the connection is lost, it is tried again until Ctrl-C. Nothing of it needs a token.
     """
-    from agent_league.launch.addresses import parse_manager_endpoint
+    from agent_league.http.hosts import parse_manager_endpoint
     from agent_league.launch.serving import run_async
 
     run_async(_follow_league(parse_manager_endpoint(url, "URL")))

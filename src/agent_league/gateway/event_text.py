@@ -17,7 +17,6 @@ from agent_league.gateway.tool_forms import (
     OpenTurn,
     UntrustedText,
 )
-from agent_league.launch.outside_player import OutsidePlayer
 from agent_league.model.results import StandingsRow
 from agent_league.players.events import (
     GameErrorReported,
@@ -28,7 +27,7 @@ from agent_league.players.events import (
     RoundAnnounced,
     StandingsChanged,
 )
-from agent_league.players.human import ExternalTurn, FallbackPlayed, NumberedEvent, PlayerStopped, TurnOpened
+from agent_league.players.human import ExternalTurn, FallbackPlayed, HumanSeat, NumberedEvent, PlayerStopped, TurnOpened
 from agent_league.players.observation import GameRecord
 from agent_league.text import shorten_json, to_printable
 
@@ -40,7 +39,7 @@ MAX_VIEW_LENGTH = 4000
 LEAGUE_OVER_STEP = "Nothing: the league is over. get_standings and get_history tell how it went."
 
 
-def describe_news(seat: OutsidePlayer, events: Sequence[NumberedEvent], after: int) -> HostNewsAnswer:
+def describe_news(seat: HumanSeat, events: Sequence[NumberedEvent], after: int) -> HostNewsAnswer:
     """Make the answer to a host that has waited: MAX_EVENTS_PER_ANSWER events, the rest when it asks again."""
     now = events[:MAX_EVENTS_PER_ANSWER]
     # Without events it isn't the latest number: something may have happened since the wait ended.
@@ -57,7 +56,7 @@ def describe_news(seat: OutsidePlayer, events: Sequence[NumberedEvent], after: i
     )
 
 
-def describe_event(seat: OutsidePlayer, event: NumberedEvent) -> HostEvent:
+def describe_event(seat: HumanSeat, event: NumberedEvent) -> HostEvent:
     """Describe an event in our own words; others' text goes under `untrusted`."""
     match event.payload:
         case LeagueJoined(league_id):
@@ -103,7 +102,7 @@ def describe_event(seat: OutsidePlayer, event: NumberedEvent) -> HostEvent:
     return HostEvent(number=event.number, **fields)
 
 
-def describe_open_turn(seat: OutsidePlayer, turn: ExternalTurn) -> OpenTurn:
+def describe_open_turn(seat: HumanSeat, turn: ExternalTurn) -> OpenTurn:
     seen = turn.observation
     shown, view = format_legal_moves(seen.legal_moves), shorten_for_host(seen.view, MAX_VIEW_LENGTH)
     left_off = len(seen.legal_moves) - len(shown)
@@ -121,13 +120,13 @@ def describe_open_turn(seat: OutsidePlayer, turn: ExternalTurn) -> OpenTurn:
     )
 
 
-def describe_standings(seat: OutsidePlayer, rows: Sequence[StandingsRow]) -> HostStandingsAnswer:
+def describe_standings(seat: HumanSeat, rows: Sequence[StandingsRow]) -> HostStandingsAnswer:
     return HostStandingsAnswer(players=len(rows), standings=make_table_rows(seat, rows, MAX_ROWS))
 
 
-def make_table_rows(seat: OutsidePlayer, rows: Sequence[StandingsRow], most: int) -> list[HostTableRow]:
+def make_table_rows(seat: HumanSeat, rows: Sequence[StandingsRow], most: int) -> list[HostTableRow]:
     """Make the first rows of the standings, and the player's own."""
-    own = seat.player.agent_id if seat.player else None
+    own = seat.own_id
     shown = [*rows[:most], *(row for row in rows[most:] if row.player_id == own)]
     return [
         HostTableRow(
@@ -144,7 +143,7 @@ def make_table_rows(seat: OutsidePlayer, rows: Sequence[StandingsRow], most: int
     ]
 
 
-def describe_history(seat: OutsidePlayer) -> HostHistoryAnswer:
+def describe_history(seat: HumanSeat) -> HostHistoryAnswer:
     outcomes = [game.outcome for game in seat.games]
     return HostHistoryAnswer(
         played=len(outcomes) - outcomes.count("VOID"),
@@ -156,7 +155,7 @@ def describe_history(seat: OutsidePlayer) -> HostHistoryAnswer:
     )
 
 
-def quote_opponent(seat: OutsidePlayer, match_id: str | None, opponent_id: str | None, **more: Any) -> UntrustedText:
+def quote_opponent(seat: HumanSeat, match_id: str | None, opponent_id: str | None, **more: Any) -> UntrustedText:
     return quote_untrusted(
         match_id=match_id, opponent_id=opponent_id, opponent_name=seat.names.get(opponent_id or ""), **more
     )
@@ -181,7 +180,7 @@ def find_opponents(events: Iterable[NumberedEvent]) -> set[str | None]:
     }
 
 
-def list_open_turns(seat: OutsidePlayer) -> list[dict[str, Any]]:
+def list_open_turns(seat: HumanSeat) -> list[dict[str, Any]]:
     """List open turns as JSON data, each with its match and opponent under `untrusted`."""
     return [
         {**told, "untrusted": told["untrusted"].model_dump(mode="json", exclude_unset=True)}
@@ -189,13 +188,13 @@ def list_open_turns(seat: OutsidePlayer) -> list[dict[str, Any]]:
     ]
 
 
-def _turn_fields(seat: OutsidePlayer, turn: ExternalTurn) -> dict[str, Any]:
+def _turn_fields(seat: HumanSeat, turn: ExternalTurn) -> dict[str, Any]:
     seen = turn.observation
     about = quote_opponent(seat, seen.match_id, seen.opponent_id)
     return {"turn_id": turn.turn_id, "round_id": seen.round_id, "untrusted": about}
 
 
-def _game_fields(seat: OutsidePlayer, game: GameRecord) -> dict[str, Any]:
+def _game_fields(seat: HumanSeat, game: GameRecord) -> dict[str, Any]:
     about = quote_opponent(
         seat,
         game.match_id,
@@ -216,7 +215,7 @@ def _short_text(text: str) -> str:
     return str(shorten_json(to_printable(text)))
 
 
-def _describe_next_step(seat: OutsidePlayer, turns: Sequence[ExternalTurn], *, has_more: bool) -> str:
+def _describe_next_step(seat: HumanSeat, turns: Sequence[ExternalTurn], *, has_more: bool) -> str:
     if not seat.player:
         return "Call join_league: you have no seat yet."
     if turns:

@@ -14,9 +14,9 @@ from agent_league.gateway.typed_lines import TypedLines
 from agent_league.http.guard import RequestGuard
 from agent_league.http.server import HttpServer
 from agent_league.launch.agent_plan import LOOPBACK
-from agent_league.launch.outside_player import OutsidePlayer
 from agent_league.log import JsonLogger
 from agent_league.mcp.server.gate import LazyMcpServer
+from agent_league.players.human import HumanSeat
 from agent_league.storage.paths import DataPaths
 from agent_league.version import __version__
 
@@ -27,7 +27,7 @@ HOST_GONE_ERRORS = (BrokenPipeError, ConnectionResetError, anyio.BrokenResourceE
 BARE_CALL_REFUSAL = "this is a gateway for MCP hosts, not an agent of the league: speak MCP to it"
 
 
-async def serve_stdio(seat: OutsidePlayer, stop: asyncio.Event) -> None:
+async def serve_stdio(seat: HumanSeat, stop: asyncio.Event) -> None:
     """Serve one host until it closes our input, or `stop`. Nothing else may write to standard output meanwhile."""
     from mcp.server.stdio import stdio_server  # noqa: PLC0415 - the SDK takes a second to import
 
@@ -43,7 +43,7 @@ async def serve_stdio(seat: OutsidePlayer, stop: asyncio.Event) -> None:
     await _wait_until_stopped(stop, asyncio.create_task(serve()), seat)
 
 
-async def serve_http(seat: OutsidePlayer, port: int, stop: asyncio.Event, ready: Callable[[], None]) -> None:
+async def serve_http(seat: HumanSeat, port: int, stop: asyncio.Event, ready: Callable[[], None]) -> None:
     """Serve any number of hosts at `/mcp` until `stop`; `ready` is called once it listens."""
     log = JsonLogger("gateway", log_root=DataPaths(seat.settings.home).logs_folder)
     app = AgentApp(
@@ -63,7 +63,7 @@ async def serve_http(seat: OutsidePlayer, port: int, stop: asyncio.Event, ready:
         log.close()
 
 
-async def _wait_until_stopped(stop: asyncio.Event, serving: asyncio.Task[None], seat: OutsidePlayer) -> None:
+async def _wait_until_stopped(stop: asyncio.Event, serving: asyncio.Task[None], seat: HumanSeat) -> None:
     stopping = asyncio.create_task(stop.wait())
     try:
         await asyncio.wait({stopping, serving}, return_when=asyncio.FIRST_COMPLETED)
@@ -76,7 +76,7 @@ async def _wait_until_stopped(stop: asyncio.Event, serving: asyncio.Task[None], 
         await seat.leave()
 
 
-def _make_server(seat: OutsidePlayer) -> "Server[Any]":
+def _make_server(seat: HumanSeat) -> "Server[Any]":
     from agent_league.gateway.server import make_gateway_server  # noqa: PLC0415 - it imports the SDK
 
     return make_gateway_server(seat)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from agent_league.games.base import is_long_range
-from agent_league.players.legal_moves import find_equal_moves
+from agent_league.players.moves import find_equal_moves
 from agent_league.players.observation import Move
 from agent_league.text import shorten_json
 

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 from agent_league.errors import AgentLeagueError, ErrorCode, Refusal
 from agent_league.gateway import event_text, tool_forms
 from agent_league.gateway.moves import parse_move, shorten_for_host
-from agent_league.launch.outside_player import OutsidePlayer
+from agent_league.players.human import HumanSeat
 from agent_league.protocol.prompts import WARNING
 from agent_league.text import quote_data
 from agent_league.version import __version__
@@ -66,8 +66,8 @@ class _GatewayTool:
         )
 
 
-def make_gateway_server(seat: OutsidePlayer) -> "Server[Any]":
-    """Make the MCP server of an outside player, for any number of hosts."""
+def make_gateway_server(seat: HumanSeat) -> "Server[Any]":
+    """Make the MCP server of a seat, for any number of hosts."""
     served = _HostRequests(seat)
     return Server(
         "agent-league-seat",
@@ -84,7 +84,7 @@ def make_gateway_server(seat: OutsidePlayer) -> "Server[Any]":
 class _HostRequests:
     """Handlers of a host's MCP requests."""
 
-    def __init__(self, seat: OutsidePlayer) -> None:
+    def __init__(self, seat: HumanSeat) -> None:
         self._seat = seat
         self._tools = {
             "join_league": _GatewayTool(
@@ -232,7 +232,7 @@ class _HostRequests:
         seat = self._check_seat(arguments.seat)
         return event_text.describe_standings(seat, await seat.fetch_standings())
 
-    def _check_seat(self, handle: str) -> OutsidePlayer:
+    def _check_seat(self, handle: str) -> HumanSeat:
         if handle != self._seat.handle or not self._seat.player:
             raise Refusal(ErrorCode.PLAYER_NOT_REGISTERED, f"no seat {handle!r:.40} here; join_league tells yours")
         return self._seat

@@ -9,9 +9,11 @@ from agent_league.errors import Refusal
 from agent_league.gateway.event_text import find_opponents
 from agent_league.gateway.screen import TerminalScreen
 from agent_league.gateway.typed_lines import TypedLines
-from agent_league.launch.outside_player import OutsidePlayer
 from agent_league.launch.play_function import interrupt_event
-from agent_league.players.choices import (
+from agent_league.players.descriptions import MatchPositions, describe_event, describe_fallback, rules_for_people
+from agent_league.players.events import LeagueJoined, MatchOver, StandingsChanged
+from agent_league.players.human import ExternalTurn, FallbackPlayed, HumanSeat, NumberedEvent
+from agent_league.players.moves import (
     build_choice_prompt,
     format_move,
     is_help_request,
@@ -19,19 +21,15 @@ from agent_league.players.choices import (
     parse_choice,
     wrap_items,
 )
-from agent_league.players.events import LeagueJoined, MatchOver, StandingsChanged
-from agent_league.players.human import ExternalTurn, FallbackPlayed, NumberedEvent, TurnOpened
-from agent_league.players.positions import MatchPositions
-from agent_league.players.sentences import describe_event, describe_fallback, rules_for_people
 from agent_league.text import to_printable
 
 MAX_RULES_LENGTH = 160
 
 
 class TerminalPlayer:
-    """One person at a terminal, playing as one outside player."""
+    """One person at a terminal, at one seat."""
 
-    def __init__(self, seat: OutsidePlayer, screen: TerminalScreen) -> None:
+    def __init__(self, seat: HumanSeat, screen: TerminalScreen) -> None:
         self._seat = seat
         self._screen = screen
         self._positions = MatchPositions()
@@ -133,7 +131,7 @@ class TerminalPlayer:
             self._is_asking.set()
             seen, left = turns[0].observation, self._seat.mailbox.seconds_left(turns[0])
             self._screen.write_line(
-                f"{seen.match_id}: your move against {self._player_label(seen.opponent_id)}, {left:.0f} s."
+                f"{seen.match_id}: your move against {self._seat.label_player(seen.opponent_id)}, {left:.0f} s."
             )
             self._screen.write_block(self._positions.describe_turn(seen))
             self._show_choices(turns[0])
@@ -174,31 +172,28 @@ class TerminalPlayer:
         match event.payload:
             case LeagueJoined(league_id):
                 is_running = event.number < self._seat.mailbox.last_number
-                say(f"You are {self._own_id} in {league_id}." + ("" if is_running else " Waiting for it to start."))
+                say(
+                    f"You are {self._seat.own_id} in {league_id}." + ("" if is_running else " Waiting for it to start.")
+                )
                 with suppress(Refusal):  # a game may be played that isn't installed here
                     rules = await self._seat.rules(None)
                     in_short = rules["how_to_play"].partition("\n\n")[0]
                     say(textwrap.shorten(f"{rules['title']}: {in_short}", MAX_RULES_LENGTH))
             case MatchOver(game):
-                say(describe_event(event.payload, self._own_id, self._player_label))
-                self._screen.write_block(self._positions.describe_end(game))
-            case TurnOpened(turn):
-                self._positions.record_observation(turn.observation)
+                say(describe_event(event.payload, self._seat.own_id, self._seat.label_player))
+                seen = self._seat.mailbox.last_observation(game.match_id)
+                self._screen.write_block(self._positions.describe_end(game, seen))
             case FallbackPlayed(turn, move):
                 if self._asked_turn and self._asked_turn.turn_id == turn.turn_id:
                     self._close_question()
                 in_words = f"{turn.observation.match_id}: {describe_fallback(move)}"
-                say(in_words if self._has_no_input else describe_event(event.payload, self._own_id, self._player_label))
+                say(
+                    in_words
+                    if self._has_no_input
+                    else describe_event(event.payload, self._seat.own_id, self._seat.label_player)
+                )
             case StandingsChanged(round_id, rows):
                 self._screen.write_table(rows, f"After round {round_id}")
             case what:
-                if said := describe_event(what, self._own_id, self._player_label):
+                if said := describe_event(what, self._seat.own_id, self._seat.label_player):
                     say(said)
-
-    @property
-    def _own_id(self) -> str:
-        return self._seat.player.agent_id if self._seat.player else ""
-
-    def _player_label(self, player_id: str | None) -> str:
-        name = self._seat.names.get(player_id or "")
-        return f"{name} ({player_id})" if name else str(player_id)

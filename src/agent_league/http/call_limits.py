@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from agent_league.http.carrier import MAX_BODY, FrameHandler
+from agent_league.http.carrier import MAX_BODY, FrameHandler, RequestRejected
 from agent_league.http.rate_limit import caller_network
 
 MAX_CALLS = 16
@@ -33,10 +33,6 @@ TOKEN_PATTERN = re.compile(rb'"auth_token"\s*:\s*"([!#-\[\]-~]{1,4096})"')
 
 TokenCheck = Callable[[str], bool]
 """Whether a token is valid."""
-
-
-class CallQueueFull(Exception):
-    """The queued calls hold too many bytes for another one."""
 
 
 class _CallQueue:
@@ -65,13 +61,13 @@ class CallLimits:
         self._waiting_bytes = 0
 
     async def answer_call(self, answer: FrameHandler, body: bytes, bearer: str | None, address: str) -> bytes | None:
-        """Answer a frame as soon as its caller has a free slot; raises CallQueueFull."""
+        """Answer a frame as soon as its caller has a free slot; raises RequestRejected."""
         if len(body) > LARGE_BYTES:
             return await self._answer_large_call(answer, body, bearer, address)
         kind, most = ("batches", MAX_BATCHES) if BATCH_PATTERN.match(body) else ("calls", MAX_CALLS)
         name = f"{kind} {caller_network(address)}"
         line = self._get_queue(name, most)
-        if line.is_full and (token := self._find_token(body, bearer)):
+        if line.is_full and (token := find_good_token(body, bearer, self._has_good_token)):
             name = f"{kind} with {token}"
             line = self._get_queue(name, most)
         if line.is_full:
@@ -90,7 +86,7 @@ class CallLimits:
 
         The event loop runs once between two of them, since parsing one blocks everybody else.
         """
-        token = self._find_token(body, bearer)
+        token = find_good_token(body, bearer, self._has_good_token)
         async with AsyncExitStack() as turns:
             whose = f"with {token}" if token else caller_network(address)
             await turns.enter_async_context(self._occupy_slot(f"large {whose}", MAX_LARGE_CALLS, len(body)))
@@ -102,7 +98,7 @@ class CallLimits:
 
     @asynccontextmanager
     async def _occupy_slot(self, name: str, most: int, size: int) -> AsyncIterator[None]:
-        """Hold one slot of a queue, waiting for it if none is free; raises CallQueueFull."""
+        """Hold one slot of a queue, waiting for it if none is free; raises RequestRejected."""
         line = self._get_queue(name, most)
         if line.is_full:
             await self._wait_for_turn(line, size)
@@ -125,18 +121,10 @@ class CallLimits:
             line = self._queues[name] = _CallQueue(most)
         return line
 
-    def _find_token(self, body: bytes, bearer: str | None) -> str | None:
-        """Return the valid token of a call, from its Authorization header or its message."""
-        if self._has_good_token is None:
-            return None
-        found = TOKEN_PATTERN.search(body)
-        given = (bearer, found[1].decode() if found else None)
-        return next((token for token in given if token and self._has_good_token(token)), None)
-
     async def _wait_for_turn(self, line: _CallQueue, size: int) -> None:
-        """Wait for a slot and occupy it; raises CallQueueFull."""
+        """Wait for a slot and occupy it; raises RequestRejected."""
         if self._waiting_bytes + size > MAX_WAITING:
-            raise CallQueueFull
+            raise RequestRejected(503, "too many calls wait here; come again in a while")
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         line.waiting.append(turn)
         self._start_timer(line)
@@ -173,3 +161,12 @@ class CallLimits:
             self._begin_next(line)
         if line.waiting:
             self._start_timer(line)
+
+
+def find_good_token(body: bytes, bearer: str | None, is_good: TokenCheck | None) -> str | None:
+    """Return the valid token of a call, from its Authorization header or its message."""
+    if is_good is None:
+        return None
+    found = TOKEN_PATTERN.search(body)
+    given = (bearer, found[1].decode() if found else None)
+    return next((token for token in given if token and is_good(token)), None)

@@ -11,13 +11,17 @@ FrameHandler = Callable[[bytes, str | None], Awaitable[bytes | None]]
 """Answers a frame and its bearer token; None for a notification."""
 
 
-class PostRejected(Exception):
-    """Raised by an agent to answer a POST with an HTTP error status and this body."""
+class RequestRejected(Exception):
+    """A request that isn't served, with the HTTP status and a sentence that says why.
 
-    def __init__(self, status: int, body: bytes) -> None:
-        super().__init__(f"refused with HTTP {status}")
+    With `answer`, an agent rejects a POST in its own words: it is sent as JSON instead of the sentence.
+    """
+
+    def __init__(self, status: int, sentence: str, answer: bytes | None = None) -> None:
+        super().__init__(sentence)
         self.status = status
-        self.body = body
+        self.sentence = sentence
+        self.answer = answer
 
 
 class Carrier(Protocol):

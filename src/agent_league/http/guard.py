@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from starlette.types import Scope
 
+from agent_league.http.carrier import RequestRejected
 from agent_league.http.hosts import DEFAULT_PORTS, is_loopback, normalise_address, normalise_host
 
 HeaderFields = dict[bytes, bytes]
@@ -17,15 +18,6 @@ SINGLE_HEADERS = (b"host", b"origin", b"content-type", b"content-length", b"auth
 MAX_REMEMBERED_VALUES = 256
 """Accepted header values that are remembered; a peer could make up any number of them."""
 MAX_QUOTED_BYTES = 80
-
-
-class RequestRejected(Exception):
-    """A request that isn't served, with the HTTP status and a sentence that says why."""
-
-    def __init__(self, status: int, sentence: str) -> None:
-        super().__init__(sentence)
-        self.status = status
-        self.sentence = sentence
 
 
 class RequestGuard:
@@ -43,14 +35,6 @@ class RequestGuard:
         self._good_hosts: set[bytes] = set()
         self._good_types = {b"application/json"}
 
-    def has_known_headers(self, fields: HeaderFields) -> bool:
-        """Whether these headers were accepted before and don't come from a web page."""
-        return (
-            fields.get(b"host") in self._good_hosts
-            and fields.get(b"content-type", b"application/json") in self._good_types
-            and b"origin" not in fields
-        )
-
     def check_request(self, scope: Scope) -> HeaderFields:
         """Check a request to any path and return its headers; raises RequestRejected."""
         headers: Sequence[tuple[bytes, bytes]] = scope["headers"]
@@ -62,7 +46,7 @@ class RequestGuard:
             self._check_host(host, scope)
         return fields
 
-    def check_post(self, scope: Scope, fields: HeaderFields) -> None:
+    def check_post(self, fields: HeaderFields) -> None:
         """Check Origin and Content-Type of a POST; raises RequestRejected."""
         if b"origin" in fields:
             self._check_origin(fields[b"origin"], fields.get(b"host", b""))

@@ -5,10 +5,13 @@ import re
 from collections.abc import Iterable, Sequence
 from urllib.parse import SplitResult, urlsplit
 
+from agent_league.errors import UserError
+
 DEFAULT_PORTS = {"http": 80, "https": 443}
 HOST_AND_PORT = re.compile(r"(\[[^][]+]|[^][:]+)(?::[0-9]*)?")
 
 MAX_ENDPOINT_LENGTH = 2000
+LOCAL_BIND_HOSTS = ("0.0.0.0", "::", "127.0.0.1", "localhost")  # noqa: S104 - compared, not bound
 
 
 def normalise_host(text: str) -> str:
@@ -77,3 +80,17 @@ def find_endpoint_problem(endpoint: str, allowed_hosts: Sequence[str]) -> str | 
     if "*" not in allowed_hosts and normalise_host(host) not in map(normalise_host, allowed_hosts):
         return f"the host {host!r} is not in network.allowed_hosts of system.json"
     return None
+
+
+def own_endpoint(host: str, port: int, base_host: str) -> str:
+    """The endpoint that others call: the host we listen on, or `base_host` if that is a wildcard or loopback."""
+    name = base_host if host in LOCAL_BIND_HOSTS else host
+    return f"http://{f'[{name}]' if ':' in name else name}:{port}/mcp"
+
+
+def parse_manager_endpoint(address: str, option: str = "--manager") -> str:
+    """Parse the manager's endpoint, adding a missing `http://` or `/mcp`; `option` is named in the UserError."""
+    parts = parse_typed_address(address)
+    if parts is None:
+        raise UserError(f"{option} {address!r} is no address; expected one such as http://localhost:8000/mcp")
+    return parts.geturl() if parts.path.strip("/") else f"{parts.scheme}://{parts.netloc}/mcp"

@@ -5,36 +5,15 @@ same; httptools stops before that body, and would parse it as the next request. 
 so its headers are removed and the head is parsed again. Uses only public names of httptools.
 """
 
-from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any, Protocol
+from typing import NoReturn, Protocol
 
 import httptools
 
 HeaderList = list[tuple[bytes, bytes]]
 """Names in lower case, and values."""
-UpgradeCheck = Callable[[bytes, HeaderList], bool]
-"""Whether to accept an upgrade, given the request target and the headers."""
 UPGRADE_HEADERS = (b"upgrade", b"http2-settings")
 """Headers of an upgrade offer, which `Connection` lists as well."""
-FORWARDED_CALLBACKS = (
-    "on_message_begin",
-    "on_url",
-    "on_header",
-    "on_body",
-    "on_chunk_header",
-    "on_chunk_complete",
-    "on_status",
-)
-
-
-class UnsupportedRequest(httptools.HttpParserError):
-    """A request that isn't HTTP/1, with the status and sentence to reject it with."""
-
-    def __init__(self, status: int, sentence: str) -> None:
-        super().__init__(sentence)
-        self.status = status
-        self.sentence = sentence
 
 
 class RequestCallbacks(Protocol):
@@ -52,41 +31,26 @@ class RequestCallbacks(Protocol):
 
 
 class RequestParser:
-    """A parser with the methods and callbacks of `httptools.HttpRequestParser` that ignores upgrades.
+    """Has the methods and callbacks of `httptools.HttpRequestParser` that uvicorn uses, and ignores upgrades.
 
-    If `is_upgrade_wanted` accepts one, `feed_data` raises HttpParserUpgrade as httptools does, with the number of bytes
-    up to the end of the head. If an offer is ignored, `on_message_begin` is called twice for its request.
+    If an offer is ignored, `on_message_begin` is called twice for its request.
     """
 
-    def __init__(self, target: RequestCallbacks, is_upgrade_wanted: UpgradeCheck | None = None) -> None:
+    def __init__(self, target: RequestCallbacks) -> None:
+        self.rejection: tuple[int, str] | None = None
+        """Status and sentence for a request that can't be served; None for one that just isn't HTTP."""
         self._target = target
-        self._is_upgrade_wanted = is_upgrade_wanted
-        self._withholds_head = False
-        """Whether callbacks are suppressed, because the head is parsed again or rejected."""
-        self._callbacks: Any = SimpleNamespace(
+        self._has_offer = False
+        """Whether the current head offers an upgrade; its callbacks are withheld, because it is parsed again."""
+        self._callbacks = SimpleNamespace(
+            on_message_begin=target.on_message_begin,
+            on_url=target.on_url,
+            on_header=target.on_header,
             on_headers_complete=self._on_headers_complete,
+            on_body=target.on_body,
             on_message_complete=self._on_message_complete,
-            **{name: told for name in FORWARDED_CALLBACKS if (told := getattr(target, name, None))},
         )
         self._parser: httptools.HttpRequestParser = self._make_parser()
-
-    def feed_data(self, data: bytes) -> None:
-        """Parse more data; raises HttpParserError (UnsupportedRequest has details) and HttpParserUpgrade."""
-        begin = 0
-        while True:
-            try:
-                self._parser.feed_data(data[begin:] if begin else data)
-            except httptools.HttpParserUpgrade as upgrade:
-                begin += upgrade.args[0]
-                if not self._withholds_head:
-                    raise httptools.HttpParserUpgrade(begin) from None
-                self._reparse_head()
-                continue
-            except httptools.HttpParserError:
-                if self._parser.get_method() == b"PRI":
-                    raise UnsupportedRequest(505, "this server speaks HTTP/1.1; expected no HTTP/2 preface") from None
-                raise
-            return
 
     def get_method(self) -> bytes:
         return self._parser.get_method()
@@ -98,7 +62,27 @@ class RequestParser:
         return self._parser.should_keep_alive()
 
     def should_upgrade(self) -> bool:
-        return self._parser.should_upgrade()
+        return False
+
+    def feed_data(self, data: bytes) -> None:
+        """Parse more data; raises HttpParserError."""
+        while True:
+            try:
+                self._parser.feed_data(data)
+            except httptools.HttpParserUpgrade as upgrade:
+                self._reparse_head()
+                data = data[upgrade.args[0] :]
+                continue
+            except httptools.HttpParserError:
+                if self._parser.get_method() == b"PRI":
+                    self.reject_request(505, "this server speaks HTTP/1.1; expected no HTTP/2 preface")
+                raise
+            return
+
+    def reject_request(self, status: int, sentence: str) -> NoReturn:
+        """Stop parsing; raises HttpParserError."""
+        self.rejection = (status, sentence)
+        raise httptools.HttpParserError(sentence)
 
     def close(self) -> None:
         """Break the reference cycle with the callbacks' owner."""
@@ -111,24 +95,19 @@ class RequestParser:
         return parser
 
     def _on_headers_complete(self) -> None:
-        parser = self._parser
-        if parser.should_upgrade():
-            is_wanted = self._is_upgrade_wanted
-            self._withholds_head = is_wanted is None or not is_wanted(self._target.url, self._target.headers)
-            if self._withholds_head:
-                return
-        self._target.on_headers_complete()
+        self._has_offer = self._parser.should_upgrade()
+        if not self._has_offer:
+            self._target.on_headers_complete()
 
     def _on_message_complete(self) -> None:
-        if not self._withholds_head:
+        if not self._has_offer:
             self._target.on_message_complete()
 
     def _reparse_head(self) -> None:
         """Parse the withheld head again without its upgrade headers; the body follows."""
-        self._withholds_head = False
         method = self._parser.get_method()
         if method == b"CONNECT":
-            raise UnsupportedRequest(405, "this server is no proxy; expected another method than CONNECT")
+            self.reject_request(405, "this server is no proxy; expected another method than CONNECT")
         head = [b"%b %b HTTP/%b" % (method, self._target.url, self._parser.get_http_version().encode())]
         head += [b"%b: %b" % header for header in remove_upgrade_headers(self._target.headers)]
         self._parser = self._make_parser()

@@ -13,6 +13,9 @@ from starlette.types import ASGIApp
 from agent_league.errors import PortInUse, UserError
 from agent_league.http.limits import ConnectionLimits, LimitedProtocol, ServerLimits
 
+NEVER = 365 * 24 * 3600
+"""Seconds until uvicorn itself closes an idle connection; its limits do so earlier."""
+
 
 class HttpServer:
     """One agent's server: binds its port when created, serves between `start` and `stop`."""
@@ -34,13 +37,14 @@ class HttpServer:
             server_header=False,
             date_header=False,
             proxy_headers=False,
+            timeout_keep_alive=NEVER,
             timeout_graceful_shutdown=1,
         )
         config.load()
         self._server = uvicorn.Server(config)
         self._server.lifespan = config.lifespan_class(config)
-        desk, refused = getattr(app, "desk", None), getattr(app, "refused", None)
-        self._server.server_state = self._server_limits = ServerLimits(limits or ConnectionLimits(), desk, refused)
+        refused = getattr(app, "refused", None)
+        self._server.server_state = self._server_limits = ServerLimits(limits or ConnectionLimits(), refused)
 
     async def start(self) -> None:
         await self._server.startup(sockets=[self.socket])

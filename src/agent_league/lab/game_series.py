@@ -16,7 +16,7 @@ from typing import Any, overload
 from agent_league.games.base import CHANCE, Move, State, winning_seat
 from agent_league.games.draw import select_outcome
 from agent_league.games.registry import Game
-from agent_league.players.legal_moves import find_equal_moves
+from agent_league.players.moves import find_equal_moves
 from agent_league.players.observation import GameMemory, GameRecord, MoveHistory, Observation, Strategy, Thought
 
 PLAYER_IDS = ("P01", "P02")

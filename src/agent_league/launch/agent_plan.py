@@ -9,7 +9,7 @@ from agent_league.agent.metrics import AgentMetrics, GaugeValues
 from agent_league.agent.registration import RemarkCallback
 from agent_league.config import PlayerDefaults
 from agent_league.http.carrier import Carrier, FrameHandler
-from agent_league.launch.addresses import own_endpoint
+from agent_league.http.hosts import own_endpoint
 from agent_league.launch.rulebook import Rulebook, make_result_decider
 from agent_league.league.settings import ManagerSettings
 from agent_league.mcp.server import ServedAgent as McpAgent

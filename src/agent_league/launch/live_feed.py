@@ -13,7 +13,7 @@ from typing import Any
 import aiohttp
 import orjson
 
-from agent_league.agent.client import JsonRpcClient
+from agent_league.agent.peer_client import PeerClient
 from agent_league.errors import CallFailed, UserError
 from agent_league.http.client import HttpCarrier
 
@@ -113,7 +113,7 @@ class LeagueFeed:
     async def _poll_standings(self) -> AsyncGenerator[FeedUpdate]:
         """Poll the standings until a call fails; then another manager, with a feed, may answer."""
         carrier = HttpCarrier()
-        line = JsonRpcClient(carrier)
+        line = PeerClient(carrier)
         matches: tuple[int, int] = (0, 0)
         try:
             while True:
@@ -134,8 +134,8 @@ class LeagueFeed:
         finally:
             await carrier.close()
 
-    async def _call_manager(self, line: JsonRpcClient, method: str) -> Mapping[str, Any]:
-        told = await line.send_frame(self.endpoint, line.encode_call(method, {}), CONNECT_SECONDS)
+    async def _call_manager(self, line: PeerClient, method: str) -> Mapping[str, Any]:
+        told = await line.call_method(self.endpoint, method, {}, CONNECT_SECONDS)
         if not isinstance(told, dict) or told.get("message_type") == "LEAGUE_ERROR":
             raise UserError(f"{self.endpoint} is no League Manager: it doesn't answer {method}")
         return told

@@ -13,7 +13,7 @@ from agent_league.config import ConfigLoader
 from agent_league.config.home import HOME_FOLDER, find_home, make_home
 from agent_league.errors import AgentLeagueError, UserError
 from agent_league.games.registry import game_types, source_names
-from agent_league.launch.addresses import own_endpoint, parse_manager_endpoint
+from agent_league.http.hosts import own_endpoint, parse_manager_endpoint
 from agent_league.launch.agent_plan import LOOPBACK, AgentListeners, AgentPlan, PlayerPlan
 from agent_league.launch.orchestrator_log import open_orchestrator_log
 from agent_league.launch.serving import check_ports, run_async, serve_agents
@@ -21,9 +21,9 @@ from agent_league.launch.steady_output import nonblocking_output
 from agent_league.model.agents import ANY_GAME
 from agent_league.model.names import list_known_names
 from agent_league.players.app import PlayerSettings
+from agent_league.players.descriptions import describe_event
 from agent_league.players.events import GameErrorReported, LeagueJoined, MatchOver, PlayerEvent
 from agent_league.players.observation import Move, Observation
-from agent_league.players.sentences import describe_event
 from agent_league.referee.settings import RefereeSettings
 from agent_league.text import MAX_SENTENCE, shorten, to_printable
 

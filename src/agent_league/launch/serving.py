@@ -10,9 +10,9 @@ from agent_league.agent.app import AgentApp, PagesApp
 from agent_league.errors import PortInUse, UserError
 from agent_league.http.carrier import Carrier
 from agent_league.http.client import HttpCarrier
+from agent_league.http.hosts import own_endpoint
 from agent_league.http.port_holder import describe_port_holder
 from agent_league.http.server import HttpServer, bind_socket
-from agent_league.launch.addresses import own_endpoint
 from agent_league.launch.agent_app import make_agent_app
 from agent_league.launch.agent_plan import NO_LISTENERS, AgentListeners, AgentPlan, ManagerPlan, RunnableAgent
 
@@ -73,12 +73,12 @@ def _make_agent_and_app(seat: AgentPlan, carrier: Carrier, watchers: AgentListen
 
 def make_manager_pages(seat: ManagerPlan, manager: "LeagueManager") -> PagesApp:
     """Make the web pages of a manager; they only read its state."""
-    from agent_league.launch.browser_players import FALLBACK, BrowserPlayers  # noqa: PLC0415 - only where a manager sits
+    from agent_league.launch.outside_player import OutsidePlayer  # noqa: PLC0415 - only where a manager sits
     from agent_league.web.app import WebApp  # noqa: PLC0415 - as above
     from agent_league.web.league_history import LeagueHistory  # noqa: PLC0415 - as above
     from agent_league.web.league_reader import BrowserSeatOffer, JoinInstructions, LeagueReader  # noqa: PLC0415 - as above
     from agent_league.web.play.requests import SeatRoutes  # noqa: PLC0415 - as above
-    from agent_league.web.play.seats import BrowserSeats  # noqa: PLC0415 - as above
+    from agent_league.web.play.seats import FALLBACK, BrowserPlayers, BrowserSeats  # noqa: PLC0415 - as above
 
     settings = seat.settings
     endpoint = own_endpoint(seat.host, seat.port, settings.system.network.base_host)
@@ -91,7 +91,7 @@ def make_manager_pages(seat: ManagerPlan, manager: "LeagueManager") -> PagesApp:
         seats=BrowserSeatOffer(FALLBACK) if settings.offers_seats else None,
     )
     desk = (
-        SeatRoutes(BrowserSeats(reader, BrowserPlayers(settings, manager.state, seat.host, seat.port)))
+        SeatRoutes(BrowserSeats(reader, BrowserPlayers(settings, manager.state, seat.host, seat.port, OutsidePlayer)))
         if settings.offers_seats
         else None
     )

@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from agent_league.agent.client import JsonRpcClient
 from agent_league.agent.outbox import Outboxes, SendNotice
 from agent_league.agent.peer_client import PeerCall, PeerClient
 from agent_league.config.models import TimeoutConfig
@@ -37,7 +36,6 @@ class Announcer:
         messages: ManagerMessages,
         messages_v1: ManagerMessagesV1,
         token_issuer: TokenIssuer,
-        client: JsonRpcClient,
         peer_client: PeerClient,
         timeouts: TimeoutConfig,
         log: JsonLogger,
@@ -46,7 +44,6 @@ class Announcer:
         self._token_issuer = token_issuer
         self._messages = messages
         self._messages_v1 = messages_v1
-        self._client = client
         self._peer_client = peer_client
         self._call_timeout = timeouts.generic_response_timeout_sec
         self._log = log
@@ -160,6 +157,7 @@ class Announcer:
 
         Own agents and those of `league.v1` share a frame that is encoded once per call form.
         """
+        client = self._peer_client
         calls: dict[str, PeerCall | None] = {}
         frames: dict[tuple[str, str], bytes] = {}
         for member in members:
@@ -175,12 +173,12 @@ class Announcer:
             if member.is_ours or protocol == PROTOCOL_V1:
                 spoken = (protocol, member.protocol_profile.call_form)
                 if (frame := frames.get(spoken)) is None:
-                    frame = frames[spoken] = self._peer_client.encode_notice(call, member.protocol_profile.call_form)
-                send: SendNotice = partial(self._client.send_frame, endpoint, frame, self._call_timeout, bearer, method)
+                    frame = frames[spoken] = client.encode_notice(call, member.protocol_profile.call_form)
+                send: SendNotice = partial(client.send_frame, endpoint, frame, self._call_timeout, bearer, method)
             else:
-                self._peer_client.expect_form(endpoint, member.protocol_profile.call_form)
+                client.expect_form(endpoint, member.protocol_profile.call_form)
                 insist = method == FIRST_NOTICE
-                send = partial(self._peer_client.send_notice, endpoint, call, self._call_timeout, bearer, insist=insist)
+                send = partial(client.send_notice, endpoint, call, self._call_timeout, bearer, insist=insist)
             self._outboxes.post_notice(member.agent_id, send)
 
     def _record_notice_outcome(self, agent_id: str, error: CallFailed | None) -> None:

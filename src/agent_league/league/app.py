@@ -1,18 +1,16 @@
 """The League Manager: builds the parts of one league, serves its tools and runs it."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from random import Random
 from typing import Any
 
-from agent_league.agent.changes import ResourceChanges
-from agent_league.agent.client import JsonRpcClient
-from agent_league.agent.dispatcher import Dispatcher, Handler
-from agent_league.agent.message_log import MessageLog
-from agent_league.agent.metrics import AgentMetrics, GaugeValues
-from agent_league.agent.peer_client import PeerClient
-from agent_league.clock import Clock, SystemClock
+from agent_league.agent.dispatcher import Handler
+from agent_league.agent.metrics import GaugeValues
+from agent_league.agent.runtime import Agent
+from agent_league.agent.tasks import run_until_first
+from agent_league.clock import Clock
 from agent_league.errors import Refusal
 from agent_league.http.carrier import Carrier
 from agent_league.league.announcer import Announcer
@@ -27,15 +25,14 @@ from agent_league.league.messages import MANAGER_SENDER, ManagerMessages
 from agent_league.league.messages_v1 import ManagerMessagesV1
 from agent_league.league.numbers import collect_league_gauges
 from agent_league.league.projections import LeagueProjections
-from agent_league.league.reachability import AgentProber
+from agent_league.league.reachability import AgentCaller, AgentProber
 from agent_league.league.reports import DeriveResult
 from agent_league.league.resume import get_effective_config, load_or_create_season, open_store, translate_damage
 from agent_league.league.settings import ManagerSettings
 from agent_league.league.state import LeaguePhase, LeagueState
 from agent_league.league.tokens import create_token, hash_token
-from agent_league.log import JsonLogger
 from agent_league.model.agents import AgentState, Role
-from agent_league.model.events import Event
+from agent_league.model.events import Event, StoreChanged
 from agent_league.protocol.checks import Envelope
 from agent_league.protocol.envelope import Sender
 from agent_league.protocol.methods import Caller, Method
@@ -43,7 +40,6 @@ from agent_league.protocol.tokens import SigningKey
 from agent_league.storage.base import Store
 from agent_league.storage.files import write_atomically
 from agent_league.storage.paths import DataPaths
-from agent_league.version import __version__
 
 MATCH_TOKEN_SPANS = 3
 """Lifetime of match tokens in match limits: a match may go overdue twice before it is reported."""
@@ -54,10 +50,11 @@ AGENT_STATES = {
 }
 
 
-class LeagueManager:
+class LeagueManager(Agent):
     """Registers agents, plays the rounds, keeps the standings, answers queries."""
 
     role = Role.LEAGUE_MANAGER
+    agent_id = MANAGER_SENDER
     sender = MANAGER_SENDER
 
     def __init__(
@@ -74,65 +71,62 @@ class LeagueManager:
         derive_result: DeriveResult = lambda *_: None,
     ) -> None:
         """`derive_result` knows the game: it derives a result from the details of a report."""
+        system = settings.system
+        super().__init__("league", settings.home, system, carrier, clock, rng, settings.league.league_id)
         self._settings = settings
-        self._clock = clock or SystemClock()
-        rng = rng or Random()  # noqa: S311 - jitter
-        system, paths = settings.system, DataPaths(settings.home)
-        self.log = JsonLogger("league", settings.league.league_id, paths.logs_folder, **system.logging.logger_options)
-        messages = MessageLog(self.log, enabled=system.logging.messages)
-        carrier = messages.wrap_carrier(carrier)
         store = store or open_store(settings.home, settings.store)
         saved = load_or_create_season(store, settings.league, self._clock)
         with translate_damage(settings.league.league_id):
             league = get_effective_config(saved, settings.league)
             key = SigningKey.load(saved.season.signing_key)
-        self._journal = Journal(store, saved.season.season_id, self.log, rng, offload)
+        self._journal = Journal(store, saved.season.season_id, self.log, self._rng, offload)
         with translate_damage(settings.league.league_id):
             self.state = LeagueState(league, system, saved.season, self._journal.queue_row, settings.v1_league)
             self.state.restore_rows(saved)
-        self.meter = AgentMetrics()
-        line = JsonRpcClient(carrier, self.meter)
-        strict = system.tolerance.strict
-        manners = PeerClient(carrier, strict=strict, metrics=self.meter)
         match_seconds = MATCH_TOKEN_SPANS * system.heartbeat.match_sec
         passes = TokenIssuer(key, self.state.league_id, self._clock, match_seconds, settings.endpoint)
         words = ManagerMessages(self.state, self._clock, passes, system)
         self._projections = LeagueProjections(self.state, settings.home, self._clock, self.log)
         self._journal.on_commit = self._projections.write_after_commit
         self._journal.on_trouble = self._note_store_trouble
+        # the files belong to another manager then
+        self._journal.save_failure.add_done_callback(lambda _: self._projections.discard_changes())
         self._store_trouble: str | None = None
         """Why the store can't be written, or None."""
         self._logged_trouble: str | None = None
         words_v1 = ManagerMessagesV1(self.state, self._clock)
-        self._announcer = Announcer(self.state, words, words_v1, passes, line, manners, system.timeouts, self.log)
-        self._prober = AgentProber(self.state, passes, line, system)
+        self._announcer = Announcer(self.state, words, words_v1, passes, self._peer_client, system.timeouts, self.log)
+        caller = AgentCaller(passes, self._peer_client, system)
+        self._prober = AgentProber(self.state, caller, system, self._tasks)
         self._conductor = Conductor(
             self.state,
             words,
             passes,
             self._announcer,
             self._journal,
-            line,
-            manners,
+            caller,
+            self._peer_client,
+            self._tasks,
             system,
             self.log,
-            rng,
+            self._rng,
             derive_result,
         )
         if watcher:
             self.add_watcher(watcher)
-        self.changes = ResourceChanges()
         self.state.add_listener(self._publish_changes)
         self._started = asyncio.Event()
         self.completed = asyncio.Event()
         """Set once LEAGUE_COMPLETED was sent to all agents."""
         admin_token = create_token("admin", settings.system.security.token_length)
-        write_atomically(paths.admin_token_file(self.state.league_id), admin_token.encode() + b"\n", mode=0o600)
+        write_atomically(
+            DataPaths(settings.home).admin_token_file(self.state.league_id), admin_token.encode() + b"\n", mode=0o600
+        )
         self._authorizer = ManagerAuthorizer(
             self.state,
             hash_token(admin_token),
             tokens_enabled=settings.system.security.enable_auth_tokens,
-            strict=strict,
+            strict=self._strict,
         )
         handlers = ManagerHandlers(
             self.state,
@@ -146,20 +140,14 @@ class LeagueManager:
             derive_result=derive_result,
         )
         served = {**handlers.handlers_by_method(), **(tools or {})}
-        if strict:
+        if self._strict:
             del served["get_assigned_matches"]  # in no seed: the manager starts matches with start_match
-        self.dispatcher = Dispatcher(
-            self,
+        self._serve(
             served,
-            self._clock,
-            self.log,
-            strict=strict,
             on_deviations=self.state.note_deviations,
             on_failed_registration=self.state.report_refused_registration,
             on_refusal=self._note_refused_call,
-            metrics=self.meter,
             repairs={"report_match_result": handlers.correct_report},
-            message_log=messages,
         )
 
     async def authorize(
@@ -182,7 +170,11 @@ class LeagueManager:
 
     def _note_store_trouble(self, why: str | None) -> None:
         self._store_trouble = why
-        self.state.emit_store_changed(is_there=why is None, why=why or "")
+        self.state.emit(StoreChanged(why is None, why or ""))
+
+    @property
+    def agent_state(self) -> AgentState:
+        return AGENT_STATES[self.state.phase]
 
     def health(self) -> dict[str, Any]:
         """The answer of the health endpoint. Tests the store every few seconds, as an idle league writes nothing."""
@@ -196,10 +188,7 @@ class LeagueManager:
         return {
             "status": "ok" if is_kept else "store_unavailable",
             "store": "ok" if is_kept else "can't be written; results wait until it can. The manager's log says why",
-            "role": str(self.role),
-            "id": MANAGER_SENDER,
-            "state": str(AGENT_STATES[self.state.phase]),
-            "version": __version__,
+            **{name: value for name, value in super().health().items() if name != "status"},
             "league_id": self.state.league_id,
         }
 
@@ -216,11 +205,10 @@ class LeagueManager:
             ending.push_async_callback(self._journal.close)
             ending.callback(self._mark_dismissed)
             ending.push_async_callback(self._announcer.close)
-            ending.push_async_callback(self._conductor.close)
-            ending.push_async_callback(self._prober.close)
+            ending.push_async_callback(self._tasks.close)
             self.log.info("manager_started", league_id=self.state.league_id, phase=self.state.phase)
             self._resume_league()
-            await self._run_while_saved(self._play_league())
+            await self._play_while_saved()
 
     def _resume_league(self) -> None:
         """Go on where an earlier manager of this season stopped."""
@@ -246,17 +234,16 @@ class LeagueManager:
         if not self._settings.exit_when_done:
             await asyncio.Event().wait()
 
-    async def _run_while_saved(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run the work as long as its changes can be saved; raises what made saving impossible."""
-        working, broken = asyncio.create_task(work), self._journal.save_failure
+    async def _play_while_saved(self) -> None:
+        """Play as long as changes can be saved; raises what made saving impossible."""
+        broken = self._journal.save_failure
         try:
-            await asyncio.wait({working, broken}, return_when=asyncio.FIRST_COMPLETED)
-            if broken.done():
-                self._projections.discard_changes()  # the files belong to another manager now
-            await (broken if broken.done() else working)
-        finally:
-            working.cancel()
-            await asyncio.gather(working, return_exceptions=True)
+            await run_until_first(self._play_league(), asyncio.wait({broken}))
+        except Exception:
+            if not broken.done():
+                raise
+        if broken.done():
+            await broken
 
     def _start_if_complete(self) -> None:
         wanted = self._settings

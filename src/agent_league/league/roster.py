@@ -159,6 +159,10 @@ class Roster:
     def get(self, agent_id: str) -> Member | None:
         return self._members.get(agent_id)
 
+    def get_member(self, agent_id: str) -> Member:
+        """Return a member that is known to be registered; raises KeyError."""
+        return self._members[agent_id]
+
     def list_members(self, role: Role) -> list[Member]:
         """List the members of a role, in the order of their ids."""
         return self._members_by_role[role].copy()

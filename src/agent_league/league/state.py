@@ -35,15 +35,12 @@ from agent_league.model.events import (
     LeagueStarted,
     MatchAssigned,
     MatchFinished,
-    MatchNotTaken,
-    MatchOverdue,
     PauseChanged,
     RefereeWaitChanged,
     RegistrationChanged,
     RegistrationRefused,
     RoundCompleted,
     RoundStarted,
-    StoreChanged,
 )
 from agent_league.model.names import MAX_NAME_LENGTH
 from agent_league.model.results import (
@@ -205,7 +202,7 @@ class LeagueState:
         self._save_row(agent_to_row(member))
         if before.get(member.agent_id) == member.agent:
             return admission  # a keep-alive: `league.v1` has no other way to ask whether the manager is up
-        self._emit(
+        self.emit(
             AgentRegistered(
                 role=member.role,
                 agent_id=member.agent_id,
@@ -224,7 +221,7 @@ class LeagueState:
         if event in self._reported_refusals or len(self._reported_refusals) >= MAX_REPORTED_REFUSALS:
             return False
         self._reported_refusals.add(event)
-        self._emit(event)
+        self.emit(event)
         return True
 
     @property
@@ -268,7 +265,7 @@ class LeagueState:
             self._save_row(match_to_row(pairing, None, None))
         self._update_season_row(settings=self.config.model_dump(mode="json"))  # final from here on
         self._enter_phase(LeaguePhase.RUNNING, AgentState.ACTIVE)
-        self._emit(
+        self.emit(
             LeagueStarted(
                 league_id=self.league_id,
                 players=len(self.roster.players()),
@@ -283,14 +280,14 @@ class LeagueState:
         self._require_phase(LeaguePhase.REGISTRATION)
         if is_open != self._season_row.registration_open:
             self._update_season_row(registration_open=is_open)
-            self._emit(RegistrationChanged(is_open))
+            self.emit(RegistrationChanged(is_open))
 
     def set_paused(self, *, is_paused: bool) -> None:
         """Pause or resume; running matches end and count. Raises a Refusal unless the league runs."""
         self._require_phase(LeaguePhase.RUNNING)
         if is_paused != self._season_row.paused:
             self._update_season_row(paused=is_paused)
-            self._emit(PauseChanged(is_paused))
+            self.emit(PauseChanged(is_paused))
             self._emit_referee_wait()
 
     def preview_schedule(self) -> Schedule:
@@ -304,7 +301,7 @@ class LeagueState:
 
     def emit_resumed(self) -> None:
         """Emit how far an earlier manager of this season came, including the end if it was reached."""
-        self._emit(
+        self.emit(
             LeagueResumed(
                 league_id=self.league_id,
                 players=len(self.roster.players()),
@@ -318,24 +315,24 @@ class LeagueState:
         if self.phase is LeaguePhase.COMPLETED:
             self._emit_league_completed()
         elif self.is_paused:
-            self._emit(PauseChanged(is_paused=True))
+            self.emit(PauseChanged(is_paused=True))
         self._emit_referee_wait()
 
     def begin_round(self, round_: LeagueRound) -> None:
         self.current_round = round_.round_id
-        self._emit(RoundStarted(round_))
+        self.emit(RoundStarted(round_))
 
     def assign_match(self, match_id: str, referee_id: str) -> None:
         self.assigned_referees[match_id] = referee_id
         self._save_row(match_to_row(self._pairings[match_id], referee_id, None))
-        self._emit(MatchAssigned(match_id, referee_id))
+        self.emit(MatchAssigned(match_id, referee_id))
 
     def unassign_match(self, match_id: str) -> None:
         """Undo an assignment that the referee has not been told of."""
         if match_id not in self.results:
             del self.assigned_referees[match_id]
             self._save_row(match_to_row(self._pairings[match_id], None, None))
-            self._emit(MatchAssigned(match_id, None))
+            self.emit(MatchAssigned(match_id, None))
 
     def make_fetchable(self, match_id: str, referee_id: str) -> None:
         """Let a referee that has no start_match method fetch its match by polling."""
@@ -453,14 +450,6 @@ class LeagueState:
         )
         self._finish_match(result, referee_id)
 
-    def emit_match_overdue(self, match_id: str, referee_id: str, times: int, refusals: Sequence[str]) -> None:
-        """Emit that a live referee has not reported a match in time, with the refusals its players know of."""
-        self._emit(MatchOverdue(match_id, referee_id, times, tuple(refusals)))
-
-    def emit_match_not_taken(self, match_id: str, referee_id: str, why: str) -> None:
-        """Emit that no referee takes a match at the moment; it is tried again."""
-        self._emit(MatchNotTaken(match_id, referee_id, why))
-
     def _can_replace_result(self, known: MatchResult) -> bool:
         """Whether a void result of an unreported match may still be replaced by a report."""
         return known.is_unreported and known.round_id > self.rounds_completed
@@ -470,7 +459,7 @@ class LeagueState:
         self.results[result.match_id] = result
         self._standings_table.add_result(result)
         self._save_row(match_to_row(self._pairings[result.match_id], referee_id, result))
-        self._emit(MatchFinished(result))
+        self.emit(MatchFinished(result))
 
     def complete_round(self, round_id: int) -> None:
         self.rounds_completed = round_id
@@ -479,14 +468,14 @@ class LeagueState:
             for result in self.get_round_results(self.schedule.rounds[round_id - 1]):
                 self._table_after_round.add_result(result)
         is_last = round_id == len(self.schedule.rounds)
-        self._emit(RoundCompleted(round_id, self.standings_after_round(), is_last))
+        self.emit(RoundCompleted(round_id, self.standings_after_round(), is_last))
 
     def complete_league(self) -> None:
         self._enter_phase(LeaguePhase.COMPLETED, AgentState.SHUTDOWN)
         self._emit_league_completed()
 
     def _emit_league_completed(self) -> None:
-        self._emit(
+        self.emit(
             LeagueCompleted(
                 league_id=self.league_id,
                 rounds=len(self.schedule.rounds),
@@ -510,10 +499,6 @@ class LeagueState:
     def mark_end_announced(self) -> None:
         """Store that the end was announced to all agents."""
         self._update_season_row(announced=True)
-
-    def emit_store_changed(self, *, is_there: bool, why: str = "") -> None:
-        """Emit that the store can't be written, or can be again."""
-        self._emit(StoreChanged(is_there, why))
 
     def save_season_row(self) -> None:
         """Save the season's row unchanged, which triggers a commit and so proves that this manager still owns it."""
@@ -632,14 +617,14 @@ class LeagueState:
     def _set_agent_state(self, member: Member, state: AgentState, why: str) -> None:
         member.state = advance_state(member.state, state)
         self._save_row(agent_to_row(member))
-        self._emit(AgentStateChanged(member.agent_id, state, why))
+        self.emit(AgentStateChanged(member.agent_id, state, why))
         self._emit_referee_wait()
 
     def _emit_referee_wait(self) -> None:
         """Emit when the last referee is gone, and when one is back."""
         if (is_waiting := self.is_waiting_for_referee) != self._was_waiting_for_referee:
             self._was_waiting_for_referee = is_waiting
-            self._emit(RefereeWaitChanged(is_waiting))
+            self.emit(RefereeWaitChanged(is_waiting))
 
     def _enter_phase(self, phase: LeaguePhase, state: AgentState) -> None:
         self.phase = phase
@@ -661,6 +646,7 @@ class LeagueState:
         names = {member.agent_id: member.agent.display_name for member in self.roster.list_members(Role.PLAYER)}
         return StandingsTable(names, self.scoring, self.config.scoring.tiebreakers)
 
-    def _emit(self, event: Event) -> None:
+    def emit(self, event: Event) -> None:
+        """Tell all listeners."""
         for listener in self._listeners:
             listener(event)

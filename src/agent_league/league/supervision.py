@@ -3,24 +3,31 @@
 A referee with running matches is polled at intervals for the state of all of them in one call. A match that it doesn't
 know is lost; a referee that is silent for longer than a lease loses all its matches. A guest referee may be unable to
 answer while it plays: as long as its address accepts calls it has the time that its matches can take.
+
+If a match is overdue, its players are asked what they refused: often the only trace of why a referee never reports.
 """
 
 import asyncio
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from agent_league.agent.client import JsonRpcClient
-from agent_league.agent.jsonrpc import encode_request
+from agent_league.agent.tasks import BackgroundTasks
 from agent_league.config.models import SystemConfig
 from agent_league.errors import CallFailed, ErrorCode, PeerTimeout
-from agent_league.league.match_tokens import TokenIssuer
-from agent_league.league.messages import MANAGER_SENDER
+from agent_league.league.reachability import AgentCaller
 from agent_league.league.state import LeagueState
 from agent_league.log import JsonLogger
+from agent_league.protocol.methods import METHODS
+from agent_league.text import MAX_SENTENCE, redact_addresses, redact_tokens, to_printable
 
 OnMatchLost = Callable[[str], None]
 """Called with the id of each match that its referee has lost."""
-STATE_METHOD = "get_match_state"
+MAX_ENTRIES_READ = 100
+"""Entries of an answer that are read, from its end."""
+MAX_SENTENCES = 3
+"""Refusals of one player that are shown."""
+ERROR_CODE_PATTERN = re.compile(r"E\d{3}", re.ASCII)
 
 
 class MatchLeases:
@@ -29,15 +36,15 @@ class MatchLeases:
     def __init__(
         self,
         state: LeagueState,
-        token_issuer: TokenIssuer,
-        client: JsonRpcClient,
+        caller: AgentCaller,
         system: SystemConfig,
         log: JsonLogger,
+        tasks: BackgroundTasks,
         on_match_lost: OnMatchLost,
     ) -> None:
         self._state = state
-        self._token_issuer = token_issuer
-        self._client = client
+        self._caller = caller
+        self._tasks = tasks
         self._heartbeat = system.heartbeat
         self._max_match_seconds = max_match_seconds(system)
         self._log = log
@@ -53,7 +60,7 @@ class MatchLeases:
         self._running_matches.setdefault(referee_id, set()).add(match_id)
         watch = self._watch_tasks.get(referee_id)
         if watch is None or watch.done():
-            self._watch_tasks[referee_id] = asyncio.create_task(self._watch_referee(referee_id))
+            self._watch_tasks[referee_id] = self._tasks.start(self._watch_referee(referee_id))
 
     def end_lease(self, match_id: str, referee_id: str) -> None:
         """End the lease: the match has a result, or was lost."""
@@ -63,7 +70,7 @@ class MatchLeases:
     async def is_match_running(self, match_id: str, referee_id: str) -> bool:
         """Ask the referee whether it runs the match; False if it doesn't answer."""
         try:
-            answer = await self._ask_referee(referee_id, {"match_ids": [match_id]})
+            answer = await self._ask_referee(referee_id, match_ids=[match_id])
         except CallFailed:
             return False
         states = answer.get("matches") if isinstance(answer, dict) else None
@@ -72,17 +79,23 @@ class MatchLeases:
     async def is_referee_alive(self, referee_id: str) -> bool:
         """Ask whether the referee answers at all, even with a refusal."""
         try:
-            await self._ask_referee(referee_id, {"match_ids": []})
+            await self._ask_referee(referee_id, match_ids=[])
         except CallFailed:
             return False
         return True
 
-    async def close(self) -> None:
-        running = [watch for watch in self._watch_tasks.values() if not watch.done()]
-        for watch in running:
-            watch.cancel()
-        if running:
-            await asyncio.wait(running)
+    async def collect_refusals(self, match_id: str, player_ids: Iterable[str]) -> list[str]:
+        """Return a sentence for each refusal by these players; one that doesn't answer adds none."""
+
+        async def ask_player(player_id: str) -> list[str]:
+            try:
+                answer = await self._caller.ask_agent(self._state.roster.get_member(player_id))
+            except CallFailed:
+                return []
+            return [f"{player_id} refused {refused}" for refused in parse_refusals(answer, match_id)]
+
+        answers = await asyncio.gather(*map(ask_player, player_ids))
+        return [sentence for answer in answers for sentence in answer]
 
     async def _watch_referee(self, referee_id: str) -> None:
         """Poll a referee while it has running matches; a new match is first asked for after a full interval."""
@@ -120,25 +133,21 @@ class MatchLeases:
 
     async def _find_unknown_matches(self, referee_id: str, match_ids: list[str]) -> list[str]:
         """Find those of the matches that the referee doesn't know; raises CallFailed if it doesn't answer."""
-        answer = await self._ask_referee(referee_id, {"match_ids": match_ids})
+        answer = await self._ask_referee(referee_id, match_ids=match_ids)
         states = answer.get("matches") if isinstance(answer, dict) else None
         if isinstance(states, dict):
             return [match_id for match_id in match_ids if states.get(match_id) is None]
         return [
             match_id
             for match_id in match_ids
-            if await self._ask_referee(referee_id, {"match_id": match_id}) is ErrorCode.MATCH_NOT_FOUND
+            if await self._ask_referee(referee_id, match_id=match_id) is ErrorCode.MATCH_NOT_FOUND
         ]
 
-    async def _ask_referee(self, referee_id: str, params: dict[str, Any]) -> Any:
+    async def _ask_referee(self, referee_id: str, **params: Any) -> Any:
         """Return the referee's answer or, of a refusal, its error code; raises CallFailed if it doesn't answer."""
-        endpoint = self._state.roster.referees()[referee_id].endpoint
-        frame, bearer = (
-            encode_request(STATE_METHOD, {"sender": MANAGER_SENDER, **params}, 0),
-            self._token_issuer.get_call_token(referee_id),
-        )
+        referee = self._state.roster.get_member(referee_id)
         try:
-            return await self._client.send_frame(endpoint, frame, self._heartbeat.lease_sec, bearer, STATE_METHOD)
+            return await self._caller.ask_agent(referee, self._heartbeat.lease_sec, **params)
         except CallFailed as error:
             if error.code.is_retryable:
                 raise
@@ -170,3 +179,24 @@ def max_match_seconds(system: SystemConfig) -> float:
     """Seconds that a match may take if both players use all their time, one after the other."""
     timeouts = system.timeouts
     return 2 * system.retry_policy.max_retries * (timeouts.game_join_ack_timeout_sec + timeouts.move_timeout_sec)
+
+
+def parse_refusals(answer: Any, match_id: str) -> list[str]:
+    """Parse a player's answer into sentences on its refusals in a match, each once, the latest last.
+
+    The answer is a stranger's text: bounded, redacted and made printable.
+    """
+    found = answer.get("refusals") if isinstance(answer, dict) else None
+    entries = found[-MAX_ENTRIES_READ:] if isinstance(found, list) else []
+    return list(dict.fromkeys(_describe_refusals(entries, match_id)))[-MAX_SENTENCES:]
+
+
+def _describe_refusals(entries: list[Any], match_id: str) -> Iterator[str]:
+    for entry in entries:
+        if not isinstance(entry, dict) or entry.get("match_id") != match_id:
+            continue
+        code, method, message = (entry.get(name) for name in ("error_code", "method", "message"))
+        if isinstance(code, str) and ERROR_CODE_PATTERN.fullmatch(code) and isinstance(message, str):
+            asked = method if isinstance(method, str) and method in METHODS else "a call"
+            sentence = to_printable(redact_addresses(redact_tokens(message)), MAX_SENTENCE)
+            yield f"{asked} with {code} ({sentence})"

@@ -5,25 +5,17 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
-from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, ClassVar
 
-from agent_league.agent.changes import ResourceChanges
-from agent_league.agent.client import JsonRpcClient
-from agent_league.agent.completion import MessageCompletion
-from agent_league.agent.dispatcher import OK, Dispatcher, Handler, HandlerReply
-from agent_league.agent.message_log import MessageLog
-from agent_league.agent.metrics import AgentMetrics, GaugeValues
-from agent_league.agent.peer_client import PeerClient
-from agent_league.agent.registration import Applicant, LeagueRegistration, RemarkCallback
-from agent_league.clock import Clock, SystemClock, format_utc
-from agent_league.config import SystemConfig
+from agent_league.agent.dispatcher import OK, Handler, HandlerReply
+from agent_league.agent.member import LeagueMember, MemberSettings
+from agent_league.agent.metrics import GaugeValues
+from agent_league.agent.registration import RemarkCallback
+from agent_league.clock import Clock, format_utc
 from agent_league.errors import ErrorCode, LeagueFailed, Refusal
-from agent_league.games.registry import declared_game_types
 from agent_league.http.caller import calling_machine
 from agent_league.http.carrier import Carrier
-from agent_league.log import JsonLogger
 from agent_league.model.agents import AgentState, Role, advance_state, supports_game
 from agent_league.model.names import CHECK_LEAGUE, is_safe_name
 from agent_league.model.results import StandingsRow
@@ -54,11 +46,8 @@ from agent_league.protocol.methods import Caller, Method
 from agent_league.protocol.resources import build_resource_uri
 from agent_league.protocol.v1.ids import to_v1_player_id
 from agent_league.protocol.v2.league import Standing
-from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
-from agent_league.storage.credentials import CredentialsFile
-from agent_league.storage.paths import DataPaths
+from agent_league.protocol.version import PROTOCOL_V1
 from agent_league.text import MAX_SENTENCE, shorten
-from agent_league.version import __version__
 
 MAX_REPORTED_GAMES = 200
 """Games in an answer to `get_player_state`, the latest ones."""
@@ -68,39 +57,22 @@ _referee_token_fields = attrgetter("match_id", "referee_token_sha256")
 PREVIOUS_STATE = {AgentState.REGISTERED: AgentState.INIT, AgentState.ACTIVE: AgentState.REGISTERED}
 
 
-@dataclass(frozen=True, slots=True)
-class PlayerSettings:
-    """The settings of one player."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlayerSettings(MemberSettings):
+    """The settings of one player. A seed makes it repeatable: seeds the strategy's dice, and hides earlier leagues."""
 
-    system: SystemConfig
-    home: Path
-    manager: str
-    endpoint: str
-    wanted_id: str
-    display_name: str
-    version: str = "1.0.0"
-    game_types: tuple[str, ...] = ("even_odd",)
-    league_id: str | None = None
-    """The only league to join; None: any league of the manager."""
-    seed: str | None = None
-    """Makes it repeatable: seeds the strategy's dice, and hides earlier leagues from it."""
-    exit_when_done: bool = False
+    role: ClassVar = Role.PLAYER
+
     stay: bool = False
     """Whether it joins the next leagues at the same address."""
-    protocol: str = PROTOCOL_V2
 
     @property
     def v1_name(self) -> str:
         """The last part of the player's address in `league.v1`, made from the id it asks for."""
         return to_v1_player_id(self.wanted_id)
 
-    @property
-    def credentials(self) -> CredentialsFile:
-        """The file with the id and token under which this player can register again."""
-        return CredentialsFile(self.home, Role.PLAYER, self.display_name, self.endpoint, self.manager)
 
-
-class Player:
+class Player(LeagueMember):
     """A player agent; plays several matches at once if it is invited to them."""
 
     role = Role.PLAYER
@@ -117,32 +89,19 @@ class Player:
         rng: Random | None = None,
         tools: Mapping[str, Handler] | None = None,
     ) -> None:
+        super().__init__(
+            settings,
+            carrier,
+            clock,
+            remark,
+            rng,
+            register_timeout=settings.system.timeouts.register_player_timeout_sec,
+            meta={"match_keys": True},
+            v1_name=settings.v1_name,
+        )
         self._settings = settings
-        self._clock = clock or SystemClock()
         self._on_event = on_event
-        self._remark = remark or (lambda _: None)
-        self.state = AgentState.INIT
-        self.log = JsonLogger(
-            settings.wanted_id if is_safe_name(settings.wanted_id) else "player",
-            log_root=DataPaths(settings.home).logs_folder,
-            **settings.system.logging.logger_options,
-        )
-        messages = MessageLog(self.log, enabled=settings.system.logging.messages)
-        carrier = messages.wrap_carrier(carrier)
-        self.meter = AgentMetrics()
-        self._session = LeagueRegistration(
-            settings.manager,
-            _build_applicant(settings),
-            PeerClient(carrier, strict=settings.system.tolerance.strict, metrics=self.meter),
-            self._clock,
-            self.log,
-            settings.credentials,
-            verify=settings.system.security.verify_callers,
-            remark=remark,
-            rng=rng,
-            allowed_hosts=settings.system.network.allowed_hosts,
-        )
-        self._rejoiner = LeagueRejoiner(self._session, JsonRpcClient(carrier, self.meter), self._remark, rng)
+        self._rejoiner = LeagueRejoiner(self._session, self._peer_client, self._remark, self._rng)
         self._sensors = Sensors(settings.seed, settings.display_name, self._clock)
         self._strategy_runner = StrategyRunner(strategy, self.log, self._count_decision)
         repeatable = settings.seed is not None
@@ -151,23 +110,14 @@ class Player:
         self._history: PlayerHistory | None = None
         self._result_checker = ResultChecker()
         self._league_over = asyncio.Event()
-        strict = settings.system.tolerance.strict
-        self.changes = ResourceChanges()
-        table = {**self._message_handlers(), **(tools or {})}
         self._round_id: int | None = None
         """The round that was announced last."""
         self._refusals: deque[dict[str, Any]] = deque(maxlen=MAX_REFUSALS)
         """The latest refused calls about matches; the manager asks for them when a match hangs."""
-        self.dispatcher = Dispatcher(
-            self,
-            table,
-            self._clock,
-            self.log,
-            strict=strict,
-            complete=MessageCompletion(self._session, self._get_message_defaults).complete_message,
+        self._serve(
+            {**self._message_handlers(), **(tools or {})},
+            complete=self._complete_message,
             on_refusal=self._record_refusal,
-            metrics=self.meter,
-            message_log=messages,
         )
 
     def _get_message_defaults(self, method: Method, params: Mapping[str, Any]) -> KnownFacts:
@@ -184,14 +134,6 @@ class Player:
             round_id=self._round_id,
             opponent_id=invitation.opponent_id if invitation else None,
         )
-
-    @property
-    def agent_id(self) -> str:
-        return self._session.agent_id
-
-    @property
-    def sender(self) -> str:
-        return self._session.sender
 
     @property
     def games(self) -> Sequence[GameRecord]:
@@ -235,21 +177,6 @@ class Player:
             elif self._session.has_foreign_manager:
                 self._result_checker.record_asker(match_id, calling_machine())
         return None
-
-    def caller(self, bearer: str | None) -> str | None:
-        return self._session.find_token_sender(bearer)
-
-    def audience(self, bearer: str | None) -> frozenset[Caller] | None:
-        return self._session.allowed_callers(bearer)
-
-    def health(self) -> dict[str, Any]:
-        return {
-            "status": "ok",
-            "role": str(self.role),
-            "id": self.agent_id,
-            "state": str(self.state),
-            "version": __version__,
-        }
 
     def readings(self) -> GaugeValues:
         """The player's gauges for the metrics page."""
@@ -505,19 +432,3 @@ def _round_event(message: v2.RoundAnnouncement, player_id: str) -> RoundAnnounce
         return RoundAnnounced(message.round_id)
     opponent = match.player_B_id if match.player_A_id == player_id else match.player_A_id
     return RoundAnnounced(message.round_id, match.match_id, opponent)
-
-
-def _build_applicant(settings: PlayerSettings) -> Applicant:
-    return Applicant(
-        role=Role.PLAYER,
-        wanted_id=settings.wanted_id,
-        display_name=settings.display_name,
-        version=settings.version,
-        game_types=declared_game_types(settings.game_types),
-        endpoint=settings.endpoint,
-        limit=settings.system.timeouts.register_player_timeout_sec,
-        protocol=settings.protocol,
-        v1_name=settings.v1_name,
-        league_id=settings.league_id,
-        extra_meta={"match_keys": True},
-    )

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from agent_league.log import JsonLogger
-from agent_league.players.legal_moves import describe_legal_moves, find_equal_moves
+from agent_league.players.moves import describe_legal_moves, find_equal_moves
 from agent_league.players.observation import Move, Observation, Strategy, Thought, Usage
 from agent_league.text import MAX_SENTENCE, shorten
 

@@ -6,12 +6,12 @@ nothing.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from agent_league.log import JsonLogger
 from agent_league.players.observation import VOID, GameMemory, GameRecord
-from agent_league.players.opponents import OpponentModel
 from agent_league.storage.files import JsonLinesFile, ThrottledWriter
 from agent_league.storage.paths import DataPaths
 from agent_league.storage.repositories import PlayerHistoryRepository
@@ -27,6 +27,26 @@ LeagueKey = tuple[str | None, str | None]
 """Season and league."""
 MatchKey = tuple[str | None, str | None, str]
 """Season, league and match."""
+
+
+@dataclass(slots=True)
+class OpponentModel:
+    """How often one opponent played each move, and each move after another."""
+
+    games: int = 0
+    moves: Counter[str] = field(default_factory=Counter)
+    transitions: Counter[str] = field(default_factory=Counter)
+    outcomes: Counter[str] = field(default_factory=Counter)
+    last_move: str | None = None
+
+    def add_game(self, game: GameRecord) -> None:
+        self.games += 1
+        self.outcomes[game.outcome] += 1
+        for move in map(str, game.opponent_moves):
+            self.moves[move] += 1
+            if self.last_move is not None:
+                self.transitions[f"{self.last_move}>{move}"] += 1
+            self.last_move = move
 
 
 class PlayerHistory:

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any, Protocol, overload
 
 from agent_league.games.base import Rules
-from agent_league.players.legal_moves import find_equal_moves
+from agent_league.players.moves import find_equal_moves
 
 Move = Any
 MAX_RECALLED_MOVES = 200

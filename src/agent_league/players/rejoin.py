@@ -7,7 +7,7 @@ is to try to register.
 import asyncio
 from random import Random
 
-from agent_league.agent.client import JsonRpcClient
+from agent_league.agent.peer_client import PeerClient
 from agent_league.agent.registration import LeagueRegistration, RemarkCallback
 from agent_league.agent.retry import reconnect_delay
 from agent_league.errors import BadAnswer, CallFailed, LeagueFailed
@@ -21,13 +21,11 @@ MIN_SECONDS_BETWEEN_REGISTRATIONS = 2.0
 class LeagueRejoiner:
     """Registers a player in one league after another at the same manager."""
 
-    def __init__(
-        self, session: LeagueRegistration, client: JsonRpcClient, remark: RemarkCallback, rng: Random | None
-    ) -> None:
+    def __init__(self, session: LeagueRegistration, client: PeerClient, remark: RemarkCallback, rng: Random) -> None:
         self._session = session
         self._client = client
         self._remark = remark
-        self._rng = rng or Random()  # noqa: S311 - jitter
+        self._rng = rng
         self._attempts = 0
         self._next_registration_time = 0.0
         self._reported_reasons: set[str] = set()
@@ -71,11 +69,9 @@ class LeagueRejoiner:
 
     async def _is_registration_open(self) -> bool:
         """Whether a registration may succeed now: the league is in registration, or its phase is unknown."""
-        method = "get_standings"
         try:
-            frame = self._client.encode_call(method, {})
-            answer = await self._client.send_frame(
-                self._session.manager_address, frame, PHASE_QUERY_SECONDS, method=method
+            answer = await self._client.call_method(
+                self._session.manager_address, "get_standings", {}, PHASE_QUERY_SECONDS
             )
         except CallFailed as error:
             return isinstance(error, BadAnswer) or error.is_final

@@ -26,7 +26,8 @@ from agent_league.errors import ErrorCode, Refusal
 from agent_league.model.agents import Role
 from agent_league.protocol.envelope import MessagePart
 
-ALGORITHM = "EdDSA"
+EDDSA, HMAC = "EdDSA", "HS256"
+SIGNATURES = jwt.PyJWS(algorithms=[EDDSA, HMAC])
 CURVE = "Ed25519"
 LEEWAY_SECONDS = 30
 MAX_TOKEN_LENGTH = 4096
@@ -89,7 +90,8 @@ class SigningKey:
 
     def derive_match_key(self, agent_id: str) -> str:
         """Derive the secret that this agent shares with the manager; always the same for one agent."""
-        return _encode_base64(hmac.digest(self._secret, f"match key of {agent_id}".encode(), "sha256"))
+        key = hmac.digest(self._secret, f"match key of {agent_id}".encode(), "sha256")
+        return base64.urlsafe_b64encode(key).rstrip(b"=").decode()
 
     def sign_match_token(
         self,
@@ -143,9 +145,8 @@ class SigningKey:
             "exp": int(at + lifetime),
             "jti": f"{self._prefix}{next(self._numbers)}",
         }
-        said = f"{EDDSA_HEADER if key is None else HMAC_HEADER}.{_encode_base64(orjson.dumps(claims))}"
-        signature = _encode_base64(self._key.sign(said.encode())) if key is None else _sign_with_hmac(key, said)
-        return f"{said}.{signature}"
+        payload = orjson.dumps(claims)
+        return SIGNATURES.encode(payload, key, HMAC) if key else SIGNATURES.encode(payload, self._key, EDDSA)
 
 
 class TokenVerifier:
@@ -158,7 +159,6 @@ class TokenVerifier:
         self._key = key
         self._league_id = league_id
         self._match_key = match_key or None  # with an empty one anybody could sign
-        self._signatures = jwt.PyJWS(algorithms=[ALGORITHM])
         self._verified_claims: dict[str, TokenClaims] = {}
 
     def check_match_token(
@@ -218,44 +218,20 @@ class TokenVerifier:
         if len(token) > MAX_TOKEN_LENGTH or not JWT_PATTERN.fullmatch(token):
             raise _token_refusal("it is not a signed token of the manager's (three parts with dots between)")
         try:
-            claims = TokenClaims.model_validate_json(self._verify_signature(token))
+            is_keyed = self._match_key is not None and jwt.get_unverified_header(token).get("alg") == HMAC
+            key, algorithm = (self._match_key or "", HMAC) if is_keyed else (self._key, EDDSA)
+            claims = TokenClaims.model_validate_json(SIGNATURES.decode(token, key, [algorithm]))
         except ValidationError as error:
             wrong = ".".join(str(part) for part in error.errors()[0]["loc"])
             raise _token_refusal(f"its claim {wrong!r} is missing or wrong") from None
         except (jwt.PyJWTError, ValueError):  # ValueError: what isn't base64
             raise _token_refusal("this league's manager didn't sign it") from None
-        if claims.use != "match" and token.startswith(f"{HMAC_HEADER}."):
+        if claims.use != "match" and is_keyed:
             raise _token_refusal("a match key signs match tokens and no others")
         if len(self._verified_claims) >= MAX_KEPT_TOKENS:
             del self._verified_claims[next(iter(self._verified_claims))]
         self._verified_claims[token] = claims
         return claims
-
-    def _verify_signature(self, token: str) -> bytes:
-        """Verify a signature and return the signed payload; raises PyJWTError.
-
-        The header chooses between two keys, each with a fixed algorithm.
-        """
-        head, said, signature = token.split(".")
-        if self._match_key is None or head != HMAC_HEADER:
-            return self._signatures.decode(token, self._key, algorithms=[ALGORITHM])  # type: ignore[no-any-return]
-        if not hmac.compare_digest(_sign_with_hmac(self._match_key, f"{head}.{said}"), signature):
-            raise jwt.InvalidSignatureError
-        return base64.urlsafe_b64decode(said + "=" * (-len(said) % 4))
-
-
-def _encode_base64(data: bytes) -> str:
-    """Encode bytes as JWTs do: URL-safe base64 without padding."""
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
-
-
-EDDSA_HEADER = _encode_base64(orjson.dumps({"alg": ALGORITHM, "typ": "JWT"}))
-HMAC_HEADER = _encode_base64(orjson.dumps({"alg": "HS256", "typ": "JWT"}))
-"""The encoded headers of our two kinds of tokens."""
-
-
-def _sign_with_hmac(key: str, said: str) -> str:
-    return _encode_base64(hmac.digest(key.encode(), said.encode(), "sha256"))
 
 
 def _parse_jwk(jwk: Any, fields: Sequence[str]) -> Any:

@@ -9,23 +9,20 @@ from typing import Any
 
 import orjson
 
-from agent_league.agent.changes import ResourceChanges
-from agent_league.agent.completion import MessageCompletion
-from agent_league.agent.dispatcher import OK, Dispatcher, Handler
-from agent_league.agent.message_log import MessageLog
-from agent_league.agent.metrics import AgentMetrics, GaugeValues
+from agent_league.agent.call_failures import is_unknown_in_all_forms
+from agent_league.agent.dispatcher import OK, Handler
+from agent_league.agent.member import LeagueMember
+from agent_league.agent.metrics import GaugeValues
 from agent_league.agent.outbox import Outboxes
-from agent_league.agent.peer_client import PeerClient, is_unknown_in_all_forms
-from agent_league.agent.registration import UNKNOWN_AGENT_CODES, Applicant, LeagueRegistration, RemarkCallback
+from agent_league.agent.registration import UNKNOWN_AGENT_CODES, RemarkCallback
 from agent_league.agent.retry import reconnect_delay
-from agent_league.clock import Clock, SystemClock, format_utc
+from agent_league.clock import Clock, format_utc
 from agent_league.errors import CallFailed, ErrorCode, LeagueFailed, PeerRefused, Refusal
 from agent_league.games.base import BadParameters
 from agent_league.games.game_trial import describe_breakdown
-from agent_league.games.registry import Game, UnknownGame, declared_game_types, is_from_source, load_playable_game
+from agent_league.games.registry import Game, UnknownGame, is_from_source, load_playable_game
 from agent_league.http.carrier import Carrier
 from agent_league.http.hosts import find_endpoint_problem, normalise_endpoint
-from agent_league.log import JsonLogger
 from agent_league.model.agents import ANY_GAME, AgentState, Role, advance_state, supports_game
 from agent_league.model.names import CHECK_LEAGUE, is_safe_name
 from agent_league.model.results import find_termination
@@ -46,9 +43,7 @@ from agent_league.referee.match import MatchVerdict
 from agent_league.referee.play import MatchPlay, get_order_key
 from agent_league.referee.requests import RefereeContext
 from agent_league.referee.settings import RefereeSettings
-from agent_league.storage.paths import DataPaths
 from agent_league.storage.repositories import MatchRepository
-from agent_league.version import __version__
 
 MAX_TOKEN_RENEWALS = 3
 POLL_SECONDS = 1.0
@@ -57,7 +52,7 @@ MAX_QUEUED_MATCHES = 10_000
 """Most announced matches that wait for a free place, and most ids that are remembered."""
 
 
-class Referee:
+class Referee(LeagueMember):
     """Runs the matches that the manager assigns, several at once."""
 
     role = Role.REFEREE
@@ -72,46 +67,30 @@ class Referee:
         rng: Random | None = None,
         tools: Mapping[str, Handler] | None = None,
     ) -> None:
-        self._settings = settings
-        self._clock = clock or SystemClock()
-        self.state = AgentState.INIT
-        self._remark = remark or (lambda _: None)
         system = settings.system
-        self.log = JsonLogger(
-            settings.wanted_id if is_safe_name(settings.wanted_id) else "referee",
-            log_root=DataPaths(settings.home).logs_folder,
-            **system.logging.logger_options,
+        super().__init__(
+            settings,
+            carrier,
+            clock,
+            remark,
+            rng,
+            register_timeout=system.timeouts.register_referee_timeout_sec,
+            meta={"max_concurrent_matches": settings.max_concurrent_matches},
         )
-        messages = MessageLog(self.log, enabled=system.logging.messages)
-        carrier = messages.wrap_carrier(carrier)
-        strict = system.tolerance.strict
-        self.meter = AgentMetrics()
-        self._peer_client = PeerClient(carrier, strict=strict, metrics=self.meter)
+        self._settings = settings
         self._context = RefereeContext(
             peer_client=self._peer_client,
             outboxes=Outboxes(self._log_notice_failure),
             timeouts=system.timeouts,
             retry=system.retry_policy,
             failure_threshold=system.circuit_breaker.failure_threshold,
-            rng=rng or Random(),  # noqa: S311 - jitter
+            rng=self._rng,
             meter=self.meter,
             log=self.log,
-            require_tokens=strict or system.security.require_player_tokens,
-            strict=strict,
+            require_tokens=self._strict or system.security.require_player_tokens,
+            strict=self._strict,
         )
         self._loaded_games = {name: self._load_game(name) for name in settings.game_types if name != ANY_GAME}
-        self._session = LeagueRegistration(
-            settings.manager,
-            _build_applicant(settings),
-            self._peer_client,
-            self._clock,
-            self.log,
-            settings.credentials,
-            verify=system.security.verify_callers,
-            remark=remark,
-            rng=rng,
-            allowed_hosts=system.network.allowed_hosts,
-        )
         self._match_tasks: dict[str, asyncio.Task[None]] = {}
         self._running_matches: dict[str, MatchPlay] = {}
         """Running matches, by id."""
@@ -134,7 +113,6 @@ class Referee:
             self._handle_league_completed,
             self._abandon_void_matches,
         )
-        self.changes = ResourceChanges()
         self._foreign_manager = ForeignManagerClient(settings, self._session, self._peer_client, self._clock)
         self._known_orders: dict[str, tuple[int, str, str]] = {}
         """Round and players of each started match; an id from a foreign manager is accepted once."""
@@ -146,18 +124,7 @@ class Referee:
         """Results for which a `POST /run_match` waits, by match id."""
         self._answered_match_ids: set[str] = set()
         """Matches whose result was the answer to their `POST /run_match`."""
-        table = {**handlers.handlers_by_method(), **(tools or {})}
-        complete = MessageCompletion(self._session, self._get_message_defaults).complete_message
-        self.dispatcher = Dispatcher(
-            self,
-            table,
-            self._clock,
-            self.log,
-            strict=strict,
-            complete=complete,
-            metrics=self.meter,
-            message_log=messages,
-        )
+        self._serve({**handlers.handlers_by_method(), **(tools or {})}, complete=self._complete_message)
 
     def _get_message_defaults(
         self, method: Method | None = None, params: Mapping[str, Any] | None = None
@@ -175,14 +142,6 @@ class Referee:
             rounds=self._announced_rounds,
         )
 
-    @property
-    def agent_id(self) -> str:
-        return self._session.agent_id
-
-    @property
-    def sender(self) -> str:
-        return self._session.sender
-
     async def authorize(
         self, method: Method, envelope: Envelope | None, params: Mapping[str, Any], bearer: str | None
     ) -> Sender | None:
@@ -197,10 +156,10 @@ class Referee:
         return None
 
     def caller(self, bearer: str | None) -> str | None:
-        return self._session.find_token_sender(bearer) or self._find_player_by_token(bearer)
+        return super().caller(bearer) or self._find_player_by_token(bearer)
 
     def audience(self, bearer: str | None) -> frozenset[Caller] | None:
-        known = self._session.allowed_callers(bearer)
+        known = super().audience(bearer)
         return known | {Caller.MATCH_PLAYER} if known and self._find_player_by_token(bearer) else known
 
     def _find_player_by_token(self, bearer: str | None) -> str | None:
@@ -217,14 +176,7 @@ class Referee:
         return found and f"{Role.PLAYER}:{found}"
 
     def health(self) -> dict[str, Any]:
-        return {
-            "status": "ok",
-            "role": str(self.role),
-            "id": self.agent_id,
-            "state": str(self.state),
-            "version": __version__,
-            "running_matches": len(self._match_tasks),
-        }
+        return {**super().health(), "running_matches": len(self._match_tasks)}
 
     def readings(self) -> GaugeValues:
         """Return the gauges for metrics: running matches and queue lengths."""
@@ -681,17 +633,3 @@ def _is_void_refusal(error: CallFailed) -> bool:
 
 def _has_match_file(order: v2.StartMatch) -> bool:
     return order.league_id != CHECK_LEAGUE
-
-
-def _build_applicant(settings: RefereeSettings) -> Applicant:
-    return Applicant(
-        role=Role.REFEREE,
-        wanted_id=settings.wanted_id,
-        display_name=settings.display_name,
-        version=settings.version,
-        game_types=declared_game_types(settings.game_types),
-        endpoint=settings.endpoint,
-        limit=settings.system.timeouts.register_referee_timeout_sec,
-        league_id=settings.league_id,
-        extra_meta={"max_concurrent_matches": settings.max_concurrent_matches},
-    )

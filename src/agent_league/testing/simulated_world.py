@@ -370,8 +370,13 @@ class SimulatedWorld:
         if seat.name in self.scenario.silent_referees:
             carrier = ReportDroppingCarrier(carrier, self._is_silence_active)
         dice = Random(f"{seat.name} {self.scenario.seed}")  # noqa: S311 - a simulation
-        manager = self.agents[MANAGER_NAME].endpoint
-        wanted_id = seat.name if dice.random() < 0.7 else f"candidate-{seat.number}"
+        identity: dict[str, Any] = {
+            "system": self.system,
+            "home": seat.home,
+            "manager": self.agents[MANAGER_NAME].endpoint,
+            "endpoint": seat.endpoint,
+            "wanted_id": seat.name if dice.random() < 0.7 else f"candidate-{seat.number}",
+        }
         match seat.role:
             case Role.LEAGUE_MANAGER:
                 manager_settings = ManagerSettings(
@@ -385,22 +390,15 @@ class SimulatedWorld:
                     manager_settings, carrier, seat.clock, self._record_event, store=FailingStore(self), offload=offload
                 )
             case Role.REFEREE:
-                games = GamesRegistry(games=(GameEntry(game_type="even_odd"),))
                 referee_settings = RefereeSettings(
-                    self.system,
-                    games,
-                    seat.home,
-                    manager,
-                    seat.endpoint,
-                    wanted_id,
-                    f"Referee {seat.number}",
+                    games=GamesRegistry(games=(GameEntry(game_type="even_odd"),)),
                     max_concurrent_matches=self.scenario.concurrent_matches,
+                    display_name=f"Referee {seat.number}",
+                    **identity,
                 )
                 return Referee(referee_settings, carrier, seat.clock)
             case Role.PLAYER:
-                player_settings = PlayerSettings(
-                    self.system, seat.home, manager, seat.endpoint, wanted_id, f"Player {seat.number}"
-                )
+                player_settings = PlayerSettings(display_name=f"Player {seat.number}", **identity)
                 return Player(player_settings, load_strategy(dice.choice(STRATEGIES)), carrier, seat.clock)
 
 

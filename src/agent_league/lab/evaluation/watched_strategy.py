@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from agent_league.lab.evaluation.model import MoveCounts
 from agent_league.lab.game_series import describe_error
-from agent_league.players.legal_moves import find_equal_moves
+from agent_league.players.moves import find_equal_moves
 from agent_league.players.observation import Observation, Strategy, Thought
 
 

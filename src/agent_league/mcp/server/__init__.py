@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from agent_league.agent.changes import ResourceChanges
 from agent_league.agent.dispatcher import Dispatcher
+from agent_league.agent.runtime import ResourceChanges
 from agent_league.log import JsonLogger
 from agent_league.model.agents import Role
 from agent_league.protocol.methods import Caller

@@ -6,7 +6,7 @@ Knows that frames travel as a JSON body or as events of a stream (SSE), and noth
 from starlette.types import Message, Receive, Scope, Send
 
 from agent_league.agent.message_log import MessageLog, ReceivedCall
-from agent_league.http.call_limits import TOKEN_PATTERN, TokenCheck
+from agent_league.http.call_limits import TokenCheck, find_good_token
 from agent_league.http.caller import CALLER_ADDRESS, UNKNOWN_ADDRESS, Address
 from agent_league.http.guard import parse_bearer_token
 from agent_league.log import MESSAGE_SENT
@@ -39,7 +39,7 @@ class FrameLog:
         CALLER_ADDRESS.set(address)
         call = self._messages.receive_call(body)
         call.mark_admitted(Caller.ANYBODY)
-        call.is_known = self._has_valid_token(body, bearer)
+        call.is_known = find_good_token(body, bearer, self._has_good_token) is not None
         call.log_received(is_json=None)
         call.log_answer(None)
         return call
@@ -48,13 +48,6 @@ class FrameLog:
         """Log a sent frame; `latency` is in seconds."""
         more = b"" if status < 300 else b',"status":%d' % status
         self._messages.write_line(MESSAGE_SENT, address, body, latency, more, is_json=None)
-
-    def _has_valid_token(self, body: bytes, bearer: str | None) -> bool:
-        if self._has_good_token is None:
-            return False
-        found = TOKEN_PATTERN.search(body)
-        given = (bearer, found[1].decode() if found else None)
-        return any(self._has_good_token(token) for token in given if token)
 
 
 class _LoggedRequest:

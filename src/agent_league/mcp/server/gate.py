@@ -18,14 +18,18 @@ import orjson
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent_league.http.call_limits import TokenCheck
-from agent_league.http.carrier import MAX_BODY
-from agent_league.http.guard import RequestRejected
+from agent_league.http.carrier import MAX_BODY, RequestRejected
 from agent_league.http.limits import ConnectionLimits
 from agent_league.http.rate_limit import caller_network
 from agent_league.log import JsonLogger
 from agent_league.mcp.server import ServedAgent
 from agent_league.mcp.server.frame_log import FrameLog
-from agent_league.mcp.server.open_sessions import MAX_SESSIONS, MAX_SESSIONS_PER_NETWORK, OpenSessions
+from agent_league.mcp.server.open_sessions import (
+    MAX_SESSIONS,
+    MAX_SESSIONS_PER_NETWORK,
+    OPEN_SESSIONS_KEY,
+    OpenSessions,
+)
 from agent_league.protocol.tolerance import TOOL_CALL, is_mcp_method
 from agent_league.text import MAX_SENTENCE, shorten
 
@@ -144,7 +148,7 @@ class LazyMcpServer:
                 503, f"{self._open_requests.total()} MCP requests are open here; come again in a while"
             )
         self._open_requests[address] += 1
-        scope = _strip_header_values(scope)
+        scope = {**_strip_header_values(scope), OPEN_SESSIONS_KEY: self._sessions}
         if self._frames:
             scope, receive, send = self._frames.wrap_request(scope, receive, send)
         try:

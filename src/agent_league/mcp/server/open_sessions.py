@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 MAX_SESSIONS = 256
 MAX_SESSIONS_PER_NETWORK = 64
+OPEN_SESSIONS_KEY = "agent_league.open_sessions"
+"""In the ASGI scope of an MCP request: the OpenSessions of its agent."""
 
 
 @dataclass(slots=True)
@@ -45,6 +47,11 @@ class OpenSessions:
         if (found := next(idle, None)) is None:
             raise LookupError(crowded)
         return found
+
+    def __contains__(self, session_id: str) -> bool:
+        """Whether a session is open."""
+        self._forget_expired()
+        return session_id in self._sessions
 
     @contextmanager
     def count_opening(self, network: str) -> Iterator[None]:

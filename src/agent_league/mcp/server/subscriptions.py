@@ -4,8 +4,9 @@ Changes are gathered for a moment first: while a league plays, the standings cha
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Container
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 import mcp_types as types
@@ -15,8 +16,8 @@ from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourceUpdated
 from mcp.shared.exceptions import MCPError
 
-from agent_league.agent.changes import ResourceChanges
-from agent_league.mcp.server.open_sessions import MAX_SESSIONS
+from agent_league.agent.runtime import ResourceChanges
+from agent_league.mcp.server.open_sessions import MAX_SESSIONS, OPEN_SESSIONS_KEY
 
 Context = ServerRequestContext[Any, Any]
 GATHER_SECONDS = 0.05
@@ -25,6 +26,16 @@ SEND_TIMEOUT = 5
 MAX_RESOURCES = 200
 """Resources that one session or stream may subscribe to."""
 MAX_URI_LENGTH = 300
+
+
+@dataclass(slots=True)
+class _Subscriber:
+    """A session that has subscribed to resources."""
+
+    session: ServerSession
+    open_sessions: Container[str]
+    """Holds the ids of the sessions that haven't ended."""
+    uris: set[str] = field(default_factory=set)
 
 
 class ResourceSubscriptions:
@@ -36,7 +47,7 @@ class ResourceSubscriptions:
         self._is_own_uri = is_own_uri
         self._bus = InMemorySubscriptionBus()
         self._streams = ListenHandler(self._bus, max_subscriptions=MAX_SESSIONS)
-        self._sessions: dict[str, tuple[ServerSession, set[str]]] = {}
+        self._sessions: dict[str, _Subscriber] = {}
         self._changed_uris: set[str] = set()
         self._has_changes = asyncio.Event()
         self._notify_task: asyncio.Task[None] | None = None
@@ -67,22 +78,25 @@ class ResourceSubscriptions:
     async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
         """`resources/subscribe` (2025-11-25)."""
         session_id = _session_id(ctx)
-        if not session_id:
+        if ctx.request is None or not session_id:
             raise MCPError(types.INVALID_REQUEST, "subscribe in a session: begin with initialize")
         if session_id not in self._sessions:
-            self._sessions[session_id] = (ctx.session, set())
-            ending = ctx.session._connection.exit_stack  # noqa: SLF001 - nothing else tells that a session has ended
-            ending.callback(self._sessions.pop, session_id, None)
-        _, wanted = self._sessions[session_id]
+            open_sessions: Container[str] = ctx.request.scope[OPEN_SESSIONS_KEY]
+            self._forget_ended_sessions()
+            self._sessions[session_id] = _Subscriber(ctx.session, open_sessions)
+        wanted = self._sessions[session_id].uris
         self._check_uris({*wanted, str(params.uri)})
         wanted.add(str(params.uri))
         return types.EmptyResult()
 
     async def unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
-        known = self._sessions.get(_session_id(ctx))
-        if known:
-            known[1].discard(str(params.uri))
+        if known := self._sessions.get(_session_id(ctx)):
+            known.uris.discard(str(params.uri))
         return types.EmptyResult()
+
+    def _forget_ended_sessions(self) -> None:
+        """Drop the subscribers whose session has ended; the SDK tells nobody when that happens."""
+        self._sessions = {name: each for name, each in self._sessions.items() if name in each.open_sessions}
 
     def _check_uris(self, addresses: Collection[str]) -> None:
         """Refuse too many, too long or unknown URIs, since they are kept while the subscription lasts."""
@@ -104,12 +118,11 @@ class ResourceSubscriptions:
             changed, self._changed_uris = self._changed_uris, set()
             for uri in sorted(changed):
                 await self._bus.publish(ResourceUpdated(uri=uri))
-            told = [
-                self._notify_session(session_id, session, sorted(wanted & changed))
-                for session_id, (session, wanted) in self._sessions.items()
-                if wanted & changed
-            ]
-            await asyncio.gather(*told)
+            self._forget_ended_sessions()
+            concerned = [(name, each) for name, each in self._sessions.items() if each.uris & changed]
+            await asyncio.gather(
+                *(self._notify_session(name, each.session, sorted(each.uris & changed)) for name, each in concerned)
+            )
 
     async def _notify_session(self, session_id: str, session: ServerSession, uris: list[str]) -> None:
         try:

@@ -2,7 +2,7 @@
 
 from agent_league.games.registry import load_game
 from agent_league.league.state import LeaguePhase
-from agent_league.players.sentences import rules_for_people
+from agent_league.players.descriptions import rules_for_people
 from agent_league.web.league_reader import LeagueReader
 from agent_league.web.page import Page, PageData
 from agent_league.web.play.seats import LONGEST_NAME

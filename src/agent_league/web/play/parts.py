@@ -14,11 +14,16 @@ from agent_league.games.scene_view import build_scene
 from agent_league.games.text_view import describe_score, is_repeated_view, render_view
 from agent_league.league.state import LeaguePhase
 from agent_league.model.results import StandingsRow
-from agent_league.players.choices import format_move
-from agent_league.players.legal_moves import find_equal_moves
+from agent_league.players.descriptions import (
+    OUTCOME_TEXTS,
+    compute_final_view,
+    compute_view_after,
+    describe_payoffs,
+    format_move_list,
+    rules_for_people,
+)
+from agent_league.players.moves import find_equal_moves, format_move
 from agent_league.players.observation import GameRecord, Move, Observation
-from agent_league.players.positions import compute_final_view, compute_view_after, describe_payoffs, format_move_list
-from agent_league.players.sentences import OUTCOME_TEXTS, rules_for_people
 from agent_league.text import shorten
 from agent_league.web.match.drawing import draw_scene
 from agent_league.web.page import PageData
@@ -76,13 +81,13 @@ class SeatPosition:
 
 def read_seat(guest: BrowserSeat) -> PageData:
     """Read everything that the seat's page shows now."""
-    season, chair = guest.reader.state, guest.seat_player
+    season, chair = guest.reader.state, guest.seat
     turn = next(iter(guest.open_turns), None)
     rows = season.standings() if chair.has_joined else ()
     last = guest.last_match
     return {
         "name": guest.name,
-        "own_id": guest.player_id,
+        "own_id": guest.seat.own_id,
         "has_joined": chair.has_joined,
         "failure": str(chair.failure) if chair.failure else "",
         "is_over": chair.is_over,
@@ -92,7 +97,7 @@ def read_seat(guest: BrowserSeat) -> PageData:
         "missing": guest.reader.missing_agents,
         "fallback": guest.reader.seat_offer.fallback if guest.reader.seat_offer else "",
         "turn": turn,
-        "span": guest.turn_seconds(turn) if turn else 0.0,
+        "span": turn.seconds if turn else 0.0,
         "opponent": guest.describe_player(turn.observation.opponent_id) if turn else "",
         "more_turns": max(0, len(guest.open_turns) - 1),
         "answered": guest.last_answer,
@@ -103,8 +108,8 @@ def read_seat(guest: BrowserSeat) -> PageData:
         "round_opponent": guest.describe_player(guest.announced_round.opponent_id) if guest.announced_round else "",
         "last": last,
         "last_opponent": guest.describe_player(last[0].opponent_id) if last else "",
-        "rows": select_nearby_rows(rows, guest.player_id),
-        "place": next((row for row in rows if row.player_id == guest.player_id), None),
+        "rows": select_nearby_rows(rows, guest.seat.own_id),
+        "place": next((row for row in rows if row.player_id == guest.seat.own_id), None),
         "count": len(rows),
         "news": list(guest.news)[::-1],
         "rules": guest.rules,

@@ -87,7 +87,7 @@ class SeatRoutes:
 
     async def _play_move(self, request: Request) -> Response:
         guest, wanted = self._find_seat(request), await _read_json_body(request)
-        turn_id, mailbox = wanted.get("turn_id"), guest.seat_player.mailbox
+        turn_id, mailbox = wanted.get("turn_id"), guest.seat.mailbox
         if not isinstance(turn_id, str):
             return _json_response(422, status="refused", text="'turn_id' must be a text")
         turn, move = mailbox.find_turn(turn_id), wanted.get("move")
@@ -153,7 +153,7 @@ class RenderedSeat:
     def script_data(self) -> dict[str, Any]:
         """Return what the page's script needs beside the parts: the open turn with its remaining time, announcement."""
         turn, span, told = self._data["turn"], self._data["span"], self._data
-        left = self.seat.seat_player.mailbox.seconds_left(turn) if turn else 0.0
+        left = self.seat.seat.mailbox.seconds_left(turn) if turn else 0.0
         return {
             "turn": {"id": turn.turn_id, "seconds_left": left, "of": span} if turn else None,
             "said": describe_announcement(told),

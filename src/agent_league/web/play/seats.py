@@ -1,19 +1,23 @@
 """Browser seats: a person takes one, gets its handle, and plays through it as a player of the league.
 
-Owns the seats and their limits. `parts` renders them, `requests` handles HTTP; the players behind the seats come from
-a SeatPlayerFactory, which knows about ports and files.
+Owns the seats and their limits. `parts` renders them, `requests` handles HTTP. The players are in the manager's
+process, registered over HTTP. After a restart a seat is found again by the hash of its handle; only the hash is stored,
+in a private file.
 """
 
 import asyncio
 import hashlib
+import hmac
 import re
 import secrets
 from collections import deque
-from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any
 
 from agent_league.errors import AgentLeagueError, Refusal
+from agent_league.http.hosts import own_endpoint
+from agent_league.league.settings import ManagerSettings
+from agent_league.league.state import LeagueState
 from agent_league.model.events import (
     AgentRegistered,
     Event,
@@ -23,15 +27,22 @@ from agent_league.model.events import (
     RegistrationChanged,
 )
 from agent_league.model.names import is_displayable, is_reserved_name, normalise_confusables
-from agent_league.players.app import Player
-from agent_league.players.choices import format_move
+from agent_league.players.app import PlayerSettings
+from agent_league.players.descriptions import describe_event, describe_fallback
 from agent_league.players.events import MatchOver, RoundAnnounced
-from agent_league.players.human import ExternalStrategy, ExternalTurn, FallbackPlayed, TurnAnswer, TurnOpened
+from agent_league.players.human import ExternalTurn, FallbackPlayed, HumanSeat, TurnAnswer, TurnOpened
+from agent_league.players.moves import format_move
 from agent_league.players.observation import GameRecord, Move, Observation
-from agent_league.players.sentences import describe_event, describe_fallback
+from agent_league.players.strategies import load_strategy
+from agent_league.storage.credentials import CredentialsFile
+from agent_league.storage.files import read_json_object
+from agent_league.storage.paths import DataPaths
 from agent_league.text import MAX_SENTENCE, shorten
 from agent_league.web.league_reader import LeagueReader
 
+FALLBACK = "random"
+OWN_HOSTS = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - where we are called who listen everywhere
+CREDENTIALS_ROLE = "visitor"
 MOST_SEATS = 16
 MOST_OF_ONE = 8
 """Maximum seats per network address; a whole class may share one."""
@@ -49,41 +60,69 @@ class SeatUnavailable(Exception):
     """A seat can't be taken; the message says why, in words for people."""
 
 
-class SeatPlayer(Protocol):
-    """A player of the league whose moves are given through a mailbox."""
+class BrowserPlayers:
+    """Makes and restores browser players in the league of one manager, which listens at this host and port."""
 
-    mailbox: ExternalStrategy
-    player: Player | None
-    is_over: bool
-    failure: Exception | None
+    def __init__(
+        self, settings: ManagerSettings, season: LeagueState, host: str, port: int, seat_type: type[HumanSeat]
+    ) -> None:
+        self._settings = settings
+        self._seat_type = seat_type
+        self._league_state = season
+        self._host = host
+        self._manager = f"http://{OWN_HOSTS.get(host, f'[{host}]' if ':' in host else host)}:{port}/mcp"
 
-    @property
-    def games(self) -> Sequence[GameRecord]: ...
-    @property
-    def has_joined(self) -> bool: ...
-    async def join(self, seconds: float | None = None) -> bool: ...
-    async def leave(self) -> None: ...
-    async def rules(self, game_type: str | None) -> dict[str, Any]: ...
-    def without_secrets(self, data: Any) -> Any: ...
+    def create_player(self, key: str, name: str) -> HumanSeat:
+        self._credentials_file(key).save({"handle_sha256": key, "display_name": name})
+        return self._make_player(key, name)
 
+    def list_keys(self) -> list[str]:
+        """Return the keys of all browser players of this manager."""
+        files = sorted(DataPaths(self._settings.home).credentials_folder.glob(f"{CREDENTIALS_ROLE}-*.json"))
+        keys = [(file, str((read_json_object(file) or {}).get("handle_sha256"))) for file in files]
+        return [key for file, key in keys if self._credentials_file(key).path == file]
 
-class SeatPlayerFactory(Protocol):
-    """Creates the players behind seats and restores those of an earlier process. `key` is the hash of a handle."""
+    def restore_player(self, key: str) -> tuple[str, HumanSeat] | None:
+        """Return name and player of a key at its stored port; None if it isn't a player of this league any more."""
+        known = self._credentials_file(key).load()
+        name, port = known.get("display_name"), known.get("port")
+        is_ours = hmac.compare_digest(str(known.get("handle_sha256")), key)
+        if not is_ours or not isinstance(name, str) or not isinstance(port, int):
+            return None
+        endpoint = own_endpoint(self._host, port, self._settings.system.network.base_host)
+        players = {(one.display_name, one.endpoint) for one in self._league_state.roster.players().values()}
+        if self._league_state.is_end_announced or (name, endpoint) not in players:
+            self.forget_player(key)
+            return None
+        return name, self._make_player(key, name)
 
-    def create_player(self, key: str, name: str) -> SeatPlayer: ...
-    def list_keys(self) -> Sequence[str]: ...
-    def restore_player(self, key: str) -> tuple[str, SeatPlayer] | None:
-        """Return the name and player of a seat that an earlier process created; None if there is none."""
-        ...
+    def forget_player(self, key: str) -> None:
+        self._credentials_file(key).delete_file()
 
-    def forget_player(self, key: str) -> None: ...
+    def _make_player(self, key: str, name: str) -> HumanSeat:
+        settings = self._settings
+        player = PlayerSettings(
+            system=settings.system,
+            home=settings.home,
+            manager=self._manager,
+            endpoint="",
+            wanted_id="player",
+            display_name=name,
+            game_types=(settings.league.game_type,),
+        )
+        return self._seat_type(
+            player, load_strategy(FALLBACK), host=self._host, credentials_file=self._credentials_file(key)
+        )
+
+    def _credentials_file(self, key: str) -> CredentialsFile:
+        return CredentialsFile(self._settings.home, CREDENTIALS_ROLE, "", key, self._manager)
 
 
 class BrowserSeat:
     """A seat at which a person plays in the browser. `version` grows with every visible change."""
 
-    def __init__(self, chair: SeatPlayer, name: str, reader: LeagueReader, address: str = "") -> None:
-        self.seat_player = chair
+    def __init__(self, seat: HumanSeat, name: str, reader: LeagueReader, address: str = "") -> None:
+        self.seat = seat
         self.name = name
         self.reader = reader
         self.client_address = address
@@ -93,42 +132,32 @@ class BrowserSeat:
         self.announced_round: RoundAnnounced | None = None
         self.last_answer: tuple[ExternalTurn, Move] | None = None
         """Latest move in the current match."""
-        self.last_observation: Observation | None = None
         self.news: deque[str] = deque(maxlen=MOST_NEWS)
         self.is_closed = False
         self.rules: dict[str, Any] = {}
-        self._seconds_by_turn: dict[str, float] = {}
         self._last_match: tuple[GameRecord, Observation | None] | None = None
         self._change_event = asyncio.Event()
         self._left_at = asyncio.get_running_loop().time()
         self._tasks = [asyncio.create_task(self._follow_events())]
 
     @property
-    def player_id(self) -> str:
-        return self.seat_player.player.agent_id if self.seat_player.player else ""
-
-    @property
     def last_match(self) -> tuple[GameRecord, Observation | None] | None:
         """The match that ended last, and its last observation."""
-        games = self.seat_player.games
+        games = self.seat.games
         return self._last_match or ((games[-1], None) if games else None)
 
     @property
     def open_turns(self) -> list[ExternalTurn]:
         """Turns that wait for a move, most urgent first."""
-        return [] if self.is_closed else sorted(self.seat_player.mailbox.open_turns, key=lambda turn: turn.closes_at)
+        return [] if self.is_closed else sorted(self.seat.mailbox.open_turns, key=lambda turn: turn.closes_at)
 
     @property
     def is_away(self) -> bool:
         return not self.open_pages and asyncio.get_running_loop().time() - self._left_at >= AWAY_SECONDS
 
-    def turn_seconds(self, turn: ExternalTurn) -> float:
-        """Return how many seconds a turn had in total."""
-        return self._seconds_by_turn.get(turn.turn_id, self.seat_player.mailbox.seconds_left(turn))
-
     def describe_player(self, player_id: str | None) -> str:
-        name = self.reader.player_names.get(player_id or "")
-        return f"{name} ({player_id})" if name else str(player_id)
+        self.seat.names.update(self.reader.player_names)
+        return self.seat.label_player(player_id)
 
     def open_page(self) -> None:
         """Count a page as opened."""
@@ -140,8 +169,8 @@ class BrowserSeat:
 
     def play_move(self, turn_id: str, move: Move) -> TurnAnswer:
         """Answer a turn with a move; raises Refusal."""
-        played = self.seat_player.mailbox.answer_turn(turn_id, move)
-        turn = self.seat_player.mailbox.find_turn(turn_id)
+        played = self.seat.mailbox.answer_turn(turn_id, move)
+        turn = self.seat.mailbox.find_turn(turn_id)
         if turn and (self.last_answer is None or self.last_answer[0] is not turn):
             self.last_answer = (turn, played.move)
             self._add_news(f"{turn.observation.match_id}: you play {format_move(played.move)}.")
@@ -160,7 +189,7 @@ class BrowserSeat:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self.seat_player.leave()
+        await self.seat.leave()
         self.is_closed = True
         self.notify_change()
 
@@ -173,43 +202,37 @@ class BrowserSeat:
     async def _follow_events(self) -> None:
         """Join the league, then handle the player's events until cancelled."""
         after = 0
-        if not self.seat_player.has_joined:
+        if not self.seat.has_joined:
             with suppress(Exception):  # the player keeps its failure for the page
-                await self.seat_player.join()
+                await self.seat.join()
         self._tasks.append(asyncio.create_task(self._read_rules()))
         while True:
             self.notify_change()
-            for event in await self.seat_player.mailbox.wait_for_events(after, WATCH_SECONDS):
+            for event in await self.seat.mailbox.wait_for_events(after, WATCH_SECONDS):
                 after = event.number
                 self._handle_event(event.payload)
 
     async def _read_rules(self) -> None:
         with suppress(Refusal):
-            self.rules = await self.seat_player.rules(None)
+            self.rules = await self.seat.rules(None)
             self.notify_change()
 
     def _handle_event(self, what: Any) -> None:
         match what:
             case TurnOpened(turn):
-                self._seconds_by_turn = {turn.turn_id: self.seat_player.mailbox.seconds_left(turn)}
-                self.last_observation = turn.observation
                 if self.is_away:
-                    self.seat_player.mailbox.decline_turn(turn.turn_id)
+                    self.seat.mailbox.decline_turn(turn.turn_id)
             case FallbackPlayed(turn, move):
                 self.last_answer = (turn, move)
                 if self.is_away:
                     self._add_news(f"{turn.observation.match_id}: you were away, and {describe_fallback(move)}")
                     return
             case MatchOver(game):
-                own = (
-                    self.last_observation
-                    if self.last_observation and self.last_observation.match_id == game.match_id
-                    else None
-                )
-                self._last_match, self.last_answer, self.last_observation = (game, own), None, None
+                self._last_match = (game, self.seat.mailbox.last_observation(game.match_id))
+                self.last_answer = None
             case RoundAnnounced():
                 self.announced_round = what
-        self._add_news(describe_event(what, self.player_id, self.describe_player))
+        self._add_news(describe_event(what, self.seat.own_id, self.describe_player))
 
     def _add_news(self, text: str) -> None:
         if text:
@@ -219,9 +242,9 @@ class BrowserSeat:
 class BrowserSeats:
     """All browser seats of a league, by the hashes of their handles."""
 
-    def __init__(self, reader: LeagueReader, chairs: SeatPlayerFactory) -> None:
+    def __init__(self, reader: LeagueReader, players: BrowserPlayers) -> None:
         self.reader = reader
-        self._player_factory = chairs
+        self._players = players
         self._seats: dict[str, BrowserSeat] = {}
         """Keyed by the hash of the handle: the timing of a lookup reveals nothing about a handle."""
         self._joining_addresses: dict[str, str] = {}
@@ -245,10 +268,10 @@ class BrowserSeats:
         key = _hash_handle(handle)
         self._joining_addresses[key] = address
         try:
-            chair = await self._join_league(key, name)
+            seat = await self._join_league(key, name)
         finally:
             del self._joining_addresses[key]
-        self._seats[key] = BrowserSeat(chair, name, self.reader, address)
+        self._seats[key] = BrowserSeat(seat, name, self.reader, address)
         return handle
 
     def find_seat(self, handle: str) -> BrowserSeat | None:
@@ -259,23 +282,23 @@ class BrowserSeats:
         self._is_closed = True
         await asyncio.gather(*(guest.close() for guest in self._seats.values()))
         for key, guest in self._seats.items():
-            if guest.seat_player.is_over:
-                self._player_factory.forget_player(key)
+            if guest.seat.is_over:
+                self._players.forget_player(key)
 
     def _get_seat(self, key: str) -> BrowserSeat | None:
         known = self._seats.get(key)
         if known or key in self._joining_addresses or self._is_closed or self._count_busy_seats() >= MOST_SEATS:
             return known
-        if found := self._player_factory.restore_player(key):
-            name, chair = found
-            self._seats[key] = BrowserSeat(chair, name, self.reader)
+        if found := self._players.restore_player(key):
+            name, seat = found
+            self._seats[key] = BrowserSeat(seat, name, self.reader)
         return self._seats.get(key)
 
     def _handle_event(self, event: Event) -> None:
         """Update the seats on league events; restores all known seats when a league starts or resumes."""
         match event:
             case LeagueStarted() | LeagueResumed():
-                for key in self._player_factory.list_keys():
+                for key in self._players.list_keys():
                     self._get_seat(key)
             case AgentRegistered() | RegistrationChanged() | PauseChanged():
                 pass
@@ -284,16 +307,16 @@ class BrowserSeats:
         for guest in self._seats.values():
             guest.notify_change()
 
-    async def _join_league(self, key: str, name: str) -> SeatPlayer:
-        chair = self._player_factory.create_player(key, name)
+    async def _join_league(self, key: str, name: str) -> HumanSeat:
+        seat = self._players.create_player(key, name)
         try:
-            if await chair.join(JOIN_SECONDS) and not self._is_closed:
-                return chair
+            if await seat.join(JOIN_SECONDS) and not self._is_closed:
+                return seat
             why = "The manager is busy; try again in a moment."
         except AgentLeagueError as error:
             why = str(error)
-        await chair.leave()
-        self._player_factory.forget_player(key)
+        await seat.leave()
+        self._players.forget_player(key)
         raise SeatUnavailable(why)
 
     def _check_registration(self, name: str) -> None:
@@ -323,7 +346,7 @@ class BrowserSeats:
 
 
 def _is_seat_playing(guest: BrowserSeat) -> bool:
-    return not (guest.seat_player.is_over or guest.seat_player.failure)
+    return not (guest.seat.is_over or guest.seat.failure)
 
 
 def _hash_handle(handle: str) -> str:

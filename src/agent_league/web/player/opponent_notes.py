@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from agent_league.players.history import OpponentModel
 from agent_league.players.observation import GameRecord
-from agent_league.players.opponents import OpponentModel
 from agent_league.storage.files import read_json_object
 from agent_league.text import to_printable
 from agent_league.web.player.habits import MOST_REPLIES, MoveShare, compute_shares

@@ -1,20 +1,33 @@
-"""Positions of matches as text for a person: at every turn, at the end of each round, and at the end of the match.
+"""What a person who plays is told: sentences about events, positions as text, the rules; the same in every skin.
 
 A result has the moves but no final position: in games of perfect information it is computed by the rules from the last
 view.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Any
 
 from agent_league.games.base import Move, Rules, State, has_perfect_information, is_legal_move, winning_seat
 from agent_league.games.shared_views import format_amount
 from agent_league.games.text_view import render_last_round, render_view
-from agent_league.players.choices import format_move
+from agent_league.players.events import GameErrorReported, LeagueOver, MatchOver, PlayerEvent, RoundAnnounced
+from agent_league.players.human import FallbackPlayed, PlayerStopped, TurnOpened
+from agent_league.players.moves import format_move
 from agent_league.players.observation import GameRecord, Observation
 
-MAX_MATCHES = 100
+OUTCOME_TEXTS = {
+    "WIN": "You win",
+    "DRAW": "A draw",
+    "LOSS": "You lose",
+    "TECHNICAL_LOSS": "Lost technically",
+    "VOID": "No result",
+}
+VIEW_PARAGRAPH_STARTS = ("The view ", "Each view ")
+"""Beginnings of those paragraphs of the rules that describe the view's fields, which only programs need."""
+
+NameLookup = Callable[[str | None], str]
+"""From a player's id to its display name."""
 MAX_MOVES_AFTER = 3
 """Opponent's moves after the player's last one that are tried to reach the final position."""
 PLAYED_OUTCOMES = ("WIN", "DRAW", "LOSS")
@@ -23,18 +36,43 @@ MAX_SHOWN_MOVES = 12
 MAX_MOVE_LENGTH = 40
 
 
+def describe_event(
+    event: PlayerEvent | TurnOpened | FallbackPlayed | PlayerStopped, own_id: str, name_of: NameLookup
+) -> str:
+    """Describe an event in a sentence; empty for events that are shown in another way."""
+    match event:
+        case RoundAnnounced(round_id, match_id, opponent_id):
+            return f"Round {round_id}: " + (f"you meet {name_of(opponent_id)}." if match_id else "you have a bye.")
+        case MatchOver(game):
+            why = f" {game.details['reason']}." if game.details.get("reason") else ""
+            return (
+                f"{game.match_id}: {OUTCOME_TEXTS.get(game.outcome, game.outcome)} against "
+                f"{name_of(game.opponent_id)}.{why}"
+            )
+        case GameErrorReported(match_id, code, message, consequence):
+            return f"{match_id}: the referee says {code}: {'; '.join(filter(None, (message, consequence)))}"
+        case FallbackPlayed(turn, move):
+            return f"Time is up in {turn.observation.match_id}: {describe_fallback(move)}"
+        case LeagueOver(champion_id) if champion_id:
+            return "You are the champion." if champion_id == own_id else f"The champion is {name_of(champion_id)}."
+        case _:
+            return ""
+
+
+def describe_fallback(move: object) -> str:
+    return f"the fallback strategy played {format_move(move)} for you."
+
+
+def rules_for_people(how_to_play: str) -> list[str]:
+    """Return the paragraphs of a game's rules that a person needs."""
+    return [text for text in how_to_play.split("\n") if text.strip() and not text.startswith(VIEW_PARAGRAPH_STARTS)]
+
+
 class MatchPositions:
-    """The latest observation of each match of one person."""
+    """Draws the positions of one person's matches; the end of each round is drawn once."""
 
     def __init__(self) -> None:
-        self._observations: dict[str, Observation] = {}
         self._rounds_shown: dict[str, int] = {}
-
-    def record_observation(self, seen: Observation) -> None:
-        """Store the latest observation of a match."""
-        self._observations[seen.match_id] = seen
-        if len(self._observations) > MAX_MATCHES:
-            self._forget_match(next(iter(self._observations)))
 
     def describe_turn(self, seen: Observation) -> str:
         """Draw the position in which a move is wanted, after the end of the previous round if that is new."""
@@ -45,16 +83,15 @@ class MatchPositions:
             parts = [f"Round {seen.rounds_over} ended so:", ended, *parts] if ended else parts
         return "\n".join(filter(None, parts))
 
-    def describe_end(self, game: GameRecord) -> str:
-        """Draw the final position, or list both players' moves if it isn't known; then the payoffs, if given."""
-        seen = self._forget_match(game.match_id)
+    def describe_end(self, game: GameRecord, seen: Observation | None) -> str:
+        """Draw the final position, or list both players' moves if it isn't known; then the payoffs, if given.
+
+        `seen` is what was seen at the player's last turn.
+        """
+        self._rounds_shown.pop(game.match_id, None)
         view = compute_final_view(seen, game) if seen else None
         ending = _describe_moves(game) if seen is None or view is None else render_view(seen.game_type, view, seen.seat)
         return "\n".join(filter(None, (ending, describe_payoffs(game, seen))))
-
-    def _forget_match(self, match_id: str) -> Observation | None:
-        self._rounds_shown.pop(match_id, None)
-        return self._observations.pop(match_id, None)
 
 
 def compute_final_view(seen: Observation, game: GameRecord) -> Any:

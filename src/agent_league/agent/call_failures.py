@@ -1,4 +1,4 @@
-"""Sentences about failed calls for the person at the terminal: which of several failures to show, and how.
+"""What a failed call tells: whether the agent understood it, and a sentence for the person at the terminal.
 
 Pure; the calls themselves are made by `peer_client`.
 """
@@ -6,8 +6,15 @@ Pure; the calls themselves are made by `peer_client`.
 import re
 from typing import Any
 
-from agent_league.agent.peer_client import is_unknown_in_all_forms
-from agent_league.errors import BadAnswer, CallFailed, MismatchedAnswer, PeerRefused, PeerTimeout, PeerUnreachable
+from agent_league.errors import (
+    BadAnswer,
+    CallFailed,
+    JsonRpcErrorCode,
+    MismatchedAnswer,
+    PeerRefused,
+    PeerTimeout,
+    PeerUnreachable,
+)
 from agent_league.text import MAX_SENTENCE, shorten
 
 REFUSAL_STATUSES = (401, 403, 409, 410)
@@ -15,6 +22,60 @@ REFUSAL_STATUSES = (401, 403, 409, 410)
 HTTP_STATUS_PATTERN = re.compile(r"HTTP (\d{3})\b")
 SENTENCE_FIELDS = ("reason", "message", "detail", "error_description", "error")
 """Fields in which foreign agents put the sentence of a refusal, in order of preference."""
+UNKNOWN_TOOL_PATTERN = re.compile(
+    r"(unknown|unsupported|no such|unrecognized)\W+(tool|method)|(tool|method)\b.{0,80}\b(not found|unknown|not exist)",
+    re.IGNORECASE,
+)
+"""Matches sentences that say that there is no such tool, for agents that send no JSON-RPC code."""
+
+
+def is_unknown_in_all_forms(error: CallFailed) -> bool:
+    """Whether the agent answered every form of a call with "unknown method"."""
+    return all(
+        isinstance(one, PeerRefused | BadAnswer) and is_unknown_method(one) for one in error.form_failures or (error,)
+    )
+
+
+def is_unknown_method(error: CallFailed) -> bool:
+    """Whether an agent says that it has no such method."""
+    fault = get_frame_error(error)
+    if fault is not None:
+        no_code = not isinstance(fault, dict) or fault.get("code") in (None, JsonRpcErrorCode.METHOD_NOT_FOUND)
+        return no_code or is_unknown_tool(error)
+    if is_unknown_tool(error):
+        return True
+    return error.message.startswith(("HTTP 404", "HTTP 405", "HTTP 422"))
+
+
+def may_be_wrong_frame(error: CallFailed) -> bool:
+    """Whether the error suggests that the agent looked for the message in another place."""
+    return is_unknown_method(error) or error.message.startswith(("HTTP 4", "HTTP 5")) or "message" in error.message
+
+
+def is_failed_tool(error: CallFailed) -> bool:
+    """Whether MCP reports that a tool failed, wants other arguments or doesn't exist."""
+    result = error.answer.get("result") if isinstance(error.answer, dict) else None
+    fault = get_frame_error(error)
+    wants_others = isinstance(fault, dict) and fault.get("code") == JsonRpcErrorCode.INVALID_PARAMS
+    return wants_others or (isinstance(result, dict) and result.get("isError") is True) or is_unknown_tool(error)
+
+
+def is_unknown_tool(error: CallFailed) -> bool:
+    """Whether an agent says in words that it has no tool of that name: in an error, or as the text of a result."""
+    result = error.answer.get("result") if isinstance(error.answer, dict) else None
+    failed = isinstance(result, dict) and result.get("isError") is True
+    return (failed or get_frame_error(error) is not None) and UNKNOWN_TOOL_PATTERN.search(error.message) is not None
+
+
+def is_real_failure(error: CallFailed) -> bool:
+    """Whether an agent understood the call and failed; this counts more than its acknowledgement of other forms."""
+    return isinstance(error, PeerRefused | BadAnswer) and not (
+        isinstance(error, MismatchedAnswer) or is_unknown_method(error)
+    )
+
+
+def get_frame_error(error: CallFailed) -> Any:
+    return error.answer.get("error") if isinstance(error.answer, dict) else None
 
 
 def pick_most_informative(failed: CallFailed) -> CallFailed:

@@ -1,0 +1,156 @@
+"""What referees and players have in common: settings, registration with a manager, and foreign managers' messages.
+
+Registration decides whether the manager is foreign; no later message changes that. Under a manager of our own only
+GAME_OVER is completed, because its referee may be foreign; it needs the same token as any other message.
+"""
+
+from abc import abstractmethod
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any, ClassVar
+
+from agent_league.agent.registration import Applicant, LeagueRegistration, RemarkCallback
+from agent_league.agent.runtime import Agent
+from agent_league.clock import Clock
+from agent_league.config import SystemConfig
+from agent_league.games.registry import declared_game_types
+from agent_league.http.carrier import Carrier
+from agent_league.model.agents import AgentState, Role
+from agent_league.model.names import is_safe_name
+from agent_league.protocol.foreign_messages import (
+    COMPLETION_OF_TYPE,
+    GAME_OVER,
+    ROLES,
+    KnownFacts,
+    complete_message,
+    is_canonical_game_over,
+    normalise_role,
+)
+from agent_league.protocol.methods import Caller, Method
+from agent_league.protocol.version import PROTOCOL_V2
+from agent_league.storage.credentials import CredentialsFile
+
+CompletedMessage = tuple[Mapping[str, Any], Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberSettings:
+    """The settings of one referee or player, as plain data."""
+
+    role: ClassVar[Role]
+
+    system: SystemConfig
+    home: Path
+    manager: str
+    endpoint: str
+    wanted_id: str
+    display_name: str
+    version: str = "1.0.0"
+    game_types: tuple[str, ...] = ("even_odd",)
+    league_id: str | None = None
+    """The only league to register for; None: any that the manager has."""
+    seed: str | None = None
+    exit_when_done: bool = False
+    protocol: str = PROTOCOL_V2
+
+    @property
+    def credentials(self) -> CredentialsFile:
+        """The file with the credentials that let this agent return with its id."""
+        return CredentialsFile(self.home, self.role, self.display_name, self.endpoint, self.manager)
+
+
+class LeagueMember(Agent):
+    """An agent that registers with a manager."""
+
+    def __init__(
+        self,
+        settings: MemberSettings,
+        carrier: Carrier,
+        clock: Clock | None,
+        remark: RemarkCallback | None,
+        rng: Random | None,
+        *,
+        register_timeout: float,
+        meta: Mapping[str, Any],
+        v1_name: str = "",
+    ) -> None:
+        """`meta` is what its role adds to the registration."""
+        component = settings.wanted_id if is_safe_name(settings.wanted_id) else str(self.role)
+        super().__init__(component, settings.home, settings.system, carrier, clock, rng)
+        self.state = AgentState.INIT
+        self._remark = remark or (lambda _: None)
+        applicant = Applicant(
+            role=self.role,
+            wanted_id=settings.wanted_id,
+            display_name=settings.display_name,
+            version=settings.version,
+            game_types=declared_game_types(settings.game_types),
+            endpoint=settings.endpoint,
+            limit=register_timeout,
+            league_id=settings.league_id,
+            extra_meta=meta,
+            protocol=settings.protocol,
+            v1_name=v1_name,
+        )
+        self._session = LeagueRegistration(
+            settings.manager,
+            applicant,
+            self._peer_client,
+            self._clock,
+            self.log,
+            settings.credentials,
+            verify=settings.system.security.verify_callers,
+            remark=remark,
+            rng=self._rng,
+            allowed_hosts=settings.system.network.allowed_hosts,
+        )
+
+    @property
+    def agent_state(self) -> AgentState:
+        return self.state
+
+    @property
+    def agent_id(self) -> str:
+        return self._session.agent_id
+
+    @property
+    def sender(self) -> str:
+        return self._session.sender
+
+    def caller(self, bearer: str | None) -> str | None:
+        return self._session.find_token_sender(bearer)
+
+    def audience(self, bearer: str | None) -> frozenset[Caller] | None:
+        return self._session.allowed_callers(bearer)
+
+    @abstractmethod
+    def _get_message_defaults(self, method: Method, params: Mapping[str, Any]) -> KnownFacts:
+        """The values for fields that an incoming message leaves out."""
+
+    def _complete_message(self, method: Method, params: Mapping[str, Any]) -> Awaitable[CompletedMessage] | None:
+        """Fill in what a message leaves out; None if it needs no completion, which is the usual case."""
+        if method.request is None:
+            return None
+        kind = method.request.TYPE
+        if kind == "GAME_INVITATION" and params.get("role_in_match") not in (None, *ROLES):
+            return _complete_role(params)
+        if kind not in COMPLETION_OF_TYPE or (
+            self._session.has_key and (kind != GAME_OVER or is_canonical_game_over(params))
+        ):
+            return None
+        return self._complete_fields(method, kind, params)
+
+    async def _complete_fields(self, method: Method, kind: str, params: Mapping[str, Any]) -> CompletedMessage:
+        if self._session.verifies_callers:
+            await self._session.wait_until_registered()
+        if self._session.has_key and kind != GAME_OVER:
+            return params, ()
+        return complete_message(kind, params, self._get_message_defaults(method, params))
+
+
+async def _complete_role(params: Mapping[str, Any]) -> CompletedMessage:
+    message, noted = dict(params), list[str]()
+    normalise_role(message, noted)
+    return message, noted
