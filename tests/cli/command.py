@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, chdir, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, NoReturn
+from typing import IO, Any
 from unittest.mock import patch
 
 from agent_league.cli import main
@@ -55,18 +55,15 @@ def league(
 
 @contextmanager
 def _bound() -> Iterator[None]:
-    """Ends what hangs, and takes back what a command sets for its process."""
-
-    def end(*_: object) -> NoReturn:
-        raise TimeoutError(f"a command took longer than {BOUND} s")
-
-    before, thresholds = signal.signal(signal.SIGALRM, end), gc.get_threshold()
-    signal.alarm(BOUND)
+    """Interrupts what hangs, and takes back what a command sets for its process."""
+    thresholds = gc.get_threshold()
+    interruption = threading.Timer(BOUND, os.kill, (os.getpid(), signal.SIGINT))
+    interruption.start()
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        assert interruption.is_alive(), f"a command took longer than {BOUND} s"
+        interruption.cancel()
         gc.set_threshold(*thresholds)  # commands that serve have fewer collections
         gc.unfreeze()
 

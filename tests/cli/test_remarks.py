@@ -46,9 +46,12 @@ def test_what_the_organiser_does_is_told_in_a_sentence(
     assert sentence in capsys.readouterr().out
 
 
-def test_a_view_that_shows_nothing_still_says_that_the_league_is_paused(capsys: pytest.CaptureFixture[str]) -> None:
-    QuietView().show_event(PauseChanged(is_paused=True))
-    QuietView().show_event(RegistrationChanged(is_open=False))
+def test_a_view_that_shows_nothing_still_says_that_the_league_is_paused(
+    plan: PlanMaker, capsys: pytest.CaptureFixture[str]
+) -> None:
+    view = QuietView(plan(players=2))
+    view.show_event(PauseChanged(is_paused=True))
+    view.show_event(RegistrationChanged(is_open=False))
     assert capsys.readouterr().err == "The league is paused; `league admin resume` goes on.\n"
 
 

@@ -2,7 +2,7 @@
 
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from rich.console import Console, Group
@@ -10,7 +10,7 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from agent_league.cli.terminal import draw_standings, print_lines, print_remark, rewrite_commands
+from agent_league.cli.terminal import draw_standings, print_json, print_lines, print_remark, rewrite_commands
 from agent_league.clock import format_duration
 from agent_league.league.standings import StandingsTable as Standings
 from agent_league.model.events import (
@@ -65,7 +65,10 @@ class FaultSummary:
 
 
 class QuietView:
-    """Prints only what holds a league up: a pause, a missing referee, an overdue match. For `--json`."""
+    """Prints only what holds a league up, such as a pause or a missing referee, and a summary as JSON. For `--json`."""
+
+    def __init__(self, plan: "LeaguePlan") -> None:
+        self._strategies = plan.strategies
 
     def __enter__(self) -> Self:
         return self
@@ -80,11 +83,15 @@ class QuietView:
     def show_remark(self, sentence: str) -> None:
         print_remark(sentence)
 
+    def print_summary(self, completed: LeagueCompleted, seconds: float) -> None:
+        print_json(summarise_league(completed, self._strategies, seconds))
 
-class LeagueView:
-    """Shows a league's events live on the terminal."""
+
+class LeagueView(QuietView):
+    """Shows a league's events live on the terminal, with a progress bar and the current table."""
 
     def __init__(self, plan: "LeaguePlan") -> None:
+        super().__init__(plan)
         self._console = Console()
         self._scoring = Scoring(
             plan.league.scoring.win_points,
@@ -94,7 +101,7 @@ class LeagueView:
         )
         self._tiebreakers = plan.league.scoring.tiebreakers
         self._title = plan.league.display_name or plan.league.league_id
-        self._strategies = plan.strategies if len(set(plan.strategies.values())) > 1 else {}
+        self._shown_strategies = plan.strategies if len(set(plan.strategies.values())) > 1 else {}
         self._expected_agents = len(plan.agent_plans) - 1 + plan.people
         self._player_names: dict[str, str] = {}
         self._agent_ids: set[str] = set()
@@ -163,7 +170,7 @@ class LeagueView:
     def print_summary(self, completed: LeagueCompleted, seconds: float) -> None:
         """Print what stays on the screen: the final table, remarks, faults and the champion."""
         rows = completed.standings
-        self._console.print(draw_standings(rows, self._title, len(rows), self._strategies))
+        self._console.print(draw_standings(rows, self._title, len(rows), self._shown_strategies))
         print_lines(self._console, [*self._remarks, *describe_aborted_matches(completed)], "yellow")
         print_lines(self._console, [*self._faults.technical_loss_lines(), *describe_deviations(completed)], "dim")
         if completed.is_void:
@@ -177,10 +184,32 @@ class LeagueView:
     def _render(self) -> Group:
         parts: list[Any] = [self._progress]
         if self._standings is not None:
-            parts.append(draw_standings(self._standings.ranked_rows(), self._title, strategies=self._strategies))
+            parts.append(draw_standings(self._standings.ranked_rows(), self._title, strategies=self._shown_strategies))
         remarks = [*self._remarks[-5:], *self._faults.aborted_matches[:1]]
         parts += [Text(to_printable(remark), style="yellow") for remark in remarks]
         return Group(*parts)
+
+
+def summarise_league(completed: LeagueCompleted, strategies: Mapping[str, str], seconds: float) -> dict[str, Any]:
+    """Summarise a completed league as JSON."""
+    champion = completed.standings[0]
+    return {
+        "league_id": completed.league_id,
+        "rounds": completed.rounds,
+        "matches": completed.matches,
+        "champion": None
+        if completed.is_void
+        else {
+            "player_id": champion.player_id,
+            "display_name": champion.display_name,
+            "points": champion.points,
+        },
+        "standings": [row.to_json() for row in completed.standings],
+        "strategies": dict(strategies),
+        "tolerated": {agent_id: list(noted) for agent_id, noted in completed.tolerated.items()},
+        "broken_off": dict(completed.broken_off),
+        "seconds": round(seconds, 3),
+    }
 
 
 class ManagerEventPrinter:

@@ -17,6 +17,7 @@ from agent_league.games.repeated import RepeatedRules
 from agent_league.lab.evaluation.model import WinChances
 
 EARLIER_VERSION = "earlier version"
+NO_EARLIER_VERSION = "no earlier version was named: give its address or its strategy with --earlier"
 NOTHING_TO_COPY = "in this game each has more than one move, and what the other did last is none that could be copied"
 RANDOM_TRIALS = 50
 MAX_COUNTED_ENDS = 200_000
@@ -32,13 +33,17 @@ class PracticeOpponent:
 
     name: str
     strategy: str
+    """The strategy's name; the earlier version may have an address instead."""
     description: str
     left_out_reason: str = ""
     """Why it doesn't play; empty: it does."""
 
 
-def choose_opponents(game: Game) -> tuple[PracticeOpponent, ...]:
-    """Choose the opponents for a game: random, always first, always last, and a mirror if moves can be copied."""
+def choose_opponents(game: Game, earlier: str | None = None) -> tuple[PracticeOpponent, ...]:
+    """Choose the opponents: random, always first, always last, a mirror if moves can be copied, the earlier version.
+
+    `earlier` is the earlier version's address or strategy.
+    """
     rules, start = _open_single_game(game)
     mirrors = any(_is_single_move_game(rules, start, Random(number)) for number in range(RANDOM_TRIALS))  # noqa: S311 - a game
     first, last = _describe_extreme_moves(rules, start)
@@ -47,6 +52,7 @@ def choose_opponents(game: Game) -> tuple[PracticeOpponent, ...]:
         PracticeOpponent("always first", "first_legal", f"plays the first legal move{first}"),
         PracticeOpponent("always last", "last_legal", f"plays the last legal move{last}"),
         PracticeOpponent("mirror", "mirror", "copies the last move of the other", "" if mirrors else NOTHING_TO_COPY),
+        PracticeOpponent(EARLIER_VERSION, earlier or "", earlier or "", "" if earlier else NO_EARLIER_VERSION),
     )
 
 
