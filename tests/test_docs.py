@@ -19,7 +19,7 @@ from agent_league.protocol import v1, v2
 from agent_league.protocol.methods import METHODS
 from agent_league.protocol.tolerance_table import table
 from agent_league.protocol.v2.league import LeagueAction
-from agent_league.web.export.tables import TABLES
+from agent_league.web.export import TABLES
 from agent_league.web.pages import PAGES as PAGES_OF_A_LEAGUE
 
 ROOT = Path(__file__).parents[1]

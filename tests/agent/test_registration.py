@@ -108,7 +108,6 @@ class Agent:
             endpoint="http://localhost:8101/mcp",
             limit=10,
             protocol=protocol,
-            v1_name="player_007",
         )
         self.clock = VirtualClock(skew)
         self.session = LeagueRegistration(
@@ -805,7 +804,7 @@ async def test_an_agent_of_v1_registers_with_a_bare_message_of_001_and_nothing_b
         "display_name": "Agent Alpha",
         "version": "1.0.0",
         "game_types": ["even_odd"],
-        "contact_endpoint": "mcp://localhost:8101/player_007",
+        "contact_endpoint": "mcp://localhost:8101/player_player-8101",
     }
     fixed = ("protocol", "message_type", "round_id", "match_id", "sender")
     assert [request[name] for name in fixed] == [golden[name] for name in fixed]

@@ -345,7 +345,7 @@ def test_what_v2_has_no_word_for_is_only_acknowledged(message_type: str) -> None
 @pytest.mark.parametrize("conversation_id", ["conv-1", None, 5])
 def test_a_message_that_only_calls_itself_v1_is_none(conversation_id: Any) -> None:
     asked = reception().parse_frame({**INVITATION, "protocol": "league.v1", "conversation_id": conversation_id})
-    assert (asked.v1_message, asked.protocol_profile.protocol) == (None, "league.v2")
+    assert (asked.foreign_message, asked.protocol_profile.protocol) == (None, "league.v2")
 
 
 @pytest.mark.parametrize(
@@ -353,8 +353,8 @@ def test_a_message_that_only_calls_itself_v1_is_none(conversation_id: Any) -> No
 )
 def test_a_broken_message_of_v1_is_understood_as_that(wrap: Any) -> None:
     asked = reception().parse_frame(wrap({**V1["GAME_INVITATION"], "timestamp": "soon"}))
-    assert asked.v1_refusal is not None
-    assert asked.v1_refusal.code is ErrorCode.INVALID_TIMESTAMP
+    assert asked.refusal is not None
+    assert asked.refusal.code is ErrorCode.INVALID_TIMESTAMP
     assert asked.params["conversation_id"] == V1["GAME_INVITATION"]["conversation_id"]
 
 

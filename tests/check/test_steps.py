@@ -29,6 +29,7 @@ class Place:
     def __init__(self, *, there: bool = True) -> None:
         self.sent: list[str] = []
         self.there = there
+        self.is_registered = False
 
     async def is_there(self) -> bool:
         return self.there
@@ -45,7 +46,7 @@ def judged(finding: StepFinding | Exception) -> Callable[[Place], Awaitable[Step
 
 
 def step(finding: StepFinding | Exception, *, vital: bool = False) -> CheckStep[Place]:
-    return CheckStep("a step", "an answer", "mend it", judged(finding), vital)
+    return CheckStep("a step", "an answer", "mend it", judged(finding), is_vital=vital)
 
 
 async def run(*steps: CheckStep[Place], there: bool = True, bound: float = BOUND) -> list[StepOutcome]:

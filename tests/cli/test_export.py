@@ -10,7 +10,7 @@ import pytest
 
 from agent_league.cli import export
 from agent_league.model.tables import disarm_formulas
-from agent_league.web.export.tables import TABLES
+from agent_league.web.export import TABLES
 from tests.cli.leagues import keep, said
 
 NAMES = ("=HYPERLINK(1)", "+1", "-1", "@SUM(A1)", 'a "quoted", name', "Ünï \u2603", "\uff1d1", "a;=1+1", 'b, "=1')

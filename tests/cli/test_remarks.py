@@ -15,7 +15,7 @@ from agent_league.model.events import (
     RegistrationRefused,
 )
 from agent_league.model.results import StandingsRow
-from agent_league.web.live.news import describe_event
+from agent_league.web.live.sections import describe_event
 from tests.conftest import PlanMaker
 
 ENDED = LeagueCompleted("league", rounds=1, matches=1, standings=(StandingsRow(1, "P01", "Alpha", 1, 1, 0, 0, 3),))

@@ -23,8 +23,7 @@ from agent_league.launch.serving import serve_agents
 from agent_league.league.settings import ManagerSettings
 from agent_league.league.state import LeagueState
 from agent_league.web.app import WebApp
-from agent_league.web.league_history import LeagueHistory
-from agent_league.web.league_reader import JoinInstructions, LeagueReader
+from agent_league.web.league_reader import JoinInstructions, LeagueHistory, LeagueReader
 from agent_league.web.live.sections import SECTIONS
 from tests.cli.command import BOUND, LEAGUE, Running, free_ports
 from tests.cli.leagues import in_terminal

@@ -20,9 +20,8 @@ from cryptography.x509.oid import NameOID
 
 from agent_league.errors import BadAnswer, PeerTimeout, PeerUnreachable
 from agent_league.http.carrier import MAX_BODY
-from agent_league.http.client import HttpCarrier
+from agent_league.http.client import MAX_HEAD, ClientConnection, HttpCarrier
 from agent_league.http.client import PeerConnectionPool as Place
-from agent_league.http.client_connection import MAX_HEAD, ClientConnection
 from tests.conftest import free_port
 from tests.http.wire import LIMIT, Peer, chunked, raw_server, read_request, response
 
@@ -366,7 +365,7 @@ async def test_many_calls_run_at_once(carrier: HttpCarrier) -> None:
 async def test_an_idle_connection_is_closed_before_the_server_would_close_it(
     carrier: HttpCarrier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent_league.http.client_connection.KEEP_ALIVE_SECONDS", 0.05)
+    monkeypatch.setattr("agent_league.http.client.KEEP_ALIVE_SECONDS", 0.05)
     closed = asyncio.Event()
 
     async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -552,7 +551,7 @@ async def test_a_certificate_that_the_system_trusts_is_good(
     carrier: HttpCarrier, certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trusted = ssl.create_default_context(cafile=certificate)
-    monkeypatch.setattr("agent_league.http.client._tls_context", lambda: trusted)
+    monkeypatch.setattr("agent_league.http.client.tls_context", lambda: trusted)
     async with secure_server(certificate) as port:
         assert await carrier.exchange(f"https://localhost:{port}/mcp", b"{}", LIMIT) == (200, OK)
         with pytest.raises(PeerUnreachable, match=r"not trusted \(.*127\.0\.0\.1.*\)"):

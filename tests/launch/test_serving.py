@@ -18,7 +18,7 @@ from agent_league.launch.serving import check_ports, find_free_port, serve_agent
 from agent_league.model.events import Event, LeagueCompleted
 from agent_league.players.app import PlayerSettings
 from agent_league.referee.settings import RefereeSettings
-from agent_league.web.league_history import LeagueHistory
+from agent_league.web.league_reader import LeagueHistory
 from tests.cli.command import free_ports
 from tests.conftest import PlanMaker
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from agent_league.agent.dialects import dialect_of
 from agent_league.config import ConfigLoader
-from agent_league.league.rules_v1 import apply_v1_rules
 from tests.league.conftest import OfficeMaker
 from tests.league.office import MANAGER, Office
 from tests.protocol.examples_v1 import example as v1
@@ -81,10 +81,10 @@ def test_what_the_organiser_said_by_name_stands(home: Path) -> None:
     league = (
         ConfigLoader(home).load_league().model_copy(update={"game_parameters": {"min_number": 1, "max_number": 50}})
     )
-    own = apply_v1_rules(league, explicit_parameters={"max_number"}, keep_format=True)
+    own = dialect_of("league.v1").adapt_rules(league, explicit_parameters={"max_number"}, keep_format=True)
     assert own.game_parameters == {"min_number": 0, "max_number": 50}
     assert own.scheduling.format == "round_robin"
-    other = apply_v1_rules(league.model_copy(update={"game_type": "nim"}), explicit_parameters=())
+    other = dialect_of("league.v1").adapt_rules(league.model_copy(update={"game_type": "nim"}), explicit_parameters=())
     assert other.game_parameters == league.game_parameters, "the numbers are those of Even/Odd"
     assert other.scheduling.format == "double_round_robin"
 

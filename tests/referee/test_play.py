@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from agent_league.referee.play import _gather_answers
+from agent_league.referee.play import run_together
 from agent_league.testing.virtual_time import in_virtual_time
 
 
@@ -30,7 +30,7 @@ class Questions:
 @in_virtual_time
 async def test_answers_come_in_the_order_of_the_questions_whoever_is_faster() -> None:
     questions = Questions()
-    answers = await _gather_answers([questions.ask("P01", 2), questions.ask("P02", 1)])
+    answers = await run_together([questions.ask("P01", 2), questions.ask("P02", 1)])
     assert answers == ["P01's answer", "P02's answer"]
     assert questions.asked == ["P01", "P02"]
     assert asyncio.get_running_loop().time() == 2
@@ -41,7 +41,7 @@ async def test_answers_come_in_the_order_of_the_questions_whoever_is_faster() ->
 async def test_where_one_question_breaks_down_the_other_is_given_up_at_once(broken: str) -> None:
     questions, players = Questions(), ("P01", "P02")
     with pytest.raises(ExceptionGroup) as caught:
-        await _gather_answers(
+        await run_together(
             questions.ask(player_id, 1 if player_id == broken else 30, breaks=player_id == broken)
             for player_id in players
         )
@@ -52,4 +52,4 @@ async def test_where_one_question_breaks_down_the_other_is_given_up_at_once(brok
 
 @in_virtual_time
 async def test_who_is_asked_alone_answers_alone() -> None:
-    assert await _gather_answers([Questions().ask("P01", 1)]) == ["P01's answer"]
+    assert await run_together([Questions().ask("P01", 1)]) == ["P01's answer"]

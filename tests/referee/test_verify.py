@@ -215,7 +215,7 @@ async def test_a_game_by_turns_without_words_of_its_own_holds(home: Path) -> Non
     other["transcript"][4]["message"]["move_request"]["valid_options"] = [1]
     (finding,) = [finding for finding in verify_match(other, find) if not finding.ok]
     assert finding.check == "messages"
-    assert "move_request is" in finding.sentence
+    assert "move_request.valid_options is" in finding.sentence
     lines(content, direction="received", method="make_move")[0]["message"]["move_data"] = 9
     assert "no legal one" in next(item.sentence for item in verify_match(content, find) if item.check == "moves")
 

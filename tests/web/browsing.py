@@ -8,8 +8,8 @@ from starlette.types import ASGIApp, Message, Scope
 
 from agent_league.web.league_reader import LeagueReader
 from agent_league.web.page import Page
-from agent_league.web.page_frame import read_page_data, render_page
-from agent_league.web.site import LiveSite, Site
+from agent_league.web.pages import read_page_data, render_page
+from agent_league.web.rendering import LiveSite, Site
 
 NOTHING = "\N{EN DASH}"
 """What a cell says that has no number."""

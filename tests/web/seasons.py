@@ -12,8 +12,7 @@ from agent_league.model.agents import Role
 from agent_league.model.results import MatchResult, Outcome, Termination
 from agent_league.model.schedule import LeagueRound, Pairing
 from agent_league.storage.base import SeasonRow
-from agent_league.web.league_history import LeagueHistory
-from agent_league.web.league_reader import LeagueReader
+from agent_league.web.league_reader import LeagueHistory, LeagueReader
 
 NOW = datetime(2025, 1, 15, 10, 30, tzinfo=UTC)
 AT_ONCE = 2

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from agent_league.web.league_reader import LeagueReader
-from agent_league.web.page_frame import read_page_data, render_page
+from agent_league.web.pages import read_page_data, render_page
 from agent_league.web.pages.overview import OVERVIEW_PAGE
-from agent_league.web.site import FileSite, LiveSite, Site
+from agent_league.web.rendering import FileSite, LiveSite, Site
 from tests.web.seasons import reader_of, season_of
 
 STATIC = Path(__file__).parents[2] / "src" / "agent_league" / "web" / "static"

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from agent_league.model.results import MatchResult, Outcome
-from agent_league.web.player.answers import MOST_MATCHES, AnswerStatistics, summarise_answers
-from agent_league.web.player.habits import FiledMatch
+from agent_league.web.player.statistics import MOST_MATCHES, AnswerStatistics, FiledMatch, summarise_answers
 
 
 def entry(direction: str, method: str = "make_move", **more: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import pytest
 
 from agent_league.league.state import LeagueState
 from agent_league.model.results import FAULT_KEY, MatchResult, Outcome, Termination
-from agent_league.web.pages.cross_table import CROSS_TABLE_PAGE
+from agent_league.web.pages.overview import CROSS_TABLE_PAGE
 from tests.web.browsing import Element, cells, shown, text_of
 from tests.web.seasons import reader_of, season_of
 

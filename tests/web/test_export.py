@@ -9,7 +9,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 import pytest
 
 from agent_league.errors import UserError
-from agent_league.web.export.site_files import (
+from agent_league.web.export import (
     MANIFEST,
     ExportedFile,
     claim_folder,

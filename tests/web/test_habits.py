@@ -3,8 +3,8 @@
 from typing import Any
 
 from agent_league.model.results import MatchResult, Outcome
-from agent_league.web.player import habits as module
-from agent_league.web.player.habits import FiledMatch, PlayingHabits, analyse_habits, compute_shares
+from agent_league.web.player import statistics as module
+from agent_league.web.player.statistics import FiledMatch, PlayingHabits, analyse_habits, compute_shares
 
 
 def played(number: int, winner: str | None, details: dict[str, Any], file: dict[str, Any] | None = None) -> FiledMatch:

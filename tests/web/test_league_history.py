@@ -13,8 +13,8 @@ from agent_league.model.events import (
     RoundStarted,
     StoreChanged,
 )
-from agent_league.web.league_history import FORM_LENGTH, MOST_NEWS, MOST_REFUSED, LeagueHistory
-from agent_league.web.live.news import describe_event
+from agent_league.web.league_reader import FORM_LENGTH, MOST_NEWS, MOST_REFUSED, LeagueHistory
+from agent_league.web.live.sections import describe_event
 from tests.web.seasons import play_on, season_of
 
 NOON = datetime(2025, 1, 15, 12, tzinfo=UTC)

@@ -18,8 +18,7 @@ from agent_league.web.league_reader import LeagueReader
 from agent_league.web.live import feed as web_live
 from agent_league.web.live.feed import LiveFeed
 from agent_league.web.live.sections import SECTIONS, Section, SectionData, read_progress
-from agent_league.web.rendering import render
-from agent_league.web.site import LiveSite
+from agent_league.web.rendering import LiveSite, render
 from tests.http.wire import until
 from tests.web.seasons import play_on, reader_of, season_of
 from tests.web.serving import Visitor, visiting

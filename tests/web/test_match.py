@@ -24,9 +24,9 @@ from agent_league.web.league_reader import LeagueReader
 from agent_league.web.match import conversation as conversation_module
 from agent_league.web.match.conversation import LONGEST_JSON, MOST_ENTRIES, format_json, read_conversation
 from agent_league.web.page import PageNotFound
-from agent_league.web.page_frame import read_page_data, render_page
+from agent_league.web.pages import read_page_data, render_page
 from agent_league.web.pages.match import MATCH_PAGE, MOST_STEPS
-from agent_league.web.site import FileSite, LiveSite, Site
+from agent_league.web.rendering import FileSite, LiveSite, Site
 from tests.cli.command import free_ports
 from tests.conftest import FAST, PlanMaker
 from tests.games.test_built_in import GAMES

@@ -11,13 +11,19 @@ from agent_league.agent.metrics import AgentMetrics
 from agent_league.model.agents import Role
 from agent_league.model.events import LeagueCompleted, RoundCompleted
 from agent_league.model.results import MatchResult, Outcome, Termination
-from agent_league.web.league_history import LeagueHistory
-from agent_league.web.league_reader import JoinInstructions, LeagueReader
-from agent_league.web.live.news import describe_event
-from agent_league.web.live.sections import SHOWN_NEWS, read_agents, read_feed, read_progress, read_round, read_standings
-from agent_league.web.page_frame import read_page_data, render_page
+from agent_league.web.league_reader import JoinInstructions, LeagueHistory, LeagueReader
+from agent_league.web.live.sections import (
+    SHOWN_NEWS,
+    describe_event,
+    read_agents,
+    read_feed,
+    read_progress,
+    read_round,
+    read_standings,
+)
+from agent_league.web.pages import read_page_data, render_page
 from agent_league.web.pages.overview import OVERVIEW_PAGE
-from agent_league.web.site import FileSite, LiveSite, Site
+from agent_league.web.rendering import FileSite, LiveSite, Site
 from tests.harm import BIDI, ESCAPE, IMAGE, SCRIPT, TEMPLATE
 from tests.web.seasons import play_on, reader_of, season_of
 

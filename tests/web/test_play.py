@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from agent_league.web.league_reader import BrowserSeatOffer, JoinInstructions, LeagueReader
-from agent_league.web.page_frame import read_page_data, render_page
-from agent_league.web.pages.play import PLAY_PAGE
-from agent_league.web.site import LiveSite
+from agent_league.web.pages import read_page_data, render_page
+from agent_league.web.pages.rules import PLAY_PAGE
+from agent_league.web.rendering import LiveSite
 from tests.web.seasons import reader_of, season_of
 
 OFFER = BrowserSeatOffer(fallback="random")

@@ -11,8 +11,8 @@ from agent_league.model.results import MatchResult, Outcome, Termination
 from agent_league.storage.files import write_json
 from agent_league.storage.paths import DataPaths
 from agent_league.web.page import PageNotFound
-from agent_league.web.pages import player as player_page
-from agent_league.web.pages.player import PLAYER_PAGE
+from agent_league.web.pages import agents as player_page
+from agent_league.web.pages.agents import PLAYER_PAGE
 from tests.conftest import PlanMaker
 from tests.web.browsing import shown, text_of
 from tests.web.seasons import play_on, reader_of, season_of

@@ -4,12 +4,9 @@ from pathlib import Path
 
 from agent_league.agent.metrics import AgentMetrics
 from agent_league.model.results import MatchResult, Outcome, Termination
-from agent_league.web.league_history import LeagueHistory
-from agent_league.web.league_reader import LeagueReader
-from agent_league.web.pages.player import PLAYER_PAGE
-from agent_league.web.pages.players import PLAYERS_PAGE
-from agent_league.web.pages.referees import REFEREES_PAGE
-from agent_league.web.pages.schedule import SCHEDULE_PAGE
+from agent_league.web.league_reader import LeagueHistory, LeagueReader
+from agent_league.web.pages.agents import PLAYER_PAGE, PLAYERS_PAGE, REFEREES_PAGE
+from agent_league.web.pages.overview import SCHEDULE_PAGE
 from tests.web.browsing import NOTHING, shown, text_of
 from tests.web.seasons import reader_of, season_of
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agent_league.web.page import PageNotFound
-from agent_league.web.pages.schedule import ROUND_PAGE, SCHEDULE_PAGE
+from agent_league.web.pages.overview import ROUND_PAGE, SCHEDULE_PAGE
 from tests.web.browsing import NOTHING, shown, text_of
 from tests.web.seasons import reader_of, season_of
 

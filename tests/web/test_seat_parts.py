@@ -12,7 +12,7 @@ from agent_league.players.human import ExternalTurn
 from agent_league.players.observation import GameRecord, Observation
 from agent_league.web.page import PageData
 from agent_league.web.play.parts import build_option, describe_announcement, render_parts, select_nearby_rows
-from agent_league.web.site import LiveSite
+from agent_league.web.rendering import LiveSite
 from tests.web.visitor import places_in
 
 NOW = datetime(2025, 1, 15, 10, 30, tzinfo=UTC)

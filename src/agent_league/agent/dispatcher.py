@@ -368,8 +368,8 @@ class Dispatcher:
         return reply
 
     async def _run_handler(self, asked: ParsedCall, bearer: str | None, received: ReceivedCall) -> Any:
-        if asked.v1_refusal:
-            raise asked.v1_refusal
+        if asked.refusal:
+            raise asked.refusal
         if asked.method == ACKNOWLEDGE_ONLY:
             if asked.params.get("message_type") == LeagueError.TYPE:
                 if received.may_be_logged:
@@ -408,7 +408,7 @@ class Dispatcher:
         received.mark_admitted(method.caller)
         if sender is not None and sender != envelope.sender:
             params = {**params, "sender": str(sender)}
-            if asked.v1_message is None:
+            if asked.foreign_message is None:
                 how = _add_deviations(how, f"'sender' {str(envelope.sender)[:80]!r} for {str(sender)!r}")
         if mend := self._repairs.get(method.name):
             params, noted = mend(params)

@@ -29,7 +29,7 @@ from agent_league.protocol.foreign_messages import (
     normalise_role,
 )
 from agent_league.protocol.methods import Caller, Method
-from agent_league.protocol.version import PROTOCOL_V2
+from agent_league.protocol.version import CURRENT_PROTOCOL
 from agent_league.storage.credentials import CredentialsFile
 
 CompletedMessage = tuple[Mapping[str, Any], Sequence[str]]
@@ -53,7 +53,7 @@ class MemberSettings:
     """The only league to register for; None: any that the manager has."""
     seed: str | None = None
     exit_when_done: bool = False
-    protocol: str = PROTOCOL_V2
+    protocol: str = CURRENT_PROTOCOL
 
     @property
     def credentials(self) -> CredentialsFile:
@@ -74,7 +74,6 @@ class LeagueMember(Agent):
         *,
         register_timeout: float,
         meta: Mapping[str, Any],
-        v1_name: str = "",
     ) -> None:
         """`meta` is what its role adds to the registration."""
         component = settings.wanted_id if is_safe_name(settings.wanted_id) else str(self.role)
@@ -92,7 +91,6 @@ class LeagueMember(Agent):
             league_id=settings.league_id,
             extra_meta=meta,
             protocol=settings.protocol,
-            v1_name=v1_name,
         )
         self._session = LeagueRegistration(
             settings.manager,

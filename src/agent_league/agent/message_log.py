@@ -18,7 +18,7 @@ import orjson
 from agent_league.clock import format_second
 from agent_league.errors import CallFailed
 from agent_league.http.caller import CALLER_ADDRESS, Address
-from agent_league.http.carrier import Carrier
+from agent_league.http.carrier import Carrier, HttpReply
 from agent_league.log import MESSAGE_RECEIVED, MESSAGE_SENT, MESSAGE_UNANSWERED, JsonLogger
 from agent_league.protocol.methods import Caller
 from agent_league.text import encode_as_text
@@ -120,7 +120,7 @@ class LoggedCarrier:
         limit: float,
         bearer: str | None = None,
         headers: Mapping[str, str] | None = None,
-    ) -> tuple[int, bytes]:
+    ) -> HttpReply:
         messages = self._messages
         messages.write_line(MESSAGE_SENT, endpoint, frame)
         began = time.perf_counter()

@@ -46,7 +46,7 @@ from agent_league.protocol.tolerance import (
     is_message_of_type,
     order_forms,
 )
-from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
+from agent_league.protocol.version import CURRENT_PROTOCOL, PROTOCOLS
 from agent_league.text import MAX_SENTENCE, shorten
 
 PUSH_SECONDS = 0.25
@@ -168,7 +168,7 @@ class PeerClient:
 
     def expect_form(self, endpoint: str, form: str) -> None:
         """Set the form to try first with an agent, unless it is known by an answer already."""
-        for protocol in (PROTOCOL_V1, PROTOCOL_V2):
+        for protocol in PROTOCOLS:
             peer = self._get_peer(endpoint, protocol)
             if peer.form_name is None and form in FORM_BY_NAME:
                 peer.form_name = form
@@ -273,11 +273,11 @@ class PeerClient:
 
     def lacks_method(self, endpoint: str, method: str) -> bool:
         """Whether an agent has refused this notice in every form."""
-        return method in self._get_peer(endpoint, PROTOCOL_V2).refused_notices
+        return method in self._get_peer(endpoint, CURRENT_PROTOCOL).refused_notices
 
     def count_refusals(self, endpoint: str) -> int:
         """Number of calls that an agent has refused because of their form; grows while forms are tried."""
-        return self._get_peer(endpoint, PROTOCOL_V2).refusal_count
+        return self._get_peer(endpoint, CURRENT_PROTOCOL).refusal_count
 
     def find_deviations(self, endpoint: str, call: PeerCall) -> tuple[str, ...]:
         """The deviations of the form in which an agent takes this call."""

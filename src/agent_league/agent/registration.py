@@ -12,7 +12,6 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from random import Random
 from typing import Any, NoReturn, Protocol
-from uuid import uuid4
 
 from agent_league.agent.call_failures import (
     describe_failed_contact,
@@ -20,6 +19,7 @@ from agent_league.agent.call_failures import (
     is_http_refusal,
     pick_most_informative,
 )
+from agent_league.agent.dialects import dialect_of
 from agent_league.agent.peer_client import PeerCall, PeerClient
 from agent_league.agent.retry import reconnect_delay
 from agent_league.agent.tasks import run_until_first
@@ -36,9 +36,7 @@ from agent_league.protocol.envelope import Message
 from agent_league.protocol.methods import Caller
 from agent_league.protocol.tokens import TokenExpired, TokenVerifier, matches_token_hash
 from agent_league.protocol.tolerance import normalise
-from agent_league.protocol.v1.envelope import UUID_PATTERN
-from agent_league.protocol.v1.translation import translate_registration_to_v1
-from agent_league.protocol.version import CURRENT_VERSION, PROTOCOL_V1, PROTOCOL_V2
+from agent_league.protocol.version import CURRENT_PROTOCOL, CURRENT_VERSION
 from agent_league.text import MAX_SENTENCE, redact_tokens, to_printable
 
 RemarkCallback = Callable[[str], None]
@@ -91,9 +89,7 @@ class Applicant:
     league_id: str | None = None
     """The league to register for; None for whichever the manager has."""
     extra_meta: Mapping[str, Any] = field(default_factory=dict)
-    protocol: str = PROTOCOL_V2
-    v1_name: str = ""
-    """The last part of its address in `league.v1`."""
+    protocol: str = CURRENT_PROTOCOL
 
     @property
     def method_name(self) -> str:
@@ -149,6 +145,7 @@ class LeagueRegistration:
         """A second address of the manager, from a token that it signed."""
         self._address_since = 0.0
         self._applicant = applicant
+        self._dialect = dialect_of(applicant.protocol)
         self._peer_client = peer_client
         self._clock = clock
         self._log = log
@@ -299,13 +296,9 @@ class LeagueRegistration:
 
     async def _send_application(self, request: Message) -> dict[str, Any]:
         """Send the registration and return the manager's answer with canonical field names; raises CallFailed."""
-        message = request.to_wire()
-        if self._applicant.protocol == PROTOCOL_V1:
-            now, conversation_id = self._clock.now(), str(uuid4())
-            league_id = self.league_id if UUID_PATTERN.fullmatch(self.league_id or "") else None
-            message = translate_registration_to_v1(
-                message, self._applicant.v1_name, now, league_id or str(uuid4()), conversation_id
-            ).to_wire()
+        message = self._dialect.adapt_registration(
+            request.to_wire(), self._applicant.wanted_id, self.league_id, self._clock.now()
+        )
         call = PeerCall(self._applicant.method_name, message, self._applicant.answer_type)
         heard = await self._peer_client.request_answer(self._manager_address, call, self._applicant.limit)
         if self._peer_client.strict:
@@ -480,8 +473,8 @@ class LeagueRegistration:
     async def _query_manager(self, failures: int, completed: Callable[[], None]) -> int:
         """Query the manager once, and register again if it has forgotten us; returns the failures in a row."""
         token = self.token
-        if self._applicant.protocol == PROTOCOL_V1:
-            return await self._query_manager_v1(failures)
+        if self._dialect.asks_by_registering:
+            return await self._query_by_registering(failures)
         try:
             answer = await self._send_query(self._applicant.limit)
         except CallFailed as error:
@@ -500,8 +493,8 @@ class LeagueRegistration:
         self._last_heard = self._loop_time()
         return 0
 
-    async def _query_manager_v1(self, failures: int) -> int:
-        """The same in `league.v1`, whose only query is a repeated registration; returns the failures in a row."""
+    async def _query_by_registering(self, failures: int) -> int:
+        """The same in a protocol whose only query is a repeated registration; returns the failures in a row."""
         request = self._applicant.write_request(self.agent_id, format_utc(self._clock.now()), {})
         try:
             answer = await self._send_application(request)

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from agent_league.agent import jsonrpc
+from agent_league.agent.dialects import adapt_reply, adapt_request, is_foreign_message
 from agent_league.clock import Clock, SystemClock
 from agent_league.errors import JsonRpcError, JsonRpcErrorCode, Refusal
 from agent_league.model.agents import DEFAULT_PROTOCOL_PROFILE, ProtocolProfile, Role
@@ -39,10 +40,8 @@ from agent_league.protocol.tolerance import (
     may_have_other_names,
     normalise,
 )
-from agent_league.protocol.v1 import translation
-from agent_league.protocol.v1.envelope import UUID_PATTERN
 from agent_league.protocol.v2.errors import LeagueError
-from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
+from agent_league.protocol.version import PROTOCOL_V2
 
 FLAT_BODY = "a flat body"
 """The deviation of a registration whose fields are at the top level of the body, without a message."""
@@ -61,22 +60,19 @@ class ParsedCall:
     is_notification: bool = False
     frame: MessageFrame = MessageFrame.PARAMS
     protocol_profile: ProtocolProfile = DEFAULT_PROTOCOL_PROFILE
-    v1_message: Mapping[str, Any] | None = None
-    """The `league.v1` message that was translated into `params`; None for `league.v2`."""
+    foreign_message: Mapping[str, Any] | None = None
+    """The message of another protocol that was translated into `params`; None for our own."""
     clock: Clock = field(default_factory=SystemClock)
-    """Gives the timestamp of a reply in `league.v1`."""
-    v1_refusal: Refusal | None = None
-    """Why the `league.v1` message could not be translated."""
+    """Gives the timestamp of a reply in another protocol."""
+    refusal: Refusal | None = None
+    """Why the message of another protocol could not be translated."""
     has_bearer: bool = False
     """Whether a token came in the HTTP header."""
 
     def to_request_protocol(self, reply: Any) -> Any:
         """Translate a reply to the protocol of the request."""
-        return (
-            reply
-            if self.v1_message is None
-            else translation.translate_reply_to_v1(reply, self.v1_message, self.clock.now())
-        )
+        asked = self.foreign_message
+        return reply if asked is None else adapt_reply(reply, asked, self.clock.now())
 
     def build_answer(self, reply: Any) -> Any:
         """Put a reply into the form of the request; raises TypeError if it can't be written as JSON."""
@@ -110,7 +106,7 @@ class CallParser:
         asked = self._parse_any_form(_unflatten_registration(frame) if is_flat else frame)
         if path == REGISTER_PATH and asked.method not in FORM_BY_NAME["register"].method_names:
             raise self._unknown_method_error(asked.method)
-        if path != REGISTER_PATH or asked.frame is not MessageFrame.BARE or asked.v1_message is not None:
+        if path != REGISTER_PATH or asked.frame is not MessageFrame.BARE or asked.foreign_message is not None:
             return asked
         flat = (FLAT_BODY, *([] if "game_types" in frame else ["no 'game_types'"])) if is_flat else ()
         noted = (f"POST {REGISTER_PATH}", *flat, *asked.protocol_profile.deviations[1:])
@@ -143,7 +139,7 @@ class CallParser:
         return ParsedCall(method, params, request_id) if needed is None or needed in params else None
 
     def _parse_any_form(self, frame: Any) -> ParsedCall:
-        if isinstance(frame, dict) and _is_bare_message(frame) and (not self._strict or _is_v1_message(frame)):
+        if isinstance(frame, dict) and _is_bare_message(frame) and (not self._strict or is_foreign_message(frame)):
             return self._build_call(MessageFrame.BARE, "", frame, None)
         request = jsonrpc.parse_request(frame)
         params = request.params
@@ -164,7 +160,7 @@ class CallParser:
             return True
         if "message_type" not in params or may_have_other_names(kind.TYPE, params):
             return False
-        return not _is_v1_message(params) and not is_foreign_type(method, params["message_type"])
+        return not is_foreign_message(params) and not is_foreign_type(method, params["message_type"])
 
     def _parse_foreign_form(self, request: jsonrpc.JsonRpcRequest) -> ParsedCall:
         """Parse a JSON-RPC request with another method name or with the message in another place."""
@@ -188,13 +184,13 @@ class CallParser:
         self, frame: MessageFrame, name: str, message: dict[str, Any], request: jsonrpc.JsonRpcRequest | None
     ) -> ParsedCall:
         request_id, is_notification = (request.request_id, request.is_notification) if request else (None, False)
-        if _is_v1_message(message):
-            how = ProtocolProfile(PROTOCOL_V1, FORM_OF_FRAME.get(frame, "bare"))
+        if is_foreign_message(message):
+            how = ProtocolProfile(message["protocol"], FORM_OF_FRAME.get(frame, "bare"))
             asked = ParsedCall(ACKNOWLEDGE_ONLY, message, request_id, is_notification, frame, how, message, self._clock)
             try:
-                method, params = translation.translate_to_v2(message, self._role)
+                method, params = adapt_request(message, self._role)
             except Refusal as refusal:
-                return replace(asked, v1_refusal=refusal)
+                return replace(asked, refusal=refusal)
             return replace(asked, method=method or ACKNOWLEDGE_ONLY, params=params)
         if message.get("message_type") == LeagueError.TYPE:
             return ParsedCall(ACKNOWLEDGE_ONLY, message, request_id, is_notification, frame)
@@ -308,14 +304,6 @@ def _unflatten_registration(frame: Mapping[str, Any]) -> dict[str, Any]:
     meta = {name: value for name, value in frame.items() if name not in (*of_message, FLAT_ROLE)}
     message = {name: value for name, value in frame.items() if name in of_message}
     return {**message, f"{role}_meta": {"game_types": list(FLAT_GAMES), **meta}}
-
-
-def _is_v1_message(message: Mapping[str, Any]) -> bool:
-    """Whether a message really is `league.v1`: it says so and its conversation id is a UUID."""
-    return (
-        message.get("protocol") == PROTOCOL_V1
-        and UUID_PATTERN.fullmatch(str(message.get("conversation_id"))) is not None
-    )
 
 
 def _find_form_name(frame: MessageFrame, method: str, name: str) -> str:

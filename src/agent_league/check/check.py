@@ -6,20 +6,19 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from agent_league.check.frames import send_valid_call
 from agent_league.check.http_probe import HttpProbe
 from agent_league.check.manager import build_manager_steps
 from agent_league.check.manager_subject import ManagerSubject
 from agent_league.check.player import build_player_steps
-from agent_league.check.player_subject import PlayerSubject
-from agent_league.check.player_v1 import V1PlayerSubject, build_player_v1_steps
+from agent_league.check.player_subject import PlayerSubject, V1PlayerSubject
+from agent_league.check.player_v1 import build_player_v1_steps
 from agent_league.check.referee import build_referee_steps
 from agent_league.check.referee_subject import RefereeSubject
 from agent_league.check.scripted_agents import CheckerManager, format_now, start_manager
 from agent_league.check.signing_key import load_checker_key
 from agent_league.check.steps import (
-    AnyStep,
     CheckReport,
+    CheckStep,
     NoReply,
     StepOutcome,
     apply_strictness,
@@ -27,6 +26,7 @@ from agent_league.check.steps import (
     run_steps,
 )
 from agent_league.check.subject import CheckOptions, Subject
+from agent_league.check.transport_steps import send_valid_call
 from agent_league.errors import JsonRpcErrorCode, UserError
 from agent_league.http.hosts import parse_typed_address
 from agent_league.model.agents import Role
@@ -41,7 +41,7 @@ ROLE_METHODS = {
     Role.LEAGUE_MANAGER: "register_player",
 }
 """Role -> a method that only agents of this role serve."""
-SubjectKind = tuple[type[Subject], Callable[[Any], list[AnyStep]]]
+SubjectKind = tuple[type[Subject], Callable[[Any], list[CheckStep[Any]]]]
 V1_PLAYER_KIND: SubjectKind = (V1PlayerSubject, lambda _: build_player_v1_steps())
 KINDS_BY_ROLE: Mapping[Role, SubjectKind] = {
     Role.PLAYER: (PlayerSubject, lambda subject: build_player_steps(subject.question)),

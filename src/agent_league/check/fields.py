@@ -1,19 +1,37 @@
-"""Judge single fields of a message: whether they exist, have the right type and the right value."""
+"""Judge single fields of a message: whether they exist, have the right type and the right value.
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+`MessageRows` makes a table of steps from them.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from agent_league.agent.jsonrpc import name_json_type
 from agent_league.check.http_probe import format_redacted, quote_redacted
-from agent_league.check.steps import AnyStep, CheckStep, StepFinding, StepVerdict, failed, passed, warned
+from agent_league.check.steps import (
+    CheckedAgent,
+    CheckStep,
+    Severity,
+    StepFinding,
+    StepVerdict,
+    failed,
+    passed,
+    warned,
+)
 from agent_league.clock import SystemClock, parse_utc
+from agent_league.errors import Refusal
+from agent_league.protocol import v2
+from agent_league.protocol.checks import check_envelope, parse_fields
 from agent_league.protocol.envelope import Sender
 from agent_league.protocol.version import PROTOCOL_V2
 
 MAX_CLOCK_SKEW_SECONDS = 300
 """A timestamp further from now than this is a warning."""
 MISSING = object()
+S = TypeVar("S", bound=CheckedAgent)
 
 FIELD_HINTS: Mapping[str, str] = {
     "protocol": 'Put "protocol": "league.v2" into every message.',
@@ -121,47 +139,100 @@ def judge_clock_skew(message: Mapping[str, Any], path: str) -> StepFinding:
     return passed(f"{seconds:.0f} s away from now")
 
 
-def build_envelope_steps(
-    title: str,
-    message: Callable[[Any], Mapping[str, Any]],
-    role: str,
-    agent_id: Callable[[Any], str | None],
-    missing: StepVerdict = StepVerdict.FAIL,
-) -> list[AnyStep]:
-    """Build the steps for the envelope of a message; `message` gets the message to judge from the subject."""
+@dataclass(frozen=True)
+class MessageRows(Generic[S]):
+    """Makes the steps on the fields of one message of the agent, which all count alike."""
 
-    def step(name: str, expected: str, judge: Callable[[Any, Mapping[str, Any]], StepFinding]) -> AnyStep:
-        return CheckStep(f"{title}: {name}", expected, FIELD_HINTS[name], make_message_judge(message, judge))
+    kind: str
+    find: Callable[[S], Mapping[str, Any]]
+    """Finds the message; raises SkipStep if there is none."""
+    severity: Severity = Severity.FAIL
+    find_problem: Callable[[S, str], str | None] | None = None
+    """Why our own league refuses the message with this field as it came; None if it accepts it."""
 
-    return [
-        step("protocol", f'"{PROTOCOL_V2}"', lambda _, found: judge_value(found, "protocol", PROTOCOL_V2, missing)),
-        step("message_type", f'"{title}"', lambda _, found: judge_value(found, "message_type", title, missing)),
-        step(
-            "sender",
-            f'"{role}:ID"' if role != "league_manager" else '"league_manager"',
-            lambda subject, found: judge_sender(found, role, agent_id(subject), subject.own_name, missing),
-        ),
-        step(
-            "timestamp",
-            "UTC, such as 2025-01-15T10:30:00Z",
-            lambda _, found: judge_timestamp(found, "timestamp", missing),
-        ),
-        CheckStep(
-            f"{title}: timestamp is about now",
-            f"not more than {MAX_CLOCK_SKEW_SECONDS} s away",
-            "Set the clock of your machine, and write the time of sending, not a fixed text.",
-            make_message_judge(message, lambda _, found: judge_clock_skew(found, "timestamp")),
-        ),
-    ]
+    def row(
+        self, title: str, expected: str, hint: str, judge: Callable[[S, Mapping[str, Any]], StepFinding]
+    ) -> CheckStep[S]:
+        """Make a step; its title begins with the path of the field."""
+        find_problem, path = self.find_problem, title.partition(" ")[0]
+        return CheckStep(
+            f"{self.kind}: {title}",
+            expected,
+            hint,
+            lambda subject: judge(subject, self.find(subject)),
+            self.severity,
+            (lambda subject: find_problem(subject, path)) if find_problem else None,
+        )
+
+    def value_row(
+        self, title: str, expected: str, hint: str, wanted: Callable[[S], Any], missing: StepVerdict = StepVerdict.FAIL
+    ) -> CheckStep[S]:
+        """Make a step on a field that must have exactly this value."""
+        path = title.partition(" ")[0]
+        return self.row(
+            title, expected, hint, lambda subject, found: judge_value(found, path, wanted(subject), missing)
+        )
+
+    def type_row(
+        self, path: str, expected: str, hint: str, kind: type = str, missing: StepVerdict = StepVerdict.FAIL
+    ) -> CheckStep[S]:
+        """Make a step on a field that must be present and of this type."""
+        return self.row(path, expected, hint, lambda _, found: judge_type(found, path, kind, missing))
+
+    def envelope_rows(
+        self,
+        role: str,
+        agent_id: Callable[[S], str | None] = lambda _: None,
+        own_name: Callable[[S], str | None] = lambda _: None,
+        missing: StepVerdict = StepVerdict.FAIL,
+    ) -> list[CheckStep[S]]:
+        """Make the steps on the envelope of `league.v2`."""
+        sender = f'"{role}:ID"' if role != "league_manager" else '"league_manager"'
+        clock = "Set the clock of your machine, and write the time of sending, not a fixed text."
+        return [
+            self.value_row("protocol", f'"{PROTOCOL_V2}"', FIELD_HINTS["protocol"], lambda _: PROTOCOL_V2, missing),
+            self.value_row("message_type", f'"{self.kind}"', FIELD_HINTS["message_type"], lambda _: self.kind, missing),
+            self.row(
+                "sender",
+                sender,
+                FIELD_HINTS["sender"],
+                lambda subject, found: judge_sender(found, role, agent_id(subject), own_name(subject), missing),
+            ),
+            self.row(
+                "timestamp",
+                "UTC, such as 2025-01-15T10:30:00Z",
+                FIELD_HINTS["timestamp"],
+                lambda _, found: judge_timestamp(found, "timestamp", missing),
+            ),
+            self.row(
+                "timestamp is about now",
+                f"not more than {MAX_CLOCK_SKEW_SECONDS} s away",
+                clock,
+                lambda _, found: judge_clock_skew(found, "timestamp"),
+            ),
+        ]
 
 
-def make_message_judge(
-    message: Callable[[Any], Mapping[str, Any]], judge: Callable[[Any, Mapping[str, Any]], StepFinding]
-) -> Callable[[Any], Awaitable[StepFinding]]:
-    async def judged(subject: Any) -> StepFinding:
-        return judge(subject, message(subject))
+def take_as_came(right: Mapping[str, Any], came: Mapping[str, Any], *paths: str) -> dict[str, Any]:
+    """Return a right message with these fields as they came; those that did not come are left out."""
+    message = deepcopy(dict(right))
+    for path in paths:
+        outer, _, name = path.rpartition(".")
+        inside = get_field(message, outer) if outer else message
+        inside.pop(name, None)
+        if (value := get_field(came, path)) is not MISSING:
+            inside[name] = value
+    return message
 
-    return judged
+
+def find_model_problem(message: Mapping[str, Any], kind: str) -> str | None:
+    """Return why an agent of ours refuses a message of this type; None if it accepts it."""
+    try:
+        check_envelope(message, kind)
+        parse_fields(v2.MESSAGES[kind], message)
+    except Refusal as refusal:
+        return refusal.message
+    return None
 
 
 def _quote_field(path: str, value: Any) -> str:

@@ -1,16 +1,16 @@
 """HTTP client of the checker: sends raw bytes, opens a new connection for each call, bounds every call in time."""
 
 import asyncio
-import io
 import json
 import ssl
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-import aiohttp
+import httpx2
 
 from agent_league.agent.jsonrpc import extract_event_data
 from agent_league.check.steps import NoReply
@@ -50,14 +50,10 @@ class HttpProbe:
         self.url = url
         self.sent: list[str] = []
         self._parts = urlsplit(url)
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0, force_close=True),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            timeout=aiohttp.ClientTimeout(total=None),
-        )
+        self._client = _make_client(ssl.create_default_context())
 
     async def close(self) -> None:
-        await self._session.close()
+        await self._client.aclose()
 
     def url_at(self, path: str) -> str:
         """Return the address of another path on the same server."""
@@ -81,10 +77,11 @@ class HttpProbe:
         """Return the address with http and https swapped if the server speaks that scheme; else None."""
         scheme = "http" if self._parts.scheme == "https" else "https"
         other = urlunsplit(self._parts._replace(scheme=scheme))
-        try:
-            await self._send_request("GET", other, CONNECT_SECONDS, ssl=False)
-        except NoReply:
-            return None
+        async with _make_client(verify=False) as unsafe:
+            try:
+                await self._send_request("GET", other, CONNECT_SECONDS, unsafe)
+            except NoReply:
+                return None
         return other
 
     async def post(
@@ -103,7 +100,7 @@ class HttpProbe:
             headers["Authorization"] = f"Bearer {bearer}"
         url = url or self.url
         self.sent.append(f"POST {urlsplit(url).path or '/'} {shown or format_redacted(body)}")
-        return await self._send_request("POST", url, limit, data=io.BytesIO(body), headers=headers)
+        return await self._send_request("POST", url, limit, content=body, headers=headers)
 
     async def get(self, url: str, limit: float) -> ProbeReply:
         self.sent.append(f"GET {urlsplit(url).path or '/'}")
@@ -124,13 +121,12 @@ class HttpProbe:
             raise NoReply(_describe_error(error)) from None
         writer.close()
 
-    async def _send_request(self, verb: str, url: str, limit: float, **more: Any) -> ProbeReply:
+    async def _send_request(
+        self, verb: str, url: str, limit: float, client: httpx2.AsyncClient | None = None, **more: Any
+    ) -> ProbeReply:
         began = time.monotonic()
         try:
-            async with (
-                asyncio.timeout(limit),
-                self._session.request(verb, url, allow_redirects=False, **more) as response,
-            ):
+            async with asyncio.timeout(limit), (client or self._client).stream(verb, url, **more) as response:
                 body = await _read_body(response)
         except TimeoutError:
             raise NoReply(
@@ -139,14 +135,26 @@ class HttpProbe:
                 hint=f"Too slow: the answer must be there within {limit:g} s. Look for a handler that waits, "
                 "loops or blocks, and answer first where the work can be done later.",
             ) from None
-        except (aiohttp.ClientError, OSError, ValueError) as error:
+        except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
             raise NoReply(_describe_error(error)) from None
-        return ProbeReply(response.status, response.content_type, body, time.monotonic() - began)
+        content_type = response.headers.get("content-type", "application/octet-stream").partition(";")[0].strip()
+        return ProbeReply(response.status_code, content_type.lower(), body, time.monotonic() - began)
 
 
-async def _read_body(response: aiohttp.ClientResponse) -> bytes:
+def _make_client(verify: ssl.SSLContext | bool) -> httpx2.AsyncClient:
+    """Make a client that keeps neither connections nor cookies, and knows no proxy."""
+    return httpx2.AsyncClient(
+        verify=verify,
+        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
+        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=0),
+        timeout=None,
+        trust_env=False,
+    )
+
+
+async def _read_body(response: httpx2.Response) -> bytes:
     body = bytearray()
-    async for chunk in response.content.iter_any():
+    async for chunk in response.aiter_bytes():
         body += chunk
         if len(body) > MAX_BODY:
             raise NoReply(f"an answer of more than {MAX_BODY} bytes")
@@ -176,12 +184,25 @@ def format_reply(reply: ProbeReply) -> str:
 
 
 def _describe_error(error: BaseException) -> str:
-    if isinstance(error, aiohttp.ClientConnectorError):
-        error = error.os_error
+    if isinstance(error, httpx2.ConnectError):
+        error = _find_system_error(error) or error
     if isinstance(error, ConnectionRefusedError) or "Connect call failed" in str(error):
         return f"{NO_CONNECTION}: nobody listens there"
-    if isinstance(error, aiohttp.ServerDisconnectedError):
-        return "the server closed the connection without an answer"
-    if isinstance(error, OSError) and error.strerror and not isinstance(error, aiohttp.ClientError):
+    if isinstance(error, OSError) and error.strerror:
         return f"{NO_CONNECTION}: {error.strerror}"
+    if isinstance(error, httpx2.RemoteProtocolError) and "without sending" in str(error):
+        return "the server closed the connection without an answer"
     return f"the connection broke off: {str(error) or type(error).__name__}"
+
+
+def _find_system_error(error: BaseException) -> OSError | None:
+    """Return the system's error behind an error of the HTTP client; the last of several attempts."""
+    cause: BaseException | None = error
+    found: OSError | None = None
+    while cause is not None:
+        if isinstance(cause, BaseExceptionGroup):
+            cause = cause.exceptions[-1]
+        if isinstance(cause, OSError) and cause.strerror:
+            found = cause
+        cause = cause.__cause__ or cause.__context__
+    return found

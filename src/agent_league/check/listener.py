@@ -142,7 +142,7 @@ class Listener:
             parsed = jsonrpc.parse_body(body)
             where = path if path == REGISTER_PATH else None
             asked = replace(
-                self._request_parser.parse_frame(parsed, where), v1_message=None
+                self._request_parser.parse_frame(parsed, where), foreign_message=None
             )  # scripts write v1 themselves
         except JsonRpcError as error:
             self.last_frame_error = error.message

@@ -2,28 +2,26 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from agent_league.check.expected_refusals import build_rejection_step, judge_refusal
-from agent_league.check.fields import build_envelope_steps, get_field, judge_type, judge_value, make_message_judge
+from agent_league.check.fields import (
+    MessageRows,
+    find_model_problem,
+    get_field,
+    take_as_came,
+)
 from agent_league.check.http_probe import format_redacted
 from agent_league.check.listener import IncomingCall
-from agent_league.check.manager_readings import find_notice_problem
-from agent_league.check.manager_subject import ManagerSubject, get_player_ids
-from agent_league.check.scripted_agents import CheckerPlayer, CheckerReferee
-from agent_league.check.steps import (
-    AnyStep,
-    CheckStep,
-    SkipStep,
-    StepFinding,
-    failed,
-    judge_like_league,
-    passed,
-    warned,
-)
+from agent_league.check.manager_subject import ManagerSubject, build_rejection_step, get_player_ids
+from agent_league.check.scripted_agents import MANAGER_SENDER, CheckerPlayer, CheckerReferee, format_now
+from agent_league.check.steps import CheckStep, SkipStep, StepFinding, failed, passed, warned
+from agent_league.check.transport_steps import judge_refusal
+from agent_league.protocol.foreign_messages import KnownFacts, complete_message
+from agent_league.protocol.version import PROTOCOL_V2
 
 WANTED_PLAYERS = 4
 START_SECONDS = 0.5
@@ -33,74 +31,48 @@ START_MATCH_SECONDS = 3.0
 """How long it has, after ROUND_ANNOUNCEMENT, to assign a match to a referee."""
 LAST_NOTICE_SECONDS = 1.0
 """How long to wait for notices after LEAGUE_COMPLETED."""
+ANNOUNCED_FIELDS = ("match_id", "game_type", "player_A_id", "player_B_id", "referee_endpoint")
+ManagerStep = CheckStep[ManagerSubject]
 
 
-def build_league_steps() -> list[AnyStep]:
-    """Build the steps from the start of the league to its completion."""
-    return [*_build_start_steps(), *_build_match_steps(), *_build_round_steps(), *_build_end_steps()]
-
-
-def _build_start_steps() -> list[AnyStep]:
-    kind = "ROUND_ANNOUNCEMENT"
-
-    def announced(subject: ManagerSubject) -> Mapping[str, Any]:
-        subject.require_started()
-        call = subject.querying_player.find_calls("notify_round")[0]
-        subject.sent.append(f"nothing: the manager sent {format_redacted(call.body)}")
-        return call.message
-
-    return [
-        CheckStep(
-            "the league starts",
-            f"{kind} to the players, once enough agents are there",
-            "Begin once enough players and referees are there, or on `start_league` with the admin token "
-            "(--admin-token-file lets the checker start it).",
-            _judge_league_start,
-        ),
-        _build_delivery_step(kind, "notify_round", referees=True),
-        *_judge_like_agents(
-            kind,
-            announced,
-            [
-                *build_envelope_steps(kind, announced, "league_manager", lambda _: None),
-                CheckStep(
-                    f"{kind}: round_id",
-                    "1",
-                    "Number the rounds from 1, in 'round_id', as a number.",
-                    make_message_judge(announced, lambda _, found: judge_value(found, "round_id", 1)),
-                ),
-            ],
-        ),
-        CheckStep(
-            f"{kind}: matches",
-            "a list of matches with match_id, game_type, player_A_id, player_B_id and referee_endpoint",
-            "List the matches of the round in 'matches', each with all five fields.",
-            make_message_judge(announced, lambda _, found: _judge_announced_matches(found)),
-        ),
-    ]
-
-
-def _judge_like_agents(
-    kind: str, find: Callable[[Any], Mapping[str, Any]], steps: Sequence[AnyStep]
-) -> Iterator[AnyStep]:
-    """Make steps on fields of a notice fail only if players and referees of ours refuse such a notice."""
-    for step in steps:
-        name = step.name.partition(": ")[2].partition(" ")[0]
-        yield judge_like_league(step, partial(_find_field_problem, kind, find, name))
-
-
-def _find_field_problem(
-    kind: str, find: Callable[[Any], Mapping[str, Any]], name: str, subject: ManagerSubject
-) -> str | None:
-    return find_notice_problem(
-        kind, find(subject), name, subject.querying_player.player_id, subject.league_id, has_key=subject.has_public_key
+def _make_rows(kind: str, find: Callable[[ManagerSubject], Mapping[str, Any]]) -> MessageRows[ManagerSubject]:
+    """Make rows on a notice that fail only if players and referees of ours refuse it."""
+    return MessageRows(
+        kind, find, find_problem=lambda subject, path: find_notice_problem(kind, find(subject), path, subject)
     )
+
+
+def find_notice_problem(kind: str, came: Mapping[str, Any], name: str, subject: ManagerSubject) -> str | None:
+    """Return why an agent of ours refuses a notice with this field as it came and a right envelope; None if it doesn't.
+
+    Missing fields are completed only for a manager without a public key: one with a key counts as one of ours.
+    """
+    right = {
+        "protocol": PROTOCOL_V2,
+        "message_type": kind,
+        "sender": MANAGER_SENDER,
+        "timestamp": format_now(),
+        "conversation_id": "conv-notice",
+        "league_id": subject.league_id,
+    }
+    message = take_as_came({**came, **right}, came, name)
+    if not subject.has_public_key:
+        player_id = subject.querying_player.player_id
+        facts = KnownFacts(format_now(), MANAGER_SENDER, player_id, subject.league_id, round_id=1)
+        message, _ = complete_message(kind, message, facts)
+    return find_model_problem(message, kind)
+
+
+def _find_announcement(subject: ManagerSubject) -> Mapping[str, Any]:
+    subject.require_started()
+    call = subject.querying_player.find_calls("notify_round")[0]
+    subject.sent.append(f"nothing: the manager sent {format_redacted(call.body)}")
+    return call.message
 
 
 async def _judge_league_start(subject: ManagerSubject) -> StepFinding:
     """Judge whether the league starts: with the admin token, or once enough agents have registered."""
-    if not subject.accepted_players:
-        raise SkipStep("no player was admitted")
+    asker = subject.querying_player
     subject.sent = []
     for player in subject.list_unregistered_players()[: max(0, WANTED_PLAYERS - len(subject.accepted_players))]:
         await subject.register_player(player)
@@ -108,23 +80,18 @@ async def _judge_league_start(subject: ManagerSubject) -> StepFinding:
         exchange = await subject.ask("start_league", subject.write_start_league(subject.options.admin_token))
         if not exchange.is_acknowledged:
             return failed(exchange.reply_text)
-        subject.is_started = bool(
-            await subject.querying_player.wait_for_calls("notify_round", subject.get_limit("start_league"))
-        )
-        return (
-            passed("started with the admin token")
-            if subject.is_started
-            else failed("nobody heard a ROUND_ANNOUNCEMENT")
-        )
+        subject.is_started = bool(await asker.wait_for_calls("notify_round", subject.get_limit("start_league")))
+        started = passed("started with the admin token")
+        return started if subject.is_started else failed("nobody heard a ROUND_ANNOUNCEMENT")
     waiting: list[CheckerReferee | CheckerPlayer] = [*subject.referees[1:], *subject.list_unregistered_players()]
-    while not await subject.querying_player.wait_for_calls("notify_round", START_SECONDS) and waiting:
+    while not await asker.wait_for_calls("notify_round", START_SECONDS) and waiting:
         following = waiting.pop(0)
         if isinstance(following, CheckerReferee):
             await subject.register_referee(following)
         else:
             await subject.register_player(following)
     subject.sent = subject.sent[:3]
-    subject.is_started = bool(subject.querying_player.find_calls("notify_round"))
+    subject.is_started = bool(asker.find_calls("notify_round"))
     if not subject.is_started:
         raise SkipStep(
             f"it didn't start with {len(subject.accepted_players)} players and {len(subject.referees)} referees; "
@@ -133,14 +100,11 @@ async def _judge_league_start(subject: ManagerSubject) -> StepFinding:
     return passed(f"with {len(subject.accepted_players)} players")
 
 
-def _build_delivery_step(kind: str, method: str, *, referees: bool = False) -> AnyStep:
+def _build_delivery_step(kind: str, method: str, *, referees: bool = False) -> ManagerStep:
     async def judge(subject: ManagerSubject) -> StepFinding:
         subject.require_started()
-        limit = (
-            LAST_NOTICE_SECONDS
-            if subject.querying_player.find_calls("notify_league_completed")
-            else subject.get_limit(method)
-        )
+        is_over = bool(subject.querying_player.find_calls("notify_league_completed"))
+        limit = LAST_NOTICE_SECONDS if is_over else subject.get_limit(method)
         heard = await asyncio.gather(*(player.wait_for_calls(method, limit) for player in subject.accepted_players))
         deaf = [player.player_id for player, calls in zip(subject.accepted_players, heard, strict=True) if not calls]
         if deaf:
@@ -156,13 +120,14 @@ def _build_delivery_step(kind: str, method: str, *, referees: bool = False) -> A
     )
 
 
-def _judge_announced_matches(found: Mapping[str, Any]) -> StepFinding:
+def _judge_announced_matches(_: ManagerSubject, found: Mapping[str, Any]) -> StepFinding:
     matches = found.get("matches")
     if not isinstance(matches, list) or not matches:
         return failed(f"'matches' is {format_redacted(matches, 80)}")
-    needed = ("match_id", "game_type", "player_A_id", "player_B_id", "referee_endpoint")
     for match in matches:
-        missing = [name for name in needed if not isinstance(match, dict) or not isinstance(match.get(name), str)]
+        missing = [
+            name for name in ANNOUNCED_FIELDS if not isinstance(match, dict) or not isinstance(match.get(name), str)
+        ]
         if missing:
             return failed(f"missing in a match: {', '.join(missing)}")
     players = [match[side] for match in matches for side in ("player_A_id", "player_B_id")]
@@ -170,87 +135,39 @@ def _judge_announced_matches(found: Mapping[str, Any]) -> StepFinding:
     return failed(f"twice in one round: {', '.join(twice)}") if twice else passed(f"{len(matches)} matches")
 
 
-def _build_match_steps() -> list[AnyStep]:
-    kind = "START_MATCH"
-    own = "Take a result only from the referee to whom you gave the match, with its own token."
+_ANNOUNCEMENT = _make_rows("ROUND_ANNOUNCEMENT", _find_announcement)
+_START_STEPS: tuple[ManagerStep, ...] = (
+    CheckStep(
+        "the league starts",
+        "ROUND_ANNOUNCEMENT to the players, once enough agents are there",
+        "Begin once enough players and referees are there, or on `start_league` with the admin token "
+        "(--admin-token-file lets the checker start it).",
+        _judge_league_start,
+    ),
+    _build_delivery_step("ROUND_ANNOUNCEMENT", "notify_round", referees=True),
+    *_ANNOUNCEMENT.envelope_rows("league_manager"),
+    _ANNOUNCEMENT.value_row("round_id", "1", "Number the rounds from 1, in 'round_id', as a number.", lambda _: 1),
+    replace(_ANNOUNCEMENT, find_problem=None).row(
+        "matches",
+        "a list of matches with match_id, game_type, player_A_id, player_B_id and referee_endpoint",
+        "List the matches of the round in 'matches', each with all five fields.",
+        _judge_announced_matches,
+    ),
+)
 
-    def order(subject: ManagerSubject) -> Mapping[str, Any]:
-        subject.require_started()
-        if subject.starts_by_announcement:
-            raise SkipStep("the manager sends no START_MATCH")
-        referee, match_id = _get_first_match(subject)
-        subject.sent.append(f"nothing: the manager sent {format_redacted(referee.orders[match_id])}")
-        return referee.orders[match_id]
 
-    def field(path: str, type_: type, hint: str) -> AnyStep:
-        return CheckStep(
-            f"{kind}: {path}",
-            "there, and of its type",
-            hint,
-            make_message_judge(order, lambda _, found: judge_type(found, path, type_)),
-        )
-
-    return [
-        CheckStep(
-            f"{kind} reaches a referee",
-            "a call of `start_match`",
-            "Give each match to a referee with `start_match`.",
-            _judge_start_match,
-        ),
-        *_judge_like_agents(
-            kind,
-            order,
-            [
-                *build_envelope_steps(kind, order, "league_manager", lambda _: None),
-                field("round_id", int, "Put the number of the round into START_MATCH."),
-                field("match_id", str, "Put 'match_id' into START_MATCH."),
-                field("game_type", str, "Put 'game_type' into START_MATCH."),
-            ],
-        ),
-        CheckStep(
-            f"{kind}: both players",
-            "player_id and endpoint of player_A and player_B",
-            "Tell the referee id and endpoint of both players: it asks nobody for an address.",
-            make_message_judge(order, _judge_order_players),
-        ),
-        CheckStep(
-            "a report with a wrong token is refused",
-            "LEAGUE_ERROR E012",
-            own,
-            _make_report_token_judge("tok-ref01-made-up", "E012"),
-        ),
-        CheckStep(
-            "a report without a token is refused", "LEAGUE_ERROR E011", own, _make_report_token_judge(None, "E011")
-        ),
-        CheckStep(
-            "a winner who doesn't play in the match is refused",
-            "LEAGUE_ERROR E002",
-            "Check that 'result.winner' is one of the two players, or null.",
-            _judge_wrong_winner,
-        ),
-        CheckStep(
-            "the right report is acknowledged",
-            '{"status": "ok"}',
-            "Serve `report_match_result` and take the report of the referee to whom you gave the match.",
-            _judge_right_report,
-        ),
-        CheckStep(
-            "the same report again changes nothing",
-            "acknowledged once more",
-            "A referee repeats its report when your answer was lost: acknowledge it, and count it once.",
-            _judge_repeated_report,
-        ),
-        CheckStep(
-            "another result for the same match is refused",
-            "LEAGUE_ERROR E002",
-            "The first result stands: refuse a different one for a finished match with E002.",
-            _judge_other_result,
-        ),
-    ]
+def _find_order(subject: ManagerSubject) -> Mapping[str, Any]:
+    subject.require_started()
+    if subject.starts_by_announcement:
+        raise SkipStep("the manager sends no START_MATCH")
+    referee, match_id = _get_first_match(subject)
+    subject.sent.append(f"nothing: the manager sent {format_redacted(referee.orders[match_id])}")
+    return referee.orders[match_id]
 
 
 def _get_first_match(subject: ManagerSubject) -> tuple[CheckerReferee, str]:
     """Return the first match that a referee was assigned; skip the step if there is none."""
+    subject.require_started()
     subject.find_open_match()
     for referee in subject.referees:
         for match_id in referee.orders:
@@ -274,9 +191,10 @@ async def _judge_start_match(subject: ManagerSubject) -> StepFinding:
 
 def _judge_order_players(subject: ManagerSubject, order: Mapping[str, Any]) -> StepFinding:
     for side in ("player_A", "player_B"):
-        nested = order.get(side) if isinstance(order.get(side), dict) else {}
-        player_id = (nested or {}).get("player_id") or order.get(f"{side}_id")
-        endpoint = (nested or {}).get("endpoint") or order.get(f"{side}_endpoint")
+        told = order.get(side)
+        nested: Mapping[str, Any] = told if isinstance(told, dict) else {}
+        player_id = nested.get("player_id") or order.get(f"{side}_id")
+        endpoint = nested.get("endpoint") or order.get(f"{side}_endpoint")
         if player_id not in subject.player_ids:
             return failed(f"{side}: player_id is {format_redacted(player_id, 80)}")
         if endpoint not in [player.endpoint for player in subject.accepted_players]:
@@ -284,20 +202,14 @@ def _judge_order_players(subject: ManagerSubject, order: Mapping[str, Any]) -> S
     return passed()
 
 
-def _make_report_token_judge(token: str | None, code: str) -> Callable[[Any], Awaitable[StepFinding]]:
-    async def judge(subject: ManagerSubject) -> StepFinding:
-        subject.require_started()
-        referee, match_id = _get_first_match(subject)
-        report = subject.write_order_report(
-            referee, match_id, get_player_ids(referee.orders[match_id])[1], auth_token=token
-        )
-        return judge_refusal(await subject.ask("report_match_result", report), code)
-
-    return judge
+async def _judge_report_token(subject: ManagerSubject, token: str | None, code: str) -> StepFinding:
+    referee, match_id = _get_first_match(subject)
+    winner = get_player_ids(referee.orders[match_id])[1]
+    report = subject.write_order_report(referee, match_id, winner, auth_token=token)
+    return judge_refusal(await subject.ask("report_match_result", report), code)
 
 
 async def _judge_wrong_winner(subject: ManagerSubject) -> StepFinding:
-    subject.require_started()
     referee, match_id = _get_first_match(subject)
     report = subject.write_order_report(referee, match_id, get_player_ids(referee.orders[match_id])[0])
     report = {**report, "result": {**report["result"], "winner": "P98", "score": {"P98": 3}, "details": {}}}
@@ -305,7 +217,6 @@ async def _judge_wrong_winner(subject: ManagerSubject) -> StepFinding:
 
 
 async def _judge_right_report(subject: ManagerSubject) -> StepFinding:
-    subject.require_started()
     referee, match_id = _get_first_match(subject)
     exchange = await subject.send_report(referee, match_id, get_player_ids(referee.orders[match_id])[0])
     return passed("acknowledged") if exchange.is_acknowledged else failed(exchange.reply_text)
@@ -324,42 +235,69 @@ async def _judge_other_result(subject: ManagerSubject) -> StepFinding:
 
 
 def _get_reported_match(subject: ManagerSubject) -> tuple[CheckerReferee, str]:
-    subject.require_started()
     referee, match_id = _get_first_match(subject)
     if match_id not in subject.results:
         raise SkipStep("no report was taken")
     return referee, match_id
 
 
-def _build_round_steps() -> list[AnyStep]:
-    return [
-        CheckStep(
-            "the league is played to its end",
-            "START_MATCH for every match, and LEAGUE_COMPLETED",
-            "Go on with the next round once all matches of a round are reported; after the last one tell everybody.",
-            _judge_whole_league,
-        ),
-        CheckStep(
-            "every pair meets once",
-            "each pair of players exactly once",
-            "A round robin: n players, n(n-1)/2 matches, each pair once.",
-            _judge_pairings,
-        ),
-        _build_delivery_step("LEAGUE_STANDINGS_UPDATE", "update_standings"),
-        CheckStep(
-            "the standings are right after each round",
-            "3 points for a win, 1 for a draw, 0 for a loss, as reported",
-            "Count 3, 1 and 0 points; 'standings' has rank, played, wins, draws, losses and points of every player.",
-            _judge_standings,
-        ),
-        _build_delivery_step("ROUND_COMPLETED", "notify_round_completed"),
-        CheckStep(
-            "ROUND_COMPLETED counts the matches",
-            "matches_completed or matches_played: the matches of the round",
-            "Put the number of matches of the round into 'matches_completed'.",
-            _judge_round_count,
-        ),
-    ]
+_TYPED = "there, and of its type"
+_OWN_REPORT_HINT = "Take a result only from the referee to whom you gave the match, with its own token."
+_ORDER = _make_rows("START_MATCH", _find_order)
+_MATCH_STEPS: tuple[ManagerStep, ...] = (
+    CheckStep(
+        "START_MATCH reaches a referee",
+        "a call of `start_match`",
+        "Give each match to a referee with `start_match`.",
+        _judge_start_match,
+    ),
+    *_ORDER.envelope_rows("league_manager"),
+    _ORDER.type_row("round_id", _TYPED, "Put the number of the round into START_MATCH.", int),
+    _ORDER.type_row("match_id", _TYPED, "Put 'match_id' into START_MATCH."),
+    _ORDER.type_row("game_type", _TYPED, "Put 'game_type' into START_MATCH."),
+    replace(_ORDER, find_problem=None).row(
+        "both players",
+        "player_id and endpoint of player_A and player_B",
+        "Tell the referee id and endpoint of both players: it asks nobody for an address.",
+        _judge_order_players,
+    ),
+    CheckStep(
+        "a report with a wrong token is refused",
+        "LEAGUE_ERROR E012",
+        _OWN_REPORT_HINT,
+        partial(_judge_report_token, token="tok-ref01-made-up", code="E012"),  # noqa: S106 - a wrong one
+    ),
+    CheckStep(
+        "a report without a token is refused",
+        "LEAGUE_ERROR E011",
+        _OWN_REPORT_HINT,
+        partial(_judge_report_token, token=None, code="E011"),
+    ),
+    CheckStep(
+        "a winner who doesn't play in the match is refused",
+        "LEAGUE_ERROR E002",
+        "Check that 'result.winner' is one of the two players, or null.",
+        _judge_wrong_winner,
+    ),
+    CheckStep(
+        "the right report is acknowledged",
+        '{"status": "ok"}',
+        "Serve `report_match_result` and take the report of the referee to whom you gave the match.",
+        _judge_right_report,
+    ),
+    CheckStep(
+        "the same report again changes nothing",
+        "acknowledged once more",
+        "A referee repeats its report when your answer was lost: acknowledge it, and count it once.",
+        _judge_repeated_report,
+    ),
+    CheckStep(
+        "another result for the same match is refused",
+        "LEAGUE_ERROR E002",
+        "The first result stands: refuse a different one for a finished match with E002.",
+        _judge_other_result,
+    ),
+)
 
 
 async def _judge_whole_league(subject: ManagerSubject) -> StepFinding:
@@ -381,7 +319,7 @@ async def _judge_whole_league(subject: ManagerSubject) -> StepFinding:
     return failed(f"no LEAGUE_COMPLETED within {LEAGUE_SECONDS:g} s; {len(subject.results)} matches were reported")
 
 
-async def _judge_pairings(subject: ManagerSubject) -> StepFinding:
+def _judge_pairings(subject: ManagerSubject) -> StepFinding:
     _get_league_completed(subject)
     pairs = [frozenset(score) for _, score, _ in subject.results.values()]
     players = len(subject.player_ids)
@@ -409,7 +347,7 @@ def count_points(subject: ManagerSubject, round_id: int) -> dict[str, int]:
     return points
 
 
-async def _judge_standings(subject: ManagerSubject) -> StepFinding:
+def _judge_standings(subject: ManagerSubject) -> StepFinding:
     _get_league_completed(subject)
     updates = subject.querying_player.find_calls("update_standings")
     if not updates:
@@ -426,7 +364,7 @@ async def _judge_standings(subject: ManagerSubject) -> StepFinding:
     return passed(f"{len(updates)} tables")
 
 
-async def _judge_round_count(subject: ManagerSubject) -> StepFinding:
+def _judge_round_count(subject: ManagerSubject) -> StepFinding:
     _get_league_completed(subject)
     calls = subject.querying_player.find_calls("notify_round_completed")
     if not calls:
@@ -438,38 +376,40 @@ async def _judge_round_count(subject: ManagerSubject) -> StepFinding:
     return passed(str(told)) if told == wanted else failed(f"{format_redacted(told, 40)}, expected {wanted}")
 
 
-def _build_end_steps() -> list[AnyStep]:
-    def completed(subject: ManagerSubject) -> Mapping[str, Any]:
-        call = _get_league_completed(subject)
-        subject.sent.append(f"nothing: the manager sent {format_redacted(call.body)}")
-        return call.message
+_ROUND_STEPS: tuple[ManagerStep, ...] = (
+    CheckStep(
+        "the league is played to its end",
+        "START_MATCH for every match, and LEAGUE_COMPLETED",
+        "Go on with the next round once all matches of a round are reported; after the last one tell everybody.",
+        _judge_whole_league,
+    ),
+    CheckStep(
+        "every pair meets once",
+        "each pair of players exactly once",
+        "A round robin: n players, n(n-1)/2 matches, each pair once.",
+        _judge_pairings,
+    ),
+    _build_delivery_step("LEAGUE_STANDINGS_UPDATE", "update_standings"),
+    CheckStep(
+        "the standings are right after each round",
+        "3 points for a win, 1 for a draw, 0 for a loss, as reported",
+        "Count 3, 1 and 0 points; 'standings' has rank, played, wins, draws, losses and points of every player.",
+        _judge_standings,
+    ),
+    _build_delivery_step("ROUND_COMPLETED", "notify_round_completed"),
+    CheckStep(
+        "ROUND_COMPLETED counts the matches",
+        "matches_completed or matches_played: the matches of the round",
+        "Put the number of matches of the round into 'matches_completed'.",
+        _judge_round_count,
+    ),
+)
 
-    kind = "LEAGUE_COMPLETED"
-    return [
-        _build_delivery_step(kind, "notify_league_completed", referees=True),
-        *_judge_like_agents(kind, completed, build_envelope_steps(kind, completed, "league_manager", lambda _: None)),
-        CheckStep(
-            f"{kind}: champion",
-            "a player with the most points",
-            "The champion is the first of the final standings: put player_id and points into 'champion'.",
-            make_message_judge(completed, _judge_champion),
-        ),
-        CheckStep(
-            f"{kind}: final_standings",
-            "every player with its points, best first",
-            "List every player with rank, player_id and points in 'final_standings'.",
-            make_message_judge(completed, _judge_final_standings),
-        ),
-        CheckStep(
-            f"{kind}: total_matches",
-            "the number of matches",
-            "Put the number of matches that were played into 'total_matches'.",
-            make_message_judge(
-                completed, lambda subject, found: judge_value(found, "total_matches", len(subject.results))
-            ),
-        ),
-        build_rejection_step("a registration after the end", "Registration closed", _write_late_registration),
-    ]
+
+def _find_completion(subject: ManagerSubject) -> Mapping[str, Any]:
+    call = _get_league_completed(subject)
+    subject.sent.append(f"nothing: the manager sent {format_redacted(call.body)}")
+    return call.message
 
 
 def _write_late_registration(subject: ManagerSubject, player: CheckerPlayer) -> Mapping[str, Any]:
@@ -492,6 +432,34 @@ def _judge_final_standings(subject: ManagerSubject, found: Mapping[str, Any]) ->
     if told != wanted:
         return failed(f"{format_redacted(told, 200)}, expected {format_redacted(wanted, 200)}")
     order = [wanted[str(row["player_id"])] for row in rows]
-    return (
-        passed(f"{len(rows)} players") if order == sorted(order, reverse=True) else failed(f"not best first: {order}")
-    )
+    is_sorted = order == sorted(order, reverse=True)
+    return passed(f"{len(rows)} players") if is_sorted else failed(f"not best first: {order}")
+
+
+_COMPLETION = _make_rows("LEAGUE_COMPLETED", _find_completion)
+_STRICT_COMPLETION = replace(_COMPLETION, find_problem=None)
+_END_STEPS: tuple[ManagerStep, ...] = (
+    _build_delivery_step("LEAGUE_COMPLETED", "notify_league_completed", referees=True),
+    *_COMPLETION.envelope_rows("league_manager"),
+    _STRICT_COMPLETION.row(
+        "champion",
+        "a player with the most points",
+        "The champion is the first of the final standings: put player_id and points into 'champion'.",
+        _judge_champion,
+    ),
+    _STRICT_COMPLETION.row(
+        "final_standings",
+        "every player with its points, best first",
+        "List every player with rank, player_id and points in 'final_standings'.",
+        _judge_final_standings,
+    ),
+    _STRICT_COMPLETION.value_row(
+        "total_matches",
+        "the number of matches",
+        "Put the number of matches that were played into 'total_matches'.",
+        lambda subject: len(subject.results),
+    ),
+    build_rejection_step("a registration after the end", "Registration closed", _write_late_registration),
+)
+LEAGUE_STEPS: tuple[ManagerStep, ...] = (*_START_STEPS, *_MATCH_STEPS, *_ROUND_STEPS, *_END_STEPS)
+"""The steps from the start of the league to its completion."""

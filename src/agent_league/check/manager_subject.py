@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from agent_league.check.fields import get_field
-from agent_league.check.http_probe import HttpProbe
+from agent_league.check.http_probe import HttpProbe, format_redacted
 from agent_league.check.scripted_agents import CheckerManager, CheckerPlayer, CheckerReferee
-from agent_league.check.steps import SkipStep
+from agent_league.check.steps import CheckStep, SkipStep, StepFinding, failed, passed, warned
 from agent_league.check.subject import CheckOptions, Exchange, Subject, ValidCall
 from agent_league.model.agents import Role
 from agent_league.protocol import v2
@@ -21,8 +21,6 @@ RESTART_MANAGER = (
     "Players and referees of the checker's own are registered with the manager now, and nobody plays for them: "
     "start the manager anew before you play."
 )
-RegistrationWriter = Callable[[Any, CheckerPlayer], Mapping[str, Any]]
-"""Writes the registration of a player for a ManagerSubject."""
 
 
 class ManagerSubject(Subject):
@@ -103,12 +101,11 @@ class ManagerSubject(Subject):
         query = v2.LeagueQuery.write(**envelope, query_type="GET_STANDINGS", **fields).to_wire()
         return {**query, "query_type": query_type, **more}
 
-    def write_player_request(self, player: CheckerPlayer, name: str | None = None, **meta: Any) -> dict[str, Any]:
-        request = v2.LeagueRegisterRequest.write(
+    def write_player_request(self, player: CheckerPlayer, name: str | None = None) -> dict[str, Any]:
+        return v2.LeagueRegisterRequest.write(
             **self.make_envelope(f"player:{player.player_id}", f"conv-{player.player_id.lower()}-reg-001"),
-            player_meta=_make_agent_meta(name or f"Checked {player.name}", player.endpoint),
+            player_meta=_make_agent_meta(f"Checked {name or player.name}", player.endpoint),
         ).to_wire()
-        return {**request, "player_meta": {**request["player_meta"], **meta}}
 
     def write_referee_request(self, referee: CheckerReferee) -> dict[str, Any]:
         return v2.RefereeRegisterRequest.write(
@@ -126,7 +123,7 @@ class ManagerSubject(Subject):
         self.store_registration(player, exchange)
         return exchange
 
-    async def send_bad_registration(self, write: RegistrationWriter) -> Exchange:
+    async def send_bad_registration(self, write: "RegistrationWriter") -> Exchange:
         """Send a registration that must be refused; if the manager accepts it, the player takes part in the league."""
         self._refused_count += 1
         player = self.players[-self._refused_count]
@@ -215,6 +212,29 @@ class ManagerSubject(Subject):
     def require_started(self) -> None:
         if not self.is_started:
             raise SkipStep("the league did not start, so this can't be seen")
+
+
+RegistrationWriter = Callable[[ManagerSubject, CheckerPlayer], Mapping[str, Any]]
+"""Writes the registration of a player."""
+
+
+def build_rejection_step(what: str, reason: str, write: RegistrationWriter) -> CheckStep[ManagerSubject]:
+    """Build the step on a registration that must be rejected for a reason of the protocol."""
+
+    async def judge(subject: ManagerSubject) -> StepFinding:
+        exchange = await subject.send_bad_registration(write)
+        answer = exchange.answer or {}
+        said = answer.get("reason")
+        if answer.get("status") != "REJECTED":
+            return warned(exchange.reply_text) if exchange.is_refused else failed(exchange.reply_text)
+        return passed(reason) if said == reason else warned(f"REJECTED, but 'reason' is {format_redacted(said, 80)}")
+
+    return CheckStep(
+        f"{what} is rejected",
+        f'status REJECTED, reason "{reason}", id and token null',
+        f'Answer with status "REJECTED" and "reason": "{reason}".',
+        judge,
+    )
 
 
 def _make_agent_meta(name: str, endpoint: str) -> dict[str, Any]:

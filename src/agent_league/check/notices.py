@@ -2,29 +2,18 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
-from agent_league.check.frames import make_no_json_hint
 from agent_league.check.http_probe import NO_CONNECTION, format_redacted
-from agent_league.check.steps import (
-    AnyStep,
-    CheckStep,
-    NoReply,
-    StepFinding,
-    failed,
-    passed,
-    tolerate,
-    tolerate_judge,
-    warned,
-)
+from agent_league.check.steps import CheckStep, NoReply, StepFinding, failed, passed, tolerate, warned
 from agent_league.check.subject import Exchange, Subject
+from agent_league.check.transport_steps import make_no_json_hint
 from agent_league.model.agents import Role
 from agent_league.protocol import v2
 from agent_league.protocol.envelope import Message
 
+S = TypeVar("S", bound=Subject)
 RESULT_METHOD = "notify_match_result"
-REFEREE_NOTICES = (RESULT_METHOD, "notify_game_error")
-"""A referee's notices: a league needs no answer to them, but counts missing answers to those of the manager."""
 ANY_RESULT = 'any result, such as {"status": "ok"}'
 UNTRUSTED_CODES = ("E008", "E011", "E012", "E016")
 """Error codes with which an agent refuses all calls of a sender it doesn't trust."""
@@ -79,27 +68,45 @@ def write_league_completed(subject: Subject, champion: str) -> dict[str, Any]:
     )
 
 
-def build_notice_step(kind: str, method: str, write: Callable[[Any], Mapping[str, Any]]) -> AnyStep:
+def build_notice_step(kind: str, method: str, write: Callable[[S], Mapping[str, Any]]) -> CheckStep[S]:
     """Build the step on whether a notice of the manager is acknowledged."""
 
-    async def judge(subject: Subject) -> StepFinding:
+    async def judge(subject: S) -> StepFinding:
         return await judge_notice(subject, kind, method, write(subject), subject.sign_manager_token())
 
-    hint = f'Serve the method `{method}` and return {{"status": "ok"}}.'
-    return CheckStep(f"{kind} is acknowledged", ANY_RESULT, hint, judge)
+    return CheckStep(f"{kind} is acknowledged", ANY_RESULT, make_serve_hint(method), judge)
+
+
+def make_serve_hint(method: str) -> str:
+    return f'Serve the method `{method}` and return {{"status": "ok"}}.'
 
 
 async def judge_notice(
     subject: Subject, kind: str, method: str, message: Mapping[str, Any], bearer: str
 ) -> StepFinding:
     """Send a notice and judge whether it is acknowledged."""
-
-    async def judge(subject: Subject) -> StepFinding:
-        with add_handler_hint(method):
-            exchange = await subject.ask_in_any_form(method, message, None, bearer)
-        return _judge_acknowledgement(subject, exchange, kind)
-
-    return await (tolerate_judge(judge) if method in REFEREE_NOTICES and subject.registration else judge)(subject)
+    with add_handler_hint(method):
+        exchange = await subject.ask_in_any_form(method, message, None, bearer)
+    if exchange.is_acknowledged:
+        return passed(format_redacted(exchange.reply.body, 80) if exchange.reply.body else "no body")
+    if exchange.is_unknown_method:
+        hint = (
+            f"{exchange.agent_complaint}The agent doesn't know the method `{method}`; name it exactly so, and return "
+            '{"status": "ok"}.'
+        )
+        return tolerate(warned(exchange.reply_text, hint))
+    if exchange.league_error is not None:
+        refused = judge_league_error(subject, exchange)
+        return tolerate(refused) if subject.is_registered else refused
+    if method != RESULT_METHOD and exchange.error and not exchange.is_breakdown:
+        return tolerate(warned(exchange.reply_text, f"{exchange.agent_complaint}{make_serve_hint(method)}"))
+    example = ", such as drawn_number, which is null after a technical loss" if method == RESULT_METHOD else ""
+    broke_down = (
+        f"Your handler of {kind} (`{method}`) breaks down: look for a field that you take for granted{example}."
+    )
+    return tolerate(
+        failed(exchange.reply_text, make_no_json_hint(exchange) or f"{exchange.agent_complaint}{broke_down}")
+    )
 
 
 @contextmanager
@@ -113,33 +120,6 @@ def add_handler_hint(method: str) -> Iterator[None]:
         raise
 
 
-def _judge_acknowledgement(subject: Subject, exchange: Exchange, kind: str) -> StepFinding:
-    method = exchange.method
-    if exchange.is_acknowledged:
-        return passed(format_redacted(exchange.reply.body, 80) if exchange.reply.body else "no body")
-    if exchange.is_unknown_method:
-        hint = (
-            f"{exchange.agent_complaint}The agent doesn't know the method `{method}`; name it exactly so, and return "
-            '{"status": "ok"}.'
-        )
-        return tolerate(warned(exchange.reply_text, hint))
-    if exchange.league_error is not None:
-        refused = failed(
-            exchange.reply_text, make_refusal_hint(subject, exchange), ends=exchange.league_code in UNTRUSTED_CODES
-        )
-        return refused if subject.registration is None else tolerate(refused)
-    if method != RESULT_METHOD and exchange.error and not exchange.is_breakdown:
-        hint = f'Serve the method `{method}` and return {{"status": "ok"}}.'
-        return tolerate(warned(exchange.reply_text, f"{exchange.agent_complaint}{hint}"))
-    example = ", such as drawn_number, which is null after a technical loss" if method == RESULT_METHOD else ""
-    broke_down = (
-        f"Your handler of {kind} (`{method}`) breaks down: look for a field that you take for granted{example}."
-    )
-    return tolerate(
-        failed(exchange.reply_text, make_no_json_hint(exchange) or f"{exchange.agent_complaint}{broke_down}")
-    )
-
-
 def make_join_hint(subject: Subject) -> str:
     """Write how to start the agent with the checker as its manager."""
     practice = " (a player of ours: or with --practice)" if subject.role is Role.PLAYER else ""
@@ -151,10 +131,12 @@ def make_join_hint(subject: Subject) -> str:
     return f"start the agent again with --manager {subject.manager.endpoint}{practice}, then check again"
 
 
-def make_refusal_hint(subject: Subject, exchange: Exchange) -> str:
-    if exchange.league_code in UNTRUSTED_CODES:
-        return (
-            f"{exchange.agent_complaint}The agent answers only those for whom its manager vouches: "
-            f"{make_join_hint(subject)}."
-        )
-    return f"{exchange.agent_complaint}The agent refuses a good message with {exchange.league_code}."
+def judge_league_error(subject: Subject, exchange: Exchange) -> StepFinding:
+    """Make the failure for a good message that was refused with a LEAGUE_ERROR."""
+    is_untrusted = exchange.league_code in UNTRUSTED_CODES
+    why = (
+        f"The agent answers only those for whom its manager vouches: {make_join_hint(subject)}."
+        if is_untrusted
+        else f"The agent refuses a good message with {exchange.league_code}."
+    )
+    return failed(exchange.reply_text, exchange.agent_complaint + why, ends=is_untrusted)

@@ -1,59 +1,45 @@
 """Steps on an agent's registration with the checker's manager: the call, and the request field by field."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from agent_league.check.fields import build_envelope_steps, judge_type, make_field_names_hint, make_message_judge
-from agent_league.check.frames import send_valid_call
-from agent_league.check.http_probe import format_redacted
+from agent_league.check.fields import MessageRows, judge_timestamp, judge_type, judge_value, make_field_names_hint
+from agent_league.check.http_probe import format_redacted, quote_redacted
 from agent_league.check.listener import IncomingCall
 from agent_league.check.notices import UNTRUSTED_CODES, make_join_hint
 from agent_league.check.player_subject import PlayerSubject
-from agent_league.check.questions import EVEN_ODD
+from agent_league.check.scripted_agents import EVEN_ODD
 from agent_league.check.steps import (
-    AnyStep,
     CheckStep,
     NoReply,
+    Severity,
     SkipStep,
     StepFinding,
     StepVerdict,
     failed,
     passed,
-    tolerate,
     warned,
 )
 from agent_league.check.subject import Subject
+from agent_league.check.transport_steps import send_valid_call
 from agent_league.errors import ErrorCode
 from agent_league.model.agents import supports_game
 from agent_league.protocol.tolerance import MessageFrame, normalise
+from agent_league.protocol.v1.envelope import UUID_PATTERN
+from agent_league.protocol.version import PROTOCOL_V1
 
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 REQUEST_TYPES = {"player": "LEAGUE_REGISTER_REQUEST", "referee": "REFEREE_REGISTER_REQUEST"}
 
 
-def build_registration_steps(role: str) -> list[AnyStep]:
+def build_registration_steps(role: str) -> list[CheckStep[Subject]]:
     """Build the steps on the registration of a player or a referee."""
-    meta, kind = f"{role}_meta", REQUEST_TYPES[role]
-
-    def request(subject: Subject) -> Mapping[str, Any]:
-        return normalise(kind, require_registration(subject).message)[0]
-
-    def field(name: str, expected: str, hint: str, type_: type, missing: StepVerdict = StepVerdict.FAIL) -> AnyStep:
-        judge = make_message_judge(request, lambda _, found: judge_type(found, f"{meta}.{name}", type_, missing))
-        return tolerate_if_registered(CheckStep(f"{kind}: {meta}.{name}", expected, hint, judge))
-
-    more = [
-        field(
-            "max_concurrent_matches",
-            "a number of at least 1",
-            f"Say in '{meta}.max_concurrent_matches' how many matches you can run at once, as a number.",
-            int,
-            StepVerdict.WARNING,
-        )
-    ]
-    return [
+    meta, kind, method = f"{role}_meta", REQUEST_TYPES[role], f"register_{role}"
+    strict = MessageRows[Subject](kind, lambda subject: normalise(kind, require_registration(subject).message)[0])
+    rows = replace(strict, severity=Severity.TOLERATED_IF_REGISTERED)
+    steps = [
         CheckStep(
             "registers with the manager",
             f"a {kind} at the checker's own manager",
@@ -63,53 +49,81 @@ def build_registration_steps(role: str) -> list[AnyStep]:
         ),
         CheckStep(
             f"{kind}: the call",
-            f"the method register_{role} with the message in params, posted to /mcp",
-            f'Post to /mcp: method "register_{role}", with the message itself as `params`.',
-            _make_call_judge(role, kind),
+            f"the method {method} with the message in params, posted to /mcp",
+            f'Post to /mcp: method "{method}", with the message itself as `params`.',
+            lambda subject: _judge_call(require_registration(subject), kind, method),
         ),
-        *map(tolerate_if_registered, build_envelope_steps(kind, request, role, lambda _: None, StepVerdict.WARNING)),
-        tolerate_if_registered(
-            CheckStep(
-                f"{kind}: conversation_id",
-                "a string",
-                'Put a "conversation_id" of your own choice into the request, such as "conv-player-alpha-reg-001".',
-                make_message_judge(
-                    request, lambda _, found: judge_type(found, "conversation_id", str, StepVerdict.WARNING)
-                ),
-            )
+        *rows.envelope_rows(role, missing=StepVerdict.WARNING),
+        rows.type_row(
+            "conversation_id",
+            "a string",
+            'Put a "conversation_id" of your own choice into the request, such as "conv-player-alpha-reg-001".',
+            missing=StepVerdict.WARNING,
         ),
-        field("display_name", "a name", f"Put the name to be shown into '{meta}.display_name'.", str),
-        field(
-            "version",
+        rows.type_row(f"{meta}.display_name", "a name", f"Put the name to be shown into '{meta}.display_name'."),
+        rows.type_row(
+            f"{meta}.version",
             "a string",
             f"Put the version of your agent into '{meta}.version', such as \"1.0.0\".",
-            str,
-            StepVerdict.WARNING,
+            missing=StepVerdict.WARNING,
         ),
-        CheckStep(
-            f"{kind}: {meta}.game_types",
+        strict.row(
+            f"{meta}.game_types",
             'a list of names, such as "even_odd", or "*" for any game',
             f"Put the games that you play into '{meta}.game_types' as a list: [\"even_odd\"].",
-            make_message_judge(request, lambda subject, found: _judge_game_types(subject, found, meta)),
+            lambda subject, found: _judge_game_types(subject, found, meta),
         ),
-        CheckStep(
-            f"{kind}: {meta}.contact_endpoint",
+        strict.row(
+            f"{meta}.contact_endpoint",
             "the address at which the agent is being checked",
             f"Put the address at which you listen into '{meta}.contact_endpoint': http://localhost:8101/mcp.",
-            make_message_judge(request, lambda subject, found: _judge_endpoint(subject, found, meta)),
+            lambda subject, found: _judge_endpoint(subject, found, meta),
         ),
-        *(more if role == "referee" else []),
+    ]
+    if role == "referee":
+        hint = f"Say in '{meta}.max_concurrent_matches' how many matches you can run at once, as a number."
+        steps.append(
+            rows.type_row(f"{meta}.max_concurrent_matches", "a number of at least 1", hint, int, StepVerdict.WARNING)
+        )
+    return steps
+
+
+def build_v1_registration_steps() -> list[CheckStep[Subject]]:
+    """Build the steps on the registration of a player of `league.v1`."""
+    kind = REQUEST_TYPES["player"]
+    strict = MessageRows[Subject](kind, lambda subject: require_registration(subject).message)
+    rows = replace(strict, severity=Severity.TOLERATED_IF_REGISTERED)
+    judges: dict[str, Callable[[Mapping[str, Any], str], StepFinding]] = {
+        "protocol": lambda found, path: judge_value(found, path, PROTOCOL_V1),
+        "league_id": _judge_uuid,
+        "round_id": lambda found, path: judge_value(found, path, 0),
+        "match_id": lambda found, path: judge_value(found, path, "REGISTRATION"),
+        "conversation_id": _judge_uuid,
+        "sender": lambda found, path: judge_type(found, path, str),
+        "timestamp": judge_timestamp,
+        "player_meta.display_name": lambda found, path: judge_type(found, path, str),
+        "player_meta.version": lambda found, path: judge_type(found, path, str),
+        "player_meta.game_types": lambda found, path: judge_type(found, path, list),
+        "player_meta.contact_endpoint": lambda found, path: judge_type(found, path, str),
+    }
+
+    def field(path: str) -> CheckStep[Subject]:
+        hint = f"Put '{path}' into {kind} as the messages of {PROTOCOL_V1} have it."
+        counted = strict if path.endswith("contact_endpoint") else rows
+        return counted.row(path, f"as in {PROTOCOL_V1}", hint, lambda _, found: judges[path](found, path))
+
+    started = "Start the agent with the checker as its manager."
+    return [
+        CheckStep("registers with the manager", f"a {kind}", started, judge_registering),
+        *map(field, judges),
     ]
 
 
-def tolerate_if_registered(step: AnyStep) -> AnyStep:
-    """Make failures of a step on a registration's field tolerated warnings if our manager has accepted it."""
-
-    async def judge(subject: Subject) -> StepFinding:
-        found = await step.judge(subject)
-        return tolerate(found) if subject.registration is not None else found
-
-    return replace(step, judge=judge)
+def _judge_uuid(message: Mapping[str, Any], name: str) -> StepFinding:
+    found = judge_type(message, name, str)
+    if found.verdict is StepVerdict.PASS and not UUID_PATTERN.fullmatch(message[name]):
+        return failed(f"'{name}' is {quote_redacted(message[name], 120)}, which is no UUID")
+    return found
 
 
 def require_registration(subject: Subject) -> IncomingCall:
@@ -154,20 +168,15 @@ async def _find_untrusted_code(subject: Subject) -> str:
     return code if code in UNTRUSTED_CODES else ""
 
 
-def _make_call_judge(role: str, kind: str) -> Any:
-    async def judge(subject: Subject) -> StepFinding:
-        heard = require_registration(subject)
-        noted = normalise(kind, heard.message)[1]
-        method = f"register_{role}"
-        if heard.frame is not MessageFrame.PARAMS:
-            return warned(f"the message is in {heard.frame}")
-        if heard.called_method != method:
-            return warned(f"the method is {format_redacted(heard.called_method, 80)}")
-        if heard.path != "/mcp":
-            return warned(f"posted to {format_redacted(heard.path, 80)}")
-        return warned(", ".join(noted), make_field_names_hint(noted)) if noted else passed()
-
-    return judge
+def _judge_call(heard: IncomingCall, kind: str, method: str) -> StepFinding:
+    noted = normalise(kind, heard.message)[1]
+    if heard.frame is not MessageFrame.PARAMS:
+        return warned(f"the message is in {heard.frame}")
+    if heard.called_method != method:
+        return warned(f"the method is {format_redacted(heard.called_method, 80)}")
+    if heard.path != "/mcp":
+        return warned(f"posted to {format_redacted(heard.path, 80)}")
+    return warned(", ".join(noted), make_field_names_hint(noted)) if noted else passed()
 
 
 def _judge_game_types(subject: Subject, request: Mapping[str, Any], meta: str) -> StepFinding:

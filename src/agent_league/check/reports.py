@@ -3,19 +3,21 @@
 What an agent sent is untrusted text: made printable for the terminal, escaped in the other forms.
 """
 
-import html
 import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree as ET
 
 from agent_league.check.steps import CheckReport, StepOutcome, StepVerdict
 from agent_league.text import to_printable
 
+if TYPE_CHECKING:
+    from jinja2 import Template
+
 MARKS = {StepVerdict.PASS: "ok  ", StepVerdict.WARNING: "WARN", StepVerdict.FAIL: "FAIL", StepVerdict.SKIPPED: "skip"}
-TITLES = {"hint": "how to mend it", "sent": "sent", "expected": "expected", "came": "came"}
+DETAIL_TITLES = {"hint": "how to mend it", "sent": "sent", "expected": "expected", "came": "came"}
 MAX_LISTED_SKIPS = 2
 """Up to this many steps skipped for one reason get a line each."""
 MAX_ANSWER_LINES = 3
@@ -92,7 +94,7 @@ def format_outcome_lines(outcome: StepOutcome, *, in_full: bool = False) -> Iter
             if name == "came" and len(lines) > MAX_ANSWER_LINES and not in_full:
                 lines = [*lines[:MAX_ANSWER_LINES], "..."]
             for number, line in enumerate(lines):
-                yield to_printable(f"         {TITLES[name] + ':' if not number else '':16}{line}")
+                yield to_printable(f"         {DETAIL_TITLES[name] + ':' if not number else '':16}{line}")
 
 
 def format_summary(report: CheckReport) -> str:
@@ -181,7 +183,7 @@ def _add_suite(suites: ET.Element, report: CheckReport) -> None:
             name=_replace_invalid_xml(f"{outcome.number:03} {outcome.name}"),
             time=f"{outcome.seconds:.3f}",
         )
-        words = "\n".join(f"{TITLES[name]}: {value}" for name, value in _list_details(outcome))
+        words = "\n".join(f"{DETAIL_TITLES[name]}: {value}" for name, value in _list_details(outcome))
         if outcome.verdict is StepVerdict.FAIL:
             ET.SubElement(case, "failure", message=_replace_invalid_xml(outcome.came)).text = _replace_invalid_xml(
                 words
@@ -195,118 +197,38 @@ def _add_suite(suites: ET.Element, report: CheckReport) -> None:
 def to_html(reports: Sequence[CheckReport]) -> str:
     """Write one HTML page with all reports."""
     title = format_conclusion(reports[0]) if len(reports) == 1 else "league check"
-    articles = "".join(_render_article(number, report) for number, report in enumerate(reports, 1))
-    return render_page(title, PAGE_STYLE, f"<p>league check</p>\n{articles}")
+    return _load_template("report.html").render(
+        title=title, reports=reports, verdicts=StepVerdict, titles=DETAIL_TITLES
+    )
 
 
 def render_page(title: str, style: str, body: str) -> str:
     """Render a self-contained HTML page, which loads nothing and runs no scripts. Only `title` is escaped here."""
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>{_escape_html(title)}</title>
-<style>{style}</style>
-</head>
-<body>
-{body}</body>
-</html>
-"""
+    return _load_template("page.html").render(title=title, style=style, body=body)
 
 
-def _render_article(number: int, report: CheckReport) -> str:
-    rows = "".join(_render_row(f"check-{number}-step-{outcome.number}", outcome) for outcome in report.outcomes)
-    details = "".join(_render_section(f"check-{number}-step-{outcome.number}", outcome) for outcome in report.outcomes)
-    counts = "".join(
-        f'<li class="{verdict}"><b>{report.count_verdict(verdict)}</b> {verdict}</li>' for verdict in StepVerdict
+def _load_template(name: str) -> "Template":
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - not needed until a page is written
+
+    made = Environment(
+        loader=PackageLoader("agent_league.check"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=lambda value: _replace_invalid_xml(value) if type(value) is str else value,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
     )
-    remarks = "".join(f"<p>{_escape_html(remark)}</p>\n" for remark in report.remarks)
-    extent = f"{len(report.outcomes)} steps in {report.seconds:.1f} s"
-    return f"""<article>
-<h1 class="{"pass" if report.ok else "fail"}">{_escape_html(format_conclusion(report))}</h1>
-<p>{_escape_html(report.dialect)} · {_escape_html(report.started)} · {extent}</p>
-<ul class="counts">{counts}</ul>
-{remarks}{_render_faults(number, report)}<h2>Steps</h2>
-<table>
-<thead><tr><th>No.</th><th>Step</th><th>Result</th><th>Seconds</th></tr></thead>
-<tbody>{rows}</tbody>
-</table>
-<h2>Details</h2>
-{details}
-</article>
-"""
-
-
-def _render_faults(number: int, report: CheckReport) -> str:
-    """Render the list of what to fix: failures first, then warnings."""
-    items = "".join(
-        f'<li><a href="#check-{number}-step-{one.number}">{_escape_html(one.name)}</a> '
-        f'<span class="{verdict}">{verdict}</span><br>{_escape_html(one.hint)}</li>'
-        for verdict in (StepVerdict.FAIL, StepVerdict.WARNING)
-        for one in report.outcomes
-        if one.verdict is verdict
-    )
-    return f'<h2>What to mend</h2>\n<ul class="faults">{items}</ul>\n' if items else ""
-
-
-PAGE_STYLE = """
-:root { color-scheme: light dark; --ink: #1c2430; --paper: #fff; --line: #d5dae1; --soft: #f4f6f8;
-  --pass: #17713c; --warning: #8a5a00; --fail: #b3261e; --skipped: #5d6775; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e4e8ee; --paper: #14181d; --line: #38414c; --soft: #1d232a;
-  --pass: #6fcf97; --warning: #e5b454; --fail: #ff8a80; --skipped: #9aa5b1; } }
-* { box-sizing: border-box; }
-body { max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: var(--ink); background: var(--paper);
-  font: 1rem/1.5 system-ui, sans-serif; overflow-wrap: anywhere; }
-h1 { font-size: 1.5rem; margin: .2rem 0; } h2 { font-size: 1.15rem; margin-top: 2rem; }
-.counts { display: flex; flex-wrap: wrap; gap: 1rem; list-style: none; padding: 0; }
-table { width: 100%; border-collapse: collapse; }
-th, td { padding: .3rem .5rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
-th, td:not(:nth-child(2)) { white-space: nowrap; }
-td:first-child, td:last-child { font-variant-numeric: tabular-nums; }
-.faults li { margin: .5rem 0; }
-a { color: inherit; }
-.pass { color: var(--pass); } .warning { color: var(--warning); } .fail { color: var(--fail); }
-.skipped { color: var(--skipped); }
-section { margin: .8rem 0; padding: .6rem 1rem; border: 1px solid var(--line); border-radius: .4rem; }
-section h3 { font-size: 1rem; margin: 0; }
-dl { display: grid; grid-template-columns: 8rem 1fr; gap: .3rem 1rem; margin: .5rem 0 0; }
-dt { color: var(--skipped); } dd { margin: 0; }
-pre { margin: 0; padding: .4rem .6rem; background: var(--soft); border-radius: .3rem; white-space: pre-wrap;
-  font: .85rem/1.45 ui-monospace, monospace; }
-@media (max-width: 40rem) { dl { grid-template-columns: 1fr; } }
-"""
-
-
-def _render_row(anchor: str, outcome: StepOutcome) -> str:
-    return (
-        f'<tr><td>{outcome.number}</td><td><a href="#{anchor}">{_escape_html(outcome.name)}</a></td>'
-        f'<td class="{outcome.verdict}">{outcome.verdict}</td><td>{outcome.seconds:.2f}</td></tr>'
-    )
-
-
-def _render_section(anchor: str, outcome: StepOutcome) -> str:
-    items = "".join(
-        f"<dt>{TITLES[name]}</dt><dd>{text if name == 'hint' else f'<pre>{text}</pre>'}</dd>"
-        for name, text in ((name, _escape_html(value)) for name, value in _list_details(outcome))
-    )
-    return (
-        f'<section id="{anchor}"><h3>{outcome.number}. {_escape_html(outcome.name)}: '
-        f'<span class="{outcome.verdict}">{outcome.verdict}</span></h3><dl>{items}</dl></section>'
-    )
+    made.filters |= {"conclusion": format_conclusion, "details": _list_details}
+    return made.get_template(name)
 
 
 def _list_details(outcome: StepOutcome) -> list[tuple[str, str]]:
-    return [(name, value) for name in TITLES if (value := getattr(outcome, name))]
+    return [(name, value) for name in DETAIL_TITLES if (value := getattr(outcome, name))]
 
 
 def _format_role(report: CheckReport) -> str:
     return report.role.replace("_", " ")
-
-
-def _escape_html(text: str) -> str:
-    return html.escape(NOT_IN_XML.sub("\ufffd", text))
 
 
 def _replace_invalid_xml(text: str) -> str:

@@ -7,7 +7,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from enum import Enum, StrEnum, auto
 from typing import Any, Generic, Protocol, TypeVar
 
 MAX_SILENT_CALLS = 3
@@ -78,63 +78,71 @@ class CheckedAgent(Protocol):
     sent: list[str]
     """What was sent since the current step began."""
 
+    @property
+    def is_registered(self) -> bool:
+        """Whether the checker's manager has accepted the agent."""
+        ...
+
     async def is_there(self) -> bool:
         """Whether the agent still accepts connections."""
         ...
 
 
+S_contra = TypeVar("S_contra", bound=CheckedAgent, contravariant=True)
 B = TypeVar("B", bound=CheckedAgent)
 
 
+class Severity(Enum):
+    """What a failure in a step counts."""
+
+    FAIL = auto()
+    """As much as its judge says."""
+    UNANSWERED_WARNS = auto()
+    """As its judge says, but a call without a reply is only a warning: no match depends on it."""
+    TOLERATED = auto()
+    """Failures, and missing replies of an agent that still listens, are tolerated warnings."""
+    TOLERATED_IF_REGISTERED = auto()
+    """TOLERATED for an agent that the checker's manager has accepted, else FAIL."""
+
+
 @dataclass(frozen=True, slots=True)
-class CheckStep(Generic[B]):
-    """One thing to judge; if a vital step fails, all steps after it are skipped."""
+class CheckStep(Generic[S_contra]):
+    """A row in a table of steps: what is judged, and how much it counts."""
 
     name: str
     expected: str
     hint: str
-    judge: Callable[[B], Awaitable[StepFinding]]
+    judge: Callable[[S_contra], StepFinding | Awaitable[StepFinding]]
+    """Sends what is to be sent and judges what came; raises SkipStep or NoReply."""
+    severity: Severity = Severity.FAIL
+    find_problem: Callable[[S_contra], str | None] | None = None
+    """Why our own league refuses what came, or None if it accepts it: then a failure is a tolerated warning."""
     is_vital: bool = False
+    """Whether all steps after this one are skipped if it fails."""
 
 
-AnyStep = CheckStep[Any]
-
-
-def tolerate_judge(judge: Callable[[Any], Awaitable[StepFinding]]) -> Callable[[Any], Awaitable[StepFinding]]:
-    """Wrap a judge so that failures and missing replies are tolerated warnings, as long as the agent is listening."""
-
-    async def judged(subject: Any) -> StepFinding:
-        try:
-            return tolerate(await judge(subject))
-        except NoReply as error:
-            if not error.silent and not await subject.is_there():
-                raise
-            return replace(tolerate(failed(error.sentence, error.hint)), is_silent=error.silent)
-
-    return judged
-
-
-def tolerate_step(step: AnyStep) -> AnyStep:
-    """Return the step with its failures tolerated, for fields that no agent of ours reads."""
-    return replace(step, judge=tolerate_judge(step.judge))
-
-
-def judge_like_league(step: AnyStep, find_problem: Callable[[Any], str | None]) -> AnyStep:
-    """Return the step with failures and warnings judged as our own league would: tolerated, or a failure.
-
-    `find_problem` says why our league refuses what came, or None if it accepts it.
-    """
-
-    async def judge(subject: Any) -> StepFinding:
-        found = await step.judge(subject)
-        if found.verdict not in (StepVerdict.FAIL, StepVerdict.WARNING):
-            return found
-        problem = find_problem(subject)
-        if problem is None:
-            return tolerate(found)
-        return replace(found, verdict=StepVerdict.FAIL, came=f"{found.came}. A league refuses it: {problem}")
-
-    return replace(step, judge=judge)
+async def judge_step(step: CheckStep[B], subject: B) -> StepFinding:
+    """Judge a step, and weigh what was found by its severity."""
+    is_tolerated = step.severity is Severity.TOLERATED or (
+        step.severity is Severity.TOLERATED_IF_REGISTERED and subject.is_registered
+    )
+    try:
+        found = step.judge(subject)
+        finding = found if isinstance(found, StepFinding) else await found
+    except NoReply as error:
+        if step.severity is Severity.UNANSWERED_WARNS:
+            return replace(warned(error.sentence, error.hint), is_silent=error.silent)
+        if not is_tolerated or not (error.silent or await subject.is_there()):
+            raise
+        return replace(tolerate(failed(error.sentence, error.hint)), is_silent=error.silent)
+    if is_tolerated:
+        return tolerate(finding)
+    if step.find_problem is None or finding.verdict not in (StepVerdict.FAIL, StepVerdict.WARNING):
+        return finding
+    problem = step.find_problem(subject)
+    if problem is None:
+        return tolerate(finding)
+    return replace(finding, verdict=StepVerdict.FAIL, came=f"{finding.came}. A league refuses it: {problem}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +216,7 @@ async def run_steps(
             if gone:
                 raise SkipStep(gone)
             async with limit:
-                finding = await step.judge(subject)
+                finding = await judge_step(step, subject)
         except SkipStep as skip:
             finding = StepFinding(StepVerdict.SKIPPED, str(skip))
         except NoReply as error:
@@ -245,7 +253,7 @@ async def run_steps(
     return outcomes
 
 
-def _write_hint(step: AnyStep, finding: StepFinding) -> str:
+def _write_hint(step: CheckStep[Any], finding: StepFinding) -> str:
     if finding.verdict is StepVerdict.PASS:
         return ""
     return " ".join(filter(None, [finding.hint or step.hint, TOLERATED_HINT if finding.is_tolerated else ""]))

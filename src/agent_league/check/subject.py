@@ -217,6 +217,10 @@ class Subject:
         return self.manager.tokens.get(self.agent_id) if self.manager and self.registration else None
 
     @property
+    def is_registered(self) -> bool:
+        return self.registration is not None
+
+    @property
     def given_id(self) -> str:
         """The agent's id as it was sent to the agent."""
         return self.agent_id

@@ -17,7 +17,7 @@ from agent_league.errors import UserError
 
 if TYPE_CHECKING:
     from agent_league.launch.stored_leagues import StoredLeague
-    from agent_league.web.export.site_files import ExportedFile, PageIndex
+    from agent_league.web.export import ExportedFile, PageIndex
     from agent_league.web.league_reader import LeagueReader
 
 STDOUT = "-"
@@ -68,7 +68,7 @@ def export(
 def _export_data(found: "StoredLeague", csv: str | None, json: str | None, table: TableName) -> None:
     from agent_league.clock import SystemClock, format_utc
     from agent_league.storage.files import encode_json
-    from agent_league.web.export.tables import TABLES, build_document, format_table_csv
+    from agent_league.web.export import TABLES, build_document, format_table_csv
 
     told = build_document(found.make_reader(), format_utc(SystemClock().now()))
     if json is not None:
@@ -107,14 +107,14 @@ class PageChunk:
     note: str
 
     def run(self) -> "Iterator[ExportedFile]":
-        from agent_league.web.export.site_files import write_pages
+        from agent_league.web.export import write_pages
 
         return write_pages(self.league.make_reader(), self.folder, self.places, self.note)
 
 
 def _export_site(found: "StoredLeague", folder: Path, *, force: bool) -> None:
     from agent_league.lab.workers import run_all
-    from agent_league.web.export.site_files import claim_folder, finish_export, list_pages, write_assets
+    from agent_league.web.export import claim_folder, finish_export, list_pages, write_assets
 
     began = time.perf_counter()
     reader = found.make_reader()
@@ -129,9 +129,7 @@ def _export_site(found: "StoredLeague", folder: Path, *, force: bool) -> None:
     with show_progress_bar(quiet=False) as progress:
         task = progress.add_task("Writing pages", total=len(wanted))
         jobs = min(len(pieces), os.cpu_count() or 1) if len(wanted) > MAX_PAGES_IN_PROCESS else 1
-        with closing(
-            run_all(pieces, jobs, preload=["agent_league.web.export.site_files"], broken=BROKEN_POOL)
-        ) as pages:
+        with closing(run_all(pieces, jobs, preload=["agent_league.web.export"], broken=BROKEN_POOL)) as pages:
             for page in pages:
                 written.append(page)
                 progress.advance(task)

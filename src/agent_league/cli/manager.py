@@ -56,7 +56,7 @@ def manager(
     from agent_league.cli.league_view import ManagerEventPrinter
     from agent_league.http.hosts import own_endpoint
     from agent_league.launch.agent_plan import AgentListeners, ManagerPlan
-    from agent_league.launch.config_checks import check_player_count, choose_league_config, to_v1_league
+    from agent_league.launch.config_checks import adapt_league_to_protocols, check_player_count, choose_league_config
     from agent_league.launch.league_start import (
         describe_lost_league,
         describe_moved,
@@ -95,7 +95,7 @@ def manager(
             store,
             serves_pages=not no_web,
             offers_seats=not no_seats,
-            v1_league=to_v1_league(loader, league, game, parse_game_parameters(param)),
+            configs_by_protocol=adapt_league_to_protocols(loader, league, game, parse_game_parameters(param)),
         ),
         port,
         host,

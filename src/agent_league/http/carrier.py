@@ -1,5 +1,8 @@
 """The carrier interface: send one frame to an endpoint, get one back."""
 
+import os
+import socket
+import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
@@ -7,6 +10,8 @@ from agent_league.errors import PeerTimeout, PeerUnreachable
 
 MAX_BODY = 1024 * 1024
 """Bytes of a frame, in each direction."""
+HttpReply = tuple[int, bytes]
+"""Status and body."""
 FrameHandler = Callable[[bytes, str | None], Awaitable[bytes | None]]
 """Answers a frame and its bearer token; None for a notification."""
 
@@ -34,7 +39,7 @@ class Carrier(Protocol):
         limit: float,
         bearer: str | None = None,
         headers: Mapping[str, str] | None = None,
-    ) -> tuple[int, bytes]:
+    ) -> HttpReply:
         """Return HTTP status and body of the answer; raises PeerTimeout or PeerUnreachable.
 
         `limit` is in seconds. `headers` are sent if the carrier has headers.
@@ -50,3 +55,16 @@ def make_timeout_error(endpoint: str, limit: float) -> PeerTimeout:
 
 def make_unreachable_error(endpoint: str, why: object) -> PeerUnreachable:
     return PeerUnreachable(f"can't reach {endpoint}: {why}")
+
+
+def describe_error(error: Exception) -> str:
+    """Describe an error without the address, which the message names already."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not trusted ({error.verify_message}); $SSL_CERT_FILE can name one that is"
+    if isinstance(error, ssl.SSLError):  # whose numbers are not the system's
+        return f"no TLS ({(error.reason or str(error)).lower().replace('_', ' ')})"
+    if isinstance(error, socket.gaierror):
+        return error.strerror or "no such host"
+    if isinstance(error, OSError) and error.errno:
+        return os.strerror(error.errno)
+    return str(error) or type(error).__name__

@@ -1,8 +1,11 @@
 """Hosts, addresses and endpoints: parsed, checked, and normalised for comparison."""
 
+import asyncio
 import ipaddress
 import re
+import socket
 from collections.abc import Iterable, Sequence
+from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from agent_league.errors import UserError
@@ -11,6 +14,28 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 HOST_AND_PORT = re.compile(r"(\[[^][]+]|[^][:]+)(?::[0-9]*)?")
 
 MAX_ENDPOINT_LENGTH = 2000
+MAX_LOOKUPS = 4096
+LOOKUP_CACHE_SECONDS = 300
+
+
+class AddressResolver:
+    """Resolves hosts and caches their addresses; concurrent lookups of one host are one."""
+
+    def __init__(self) -> None:
+        self._lookups: dict[str, tuple[asyncio.Task[list[Any]], float]] = {}
+
+    async def look_up(self, host: str) -> list[Any]:
+        """Return what `getaddrinfo` says; the caller may sort it for the next one."""
+        loop = asyncio.get_running_loop()
+        finding, until = self._lookups.get(host, (None, 0.0))
+        if finding is None or loop.time() >= until or (finding.done() and finding.exception()):
+            if len(self._lookups) >= MAX_LOOKUPS:
+                self._lookups.clear()
+            finding = loop.create_task(loop.getaddrinfo(host, 0, type=socket.SOCK_STREAM))
+            self._lookups[host] = (finding, loop.time() + LOOKUP_CACHE_SECONDS)
+        return await asyncio.shield(finding)
+
+
 LOCAL_BIND_HOSTS = ("0.0.0.0", "::", "127.0.0.1", "localhost")  # noqa: S104 - compared, not bound
 
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 
-from agent_league.http.carrier import FrameHandler, make_timeout_error, make_unreachable_error
+from agent_league.http.carrier import FrameHandler, HttpReply, make_timeout_error, make_unreachable_error
 
 
 class MemoryNetwork:
@@ -25,7 +25,7 @@ class MemoryNetwork:
         limit: float,
         bearer: str | None = None,
         headers: Mapping[str, str] | None = None,
-    ) -> tuple[int, bytes]:
+    ) -> HttpReply:
         answer = self._handlers.get(endpoint)
         if answer is None:
             raise make_unreachable_error(endpoint, "nobody is there")

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
+from agent_league.agent.dialects import name_in_address
 from agent_league.agent.metrics import AgentMetrics, GaugeValues
 from agent_league.agent.registration import RemarkCallback
 from agent_league.config import PlayerDefaults
@@ -158,5 +159,5 @@ class PlayerPlan(AgentPlan):
         )
 
     def other_paths(self, agent: RunnableAgent) -> dict[str, FrameHandler]:
-        """A path with its `league.v1` name."""
-        return {f"/{self.settings.v1_name}": agent.dispatcher.answer_request}
+        """A path with the name that its address has in other protocols."""
+        return {f"/{name_in_address(self.settings.wanted_id)}": agent.dispatcher.answer_request}

@@ -6,12 +6,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from agent_league.agent.dialects import DIALECTS
 from agent_league.config import ConfigLoader, GamesRegistry, LeagueConfig, LlmSettings, PlayerDefaults
 from agent_league.errors import UserError
 from agent_league.games.base import REPEAT_PARAMETERS, BadParameters
 from agent_league.games.game_trial import try_random_games
 from agent_league.games.registry import Game, UnknownGame, load_playable_game
-from agent_league.league.rules_v1 import apply_v1_rules
 from agent_league.model.agents import ANY_GAME
 from agent_league.model.names import list_known_names
 from agent_league.players.strategies import check_strategy, find_installation_problem
@@ -56,12 +56,16 @@ def choose_league_config(
     return league.model_copy(update=own)
 
 
-def to_v1_league(
+def adapt_league_to_protocols(
     loader: ConfigLoader, league: LeagueConfig, game_type: str | None, parameters: Mapping[str, Any]
-) -> LeagueConfig:
-    """Adapt a league for `league.v1` players only; settings that were given explicitly are kept."""
+) -> dict[str, LeagueConfig]:
+    """Protocol -> the league if all players speak it; settings that were given explicitly are kept."""
     said = {*loader.load_league(league.league_id, game_type).game_parameters, *parameters}
-    return apply_v1_rules(league, explicit_parameters=said, keep_format="scheduling.format" in loader.overrides)
+    keep_format = "scheduling.format" in loader.overrides
+    return {
+        name: dialect.adapt_rules(league, explicit_parameters=said, keep_format=keep_format)
+        for name, dialect in DIALECTS.items()
+    }
 
 
 def load_configured_game(loader: ConfigLoader | None, game_type: str, parameters: Mapping[str, Any]) -> Game:

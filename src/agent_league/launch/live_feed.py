@@ -10,7 +10,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
 
-import aiohttp
+import httpx2
 import orjson
 
 from agent_league.agent.peer_client import PeerClient
@@ -69,11 +69,11 @@ class LeagueFeed:
 
     async def iter_updates(self) -> AsyncGenerator[FeedUpdate]:
         """Yield updates for ever; raises UserError if the endpoint is no League Manager."""
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=SILENCE_SECONDS)
-        async with aiohttp.ClientSession(timeout=timeout, cookie_jar=aiohttp.DummyCookieJar()) as session:
+        timeout = httpx2.Timeout(None, connect=CONNECT_SECONDS, read=SILENCE_SECONDS)
+        async with httpx2.AsyncClient(timeout=timeout, trust_env=False) as client:
             while True:
                 try:
-                    async with aclosing(self._read_feed(session)) as heard:
+                    async with aclosing(self._read_feed(client)) as heard:
                         async for changed in heard:
                             self._tries = 0
                             yield changed
@@ -84,20 +84,21 @@ class LeagueFeed:
                         async for update in answers:
                             yield update
                     continue
-                except aiohttp.ClientConnectorError:
+                except httpx2.ConnectError:
                     why = "nobody answers there"
-                except (aiohttp.ClientError, OSError, ValueError) as error:
+                except (httpx2.HTTPError, OSError, ValueError) as error:
                     why = str(error) or type(error).__name__
                 yield FeedDisconnected(why)
                 await self._wait_before_retry()
 
-    async def _read_feed(self, session: aiohttp.ClientSession) -> AsyncGenerator[FeedChange]:
+    async def _read_feed(self, client: httpx2.AsyncClient) -> AsyncGenerator[FeedChange]:
         headers = {"Accept": "text/event-stream", **({"Last-Event-ID": self._last_id} if self._last_id else {})}
         url = f"{self.endpoint.removesuffix('/mcp')}/events?form=json"
-        async with session.get(url, headers=headers, allow_redirects=False) as response:
-            if response.status in (429, 503):
-                raise ValueError(f"it answers with status {response.status}")
-            if response.status != 200 or response.content_type != "text/event-stream":
+        async with client.stream("GET", url, headers=headers) as response:
+            if response.status_code in (429, 503):
+                raise ValueError(f"it answers with status {response.status_code}")
+            content_type = response.headers.get("content-type", "").lower()
+            if response.status_code != 200 or not content_type.startswith("text/event-stream"):
                 raise _FeedMissing
             event: dict[str, str] = {}
             async for line in _iter_lines(response):
@@ -145,10 +146,10 @@ class LeagueFeed:
         self._tries += 1
 
 
-async def _iter_lines(response: aiohttp.ClientResponse) -> AsyncIterator[str]:
+async def _iter_lines(response: httpx2.Response) -> AsyncIterator[str]:
     """Yield the lines of a stream; raises ValueError for one above MAX_MESSAGE_BYTES."""
     rest = b""
-    async for piece in response.content.iter_any():
+    async for piece in response.aiter_bytes():
         *whole, rest = (rest + piece).split(b"\n")
         for line in whole:
             yield line.decode(errors="replace").removesuffix("\r")

@@ -10,7 +10,12 @@ from typing import Any
 from agent_league.config import ConfigLoader, GamesRegistry, LeagueConfig, SystemConfig
 from agent_league.errors import UserError
 from agent_league.launch.agent_plan import AgentPlan, ManagerPlan, PlayerPlan, RefereePlan
-from agent_league.launch.config_checks import check_player_count, choose_league_config, select_strategies, to_v1_league
+from agent_league.launch.config_checks import (
+    adapt_league_to_protocols,
+    check_player_count,
+    choose_league_config,
+    select_strategies,
+)
 from agent_league.league.settings import ManagerSettings
 from agent_league.players.app import PlayerSettings
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
@@ -136,8 +141,8 @@ def make_league_plan(loader: ConfigLoader, request: LeagueRequest) -> LeaguePlan
     if request.players is not None or request.people:
         league = _with_room_for(league, everybody)
     check_player_count(loader, league, everybody)
-    in_v1 = to_v1_league(loader, league, request.game, request.parameters)
-    played = in_v1 if protocol == V1 and not request.people else league
+    by_protocol = adapt_league_to_protocols(loader, league, request.game, request.parameters)
+    played = by_protocol[PROTOCOL_V1] if protocol == V1 and not request.people else league
     registry = registry.with_parameters(played.game_type, played.game_parameters)
     frame = _PlanBuilder(loader, request, system, played, ports, protocol)
     return LeaguePlan(
@@ -153,7 +158,7 @@ def make_league_plan(loader: ConfigLoader, request: LeagueRequest) -> LeaguePlan
                 referees,
                 exit_when_done=True,
                 store=request.store,
-                v1_league=in_v1,
+                configs_by_protocol=by_protocol,
             ),
             port=ports.manager,
             port_option="--manager-port",

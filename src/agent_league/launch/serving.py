@@ -76,8 +76,12 @@ def make_manager_pages(seat: ManagerPlan, manager: "LeagueManager") -> PagesApp:
     """Make the web pages of a manager; they only read its state."""
     from agent_league.launch.outside_player import OutsidePlayer  # noqa: PLC0415 - only where a manager sits
     from agent_league.web.app import WebApp  # noqa: PLC0415 - as above
-    from agent_league.web.league_history import LeagueHistory  # noqa: PLC0415 - as above
-    from agent_league.web.league_reader import BrowserSeatOffer, JoinInstructions, LeagueReader  # noqa: PLC0415 - as above
+    from agent_league.web.league_reader import (  # noqa: PLC0415 - as above
+        BrowserSeatOffer,
+        JoinInstructions,
+        LeagueHistory,
+        LeagueReader,
+    )
     from agent_league.web.play.requests import SeatRoutes  # noqa: PLC0415 - as above
     from agent_league.web.play.seats import FALLBACK, BrowserPlayers, BrowserSeats  # noqa: PLC0415 - as above
 

@@ -3,25 +3,23 @@
 A slow or silent agent holds up no other.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from agent_league.agent.dialects import dialect_of
 from agent_league.agent.outbox import Outboxes, SendNotice
 from agent_league.agent.peer_client import PeerCall, PeerClient
 from agent_league.config.models import TimeoutConfig
 from agent_league.errors import CallFailed
 from agent_league.league.match_tokens import TokenIssuer
 from agent_league.league.messages import ManagerMessages
-from agent_league.league.messages_v1 import ManagerMessagesV1
 from agent_league.league.roster import Member
 from agent_league.league.state import LeagueState
 from agent_league.log import JsonLogger
 from agent_league.model.agents import Role
 from agent_league.model.results import StandingsRow
 from agent_league.model.schedule import LeagueRound
-from agent_league.protocol.v1 import V1Message
-from agent_league.protocol.version import PROTOCOL_V1
 
 FIRST_NOTICE = "notify_round"
 """The method of the first notice to every agent; the call form it accepts is used for all later ones."""
@@ -34,7 +32,6 @@ class Announcer:
         self,
         state: LeagueState,
         messages: ManagerMessages,
-        messages_v1: ManagerMessagesV1,
         token_issuer: TokenIssuer,
         peer_client: PeerClient,
         timeouts: TimeoutConfig,
@@ -43,14 +40,13 @@ class Announcer:
         self._state = state
         self._token_issuer = token_issuer
         self._messages = messages
-        self._messages_v1 = messages_v1
         self._peer_client = peer_client
         self._call_timeout = timeouts.generic_response_timeout_sec
         self._log = log
         self._outboxes = Outboxes(self._record_notice_outcome)
 
     def announce_league_start(self) -> None:
-        """Send the whole schedule to the players of `league.v1`, once."""
+        """Send the whole schedule, once, to the players whose protocol has a notice for it."""
         self._post_league_start(self._state.roster.list_members(Role.PLAYER))
 
     def announce_round(self, round_: LeagueRound, plan: Mapping[str, str]) -> None:
@@ -92,23 +88,14 @@ class Announcer:
         everybody = self._members_in_order(following[0] if following else None, Role.REFEREE, Role.PLAYER)
         results = self._state.get_round_results(round_)
         self._post_notice("update_standings", everybody, self._messages.build_standings_update(round_.round_id, rows))
-        self._post_notice(
-            "notify_round_completed",
-            everybody,
-            self._messages.build_round_completed(round_, results),
-            partial(self._messages_v1.build_round_complete, round_),
-        )
+        self._post_notice("notify_round_completed", everybody, self._messages.build_round_completed(round_, results))
 
     def announce_league_completed(self, members: Sequence[Member] | None = None) -> None:
         """Announce the end to all agents, or to these members that missed it."""
         rows = self._state.standings()
         everybody = self._members_in_order(None, Role.REFEREE, Role.PLAYER)
-        self._post_notice(
-            "notify_league_completed",
-            everybody if members is None else members,
-            self._messages.build_league_completed(rows),
-            self._messages_v1.build_league_complete,
-        )
+        message = self._messages.build_league_completed(rows)
+        self._post_notice("notify_league_completed", everybody if members is None else members, message)
 
     async def wait_until_delivered(self, agent_ids: Iterable[str] | None = None) -> None:
         """Wait until these agents (or all) have their notices; failing agents are not waited for."""
@@ -136,7 +123,7 @@ class Announcer:
         return sorted(members, key=lambda member: (member.role is Role.PLAYER, turns.get(member.agent_id, len(turns))))
 
     def _post_league_start(self, members: Iterable[Member]) -> None:
-        self._post_notice("LEAGUE_START_ANNOUNCEMENT", members, None, self._messages_v1.build_league_start)
+        self._post_notice("LEAGUE_START_ANNOUNCEMENT", members, None)
 
     def _post_round(self, round_: LeagueRound, plan: Mapping[str, str], members: Sequence[Member], role: Role) -> None:
         if members:
@@ -146,31 +133,24 @@ class Announcer:
         message = self._messages.build_round_announcement(round_, plan, Role.REFEREE, member.agent_id)
         self._post_notice("notify_round", [member], message)
 
-    def _post_notice(
-        self,
-        method: str,
-        members: Iterable[Member],
-        message: Mapping[str, Any] | None,
-        write_v1: Callable[[], V1Message] | None = None,
-    ) -> None:
+    def _post_notice(self, method: str, members: Iterable[Member], message: Mapping[str, Any] | None) -> None:
         """Queue a notice to each member in its protocol; one whose protocol has no such notice gets none.
 
-        Own agents and those of `league.v1` share a frame that is encoded once per call form.
+        Own agents, and those that keep to one call form, share a frame that is encoded once per form.
         """
         client = self._peer_client
         calls: dict[str, PeerCall | None] = {}
         frames: dict[tuple[str, str], bytes] = {}
         for member in members:
             protocol = member.protocol_profile.protocol
+            dialect = dialect_of(protocol)
             if protocol not in calls:
-                said = message
-                if protocol == PROTOCOL_V1:
-                    said = write_v1().to_wire() if write_v1 else None
+                said = dialect.adapt_notice(method, message, self._messages.collect_facts)
                 calls[protocol] = PeerCall(method, said) if said else None
             if (call := calls[protocol]) is None:
                 continue
             bearer, endpoint = self._token_issuer.get_call_token(member.agent_id), member.agent.endpoint
-            if member.is_ours or protocol == PROTOCOL_V1:
+            if member.is_ours or dialect.keeps_call_form:
                 spoken = (protocol, member.protocol_profile.call_form)
                 if (frame := frames.get(spoken)) is None:
                     frame = frames[spoken] = client.encode_notice(call, member.protocol_profile.call_form)

@@ -22,7 +22,6 @@ from agent_league.league.journal import Journal, Offload
 from agent_league.league.match_files import MatchFiles
 from agent_league.league.match_tokens import TokenIssuer
 from agent_league.league.messages import MANAGER_SENDER, ManagerMessages
-from agent_league.league.messages_v1 import ManagerMessagesV1
 from agent_league.league.numbers import collect_league_gauges
 from agent_league.league.projections import LeagueProjections
 from agent_league.league.reachability import AgentCaller, AgentProber
@@ -81,7 +80,9 @@ class LeagueManager(Agent):
             key = SigningKey.load(saved.season.signing_key)
         self._journal = Journal(store, saved.season.season_id, self.log, self._rng, offload)
         with translate_damage(settings.league.league_id):
-            self.state = LeagueState(league, system, saved.season, self._journal.queue_row, settings.v1_league)
+            self.state = LeagueState(
+                league, system, saved.season, self._journal.queue_row, settings.configs_by_protocol
+            )
             self.state.restore_rows(saved)
         match_seconds = MATCH_TOKEN_SPANS * system.heartbeat.match_sec
         passes = TokenIssuer(key, self.state.league_id, self._clock, match_seconds, settings.endpoint)
@@ -94,8 +95,7 @@ class LeagueManager(Agent):
         self._store_trouble: str | None = None
         """Why the store can't be written, or None."""
         self._logged_trouble: str | None = None
-        words_v1 = ManagerMessagesV1(self.state, self._clock)
-        self._announcer = Announcer(self.state, words, words_v1, passes, self._peer_client, system.timeouts, self.log)
+        self._announcer = Announcer(self.state, words, passes, self._peer_client, system.timeouts, self.log)
         caller = AgentCaller(passes, self._peer_client, system)
         self._prober = AgentProber(self.state, caller, system, self._tasks)
         self._conductor = Conductor(

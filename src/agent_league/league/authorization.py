@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from agent_league.agent.dialects import UNNAMED_REFEREE
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.league.roster import Member
 from agent_league.league.state import LeagueState
@@ -13,8 +14,6 @@ from agent_league.protocol.checks import Envelope
 from agent_league.protocol.envelope import ANONYMOUS, Sender
 from agent_league.protocol.methods import Caller, Method
 
-V1_REFEREE_SENDER = "referee"
-"""The sender id that every referee uses in `league.v1`."""
 EXPECTED_FORMAT = "tok-{agent_id}-{hash}"
 UNKNOWN_TOKEN = "unknown or expired; register again for a new one"  # noqa: S105 - a sentence
 OPEN_CALLERS = frozenset({Caller.ANYBODY, Caller.APPLICANT})
@@ -93,7 +92,7 @@ class ManagerAuthorizer:
         return sender
 
     def _is_this_league(self, league_id: str | None) -> bool:
-        """Whether a message is for this league, under its own id or that of `league.v1`."""
+        """Whether a message is for this league, under its own id or its UUID."""
         if league_id is None or league_id == self._state.league_id:
             return True
         return league_id.lower() == self._state.league_uuid.lower()
@@ -129,8 +128,8 @@ class ManagerAuthorizer:
         """Whether the sender names the token's owner by the id it asked for, or by its display name."""
         if sender.role is not owner.role:
             return False
-        if owner.role is Role.REFEREE and sender.agent_id == V1_REFEREE_SENDER:
-            return self._state.roster.get(V1_REFEREE_SENDER) is None
+        if owner.role is Role.REFEREE and sender.agent_id == UNNAMED_REFEREE:
+            return self._state.roster.get(UNNAMED_REFEREE) is None
         if self._strict:
             return False
         if sender.agent_id == owner.alias:

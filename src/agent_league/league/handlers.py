@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from agent_league.agent.dialects import dialect_of
 from agent_league.agent.dispatcher import OK, Handler, HandlerReply
 from agent_league.clock import Clock
 from agent_league.errors import ErrorCode, Refusal
@@ -22,7 +23,6 @@ from agent_league.protocol.envelope import Sender
 from agent_league.protocol.v2.registration import PlayerMeta, RegisterRequest
 from agent_league.protocol.version import (
     MINIMUM_VERSION,
-    PROTOCOL_V1,
     is_semantic_version,
     is_supported_version,
     parse_version,
@@ -218,8 +218,8 @@ class ManagerHandlers:
         return answer
 
     def _note_version_deviation(self, how: ProtocolProfile, version: str) -> ProtocolProfile:
-        """Note a `league.v1` version that isn't MAJOR.MINOR.PATCH; raises a Refusal in a strict league."""
-        if how.protocol != PROTOCOL_V1 or is_semantic_version(version):
+        """Note a version that isn't MAJOR.MINOR.PATCH where it has to be; raises a Refusal in a strict league."""
+        if not dialect_of(how.protocol).needs_semantic_version or is_semantic_version(version):
             return how
         if self._state.roster.rules.strict:
             raise wrong_type_refusal("player_meta.version", "a semantic version such as 1.0.0", version)

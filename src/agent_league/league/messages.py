@@ -1,4 +1,4 @@
-"""The manager's messages in `league.v2`, built from the league state.
+"""The manager's messages, built from the league state; `agent.dialects` adapts them to other protocols.
 
 Frequent messages are built directly in wire form, in the order of their model's fields, without validation.
 """
@@ -6,6 +6,7 @@ Frequent messages are built directly in wire form, in the order of their model's
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from agent_league.agent.dialects import LeagueFacts, dialect_of
 from agent_league.clock import Clock, format_utc
 from agent_league.config.models import SystemConfig
 from agent_league.league.match_tokens import TokenIssuer
@@ -16,13 +17,13 @@ from agent_league.model.results import MatchResult, Outcome, StandingsRow
 from agent_league.model.schedule import LeagueRound, Pairing
 from agent_league.protocol import v2
 from agent_league.protocol.envelope import Message
-from agent_league.protocol.version import CURRENT_VERSION, PROTOCOL_V1
+from agent_league.protocol.version import CURRENT_VERSION
 
 MANAGER_SENDER = str(Role.LEAGUE_MANAGER)
 
 
 class ManagerMessages:
-    """Builds the manager's messages in `league.v2`."""
+    """Builds the manager's messages."""
 
     def __init__(self, state: LeagueState, clock: Clock, token_issuer: TokenIssuer, system: SystemConfig) -> None:
         self._state = state
@@ -41,8 +42,7 @@ class ManagerMessages:
         }
         if role is Role.PLAYER and admission.member.has_match_key:
             fields["match_key"] = self._token_issuer.get_match_key(admission.member.agent_id)
-        if admission.member.protocol_profile.protocol == PROTOCOL_V1:
-            fields["league_uuid"] = self._state.league_uuid
+        fields |= dialect_of(admission.member.protocol_profile.protocol).registration_fields(self._state.league_uuid)
         return self._response_model(role).write(**self._envelope_fields(conversation_id), **fields)
 
     def build_rejected(
@@ -54,9 +54,8 @@ class ManagerMessages:
             "auth_token": None,
             "reason": str(rejection.reason),
             "detail": rejection.detail,
+            **dialect_of(protocol).registration_fields(self._state.league_uuid),
         }
-        if protocol == PROTOCOL_V1:
-            fields["league_uuid"] = self._state.league_uuid
         return self._response_model(role).write(**self._envelope_fields(conversation_id), **fields)
 
     def build_round_announcement(
@@ -112,7 +111,9 @@ class ManagerMessages:
             player_B_endpoint=b["endpoint"],
             match_token=match_pass.shared_token,
             scoring={name: getattr(scoring, name) for name in scoring.__slots__},
-            limits=self._match_limits({a["protocol"], b["protocol"]}),
+            limits=v2.MatchLimits.write(
+                self._system.timeouts, self._system.retry_policy, {a["protocol"], b["protocol"]}
+            ),
             league_uuid=self._state.league_uuid,
             **others,
         )
@@ -177,17 +178,21 @@ class ManagerMessages:
             fields["standings"] = data["standings"]
         return v2.LeagueQueryResponse.write(**self._envelope_fields(conversation_id), **fields)
 
-    def _match_limits(self, protocols: set[str]) -> dict[str, Any]:
-        """Time limits and retries for a match; how long a player may take to join depends on its protocol."""
-        timeouts, retry = self._system.timeouts, self._system.retry_policy
-        v1_join = timeouts.v1_game_join_ack_timeout_sec
-        return {
-            "join_sec": v1_join if protocols == {PROTOCOL_V1} else timeouts.game_join_ack_timeout_sec,
-            "move_sec": timeouts.move_timeout_sec,
-            "attempts": retry.max_retries,
-            "base_delay_sec": retry.base_delay_sec,
-            **({"v1_join_sec": v1_join} if protocols > {PROTOCOL_V1} else {}),
-        }
+    def collect_facts(self) -> LeagueFacts:
+        """Collect what notices in other protocols are written from."""
+        state = self._state
+        return LeagueFacts(
+            now=self._clock.now(),
+            league_uuid=state.league_uuid,
+            game_type=state.config.game_type,
+            rounds=state.schedule.rounds,
+            current_round=state.current_round,
+            player_count=len(state.roster.players()),
+            result_count=len(state.results),
+            champion=state.standings()[0],
+            ranking=state.standings_table.shared_rank_rows(),
+            ranking_after_round=state.table_after_round.shared_rank_rows(),
+        )
 
     def _player_fields(self, player_id: str, match_token: str) -> dict[str, Any]:
         member: Member | None = self._state.roster.get(player_id)

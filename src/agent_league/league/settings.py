@@ -1,6 +1,7 @@
 """The manager's settings as plain data, importable without the manager itself."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent_league.config import LeagueConfig, SystemConfig
@@ -22,7 +23,7 @@ class ManagerSettings:
     """Whether it serves web pages beside `/mcp`."""
     offers_seats: bool = True
     """Whether people may play in the browser."""
-    v1_league: LeagueConfig | None = None
-    """The league if all players speak `league.v1`; None: `league` under the rules of seed 001."""
+    configs_by_protocol: Mapping[str, LeagueConfig] = field(default_factory=dict)
+    """The league if all its players speak that protocol, where it isn't `league` under the protocol's own rules."""
     endpoint: str | None = None
     """Its own address, which its call tokens carry, so that agents find a manager that has moved."""

@@ -5,17 +5,17 @@ Nothing here waits, calls an agent or reads a clock of its own.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from agent_league.agent.dialects import DIALECTS, dialect_of, make_league_uuid
 from agent_league.config.models import LeagueConfig, SystemConfig
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.league.details import ResultDetails
 from agent_league.league.roster import Admission, AdmissionRules, AgentApplication, Member, Roster, merge_deviations
-from agent_league.league.rules_v1 import apply_v1_rules
 from agent_league.league.scheduler import make_schedule
 from agent_league.league.standings import StandingsTable
 from agent_league.league.stored_rows import (
@@ -53,8 +53,7 @@ from agent_league.model.results import (
     Termination,
 )
 from agent_league.model.schedule import LeagueRound, Pairing, Schedule
-from agent_league.protocol.v1.ids import make_league_uuid
-from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
+from agent_league.protocol.version import CURRENT_PROTOCOL
 from agent_league.storage.base import DISMISSED_PHASE, SavedSeason, SeasonRow, StoredRow
 
 EventListener = Callable[[Event], None]
@@ -92,24 +91,27 @@ class LeagueState:
         system: SystemConfig,
         season_row: SeasonRow,
         save_row: SaveRow,
-        v1_config: LeagueConfig | None = None,
+        configs_by_protocol: Mapping[str, LeagueConfig] | None = None,
     ) -> None:
         self._season_row = season_row
         self._save_row = save_row
         self._configs_by_protocol = {
-            PROTOCOL_V2: config,
-            PROTOCOL_V1: v1_config or apply_v1_rules(config, explicit_parameters=config.game_parameters),
+            **{
+                name: dialect.adapt_rules(config, explicit_parameters=config.game_parameters)
+                for name, dialect in DIALECTS.items()
+            },
+            **(configs_by_protocol or {}),
         }
         """The league's settings for each protocol; which one is played is decided at the start."""
-        if season_row.phase == LeaguePhase.REGISTRATION and config.protocol == PROTOCOL_V1:
-            config = self._configs_by_protocol[PROTOCOL_V1]
+        if season_row.phase == LeaguePhase.REGISTRATION and config.protocol:
+            config = self._configs_by_protocol[config.protocol]
         self._failure_threshold = system.circuit_breaker.failure_threshold
         self.config = config
         self.league_id = config.league_id
         self.league_uuid = make_league_uuid(
             config.league_id, f"{season_row.season_id}/{season_row.created_at}/{season_row.signing_key}"
         )
-        """The league's id in `league.v1`: different for every season, unchanged by a restart."""
+        """The league's id where ids are UUIDs: different for every season, unchanged by a restart."""
         self.scoring = Scoring(
             win_points=config.scoring.win_points,
             draw_points=config.scoring.draw_points,
@@ -187,8 +189,8 @@ class LeagueState:
     def register(self, application: AgentApplication, now: datetime) -> Admission:
         """Admit an agent, or readmit a known one; raises RegistrationRejected or a Refusal."""
         is_open = self.phase is LeaguePhase.REGISTRATION  # even if closed to new players
-        is_v1 = application.protocol_profile.protocol == PROTOCOL_V1
-        before = {member.agent_id: member.agent for member in self.roster} if is_open and is_v1 else {}
+        may_be_asking = dialect_of(application.protocol_profile.protocol).asks_by_registering
+        before = {member.agent_id: member.agent for member in self.roster} if is_open and may_be_asking else {}
         closed = self._registration_closed_reason() if application.role is Role.PLAYER else None
         admission = self.roster.register(application, closed=closed, now=now)
         member = admission.member
@@ -201,7 +203,7 @@ class LeagueState:
             self._set_agent_state(member, AgentState.ACTIVE, "came back")
         self._save_row(agent_to_row(member))
         if before.get(member.agent_id) == member.agent:
-            return admission  # a keep-alive: `league.v1` has no other way to ask whether the manager is up
+            return admission  # it only asks whether the manager is up
         self.emit(
             AgentRegistered(
                 role=member.role,
@@ -233,12 +235,12 @@ class LeagueState:
     def protocol(self) -> str:
         """The protocol whose rules the league is played by; fixed at the start.
 
-        Before the start: `league.v1` if all players speak it, or, without players, if the league file says so.
+        Before the start: the one that all players speak, else our own; without players, that of the league file.
         """
         spoken = {player.protocol for player in self.roster.players().values()}
         if self.phase is not LeaguePhase.REGISTRATION or not spoken:
-            return self.config.protocol or PROTOCOL_V2
-        return PROTOCOL_V1 if spoken == {PROTOCOL_V1} else PROTOCOL_V2
+            return self.config.protocol or CURRENT_PROTOCOL
+        return spoken.pop() if len(spoken) == 1 else CURRENT_PROTOCOL
 
     def find_start_obstacle(self) -> str | None:
         """Explain why the league can't start yet, or return None if it can."""

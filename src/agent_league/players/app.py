@@ -8,6 +8,7 @@ from operator import attrgetter
 from random import Random
 from typing import Any, ClassVar
 
+from agent_league.agent.dialects import dialect_of
 from agent_league.agent.dispatcher import OK, Handler, HandlerReply
 from agent_league.agent.member import LeagueMember, MemberSettings
 from agent_league.agent.metrics import GaugeValues
@@ -44,9 +45,7 @@ from agent_league.protocol.envelope import Message, Sender
 from agent_league.protocol.foreign_messages import UNKNOWN_PLAYER, KnownFacts
 from agent_league.protocol.methods import Caller, Method
 from agent_league.protocol.resources import build_resource_uri
-from agent_league.protocol.v1.ids import to_v1_player_id
 from agent_league.protocol.v2.league import Standing
-from agent_league.protocol.version import PROTOCOL_V1
 from agent_league.text import MAX_SENTENCE, shorten
 
 MAX_REPORTED_GAMES = 200
@@ -65,11 +64,6 @@ class PlayerSettings(MemberSettings):
 
     stay: bool = False
     """Whether it joins the next leagues at the same address."""
-
-    @property
-    def v1_name(self) -> str:
-        """The last part of the player's address in `league.v1`, made from the id it asks for."""
-        return to_v1_player_id(self.wanted_id)
 
 
 class Player(LeagueMember):
@@ -97,7 +91,6 @@ class Player(LeagueMember):
             rng,
             register_timeout=settings.system.timeouts.register_player_timeout_sec,
             meta={"match_keys": True},
-            v1_name=settings.v1_name,
         )
         self._settings = settings
         self._on_event = on_event
@@ -351,7 +344,7 @@ class Player(LeagueMember):
         over = LeagueOver(message.champion.player_id)
         if not self._league_over.is_set():
             own = next((row for row in message.final_standings if row.player_id == self.agent_id), None)
-            counted = "wins" if self._settings.protocol == PROTOCOL_V1 else "points"
+            counted = dialect_of(self._settings.protocol).counted
             place = f"{self.agent_id} is number {own.rank} with {own.points} {counted}; " if own else ""
             over = replace(over, rank=own.rank, points=own.points) if own else over
             played = [(row.model_extra or {}).get("played", 1) for row in message.final_standings]

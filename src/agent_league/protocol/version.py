@@ -4,6 +4,9 @@ import re
 
 PROTOCOL_V1 = "league.v1"
 PROTOCOL_V2 = "league.v2"
+PROTOCOLS = (PROTOCOL_V1, PROTOCOL_V2)
+CURRENT_PROTOCOL = PROTOCOL_V2
+"""The one that everything inside an agent is written in; `agent.dialects` adapts it to the others."""
 CURRENT_VERSION = "2.1.0"
 MINIMUM_VERSION = "2.0.0"
 

@@ -4,6 +4,7 @@ import asyncio
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -19,6 +20,7 @@ from agent_league.agent.retry import reconnect_delay
 from agent_league.clock import Clock, format_utc
 from agent_league.errors import CallFailed, ErrorCode, LeagueFailed, PeerRefused, Refusal
 from agent_league.games.base import BadParameters
+from agent_league.games.draw import create_match_seed
 from agent_league.games.game_trial import describe_breakdown
 from agent_league.games.registry import Game, UnknownGame, is_from_source, load_playable_game
 from agent_league.http.carrier import Carrier
@@ -43,6 +45,7 @@ from agent_league.referee.match import MatchVerdict
 from agent_league.referee.play import MatchPlay, get_order_key
 from agent_league.referee.requests import RefereeContext
 from agent_league.referee.settings import RefereeSettings
+from agent_league.referee.transcript import Transcript
 from agent_league.storage.repositories import MatchRepository
 
 MAX_TOKEN_RENEWALS = 3
@@ -359,9 +362,9 @@ class Referee(LeagueMember):
         if self._task_group is None or self.state not in (AgentState.REGISTERED, AgentState.ACTIVE):
             raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, f"{self.agent_id} is {self.state}")
         self.state = advance_state(self.state, AgentState.ACTIVE)
-        play = MatchPlay(
-            order, game, self.agent_id, self._context, self._clock, self._settings.seed, self._notify_match_changed
-        )
+        seed = create_match_seed(self._settings.seed, order.league_id, order.match_id)
+        transcript = Transcript(self._clock, partial(self._notify_match_changed, order.match_id))
+        play = MatchPlay(order, game, self.agent_id, self._context, self._clock, seed, transcript)
         self._running_matches[order.match_id] = play
         self._known_orders[order.match_id] = given
         self._match_tasks[order.match_id] = self._task_group.create_task(self._run_match(play))

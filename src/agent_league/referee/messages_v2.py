@@ -17,8 +17,6 @@ from agent_league.referee.match import MatchVerdict
 from agent_league.referee.messages import FailedAttempt, MatchContext
 from agent_league.text import MAX_SENTENCE, redact_tokens, shorten
 
-"""Characters; the text may quote what the player sent."""
-
 
 class PlayerMessagesV2:
     """Writes the messages of one match to one of its players."""

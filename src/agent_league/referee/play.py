@@ -4,7 +4,7 @@ The state machine itself is pure (`match.py`); this module connects it to the pl
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,7 @@ from agent_league.agent.peer_client import PeerCall
 from agent_league.clock import Clock
 from agent_league.errors import BadAnswer, ErrorCode, Refusal
 from agent_league.games.base import Move
-from agent_league.games.draw import compute_commitment, create_match_seed, draw_outcome
+from agent_league.games.draw import compute_commitment, draw_outcome
 from agent_league.games.registry import Game
 from agent_league.model.agents import AgentState
 from agent_league.model.results import FAULT_KEY, MatchResult, MatchState, Scoring, Termination
@@ -20,7 +20,7 @@ from agent_league.protocol import v2
 from agent_league.protocol.envelope import Message
 from agent_league.protocol.v2.match import MatchPlayer
 from agent_league.protocol.version import PROTOCOL_V1
-from agent_league.referee.answers import AnswerParser, ParsedAnswer
+from agent_league.referee.answers import ParsedAnswer
 from agent_league.referee.match import IllegalMove, Match, MatchVerdict
 from agent_league.referee.messages import FailedAttempt, MatchContext, PlayerMessages
 from agent_league.referee.messages_v1 import PlayerMessagesV1
@@ -43,38 +43,21 @@ class MatchPlay:
         referee_id: str,
         context: RefereeContext,
         clock: Clock,
-        league_seed: str | None = None,
-        on_state: Callable[[str], None] | None = None,
+        match_seed: str,
+        transcript: Transcript | None = None,
     ) -> None:
         self.order = order
         self.match = Match(order.match_id, (order.player_A.player_id, order.player_B.player_id), game)
-        self.transcript = Transcript(clock, on_state and partial(on_state, order.match_id))
-        self._match_seed = create_match_seed(league_seed, order.league_id, order.match_id)
-        self._match_context = MatchContext(order, self.match, referee_id, clock, compute_commitment(self._match_seed))
+        self.transcript = transcript or Transcript(clock)
+        self._match_seed = match_seed
+        self._match_context = MatchContext(order, self.match, referee_id, clock, compute_commitment(match_seed))
         self._referee_context = context = context.with_limits(order.limits)
         self.order_key = get_order_key(order)
         self.token_hashes = {player.player_id: player.token_sha256 for player in (order.player_A, order.player_B)}
         """Hash of each player's own token, by player."""
-        self._players = {player.player_id: player for player in (order.player_A, order.player_B)}
-        self._messages = {
-            player_id: _select_messages(self._match_context, player) for player_id, player in self._players.items()
-        }
-        self._parsers = {
-            player_id: AnswerParser(
-                player.protocol, strict=context.strict, expected=self._messages[player_id].expected_fields()
-            )
-            for player_id, player in self._players.items()
-        }
         self._clients = {
-            player_id: PlayerClient(
-                player,
-                self._messages[player_id],
-                self._parsers[player_id],
-                self._match_context.match_token_for(player),
-                self.transcript,
-                context,
-            )
-            for player_id, player in self._players.items()
+            player.player_id: self.make_client(player, _select_messages(self._match_context, player), context)
+            for player in (order.player_A, order.player_B)
         }
         self.verdict: MatchVerdict | None = None
         self.fault: str | None = None
@@ -82,15 +65,19 @@ class MatchPlay:
         self.is_void = False
         """Whether the league made the match void before it had our report."""
 
+    def make_client(self, player: MatchPlayer, messages: PlayerMessages, context: RefereeContext) -> PlayerClient:
+        """Make the client of one player; `verify` makes one that answers from a match file."""
+        return PlayerClient(player, messages, self._match_context.match_token_for(player), self.transcript, context)
+
     @property
     def failure_counts(self) -> dict[str, int]:
         """Consecutive failures of each player, which the manager counts across matches."""
-        return {player_id: asker.breaker.failures for player_id, asker in self._clients.items()}
+        return {player_id: client.breaker.failures for player_id, client in self._clients.items()}
 
     @property
     def deviations(self) -> dict[str, list[str]]:
         """Tolerated deviations, by player."""
-        return {player_id: list(asker.deviations) for player_id, asker in self._clients.items() if asker.deviations}
+        return {player_id: list(client.deviations) for player_id, client in self._clients.items() if client.deviations}
 
     def build_report(self, token: str) -> PeerCall:
         """Build the report to the manager; the match must be over."""
@@ -143,7 +130,7 @@ class MatchPlay:
             if match.state is MatchState.DRAWING_NUMBER:
                 self._draw_outcome()
             else:
-                await self._collect_moves()
+                await self.collect_moves()
         self.transcript.record_state(match.state)
         self.verdict = match.decide_verdict()
         await self._send_game_over()
@@ -200,8 +187,8 @@ class MatchPlay:
             "result": self._build_result(),
             "draw": {"commitment": self._match_context.draw_commitment, "seed": self._match_seed},
             "moves": match.moves,
-            "protocols": {player_id: words.protocol for player_id, words in self._messages.items()},
-            "move_methods": {player_id: words.wire.method for player_id, words in self._messages.items()},
+            "protocols": {player_id: client.messages.protocol for player_id, client in self._clients.items()},
+            "move_methods": {player_id: client.messages.wire.method for player_id, client in self._clients.items()},
             "strict": self._referee_context.strict,
             "tolerated": self.deviations,
             "transcript": self.transcript.entries,
@@ -231,7 +218,8 @@ class MatchPlay:
 
     async def _invite_players(self) -> None:
         """Invite both players at the same time; one that declines or doesn't answer loses."""
-        answers = await _gather_answers(self._ask_to_join(player_id) for player_id in self.match.players)
+        players = self.match.players
+        answers = await self.gather_answers({player_id: self._ask_to_join(player_id) for player_id in players})
         for player_id, answer in zip(self.match.players, answers, strict=True):
             if isinstance(answer, Forfeit):
                 self.match.record_failure(player_id, answer.termination)
@@ -245,8 +233,8 @@ class MatchPlay:
     async def _ask_to_join(self, player_id: str) -> Any:
         question = PlayerRequest(
             method="handle_game_invitation",
-            write_call=self._messages[player_id].write_invitation,
-            parse_answer=self._parsers[player_id].parse_join_answer,
+            write_call=self._clients[player_id].messages.write_invitation,
+            parse_answer=self._clients[player_id].parser.parse_join_answer,
             timeout_termination=Termination.JOIN_TIMEOUT,
         )
         return await self._clients[player_id].request_answer(question)
@@ -255,8 +243,8 @@ class MatchPlay:
         """Send GAME_START to players whose protocol has it, and wait until it is delivered."""
         limit = self._referee_context.answer_timeout
         calls = {
-            player_id: words.write_game_start(limit(words.wire.method, words.protocol))
-            for player_id, words in self._messages.items()
+            player_id: client.messages.write_game_start(limit(client.messages.wire.method, client.messages.protocol))
+            for player_id, client in self._clients.items()
         }
         for player_id, call in calls.items():
             self._clients[player_id].send_notice(call)
@@ -264,14 +252,14 @@ class MatchPlay:
             player_id for player_id, call in calls.items() if call
         )
 
-    async def _collect_moves(self) -> None:
+    async def collect_moves(self) -> None:
         """Ask for the moves of one step: all players at the same time, or in turn if a protocol wants that."""
         asked = self.match.players_to_move()
-        in_turn = any(words.asks_in_turn for words in self._messages.values())
+        in_turn = any(client.messages.asks_in_turn for client in self._clients.values())
         if in_turn:
             answers = [await self._ask_for_move(player_id) for player_id in asked]
         else:
-            answers = await _gather_answers(self._ask_for_move(player_id) for player_id in asked)
+            answers = await self.gather_answers({player_id: self._ask_for_move(player_id) for player_id in asked})
         received: dict[str, Move] = {}
         for player_id, answer in zip(asked, answers, strict=True):
             if isinstance(answer, Forfeit):
@@ -281,30 +269,36 @@ class MatchPlay:
                 self._clients[player_id].breaker.record_call(ok=True)
         for author, move in received.items():  # moves are disclosed only when all are in
             opponent = self.match.opponent_of(author)
-            self._clients[opponent].send_notice(self._messages[opponent].write_validation(author, move))
+            self._clients[opponent].send_notice(self._clients[opponent].messages.write_validation(author, move))
         self.match.apply_moves(received)
 
     async def _ask_for_move(self, player_id: str) -> Any:
         question = PlayerRequest(
-            method=self._messages[player_id].wire.method,
-            write_call=self._messages[player_id].write_move_request,
+            method=self._clients[player_id].messages.wire.method,
+            write_call=self._clients[player_id].messages.write_move_request,
             parse_answer=lambda answer: self._parse_legal_move(player_id, answer),
             timeout_termination=Termination.MOVE_TIMEOUT,
-            notify_opponent=partial(self._notify_opponent_of_failure, player_id),
+            notify_opponent=partial(self.notify_opponent_of_failure, player_id),
         )
         answer = await self._clients[player_id].request_answer(question)
         if not isinstance(answer, Forfeit):
-            self._clients[player_id].send_notice(self._messages[player_id].write_validation(player_id, answer))
+            self._clients[player_id].send_notice(self._clients[player_id].messages.write_validation(player_id, answer))
         return answer
 
-    def _notify_opponent_of_failure(self, author: str, failure: FailedAttempt) -> None:
+    async def gather_answers(self, requests: Mapping[str, Coroutine[Any, Any, Any]]) -> list[Any]:
+        """Run the requests to several players and return their answers in order."""
+        return await run_together(requests.values())
+
+    def notify_opponent_of_failure(self, author: str, failure: FailedAttempt) -> None:
         """Tell the opponent of an invalid move, if its protocol has a message for that."""
         opponent = self.match.opponent_of(author)
-        self._clients[opponent].send_notice(self._messages[opponent].write_opponent_failure(author, failure))
+        self._clients[opponent].send_notice(self._clients[opponent].messages.write_opponent_failure(author, failure))
 
     def _parse_legal_move(self, player_id: str, answer: Any) -> ParsedAnswer:
-        wire = self._messages[player_id].wire
-        read = self._parsers[player_id].parse_move_answer(wire, answer, partial(self.match.is_legal_move, player_id))
+        wire = self._clients[player_id].messages.wire
+        read = self._clients[player_id].parser.parse_move_answer(
+            wire, answer, partial(self.match.is_legal_move, player_id)
+        )
         try:
             self.match.check_move(player_id, read.value)
         except IllegalMove as error:
@@ -321,8 +315,8 @@ class MatchPlay:
         """Send GAME_OVER to both; wait until players that didn't fail have received it, within its timeout."""
         if self.verdict is None:
             return
-        for player_id, asker in self._clients.items():
-            asker.send_notice(self._messages[player_id].write_game_over(self.verdict, self._match_seed))
+        for client in self._clients.values():
+            client.send_notice(client.messages.write_game_over(self.verdict, self._match_seed))
         await self._referee_context.outboxes.wait_until_delivered_or_late(
             player_id for player_id in self.match.players if player_id not in self.match.terminations
         )
@@ -347,12 +341,12 @@ def _select_messages(context: MatchContext, player: MatchPlayer) -> PlayerMessag
     return PlayerMessagesV1(context, player) if player.protocol == PROTOCOL_V1 else PlayerMessagesV2(context, player)
 
 
-async def _gather_answers(questions: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:
+async def run_together(requests: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:
     """Run requests at the same time and return their answers in order; an exception in one cancels the others."""
-    first, *others = questions
+    first, *others = requests
     if not others:
         return [await first]
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(question) for question in others]
+        tasks = [group.create_task(request) for request in others]
         answer = await first  # saves a task: this one waits anyway
     return [answer, *(task.result() for task in tasks)]

@@ -50,6 +50,16 @@ class Forfeit:
 
 
 @dataclass(frozen=True, slots=True)
+class PlayerAnswer:
+    """A valid answer: the message as it came, what it says, the state of its token, and the tolerated deviations."""
+
+    message: Any
+    value: Any
+    token: str
+    deviations: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PlayerRequest:
     """A request to a player: how each attempt is written and how its answer is parsed."""
 
@@ -115,24 +125,26 @@ class RefereeContext:
 
 
 class PlayerClient:
-    """Sends one player of a match its requests and notices."""
+    """Sends one player of a match its requests and notices.
+
+    `verify` replaces `exchange`, `pause` and `delay_after`, to answer from a match file.
+    """
 
     def __init__(
         self,
         player: MatchPlayer,
         messages: PlayerMessages,
-        parser: AnswerParser,
         bearer: str | None,
         transcript: Transcript,
         context: RefereeContext,
     ) -> None:
         self._player = player
-        self._messages = messages
-        self._parser = parser
         self._bearer = bearer
         self._transcript = transcript
         self._context = context
         self._awaited_answer: tuple[str, PushedAnswer] | None = None
+        self.messages = messages
+        self.parser = AnswerParser(player.protocol, strict=context.strict, expected=messages.expected_fields())
         self.breaker = Breaker(context.failure_threshold, player.failures_in_a_row)
         self.deviations: dict[str, None] = {}
         """Deviations tolerated in this match, in order, each once."""
@@ -150,14 +162,14 @@ class PlayerClient:
             except CallFailed as error:
                 how = _find_termination(error, question)
                 self.breaker.failures += error.code.is_retryable
-                wait = self._delay_after(error, attempt) if attempt < attempts else None
+                wait = self.delay_after(error, attempt) if attempt < attempts else None
                 mishap = self._send_failure(call, error, attempt, wait)
                 if question.notify_opponent:
                     question.notify_opponent(mishap)
             if wait is None:
                 break
             self._context.meter.count_event("retries", question.method)
-            await asyncio.sleep(wait)
+            await self.pause(wait)
         return Forfeit(how)
 
     def receive_answer(self, message_type: str, message: dict[str, Any]) -> bool:
@@ -172,30 +184,40 @@ class PlayerClient:
     async def _try_request(self, question: PlayerRequest, call: PeerCall, limit: float, attempt: int) -> Any:
         player_id = self._player.player_id
         asked_at = self._transcript.record_sent(player_id, call.method, call.message, attempt)
+        try:
+            answer = await self.exchange(question, call, limit)
+        except CallFailed as error:
+            self._transcript.record_failure(player_id, call.method, error.code, error.message, error.answer, asked_at)
+            self._log_failure(call, error, attempt)
+            raise
+        self.deviations |= dict.fromkeys(answer.deviations)
+        self._transcript.record_received(
+            player_id, call.method, answer.message, asked_at, answer.token, answer.deviations
+        )
+        return answer.value
+
+    async def exchange(self, question: PlayerRequest, call: PeerCall, limit: float) -> PlayerAnswer:
+        """Send a request once and parse its answer; raises CallFailed."""
         push: PushedAnswer = asyncio.get_running_loop().create_future()
         self._awaited_answer = (str(call.answer_type), push)
-        answer: Any = None
         try:
             pushed = None if self._context.strict else push
             heard = await self._context.peer_client.request_answer(
                 self._player.endpoint, call, limit, self._bearer, pushed
             )
-            answer = heard.message
-            self._parser.check_strict_envelope(answer, str(call.answer_type))
-            token = classify_token(answer, self._player.token_sha256) if self._messages.has_tokens else "unknown"
-            if self._context.require_tokens and token in TOKEN_CODES:
-                raise BadAnswer(f"the player's own auth_token is {token}", answer, TOKEN_CODES[token])
-            read = question.parse_answer(answer)
-        except CallFailed as error:
-            self._transcript.record_failure(player_id, call.method, error.code, error.message, error.answer, asked_at)
-            self._log_failure(call, error, attempt)
-            raise
         finally:
             self._awaited_answer = None
-        noted = (*heard.deviations, *read.deviations, *([TOKEN_DEVIATIONS[token]] if token in TOKEN_DEVIATIONS else []))
-        self.deviations |= dict.fromkeys(noted)
-        self._transcript.record_received(player_id, call.method, answer, asked_at, token, noted)
-        return read.value
+        answer: Any = heard.message
+        self.parser.check_strict_envelope(answer, str(call.answer_type))
+        token = classify_token(answer, self._player.token_sha256) if self.messages.has_tokens else "unknown"
+        if self._context.require_tokens and token in TOKEN_CODES:
+            raise BadAnswer(f"the player's own auth_token is {token}", answer, TOKEN_CODES[token])
+        read = question.parse_answer(answer)
+        return PlayerAnswer(answer, read.value, token, (*heard.deviations, *read.deviations, *token_deviations(token)))
+
+    async def pause(self, seconds: float) -> None:
+        """Wait before the next attempt."""
+        await asyncio.sleep(seconds)
 
     def _log_failure(self, call: PeerCall, error: CallFailed, attempt: int) -> None:
         if self._context.log:
@@ -210,7 +232,7 @@ class PlayerClient:
                 message=error.message,
             )
 
-    def _delay_after(self, error: CallFailed, attempt: int) -> float:
+    def delay_after(self, error: CallFailed, attempt: int) -> float | None:
         """Return the seconds until the next attempt: 0 after a wrong answer, backoff after a temporary failure."""
         if error.code not in TRANSIENT_CODES:
             return 0.0
@@ -227,11 +249,11 @@ class PlayerClient:
             max_attempts=self._context.retry.max_retries,
             retry_after_sec=wait,
         )
-        self.send_notice(self._messages.write_failure(mishap))
+        self.send_notice(self.messages.write_failure(mishap))
         return mishap
 
     def _timeout_for(self, method: str) -> float:
-        return self._context.answer_timeout(method, self._messages.protocol)
+        return self._context.answer_timeout(method, self.messages.protocol)
 
     def send_notice(self, call: PeerCall | None) -> None:
         """Queue a notice for the player; None, for which its protocol has no message, is ignored."""
@@ -266,6 +288,11 @@ def classify_token(answer: Any, token_sha256: str | None) -> str:
     if not isinstance(token, str) or not token:
         return "missing"
     return "ok" if matches_token_hash(token, token_sha256) else "wrong"
+
+
+def token_deviations(token: str | None) -> tuple[str, ...]:
+    """Return the deviation that the state of an answer's token is, if any."""
+    return (TOKEN_DEVIATIONS[token],) if token in TOKEN_DEVIATIONS else ()
 
 
 def _find_termination(error: CallFailed, question: PlayerRequest) -> Termination:

@@ -42,7 +42,7 @@ class Transcript:
     def record_sent(self, player_id: str, method: str, message: Mapping[str, Any], attempt: int = 1) -> datetime:
         """Record one of our own messages, whose only token is its `auth_token`; return the time."""
         now = self._clock.now()
-        self.entries.append(
+        self.add_entry(
             {
                 "at": _format_time(now),
                 "direction": "sent",
@@ -59,7 +59,7 @@ class Transcript:
     ) -> None:
         """Record an answer with the state of its token and the tolerated deviations."""
         now = self._clock.now()
-        self.entries.append(
+        self.add_entry(
             {
                 "at": _format_time(now),
                 "direction": "received",
@@ -74,7 +74,7 @@ class Transcript:
 
     def record_failure(self, player_id: str, method: str, code: str, why: str, answer: Any, asked_at: datetime) -> None:
         now = self._clock.now()
-        self.entries.append(
+        self.add_entry(
             {
                 "at": _format_time(now),
                 "direction": "failed",
@@ -88,9 +88,10 @@ class Transcript:
         )
 
     def record_draw(self, step: int, outcome: Any) -> None:
-        self.entries.append(
-            {"at": _format_time(self._clock.now()), "direction": "drawn", "step": step, "outcome": outcome}
-        )
+        self.add_entry({"at": _format_time(self._clock.now()), "direction": "drawn", "step": step, "outcome": outcome})
+
+    def add_entry(self, entry: dict[str, Any]) -> None:
+        self.entries.append(entry)
 
     def list_headlines(self) -> list[dict[str, Any]]:
         """Return the entries without `HIDDEN_FIELDS`: safe to show while the match is running."""

@@ -34,9 +34,8 @@ from agent_league.web.page_cache import (
     accepts_gzip,
     encode_content,
 )
-from agent_league.web.page_frame import read_page_data, render_notice, render_page
-from agent_league.web.pages import PAGES
-from agent_league.web.site import LiveSite, guess_media_type, load_assets
+from agent_league.web.pages import PAGES, read_page_data, render_notice, render_page
+from agent_league.web.rendering import LiveSite, guess_media_type, load_assets
 
 SECURITY_HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"

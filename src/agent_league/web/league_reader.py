@@ -1,19 +1,187 @@
-"""Read access to a league for pages, exports and commands: of the running manager, or of a league in the store."""
+"""Read access to a league for pages, exports and commands: of the running manager, or of a league in the store.
 
+`LeagueHistory` records from its events what pages show of the past: ranks after each round, recent results, news.
+"""
+
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import takewhile
 from pathlib import Path
 
 import orjson
 
 from agent_league.agent.metrics import AgentMetrics
+from agent_league.clock import Clock, SystemClock
 from agent_league.config.models import LeagueConfig, SystemConfig
 from agent_league.league.queries import LeagueQueries
 from agent_league.league.resume import translate_damage
-from agent_league.league.state import LeagueState
+from agent_league.league.standings import StandingsTable
+from agent_league.league.state import EventListener, LeaguePhase, LeagueState
+from agent_league.model.events import (
+    Event,
+    LeagueCompleted,
+    LeagueResumed,
+    LeagueStarted,
+    MatchAssigned,
+    MatchFinished,
+    PauseChanged,
+    RegistrationRefused,
+    RoundCompleted,
+    StoreChanged,
+)
+from agent_league.model.results import MatchResult
 from agent_league.storage.base import SavedSeason
 from agent_league.storage.paths import DataPaths
-from agent_league.web.league_history import LeagueHistory
+
+MOST_NEWS = 200
+MOST_REFUSED = 5
+"""Maximum news items about refused registrations, which any stranger can cause and word."""
+FORM_LENGTH = 5
+"""Number of a player's latest results that are shown as its form."""
+MIN_RESULTS_FOR_ESTIMATE = 5
+"""Results needed before the remaining time is estimated."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoundRank:
+    """A player's rank and points after a round."""
+
+    rank: int
+    points: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewsItem:
+    """An event with its time; None if it happened before this process listened."""
+
+    number: int
+    at: datetime | None
+    event: Event
+
+
+class LeagueHistory:
+    """Listens to a league's events and keeps what pages show of the past. `version` grows with every event."""
+
+    def __init__(
+        self, season: LeagueState, clock: Clock | None = None, listen: Callable[[EventListener], None] | None = None
+    ) -> None:
+        """Listen to the league; `listen` registers a listener, by default with the league's state itself."""
+        self._league_state = season
+        self._clock = clock or SystemClock()
+        self.version = 0
+        self.ranks_by_round: list[dict[str, RoundRank]] = []
+        """For each completed round, the rank of every player after it."""
+        self.news: deque[NewsItem] = deque(maxlen=MOST_NEWS)
+        """Latest news items, newest last."""
+        self.recent_results: dict[str, deque[MatchResult]] = {}
+        """Latest results of each player, newest last."""
+        self.started_at: datetime | None = None
+        self.ended_at: datetime | None = None
+        self.store_problem = ""
+        self._news_count = 0
+        self._pace_start = (self._clock.now(), len(season.results))
+        self._paused_at = self._clock.now() if season.is_paused else None
+        self._rebuild_from_results()
+        self._listeners: list[EventListener] = []
+        (listen or season.add_listener)(self._handle_event)
+
+    def add_listener(self, listener: EventListener) -> None:
+        """Register a listener of the web part here instead of with the league, where its errors would do harm."""
+        self._listeners.append(listener)
+
+    @property
+    def ranks_before(self) -> dict[str, RoundRank]:
+        """Rank of every player before the latest round that has a result."""
+        done = self._league_state.rounds_completed
+        rounds = self._league_state.schedule.rounds
+        in_play = done < len(rounds) and any(p.match_id in self._league_state.results for p in rounds[done].pairings)
+        last = done if in_play else done - 1
+        return self.ranks_by_round[last - 1] if 0 < last <= len(self.ranks_by_round) else {}
+
+    def seconds_left(self) -> float | None:
+        """Estimate the remaining seconds at the pace so far; None if there is no basis for it."""
+        since, already = self._pace_start
+        season = self._league_state
+        matches = sum(len(round_.pairings) for round_ in season.schedule.rounds)
+        done, left = len(season.results) - already, matches - len(season.results)
+        if season.phase is not LeaguePhase.RUNNING or season.is_paused or done < MIN_RESULTS_FOR_ESTIMATE or not left:
+            return None
+        return (self._clock.now() - since).total_seconds() / done * left
+
+    def _handle_event(self, event: Event) -> None:
+        self._note(event)
+        for listener in self._listeners:
+            listener(event)
+
+    def _note(self, event: Event) -> None:
+        self.version += 1
+        now = self._clock.now()
+        match event:
+            case MatchAssigned():
+                return
+            case LeagueStarted():
+                self.started_at = now
+                self._pace_start = (now, 0)
+                self._rebuild_from_results()
+            case LeagueResumed():
+                self._pace_start = (now, len(event.results))
+                self._rebuild_from_results()
+            case MatchFinished():
+                self._add_recent_result(event.result)
+            case RoundCompleted() if event.round_id == len(self.ranks_by_round) + 1:
+                self.ranks_by_round.append({row.player_id: RoundRank(row.rank, row.points) for row in event.standings})
+            case LeagueCompleted() if self.started_at:
+                self.ended_at = now
+            case PauseChanged():
+                self._record_pause(now, is_paused=event.is_paused)
+            case StoreChanged():
+                self.store_problem = "" if event.is_there else event.sentence
+            case _:
+                pass
+        self._add_news(now, event)
+
+    def _record_pause(self, now: datetime, *, is_paused: bool) -> None:
+        """Exclude the time of a pause from the pace of play."""
+        if is_paused:
+            self._paused_at = now
+        elif self._paused_at is not None:
+            since, already = self._pace_start
+            self._pace_start = (since + (now - max(since, self._paused_at)), already)
+            self._paused_at = None
+
+    def _add_news(self, at: datetime | None, event: Event) -> None:
+        self._news_count += 1
+        if isinstance(event, RegistrationRefused):
+            refused = [news for news in self.news if isinstance(news.event, RegistrationRefused)]
+            for news in refused[: max(0, len(refused) + 1 - MOST_REFUSED)]:
+                self.news.remove(news)
+        self.news.append(NewsItem(self._news_count, at, event))
+
+    def _add_recent_result(self, result: MatchResult) -> None:
+        for player_id in result.players:
+            latest = self.recent_results.setdefault(player_id, deque(maxlen=FORM_LENGTH))
+            for earlier in [one for one in latest if one.match_id == result.match_id]:
+                latest.remove(earlier)  # a void result, replaced by the referee's late report
+            latest.append(result)
+
+    def _rebuild_from_results(self) -> None:
+        """Recompute ranks, recent results and news from the stored results, for a league that was resumed."""
+        season = self._league_state
+        names = {player_id: player.display_name for player_id, player in season.roster.players().items()}
+        table = StandingsTable(names, season.scoring, season.config.scoring.tiebreakers)
+        self.ranks_by_round = []
+        self.recent_results = {}
+        for round_ in season.schedule.rounds[: season.rounds_completed]:
+            for result in season.get_round_results(round_):
+                table.add_result(result)
+            self.ranks_by_round.append({row.player_id: RoundRank(row.rank, row.points) for row in table.ranked_rows()})
+        for result in season.results.values():
+            self._add_recent_result(result)
+        if not self.news:
+            for result in list(season.results.values())[-MOST_NEWS:]:
+                self._add_news(None, MatchFinished(result))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,19 +1,86 @@
-"""Renders templates. All values are escaped, and hidden characters in agents' text are shown by their codes."""
+"""Renders templates: links for the live site or for exported files, static assets, and escaping of all values.
 
+Templates get every link from a `Site`. Hidden characters in agents' text are shown by their codes. An asset URL with
+the asset's own etag can be cached forever.
+"""
+
+import mimetypes
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import quote
 
 from agent_league.clock import format_duration
 from agent_league.model.result_words import format_count
 from agent_league.text import to_printable
 from agent_league.version import __version__
-from agent_league.web.site import Site
+from agent_league.web.page_cache import ServedContent, encode_content
 
 if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
+
+
+class Site(Protocol):
+    """Turns a page's path, such as `matches/R1M1`, into a link; the overview is the empty path."""
+
+    @property
+    def is_live(self) -> bool: ...
+    def to(self, path: str) -> str: ...
+    def asset(self, name: str) -> str: ...
+    def __hash__(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class LiveSite:
+    """Links of pages that the manager serves."""
+
+    is_live: bool = True
+
+    def to(self, path: str) -> str:
+        return f"/{quote(path)}"
+
+    def asset(self, name: str) -> str:
+        return f"/static/{name}?{load_assets()[name].etag}"
+
+
+@dataclass(frozen=True, slots=True)
+class FileSite:
+    """Relative links between exported files, from a file that is `depth` folders deep."""
+
+    depth: int = 0
+    note: str = ""
+    """Notice at the top of every page if the league isn't over."""
+    is_live: bool = False
+
+    def to(self, path: str) -> str:
+        return f"{'../' * self.depth}{quote(page_file(path))}"
+
+    def asset(self, name: str) -> str:
+        return f"{'../' * self.depth}static/{name}"
+
+
+def page_file(path: str) -> str:
+    """Return the file name of a page in an exported site."""
+    return f"{path or 'index'}.html"
+
+
+@cache
+def load_assets() -> Mapping[str, ServedContent]:
+    """Load all styles, scripts and images, by file name."""
+    folder = files("agent_league.web") / "static"
+    return {file.name: encode_content(file.read_bytes()) for file in folder.iterdir() if file.is_file()}
+
+
+def guess_media_type(name: str) -> str:
+    """Return the content type of an asset by its file name."""
+    if name.endswith(".js"):
+        return "text/javascript; charset=utf-8"
+    return mimetypes.guess_type(name)[0] or "application/octet-stream"
+
 
 _RIGHT_TO_LEFT = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]+"
 RIGHT_TO_LEFT = re.compile(f"{_RIGHT_TO_LEFT}(?: +{_RIGHT_TO_LEFT})*")

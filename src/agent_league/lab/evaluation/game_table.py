@@ -8,6 +8,7 @@ from agent_league.agent.peer_client import PeerCall, PeerClient
 from agent_league.clock import SystemClock, format_utc
 from agent_league.config.models import CircuitBreakerConfig, RetryPolicy, TimeoutConfig
 from agent_league.errors import CallFailed, ErrorCode
+from agent_league.games.draw import create_match_seed
 from agent_league.games.game_trial import BrokenGame, describe_breakdown
 from agent_league.games.registry import Game
 from agent_league.http.carrier import Carrier
@@ -71,7 +72,8 @@ class PracticeMatchRunner:
         """Play one game; sides alternate with its number. BrokenGame if the game's rules fail."""
         sides = (player, other) if number % 2 else (other, player)
         order = self._make_start_match(sides, round_id, number)
-        play = MatchPlay(order, self._game, REFEREE_ID, self._referee_context, self._clock, self._seed)
+        seed = create_match_seed(self._seed, order.league_id, order.match_id)
+        play = MatchPlay(order, self._game, REFEREE_ID, self._referee_context, self._clock, seed)
         self._timed_out_players.clear()
         if self._referee:
             self._referee.match_play = play

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from agent_league.check.check import normalise_agent_url
-from agent_league.check.frames import build_json_rpc_steps, build_server_steps, send_valid_call
-from agent_league.check.hostile_input import build_hostile_steps
 from agent_league.check.http_probe import HttpProbe
 from agent_league.check.listener import IncomingCall
 from agent_league.check.notices import UNTRUSTED_CODES
-from agent_league.check.player_subject import PlayerSubject
-from agent_league.check.player_v1 import V1PlayerSubject
+from agent_league.check.player_subject import PlayerSubject, V1PlayerSubject
 from agent_league.check.steps import NoReply, StepVerdict, run_steps
 from agent_league.check.subject import CheckOptions, Exchange, Subject
+from agent_league.check.transport_steps import HOSTILE_STEPS, JSON_RPC_STEPS, SERVER_STEPS, send_valid_call
 from agent_league.errors import UserError
 from agent_league.lab.evaluation.in_process_players import PracticePlayer
 from agent_league.lab.evaluation.model import Conformance, MessageFault
@@ -61,10 +59,8 @@ class RunningPlayer:
 
     async def check_bad_input(self) -> Conformance:
         """Send bad input, and check that the player still works afterwards."""
-        framed = build_json_rpc_steps() if self.player.protocol != PROTOCOL_V1 else []
-        outcomes = await run_steps(
-            [*build_server_steps(), *framed, *build_hostile_steps()], self.subject, CHECK_SECONDS
-        )
+        framed = JSON_RPC_STEPS if self.player.protocol != PROTOCOL_V1 else ()
+        outcomes = await run_steps([*SERVER_STEPS, *framed, *HOSTILE_STEPS], self.subject, CHECK_SECONDS)
         found = {
             verdict: tuple(
                 MessageFault(one.name, to_printable(one.came, MAX_SENTENCE))

@@ -1,11 +1,11 @@
 """The messages of one match: its start, invitation, move calls and responses, its end and its report."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, WithJsonSchema, model_validator
 
-from agent_league.config.models import AttemptCount, DelaySeconds, Seconds
+from agent_league.config.models import AttemptCount, DelaySeconds, RetryPolicy, Seconds, TimeoutConfig
 from agent_league.errors import ErrorCode
 from agent_league.protocol.envelope import Message, MessagePart
 from agent_league.protocol.fields import (
@@ -39,6 +39,7 @@ from agent_league.protocol.fields import (
     WinnerId,
     Wins,
 )
+from agent_league.protocol.version import PROTOCOL_V1
 
 Parity = Literal["even", "odd"]
 Count = Annotated[int, Field(ge=0, le=2**53)]
@@ -311,6 +312,28 @@ class MatchLimits(MessagePart):
     move_sec: Seconds | None = Field(default=None, description="Seconds to answer a question.")
     attempts: AttemptCount | None = Field(default=None, description="How often a question is asked, in all.")
     base_delay_sec: DelaySeconds | None = Field(default=None, description="Seconds before the second attempt.")
+
+    @classmethod
+    def write(cls, timeouts: TimeoutConfig, retry: RetryPolicy, protocols: Collection[str]) -> dict[str, Any]:
+        """Write a league's limits for players of these protocols; how long they may take to join depends on it."""
+        older_join = timeouts.v1_game_join_ack_timeout_sec
+        is_older = set(protocols) == {PROTOCOL_V1}
+        return {
+            "join_sec": older_join if is_older else timeouts.game_join_ack_timeout_sec,
+            "move_sec": timeouts.move_timeout_sec,
+            "attempts": retry.max_retries,
+            "base_delay_sec": retry.base_delay_sec,
+            **({"v1_join_sec": older_join} if PROTOCOL_V1 in protocols and not is_older else {}),
+        }
+
+    def override_timeouts(self, timeouts: TimeoutConfig) -> TimeoutConfig:
+        """A referee's timeouts with those that the league sets."""
+        waits = {
+            "game_join_ack_timeout_sec": self.join_sec,
+            "v1_game_join_ack_timeout_sec": self.v1_join_sec or self.join_sec,
+            "move_timeout_sec": self.move_sec,
+        }
+        return timeouts.model_copy(update={name: value for name, value in waits.items() if value is not None})
 
 
 class StartMatch(Message):

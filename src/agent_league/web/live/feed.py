@@ -24,8 +24,7 @@ from agent_league.web.event_stream import HEARTBEAT_SECONDS, NOTHING_SEEN, STREA
 from agent_league.web.league_reader import LeagueReader
 from agent_league.web.live.sections import SECTIONS, Section, SectionData
 from agent_league.web.page_cache import accepts_gzip
-from agent_league.web.rendering import render
-from agent_league.web.site import Site
+from agent_league.web.rendering import Site, render
 
 TICK_SECONDS = 0.25
 REST_FACTOR = 5

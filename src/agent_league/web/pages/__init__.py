@@ -1,16 +1,18 @@
-"""The pages, one module each; a new page needs a line here and a template."""
+"""The pages: one table of all of them, and how one is rendered inside its frame of title and menu.
 
-from agent_league.web.page import Page
-from agent_league.web.pages.cross_table import CROSS_TABLE_PAGE
-from agent_league.web.pages.game import GAME_PAGE
+The live site and exported files use the same pages; a new one needs a line here and a template.
+"""
+
+from functools import lru_cache
+from html import escape
+
+from agent_league.web.league_reader import LeagueReader
+from agent_league.web.page import Page, PageData
+from agent_league.web.pages.agents import PLAYER_PAGE, PLAYERS_PAGE, REFEREES_PAGE
 from agent_league.web.pages.match import MATCH_PAGE
-from agent_league.web.pages.overview import OVERVIEW_PAGE
-from agent_league.web.pages.play import PLAY_PAGE
-from agent_league.web.pages.player import PLAYER_PAGE
-from agent_league.web.pages.players import PLAYERS_PAGE
-from agent_league.web.pages.protocol import MESSAGE_PAGE, PROTOCOL_PAGE
-from agent_league.web.pages.referees import REFEREES_PAGE
-from agent_league.web.pages.schedule import ROUND_PAGE, SCHEDULE_PAGE
+from agent_league.web.pages.overview import CROSS_TABLE_PAGE, OVERVIEW_PAGE, ROUND_PAGE, SCHEDULE_PAGE
+from agent_league.web.pages.rules import GAME_PAGE, MESSAGE_PAGE, PLAY_PAGE, PROTOCOL_PAGE
+from agent_league.web.rendering import Site, render, show_hidden_characters
 
 PAGES: tuple[Page, ...] = (
     OVERVIEW_PAGE,
@@ -26,3 +28,45 @@ PAGES: tuple[Page, ...] = (
     PROTOCOL_PAGE,
     MESSAGE_PAGE,
 )
+
+
+SENTENCE_MARK = "<!-- sentence -->"
+MENU_PARENTS = {"rounds": "schedule", "matches": "schedule"}
+"""Menu entry to highlight for pages whose path doesn't begin with it."""
+
+
+def read_page_data(page: Page, key: str, reader: LeagueReader, site: Site) -> PageData:
+    """Read the data of a page and its frame from the league's current state; raises PageNotFound."""
+    return {**_build_frame(page.path, page.title, reader.title, site), **page.read_data(reader, key)}
+
+
+def render_page(page: Page, told: PageData, site: Site) -> str:
+    """Render a page from its data, completing that first; raises PageNotFound."""
+    return render(page.template, site, page.complete_data(told))
+
+
+def render_notice(title: str, sentence: str, reader: LeagueReader, site: Site) -> str:
+    """Render a page with one sentence, such as an error. Cheap, as anybody can request any number of missing pages."""
+    before, after = _split_notice(title, reader.title, site)
+    return f"{before}{escape(show_hidden_characters(sentence))}{after}"
+
+
+@lru_cache(maxsize=32)
+def _split_notice(title: str, league_title: str, site: Site) -> tuple[str, str]:
+    """Render a notice once and return the text before and after its sentence."""
+    from markupsafe import Markup  # noqa: PLC0415 - comes with the templates
+
+    told = {**_build_frame(None, title, league_title, site), "sentence": Markup(SENTENCE_MARK)}  # noqa: S704 - our own word
+    before, _, after = render("notice.html", site, told).partition(SENTENCE_MARK)
+    return before, after
+
+
+def _build_frame(here: str | None, title: str, league_title: str, site: Site) -> PageData:
+    first = (here or "").partition("/")[0]
+    return {
+        "page_title": title,
+        "league_title": league_title,
+        "menu": [(other.path, other.title) for other in PAGES if other.title and (site.is_live or other.is_exported)],
+        "here": here,
+        "within": MENU_PARENTS.get(first, first) or None,
+    }

@@ -1,8 +1,20 @@
-"""The overview of a league: progress, standings, current round, news and agents."""
+"""The pages of a league as a whole: overview, cross table, schedule and rounds."""
 
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup, escape
+
+from agent_league.league.state import LeaguePhase
+from agent_league.model.result_words import RESULT_LABELS, ResultLabel, describe_ending, label_result
+from agent_league.model.results import MatchResult, StandingsRow
+from agent_league.model.schedule import LeagueRound, Pairing, Schedule
 from agent_league.web.league_reader import LeagueReader
 from agent_league.web.live.sections import SECTIONS
-from agent_league.web.page import Page, PageData
+from agent_league.web.page import Page, PageData, PageNotFound
+from agent_league.web.rendering import Site
 
 
 def read_overview_data(reader: LeagueReader, _: str) -> PageData:
@@ -13,3 +25,155 @@ def read_overview_data(reader: LeagueReader, _: str) -> PageData:
 
 
 OVERVIEW_PAGE = Page("", "overview.html", read_overview_data, title="Overview")
+
+
+MOST_NAMED = 60
+"""Up to this many players each cell gets its own accessible label; larger tables would get too big."""
+SELF_CELL = '<td class="self"></td>'
+
+
+@dataclass(frozen=True, slots=True)
+class CrossTable:
+    """The cells of the cross table; links depend on the site on which it is shown."""
+
+    rows: Sequence[StandingsRow]
+    schedule: Schedule
+    results: Mapping[str, MatchResult]
+    assigned_match_ids: Set[str]
+    """Ids of matches that have a referee."""
+
+    def lines(self, site: Site) -> Iterator[tuple[StandingsRow, Markup]]:
+        """Yield each player's row with its rendered cells."""
+        place = {row.player_id: at for at, row in enumerate(self.rows)}
+        cells: list[list[str]] = [[""] * len(place) for _ in place]
+        is_named = len(place) <= MOST_NAMED
+        for pairing in self.schedule.pairings:
+            match_id = pairing.match_id
+            result, is_playing = self.results.get(match_id), match_id in self.assigned_match_ids
+            address = escape(site.to(f"matches/{match_id}"))
+            for own, other in (pairing.players, pairing.players[::-1]):
+                sign = label_result(result, own, is_playing=is_playing)
+                name = _cell_label(own, sign, other, match_id) if is_named else ""
+                link = f'<a class="letter {sign.kind}" href="{address}"{name}>{sign.letter}</a>'
+                cells[place[own]][place[other]] += link
+        for at, row in enumerate(self.rows):
+            own_cells = [SELF_CELL if at == column else f"<td>{cell}</td>" for column, cell in enumerate(cells[at])]
+            yield row, Markup("".join(own_cells))  # noqa: S704 - made of escaped addresses, ids and our own words
+
+
+def _cell_label(own: str, sign: ResultLabel, other: str, match_id: str) -> str:
+    """Build a cell's accessible label; it begins with the visible letter, as speech control needs."""
+    return f' aria-label="{sign.letter}: {escape(own)} {sign.verb} {escape(other)}, match {escape(match_id)}"'
+
+
+def read_cross_table_data(reader: LeagueReader, _: str) -> PageData:
+    season = reader.state
+    return {
+        "grid": CrossTable(
+            season.standings(), season.schedule, dict(season.results), frozenset(season.assigned_referees)
+        ),
+        "played": len(season.results),
+        "total": sum(len(round_.pairings) for round_ in season.schedule.rounds),
+        "is_double": season.config.scheduling.format == "double_round_robin",
+        "signs": RESULT_LABELS,
+    }
+
+
+CROSS_TABLE_PAGE = Page("cross-table", "cross_table.html", read_cross_table_data, title="Cross table")
+
+
+ROUND_STATES = {"COMPLETED": "finished", "RUNNING": "being played", "PENDING": "to come"}
+
+
+def read_schedule_data(reader: LeagueReader, _: str) -> PageData:
+    season = reader.state
+    schedule = _schedule_or_preview(reader)
+    is_waiting = season.phase is LeaguePhase.REGISTRATION
+    return {
+        "schedule": schedule,
+        "results": dict(season.results),
+        "states": {round_.round_id: _round_state(reader, round_) for round_ in schedule.rounds},
+        "has_started": not is_waiting,
+        "names": reader.player_names,
+        "missing": season.find_start_obstacle() if is_waiting else None,
+        "form": season.config.scheduling.format.replace("_", " "),
+    }
+
+
+def complete_schedule_data(told: PageData) -> PageData:
+    """Count the outcomes of the matches of each round."""
+    schedule, results = told["schedule"], told["results"]
+    return {
+        **told,
+        "matches": len(schedule.pairings),
+        "played": len(results),
+        "rounds": [_summarise_round(round_, results, told["states"][round_.round_id]) for round_ in schedule.rounds],
+    }
+
+
+def read_round_data(reader: LeagueReader, key: str) -> PageData:
+    season = reader.state
+    rounds = _schedule_or_preview(reader).rounds
+    found = next((round_ for round_ in rounds if str(round_.round_id) == key), None)
+    if found is None:
+        there_are = f"there are rounds 1 to {len(rounds)}" if rounds else "there is none before two players are there"
+        raise PageNotFound(f"There is no round {key[:80]!r} in this league; {there_are}.")
+    names = reader.player_names
+    seated = {player_id for pairing in found.pairings for player_id in pairing.players}
+    number = found.round_id
+    return {
+        "page_title": f"Round {number}",
+        "number": number,
+        "last": len(rounds),
+        "state": _round_state(reader, found),
+        "has_started": season.phase is not LeaguePhase.REGISTRATION,
+        "matches": [_build_match(reader, pairing, names) for pairing in found.pairings],
+        "names": names,
+        "idle": [player_id for player_id in names if player_id not in seated],
+    }
+
+
+def list_round_keys(reader: LeagueReader) -> Iterable[str]:
+    return [str(round_.round_id) for round_ in _schedule_or_preview(reader).rounds]
+
+
+def _schedule_or_preview(reader: LeagueReader) -> Schedule:
+    return reader.state.schedule if reader.state.schedule.rounds else reader.state.preview_schedule()
+
+
+def _round_state(reader: LeagueReader, round_: LeagueRound) -> str:
+    return ROUND_STATES[reader.round_status(round_.round_id)]
+
+
+def _summarise_round(round_: LeagueRound, results: Mapping[str, MatchResult], state: str) -> dict[str, Any]:
+    played = [results[pairing.match_id] for pairing in round_.pairings if pairing.match_id in results]
+    counts = Counter("BROKEN_OFF" if result.is_void else str(result.outcome) for result in played)
+    return {
+        "number": round_.round_id,
+        "state": state,
+        "matches": len(round_.pairings),
+        "played": len(played),
+        "wins": counts["WIN"],
+        "draws": counts["DRAW"],
+        "technical": counts["TECHNICAL_LOSS"],
+        "broken_off": counts["BROKEN_OFF"],
+    }
+
+
+def _build_match(reader: LeagueReader, pairing: Pairing, names: dict[str, str]) -> dict[str, Any]:
+    season = reader.state
+    result = season.results.get(pairing.match_id)
+    referee_id = season.assigned_referees.get(pairing.match_id)
+    signs = [label_result(result, player_id, is_playing=referee_id is not None) for player_id in pairing.players]
+    return {
+        "match_id": pairing.match_id,
+        "players": list(zip(pairing.players, signs, strict=True)),
+        "referee_id": referee_id,
+        "is_finished": result is not None,
+        "is_playing": result is None and referee_id is not None,
+        "told": describe_ending(result, names) if result else "",
+    }
+
+
+SCHEDULE_PAGE = Page("schedule", "schedule.html", read_schedule_data, complete_schedule_data, title="Schedule")
+ROUND_PAGE = Page("rounds/{key}", "round.html", read_round_data, list_keys=list_round_keys)

@@ -28,8 +28,7 @@ from agent_league.text import shorten
 from agent_league.web.match.drawing import draw_scene
 from agent_league.web.page import PageData
 from agent_league.web.play.seats import BrowserSeat
-from agent_league.web.rendering import render
-from agent_league.web.site import Site
+from agent_league.web.rendering import Site, render
 
 SEAT_PARTS = ("now", "last", "table", "news", "rules")
 MOST_OPTIONS = 300

@@ -19,10 +19,10 @@ from starlette.routing import BaseRoute, Route
 from agent_league.errors import Refusal
 from agent_league.web.event_stream import HEARTBEAT_SECONDS, STREAM_HEADERS, STREAM_START, EventIds
 from agent_league.web.page import Page, PageData
-from agent_league.web.page_frame import read_page_data, render_page
+from agent_league.web.pages import read_page_data, render_page
 from agent_league.web.play.parts import describe_announcement, read_seat, render_parts
 from agent_league.web.play.seats import BrowserSeat, BrowserSeats, SeatUnavailable
-from agent_league.web.site import LiveSite
+from agent_league.web.rendering import LiveSite
 
 MOST_TABS = 8
 LONGEST_BODY = 4096

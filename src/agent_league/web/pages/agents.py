@@ -1,23 +1,47 @@
-"""The page of a player: its results, its points and ranks over the rounds, and its habits."""
+"""The pages of players and referees. Agents' addresses are never shown."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from agent_league.league.match_files import read_match
+from agent_league.league.roster import Member
 from agent_league.league.state import LeaguePhase
+from agent_league.model.agents import RegisteredReferee, Role
 from agent_league.model.result_words import ABORTED, describe_failures, label_result
-from agent_league.model.results import MatchResult, StandingsRow
+from agent_league.model.results import MatchResult, Outcome, StandingsRow
 from agent_league.model.schedule import Pairing
 from agent_league.storage.paths import DataPaths
 from agent_league.web.agents import describe_protocol, read_agent_status
-from agent_league.web.league_history import RoundRank
-from agent_league.web.league_reader import LeagueReader
+from agent_league.web.league_reader import LeagueReader, RoundRank
 from agent_league.web.page import Page, PageData, build_not_found
-from agent_league.web.player.answers import summarise_answers
 from agent_league.web.player.charts import ChartAxes, ChartLine, draw_line_chart
-from agent_league.web.player.habits import FiledMatch, analyse_habits
-from agent_league.web.player.opponent_notes import read_opponent_notes
+from agent_league.web.player.statistics import FiledMatch, analyse_habits, read_opponent_notes, summarise_answers
+
+
+def read_players_data(reader: LeagueReader, _: str) -> PageData:
+    season = reader.state
+    members = {member.agent_id: member for member in season.roster.list_members(Role.PLAYER)}
+    noted = season.collect_deviations()
+    return {
+        "players": [
+            {
+                **_build_player(reader, row, members[row.player_id]),
+                "technical": season.standings_table.get_tally(row.player_id).technical_losses,
+                "tolerated": noted.get(row.player_id, ()),
+            }
+            for row in season.standings()
+        ]
+    }
+
+
+def _build_player(reader: LeagueReader, row: StandingsRow, member: Member) -> dict[str, Any]:
+    return {"row": row, "state": read_agent_status(reader, member), "speech": describe_protocol(member)}
+
+
+PLAYERS_PAGE = Page("players", "players.html", read_players_data, title="Players")
+
 
 FORM_LENGTH = 10
 """Number of latest results shown as a player's form."""
@@ -166,3 +190,62 @@ def _draw_rank_chart(places: Sequence[RoundRank], players: int) -> Any:
 
 
 PLAYER_PAGE = Page("players/{key}", "player.html", read_player_data, complete_player_data, list_keys=list_player_keys)
+
+
+def read_referees_data(reader: LeagueReader, _: str) -> PageData:
+    season = reader.state
+    noted = season.collect_deviations()
+    return {
+        "members": [
+            {**_build_referee(reader, member), "tolerated": noted.get(member.agent_id, ())}
+            for member in season.roster.list_members(Role.REFEREE)
+        ],
+        "assigned": dict(season.assigned_referees),
+        "results": dict(season.results),
+        "waiting": _count_waiting(reader),
+    }
+
+
+def complete_referees_data(told: PageData) -> PageData:
+    """Count the outcomes of the matches of each referee."""
+    results, counts = told["results"], Counter[tuple[str, str]]()
+    in_hand: dict[str, list[str]] = {}
+    for match_id, referee_id in told["assigned"].items():
+        result = results.get(match_id)
+        if result is None:
+            in_hand.setdefault(referee_id, []).append(match_id)
+            continue
+        counts[referee_id, "played"] += 1
+        if result.outcome is Outcome.TECHNICAL_LOSS:
+            counts[referee_id, "broken_off" if result.is_void else "technical"] += 1
+    referees = [
+        {
+            **member,
+            **{name: counts[member["referee_id"], name] for name in ("played", "technical", "broken_off")},
+            "in_hand": in_hand.get(member["referee_id"], []),
+        }
+        for member in told["members"]
+    ]
+    return {**told, "referees": referees}
+
+
+def _build_referee(reader: LeagueReader, member: Member) -> dict[str, Any]:
+    agent = member.agent
+    return {
+        "referee_id": member.agent_id,
+        "name": agent.display_name,
+        "version": agent.version,
+        "capacity": agent.max_concurrent_matches if isinstance(agent, RegisteredReferee) else 1,
+        "state": read_agent_status(reader, member),
+        "speech": describe_protocol(member),
+    }
+
+
+def _count_waiting(reader: LeagueReader) -> int:
+    """Count the matches of open rounds that have no referee yet."""
+    season = reader.state
+    rounds = season.schedule.rounds[season.rounds_completed : reader.current_round]
+    return sum(pairing.match_id not in season.assigned_referees for round_ in rounds for pairing in round_.pairings)
+
+
+REFEREES_PAGE = Page("referees", "referees.html", read_referees_data, complete_referees_data, title="Referees")
