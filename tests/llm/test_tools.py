@@ -13,7 +13,7 @@ pytest.importorskip("pydantic_ai", reason="needs the extra agent-league[llm]")
 pytest.importorskip("openai", reason="needs the extra agent-league[llm]")
 
 from agent_league.llm import tools
-from agent_league.llm.turn import MAX_TOOL_CALLS
+from agent_league.llm.budget import MAX_TOOL_CALLS
 from agent_league.log import JsonLogger
 from agent_league.players.decision import StrategyRunner
 from tests.llm.openai_server import ModelServer, calls, chooses, model_server
