@@ -23,7 +23,7 @@ FAST = {
 }
 """Limits for tests with silent peers: as short as a busy machine allows."""
 
-SLOW = (
+LONG = (
     "tests/reliability",
     "tests/browser",
     "tests/simulation",
@@ -36,6 +36,37 @@ SLOW = (
 )
 """Folders whose tests start processes or play for long."""
 
+SLOW = (
+    "tests/bench/test_command.py",
+    "tests/bench/test_drill.py",
+    "tests/bench/test_slow_peers.py",
+    "tests/browser",
+    "tests/cli/test_agent_folders.py",
+    "tests/cli/test_join.py",
+    "tests/cli/test_new.py",
+    "tests/cli/test_play.py",
+    "tests/cli/test_scripts.py",
+    "tests/cli/test_stay.py",
+    "tests/cli/test_terminal.py",
+    "tests/foreign/test_java.py",
+    "tests/games/test_openspiel.py",
+    "tests/games/test_pettingzoo.py",
+    "tests/gateway/test_league.py",
+    "tests/gateway/test_page.py",
+    "tests/lab/test_evaluation_command.py",
+    "tests/launch/test_processes.py",
+    "tests/llm/test_league.py",
+    "tests/mcp/test_conformance.py",
+    "tests/mcp/test_inspector.py",
+    "tests/mcp/test_server_player.py",
+    "tests/reliability",
+    "tests/security/test_secrets.py",
+    "tests/test_comparing_page.py",
+    "tests/test_games_page.py",
+)
+"""What only `./league test --all` runs as a whole: browsers, Node, Java, other people's games, processes that are
+killed, commands that play for long. A single test elsewhere says `pytest.mark.slow`."""
+
 PlanMaker = Callable[..., LeaguePlan]
 
 
@@ -46,8 +77,11 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes long comes first, so that several workers, which are given whole files, end at the same time."""
-    items.sort(key=lambda item: not item.nodeid.startswith(SLOW))
+    """What takes long comes first, so that several workers end at the same time."""
+    items.sort(key=lambda item: not item.nodeid.startswith(LONG))
+    for item in items:
+        if item.nodeid.startswith(SLOW) or "postgres" in item.name or "database" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture

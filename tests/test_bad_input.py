@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from agent_league.agent.app import AgentApp
+from agent_league.agent.runtime import Agent
 from agent_league.errors import ErrorCode
 from agent_league.http.memory import MemoryNetwork
 from agent_league.http.server import HttpServer
-from agent_league.launch.agent_plan import RunnableAgent
 from agent_league.launch.in_process import agent_endpoint, run_agents
 from agent_league.league.app import LeagueManager
 from agent_league.league.settings import ManagerSettings
@@ -65,7 +65,7 @@ class Arena:
         self._stack = AsyncExitStack()
         overrides = {**FAST, "security.verify_callers": verify_callers}
         self._plan = make_league(folder, overrides, players=2, referees=1, referee_port=8401, player_port=8501)
-        self.agents: dict[str, RunnableAgent] = {}
+        self.agents: dict[str, Agent] = {}
         self.ports: dict[str, int] = {}
         self.run(self._open())
         self.correct = self._correct_requests()
@@ -761,5 +761,5 @@ def _league_state(manager: LeagueManager) -> Json:
     return copy.deepcopy((season.standings(), season.results, season.assigned_referees, season.phase, members))
 
 
-def _memories(agents: list[RunnableAgent]) -> Json:
+def _memories(agents: list[Agent]) -> Json:
     return [copy.deepcopy(agent.games) for agent in agents if isinstance(agent, Player)]

@@ -7,11 +7,12 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
 from agent_league.cli.app import COMMANDS
+from agent_league.config import ConfigLoader
 from agent_league.config.models import ConfigModel, LeagueConfig, SystemConfig
 from agent_league.errors import ErrorCode
 from agent_league.players.strategies import strategy_names, strategy_summary
@@ -19,7 +20,9 @@ from agent_league.protocol import v1, v2
 from agent_league.protocol.methods import METHODS
 from agent_league.protocol.tolerance_table import table
 from agent_league.protocol.v2.league import LeagueAction
+from agent_league.storage.memory import MemoryStore
 from agent_league.web.export import TABLES
+from agent_league.web.league_reader import read_saved_league
 from agent_league.web.pages import PAGES as PAGES_OF_A_LEAGUE
 
 ROOT = Path(__file__).parents[1]
@@ -167,6 +170,35 @@ def _is_taken(port: int) -> bool:
     with socket.socket() as probe:
         probe.settimeout(1)
         return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+SEAMS = {
+    name.partition("\n")[0]: block
+    for name in (ROOT / "docs" / "seams.md").read_text(encoding="utf-8").split("\n## ")[1:]
+    for block in blocks(name, "python")
+}
+
+
+@pytest.mark.parametrize("seam", SEAMS)
+def test_the_smallest_example_of_each_seam_works_as_it_stands(seam: str) -> None:
+    exec(compile(SEAMS[seam], seam, "exec"), {"__name__": "example"})
+
+
+def test_the_page_on_seams_has_an_example_for_each_of_its_rows() -> None:
+    rows = re.findall(r"^\| \[(.+?)\]", (ROOT / "docs" / "seams.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert [f"A {row}" for row in rows] == list(SEAMS)
+
+
+def test_the_page_of_the_seams_reads_a_real_league(home: Path) -> None:
+    names: dict[str, Any] = {}
+    exec(compile(SEAMS["A page"], "page", "exec"), names)
+    loader, store = ConfigLoader(home), MemoryStore()
+    league = loader.load_league("league_2025_even_odd")
+    store.create_season(league.league_id, "2025-01-15T10:00:00Z", "", league.model_dump(mode="json"))
+    saved = store.read_season(league.league_id)
+    assert saved is not None
+    reader = read_saved_league(saved, loader.load_system(), home)
+    assert names["PROGRESS_PAGE"].read_data(reader, "") == {"title": league.display_name, "round": 0}
 
 
 def test_every_file_that_the_page_for_contributors_names_is_there() -> None:

@@ -10,6 +10,7 @@ from agent_league.agent.dispatcher import MAX_SLOW_CALLS
 from agent_league.agent.jsonrpc import MAX_BATCH, count_requests, encode_request, parse_body, parse_result
 from agent_league.errors import BadAnswer, CallFailed, ErrorCode, JsonRpcError, JsonRpcErrorCode, PeerRefused
 from agent_league.protocol.json_limits import MAX_CONTAINERS, MAX_DEPTH
+from agent_league.text import MAX_SENTENCE
 from tests.agent.answering_agent import Desk, call, notification
 
 
@@ -288,7 +289,7 @@ def test_a_reply_that_is_none_is_a_bad_answer(status: int, body: bytes) -> None:
 def test_a_long_sentence_of_a_peer_is_cut(fields: dict[str, Any]) -> None:
     with pytest.raises(CallFailed) as failed:
         parse_result(200, reply(**fields))
-    assert len(failed.value.message) < 300
+    assert len(failed.value.message) < MAX_SENTENCE + 20
 
 
 @pytest.mark.parametrize(

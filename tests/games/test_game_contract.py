@@ -398,23 +398,29 @@ class Objective(PlainWire):
 
 BROKEN: dict[str, tuple[Game, str]] = {
     "chance inside the rules": (replace(STICKS, rules=Moody()), "seed 0 gave two games"),
-    "apply changes the old state": (replace(STICKS, rules=Careless()), "apply changed the old state"),
+    "apply changes the old state": (replace(STICKS, rules=Careless()), "apply changed the state that it was given"),
     "a legal move is refused": (
         replace(STICKS, rules=Stubborn()),
         "the legal moves .* are refused .*three is too many",
     ),
-    "a state is not JSON": (replace(STICKS, rules=Tupled()), "a state doesn't come back from JSON"),
-    "an actor without a move": (replace(STICKS, rules=Stuck()), "acts but has no legal move"),
-    "an unknown actor": (replace(STICKS, rules=Crowded()), r"actors must be .* found \(2,\)"),
-    "no end": (replace(STICKS, rules=Endless()), "not over after 1000 steps"),
-    "None as a move": (replace(STICKS, rules=Speechless()), "None can't be a move"),
+    "a state is not JSON": (replace(STICKS, rules=Tupled()), "new gave a state that doesn't come back from JSON"),
+    "an actor without a move": (
+        replace(STICKS, rules=Stuck()),
+        r"legal gave \[\] for seat .; expected a list with at least one move",
+    ),
+    "an unknown actor": (replace(STICKS, rules=Crowded()), r"actors gave \(2,\); expected"),
+    "no end": (replace(STICKS, rules=Endless()), "a game of random moves isn't over after 1000 of them"),
+    "None as a move": (replace(STICKS, rules=Speechless()), "legal gave the move None, which a player can't give back"),
     "an infinite return": (replace(STICKS, rules=Infinite()), r"returns gave .*inf.*; expected two finite numbers"),
     "one return for two seats": (replace(STICKS, rules=Alone()), "returns gave .*; expected two finite numbers, one"),
     "a number for returns": (replace(STICKS, rules=Lonely()), "returns gave 1.0; expected two finite numbers, one"),
     "moves that a seat can't know": (replace(STICKS, rules=Hiding()), "it can't know which"),
     "choices shown before the draw": (replace(EVEN_ODD, rules=Gossiping()), "sees what seat 1 chose"),
     "a hint before the draw": (replace(EVEN_ODD, rules=Hinting()), "seat 0 sees what seat 1 chose"),
-    "a draw without weight": (replace(EVEN_ODD, rules=Weightless()), "weights above 0"),
+    "a draw without weight": (
+        replace(EVEN_ODD, rules=Weightless()),
+        "pairs of an outcome and its weight, above 0",
+    ),
     "an answer misread": (replace(STICKS, wire=Mumbling()), "the answer 1 is read as '1'"),
     "options left out": (replace(STICKS, wire=Forgetful()), r"asked for one of \[1, 2, 3\], a player hears \[1\]"),
     "half of a long range": (
@@ -423,7 +429,7 @@ BROKEN: dict[str, tuple[Game, str]] = {
     ),
     "a method of nobody's": (replace(STICKS, wire=Private()), "not 'take_sticks'"),
     "no reason": (replace(STICKS, wire=Silent()), "a reason must be a sentence"),
-    "a result that is not JSON": (replace(STICKS, wire=Objective()), "a result doesn't come back from JSON"),
+    "a result that is not JSON": (replace(STICKS, wire=Objective()), "details gave details that JSON can't hold"),
     "words of another game": (replace(STICKS, wire=EvenOddWire()), "a player hears .'even', 'odd'."),
     "perfect information with a secret": (replace(STICKS, rules=Frank()), "perfect information, but seat 0 sees"),
     "perfect information at once": (replace(EVEN_ODD, rules=AtOnce()), "perfect information, but both choose at once"),
@@ -449,7 +455,10 @@ BROKEN: dict[str, tuple[Game, str]] = {
         replace(STICKS, rules=Trusting()),
         "sticks = None must make a game or raise BadParameters, found TypeError",
     ),
-    "a parameter that is not JSON": (replace(STICKS, rules=Greedy()), "the state made by most = nan doesn't come back"),
+    "a parameter that is not JSON": (
+        replace(STICKS, rules=Greedy()),
+        "new gave with most = nan a state that doesn't come back",
+    ),
     "parameters refused without a word": (replace(STICKS, rules=Curt()), "BadParameters of sticks = None says nothing"),
     "rules that break down": (
         replace(STICKS, rules=Confused()),

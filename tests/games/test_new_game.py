@@ -9,7 +9,7 @@ import pytest
 from agent_league.config import ConfigLoader
 from agent_league.errors import ConfigError
 from agent_league.games.base import BadParameters
-from agent_league.games.game_trial import BrokenGame
+from agent_league.games.contract import BrokenGame
 from agent_league.games.registry import UnknownGame, game_types, load_game, load_playable_game
 from agent_league.launch.config_checks import check_games
 from agent_league.launch.in_process import play_in_process

@@ -9,7 +9,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from agent_league.referee.verify.checks import verify_match
 
 from agent_league.errors import ConfigError
 from agent_league.games.base import CHANCE, BadParameters, Rules, State, has_perfect_information, winning_seat
@@ -19,6 +18,7 @@ from agent_league.games.openspiel import rules as adapter
 from agent_league.games.openspiel.rules import OpenSpielPosition, OpenSpielRules
 from agent_league.games.parameter_trial import play_first_steps
 from agent_league.games.registry import load_game, load_source
+from agent_league.referee.verify import verify_match
 from agent_league.testing.game_contract import check_game
 from tests.cli.command import league, ports
 from tests.games.cut_short import cut_short, needs_openspiel

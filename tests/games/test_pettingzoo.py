@@ -6,7 +6,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from agent_league.referee.verify.checks import verify_match
 
 from agent_league.errors import ConfigError
 from agent_league.games.base import CHANCE, BadParameters, Rules, State
@@ -15,6 +14,7 @@ from agent_league.games.pettingzoo import rules as adapter
 from agent_league.games.pettingzoo.rules import PettingZooRules
 from agent_league.games.registry import load_game
 from agent_league.launch.in_process import play_in_process
+from agent_league.referee.verify import verify_match
 from agent_league.testing.game_contract import check_game
 from tests.conftest import PlanMaker
 from tests.games.cut_short import cut_short, needs_pettingzoo

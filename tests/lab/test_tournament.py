@@ -13,7 +13,7 @@ import pytest
 
 from agent_league.errors import LeagueFailed, UserError
 from agent_league.games.base import BadParameters
-from agent_league.games.game_trial import BrokenGame
+from agent_league.games.contract import BrokenGame
 from agent_league.games.nim.rules import NimRules
 from agent_league.lab.scoreboard import GameTally, PairTallies, Scoreboard
 from agent_league.lab.tournament import Tournament

@@ -6,13 +6,13 @@ import pytest
 
 from agent_league.config.models import AssignmentStrategy
 from agent_league.league.assignment import RefereeAssigner
-from agent_league.model.agents import RegisteredReferee
+from agent_league.model.agents import AgentProfile, Role
 from agent_league.model.schedule import Pairing
 
 REFEREES = [
-    RegisteredReferee("REF01", "One", "http://localhost:8001/mcp", max_concurrent_matches=1),
-    RegisteredReferee("REF02", "Two", "http://localhost:8002/mcp", max_concurrent_matches=3),
-    RegisteredReferee("REF03", "Three", "http://localhost:8003/mcp", max_concurrent_matches=2),
+    AgentProfile(Role.REFEREE, "REF01", "One", "http://localhost:8001/mcp", max_concurrent_matches=1),
+    AgentProfile(Role.REFEREE, "REF02", "Two", "http://localhost:8002/mcp", max_concurrent_matches=3),
+    AgentProfile(Role.REFEREE, "REF03", "Three", "http://localhost:8003/mcp", max_concurrent_matches=2),
 ]
 
 
@@ -24,7 +24,7 @@ def shares(strategy: AssignmentStrategy, count: int) -> list[int]:
     plan = RefereeAssigner(strategy).assign_matches(pairings(count), REFEREES)
     assert list(plan) == [pairing.match_id for pairing in pairings(count)]
     given = Counter(plan.values())
-    return [given[referee.referee_id] for referee in REFEREES]
+    return [given[referee.agent_id] for referee in REFEREES]
 
 
 @pytest.mark.parametrize(("count", "expected"), [(1, [1, 0, 0]), (3, [1, 1, 1]), (5, [1, 2, 2]), (6, [1, 3, 2])])

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -451,7 +450,7 @@ async def test_a_referee_is_told_the_league_s_limits_with_each_match(
         await here.register(f"Agent {number}", endpoint, sender=f"player:P0{number}")
         member = here.manager.state.roster.get(f"P0{number}")
         assert member is not None
-        member.agent, member.protocol_profile = replace(member.agent, protocol=protocol), ProtocolProfile(protocol)
+        member.protocol_profile = ProtocolProfile(protocol)
     referee = await here.seat_referee()
     assert await here.start() == {"status": "ok"}
     await here.completed()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent_league.league.details import ResultDetails
+from agent_league.model.results import ResultDetails
 
 DETAILS: dict[str, Any] = {"drawn_number": 8, "choices": {"P01": "even", "P02": "odd"}, "note": "Zoë"}
 

@@ -269,5 +269,5 @@ def test_strangers_words_are_made_safe_and_bounded() -> None:
     rude = [{**said, "message": f"\x1b[31m http://10.0.0.1:99/ tok-p01-{'a' * 40} {number}"} for number in range(200)]
     shown = parse_refusals({"refusals": [*rude, {**said, "message": "x" * 10_000_000}]}, "R1M1")
     assert len(shown) == 3
-    assert all(len(sentence) < 200 for sentence in shown)
+    assert all(len(sentence) < 600 for sentence in shown)
     assert shown[0].startswith("a call with E011 (\\x1b[31m its address [redacted] ")

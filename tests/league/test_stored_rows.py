@@ -20,7 +20,7 @@ from agent_league.league.stored_rows import (
     result_from_row,
     schedule_from_rows,
 )
-from agent_league.model.agents import AgentState, ProtocolProfile, RegisteredPlayer, RegisteredReferee, Role
+from agent_league.model.agents import AgentProfile, AgentState, ProtocolProfile, Role
 from agent_league.model.results import MatchResult, Outcome, Termination
 from agent_league.model.schedule import Pairing
 from agent_league.storage.base import AgentRow, MatchRow, SavedSeason, SeasonRow, StoredRow, row_key
@@ -42,17 +42,16 @@ def stored(row: AgentRow | MatchRow) -> AgentRow | MatchRow:
 
 @pytest.mark.parametrize("state", AgentState)
 @pytest.mark.parametrize(
-    ("role", "agent"),
+    "agent",
     [
-        (Role.PLAYER, RegisteredPlayer("P07", **SHARED)),
-        (Role.REFEREE, RegisteredReferee("REF01", **SHARED, max_concurrent_matches=7, protocol="league.v2")),
+        AgentProfile(Role.PLAYER, "P07", **SHARED),
+        AgentProfile(Role.REFEREE, "REF01", **SHARED, max_concurrent_matches=7),
     ],
+    ids=["player", "referee"],
 )
-def test_a_member_comes_back_as_it_was(
-    role: Role, agent: RegisteredPlayer | RegisteredReferee, state: AgentState
-) -> None:
-    how = ProtocolProfile(agent.protocol, "bare", ("no 'sender'",))
-    member = Member(agent, role, "hash", EXPIRES, Breaker(5, 3), state, "key hash", "alpha", how, True)
+def test_a_member_comes_back_as_it_was(agent: AgentProfile, state: AgentState) -> None:
+    how = ProtocolProfile("league.v1", "bare", ("no 'sender'",))
+    member = Member(agent, "hash", EXPIRES, Breaker(5, 3), state, "key hash", "alpha", how, True)
     row = stored(agent_to_row(member))
     assert isinstance(row, AgentRow)
     back = member_from_row(row, 5)
@@ -103,15 +102,14 @@ def test_a_season_restored_from_its_rows_is_the_season_that_wrote_them(home: Pat
 
     players = [
         Member(
-            RegisteredPlayer(f"P{number:02}", f"Agent {number}", "http://x/mcp"),
-            Role.PLAYER,
+            AgentProfile(Role.PLAYER, f"P{number:02}", f"Agent {number}", "http://x/mcp"),
             f"h{number}",
             EXPIRES,
             Breaker(5),
         )
         for number in (2, 1, 3)  # ids by wish: rows need not be in the order of ids
     ]
-    referee = Member(RegisteredReferee("REF01", "R", "http://y/mcp"), Role.REFEREE, "r", EXPIRES, Breaker(5))
+    referee = Member(AgentProfile(Role.REFEREE, "REF01", "R", "http://y/mcp"), "r", EXPIRES, Breaker(5))
     first = LeagueState(loader.load_league(), loader.load_system(), begun, keep)
     first.restore_rows(SavedSeason(begun, [agent_to_row(member) for member in (*players, referee)]))
     first.start_league()

@@ -5,16 +5,16 @@ from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from mcp import Client
 
 from agent_league.agent.app import AgentApp
 from agent_league.agent.message_log import MAX_REFUSED_LINES, CallLogLimit
-from agent_league.agent.runtime import ResourceChanges
+from agent_league.agent.runtime import Agent, ResourceChanges
+from agent_league.http.call_limits import RateLimit
 from agent_league.http.carrier import MAX_BODY
-from agent_league.http.rate_limit import RateLimit
 from agent_league.http.server import HttpServer
 from agent_league.mcp.server.gate import make_lazy_mcp_server
 from agent_league.protocol.methods import Caller
@@ -39,8 +39,9 @@ class McpDesk(LoggedDesk):
             self.dispatcher.answer_request,
             dict,
             rate_limit=rate_limit,
-            mcp=make_lazy_mcp_server(self, lambda token: token == TOKEN),
+            mcp=make_lazy_mcp_server(cast("Agent", self), lambda token: token == TOKEN),
             refused=self.messages.log_refused_request,
+            refuse_frame=self.dispatcher.refuse_requests,
         )
         self.server = HttpServer(app, "127.0.0.1", 0, "a test")
 
@@ -151,7 +152,7 @@ async def test_refused_requests_are_counted_beyond_the_first_ten(desk: McpDesk) 
 async def test_messages_that_come_too_fast_are_lines_and_are_counted(tmp_path: Path) -> None:
     desk = McpDesk(tmp_path)
     desk.server.socket.close()
-    desk.serve(RateLimit(0.001, 1, desk.dispatcher.refuse_requests))
+    desk.serve(RateLimit(0.001, 1))
     await desk.server.start()
     for _ in range(21):
         await desk.post_raw(query())

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from agent_league.agent.answers import AnswerParser
 from agent_league.http.memory import MemoryNetwork
 from agent_league.launch.in_process import run_agents
 from agent_league.league.app import LeagueManager
@@ -16,7 +17,6 @@ from agent_league.model.agents import Role
 from agent_league.players.observation import Observation, Thought, Usage
 from agent_league.protocol import v2
 from agent_league.protocol.v1.translation import translate_reply_to_v1, translate_to_v2
-from agent_league.referee.answers import AnswerParser
 from agent_league.referee.verify import verify_match
 from agent_league.testing.peers import ScriptedPlayer
 from tests.conftest import PlanMaker
@@ -122,8 +122,8 @@ STRANGE: list[Any] = [None, 5, "x" * 100_000, [], {}, {"model": 7, "cost_usd": "
 @pytest.mark.parametrize("strict", [True, False])
 @pytest.mark.parametrize("usage", STRANGE, ids=lambda usage: repr(usage)[:20])
 def test_what_others_say_of_their_cost_is_never_held_against_them(usage: Any, strict: bool) -> None:
-    reader = AnswerParser("league.v2", strict=strict)
-    read, noted = reader._parse_v2(v2.ChooseParityResponse, {**response(), "usage": usage})
+    reader = AnswerParser(strict=strict)
+    read, noted = reader._parse_message(v2.ChooseParityResponse, {**response(), "usage": usage})
     assert (read.parity_choice, noted) == ("odd", ())
 
 

@@ -12,10 +12,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from agent_league.agent.runtime import Agent
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
 from agent_league.http.memory import MemoryNetwork
-from agent_league.launch.agent_plan import RunnableAgent
 from agent_league.launch.in_process import agent_endpoint, play_in_process, run_agents
 from agent_league.launch.plan import LeaguePlan, LeagueRequest, make_league_plan
 from agent_league.league.app import LeagueManager
@@ -205,7 +205,7 @@ async def _ask_everything(outside: Outside, manager: str, guest: ScriptedPlayer)
         await _post(outside, manager, "league_query", guest, **{"query_type": "GET_STANDINGS", **fields})
 
 
-def _pass_for(player: RunnableAgent, plan: LeaguePlan) -> str:
+def _pass_for(player: Agent, plan: LeaguePlan) -> str:
     """What the manager would sign for a match of another game."""
     store = open_store(plan.home, None)
     saved = store.read_season(plan.league.league_id)

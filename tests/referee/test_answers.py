@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
+from agent_league.agent.answers import AnswerParser, ParsedAnswer
+from agent_league.agent.match_dialects import match_dialect_of
 from agent_league.errors import BadAnswer, ErrorCode
 from agent_league.games.even_odd import EVEN_ODD
 from agent_league.protocol.v2 import GameJoinAck
-from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
-from agent_league.referee.answers import AnswerParser, ParsedAnswer
+from agent_league.protocol.version import PROTOCOL_V1
 from tests.games.sticks import STICKS
 from tests.protocol.examples_v1 import example as v1
 
@@ -31,11 +32,11 @@ V1_EXPECTED = {
 
 
 def reader(*, strict: bool = False) -> AnswerParser:
-    return AnswerParser(PROTOCOL_V2, strict=strict, expected=EXPECTED)
+    return AnswerParser(strict=strict, expected=EXPECTED)
 
 
 def v1_reader(*, strict: bool = False) -> AnswerParser:
-    return AnswerParser(PROTOCOL_V1, strict=strict, expected=V1_EXPECTED)
+    return match_dialect_of(PROTOCOL_V1).make_answer_parser(strict=strict, expected=V1_EXPECTED)
 
 
 def without(message: dict[str, Any], *names: str) -> dict[str, Any]:
@@ -312,7 +313,7 @@ ODDITIES: list[dict[str, Any]] = [
 def test_an_answer_to_the_letter_is_read_no_differently_from_one_that_needs_care(
     plain: dict[str, Any], oddity: dict[str, Any], expected: Any
 ) -> None:
-    quick, careful = AnswerParser(PROTOCOL_V2, expected=expected), CarefulReader(PROTOCOL_V2, expected=expected)
+    quick, careful = AnswerParser(expected=expected), CarefulReader(expected=expected)
     assert quick._is_canonical(GameJoinAck, ACK)
     for answer in ({**plain, **oddity}, without({**plain, **oddity}, *oddity)):
         assert outcome(quick, answer) == outcome(careful, answer)

@@ -7,16 +7,17 @@ from typing import Any
 
 import pytest
 
+from agent_league.agent.answers import FailedAttempt
 from agent_league.agent.peer_client import PeerCall
+from agent_league.agent.v1_matches import PlayerMessagesV1
 from agent_league.errors import ErrorCode
 from agent_league.games.even_odd import EVEN_ODD
 from agent_league.games.registry import Game
-from agent_league.model.results import Outcome, Termination
+from agent_league.model.results import MatchVerdict, Outcome, Termination
 from agent_league.protocol import v2
 from agent_league.protocol.v1.ids import derive_conversation_uuid, derive_league_uuid
-from agent_league.referee.match import Match, MatchVerdict
-from agent_league.referee.messages import FailedAttempt, MatchContext
-from agent_league.referee.messages_v1 import PlayerMessagesV1
+from agent_league.referee.match import Match
+from agent_league.referee.messages import MatchContext, select_messages
 from agent_league.testing.peers import never_reply, utc_timestamp
 from agent_league.testing.virtual_time import VIRTUAL_START, in_virtual_time
 from tests.games.sticks import SECRET, STICKS
@@ -50,7 +51,14 @@ def words(player_id: str = "P01", game: Game = EVEN_ODD, players: tuple[str, str
         **seats,
     )
     setting = MatchContext(order, Match("R1M1", players, game), "REF01", Fixed(), "commitment")
-    return PlayerMessagesV1(setting, order.player_A if player_id == players[0] else order.player_B)
+    found = select_messages(setting, order.player_A if player_id == players[0] else order.player_B)
+    assert isinstance(found, PlayerMessagesV1)
+    return found
+
+
+def match_of(said: PlayerMessagesV1) -> Match:
+    assert isinstance(said._match, Match)
+    return said._match
 
 
 def own(call: PeerCall | None) -> Any:
@@ -93,9 +101,9 @@ def test_a_question_is_that_of_001_and_shows_no_choice_of_this_step() -> None:
 
 def test_another_game_shows_its_moves_and_the_plays_so_far() -> None:
     said = words(game=STICKS)
-    said._match.record_join("P01")
-    said._match.record_join("P02")
-    said._match.apply_moves({"P01": 2})
+    match_of(said).record_join("P01")
+    match_of(said).record_join("P02")
+    match_of(said).apply_moves({"P01": 2})
     state = own(said.write_move_request(30))
     assert state["turn_number"] == 2
     special = state["game_specific_state"]
@@ -107,9 +115,9 @@ def test_another_game_shows_its_moves_and_the_plays_so_far() -> None:
 def test_moves_that_are_not_public_are_told_to_their_own_player_alone() -> None:
     for player_id, known in (("P01", [{"turn": 1, "player_id": "player_001", "value": 2}]), ("P02", [])):
         said = words(player_id, SECRET)
-        said._match.record_join("P01")
-        said._match.record_join("P02")
-        said._match.apply_moves({"P01": 2})
+        match_of(said).record_join("P01")
+        match_of(said).record_join("P02")
+        match_of(said).apply_moves({"P01": 2})
         assert own(said.write_move_request(30))["game_specific_state"]["previous_plays"] == known
         assert (own(said.write_validation("P01", 2))["play"] is None) == (player_id == "P02")
 
@@ -147,10 +155,10 @@ def test_a_mishap_is_an_invalid_play_with_one_of_the_four_reasons(
 
 def finished(game: PlayerMessagesV1, moves: dict[str, str], number: int | None = None) -> PlayerMessagesV1:
     for player in game._match.players:
-        game._match.record_join(player)
-    game._match.apply_moves(moves)
+        match_of(game).record_join(player)
+    match_of(game).apply_moves(moves)
     if number is not None:
-        game._match.apply_draw(number)
+        match_of(game).apply_draw(number)
     return game
 
 
@@ -171,10 +179,10 @@ def test_a_draw_has_neither_winner_nor_loser() -> None:
 def test_a_technical_loss_is_a_forfeit_and_says_what_was_received() -> None:
     said = words()
     for player in ("P01", "P02"):
-        said._match.record_join(player)
-    said._match.record_failure("P02", Termination.MOVE_TIMEOUT)
-    said._match.apply_moves({"P01": "even"})
-    result = own(said.write_game_over(said._match.decide_verdict(), "seed"))
+        match_of(said).record_join(player)
+    match_of(said).record_failure("P02", Termination.MOVE_TIMEOUT)
+    match_of(said).apply_moves({"P01": "even"})
+    result = own(said.write_game_over(match_of(said).decide_verdict(), "seed"))
     assert (result["winner"], result["loser"], result["outcome"]) == ("player_001", "player_002", "FORFEIT")
     summary = result["game_summary"]
     assert summary["player_001_choice"] == "even"

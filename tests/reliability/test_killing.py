@@ -2,13 +2,10 @@
 
 from pathlib import Path
 
-import pytest
-
 from tests.reliability.conftest import SEED
 from tests.reliability.killing import MANAGER, PLAYERS, REFEREES, Plan, kill_at_random
 from tests.reliability.verdict import Undisturbed
 
-pytestmark = pytest.mark.slow
 STARTED = "The league starts"
 
 

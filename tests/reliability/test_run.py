@@ -14,10 +14,7 @@ from tests.reliability.terminals import set_up
 from tests.reliability.thinkers import EVEN, ODD, installed
 from tests.reliability.verdict import Undisturbed, logged_badly, played, results_of, saved_in, table_of, wrong_files
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds its victims in /proc"),
-]
+pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds its victims in /proc")
 PLAYERS, REFEREES = 16, 3
 
 

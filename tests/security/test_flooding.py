@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from agent_league.agent.jsonrpc import MAX_BATCH, MAX_BATCH_ANSWER
+from agent_league.agent.runtime import Agent
 from agent_league.http.server import HttpServer
 from agent_league.launch.agent_app import make_agent_app
-from agent_league.launch.agent_plan import AgentPlan, ManagerPlan, RunnableAgent
+from agent_league.launch.agent_plan import AgentPlan, ManagerPlan
 from agent_league.league.resume import open_store
 from agent_league.league.roster import MAX_REFEREES
 from agent_league.league.state import MAX_FAILURE_COUNT
@@ -333,7 +334,7 @@ async def test_good_tokens_are_known_by_the_agents_to_whom_they_are_shown_and_by
         plan, manager = stage.plan, stage.manager
         victim = stage.players[stage.victim]
         referee_id = stage.mallory.invitation["sender"].partition(":")[2]
-        seats: dict[str, tuple[AgentPlan, RunnableAgent]] = {
+        seats: dict[str, tuple[AgentPlan, Agent]] = {
             "manager": (plan.manager, manager),
             referee_id: (plan.referees[0], stage.referees[referee_id]),
             stage.victim: (plan.players[0], victim),

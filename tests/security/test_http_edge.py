@@ -364,6 +364,8 @@ async def test_too_many_requests_of_one_address_are_refused_with_e014(tmp_path: 
             assert (answer.status, result["message_type"], result["error_code"]) == (200, "LEAGUE_ERROR", "E014")
             assert (result["error_name"], result["retryable"]) == ("RATE_LIMIT_EXCEEDED", True)
             assert 0 < result["context"]["retry_after_sec"] <= 1000
+            assert (result["context"]["limit_per_sec"], result["context"]["burst"]) == (0.001, 5)
+            assert "at most 0.001 a second, 5 at once; wait " in result["message"]
             assert (await fetch(target.port, request(method="GET", path="/health"))).status == 200
 
 

@@ -8,7 +8,7 @@ from random import Random
 from agent_league.config.models import LeagueConfig, ParticipantsConfig, SchedulingConfig, SystemConfig
 from agent_league.league.roster import AgentApplication
 from agent_league.league.state import LeaguePhase, LeagueState, SaveRow
-from agent_league.model.agents import Role
+from agent_league.model.agents import AgentProfile, Role
 from agent_league.model.results import MatchResult, Outcome, Termination
 from agent_league.model.schedule import LeagueRound, Pairing
 from agent_league.storage.base import SeasonRow
@@ -120,13 +120,9 @@ def _assign(season: LeagueState, pairing: Pairing) -> None:
 def _register(season: LeagueState, role: Role, name: str, port: int) -> None:
     season.register(
         AgentApplication(
-            role=role,
-            requested_id=name,
-            display_name=name,
-            endpoint=f"http://localhost:{port}/mcp",
-            version="1.0.0",
-            game_types=(season.config.game_type,),
-            max_concurrent_matches=AT_ONCE,
+            AgentProfile(
+                role, name, name, f"http://localhost:{port}/mcp", "1.0.0", (season.config.game_type,), AT_ONCE
+            ),
             is_ours=True,
         ),
         NOW,

@@ -11,8 +11,8 @@ from multidict import CIMultiDictProxy
 from yarl import URL
 
 from agent_league.agent.app import AgentApp, PagesApp
+from agent_league.http.call_limits import RateLimit
 from agent_league.http.limits import ConnectionLimits
-from agent_league.http.rate_limit import RateLimit
 from agent_league.http.server import HttpServer
 from tests.sse import frames
 

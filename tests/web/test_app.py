@@ -13,8 +13,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from agent_league.errors import Refusal
-from agent_league.http.rate_limit import RateLimit
+from agent_league.http.call_limits import RateLimit
 from agent_league.log import JsonLogger
 from agent_league.web import app as web_app
 from agent_league.web.app import WebApp
@@ -233,10 +232,7 @@ async def test_what_a_page_finds_missing_is_told_as_it_says(tmp_path: Path, monk
 
 
 async def test_pages_count_as_calls_where_these_are_limited(web: WebApp) -> None:
-    def turn_away(_body: bytes, _refusal: Refusal) -> bytes:
-        return b""
-
-    async with visiting(web, RateLimit(0.001, 2, turn_away)) as visitor:
+    async with visiting(web, RateLimit(0.001, 2)) as visitor:
         statuses = [(await visitor.get("/")).status for _ in range(3)]
         health = await visitor.get("/health")
     assert statuses == [200, 200, 429]

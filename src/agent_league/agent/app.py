@@ -16,12 +16,12 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
 from agent_league.agent.jsonrpc import UNKNOWN_METHOD_PREFIX, count_requests
-from agent_league.http.call_limits import CallLimits, TokenCheck
+from agent_league.errors import ErrorCode, Refusal
+from agent_league.http.call_limits import CallLimits, RateLimit, TokenCheck
 from agent_league.http.caller import CALLER_ADDRESS, UNKNOWN_ADDRESS, Address
 from agent_league.http.carrier import MAX_BODY, FrameHandler, RequestRejected
 from agent_league.http.guard import HeaderFields, RequestGuard, parse_bearer_token
 from agent_league.http.limits import MAX_DRAINED, RejectionCallback
-from agent_league.http.rate_limit import RateLimit
 
 MCP_PATH = "/mcp"
 JSON_TYPE = (b"content-type", b"application/json")
@@ -35,6 +35,8 @@ BODY_TOO_LARGE = "the body is over 1 MiB"
 
 MetricsRenderer = Callable[[str], tuple[bytes, str]]
 """Renders the metrics: takes the header `Accept`, returns the text and its content type."""
+RefuseFrame = Callable[[bytes, Refusal], bytes | None]
+"""Answers a frame with a refusal instead of handling it."""
 
 
 class McpEndpoint(Protocol):
@@ -76,12 +78,15 @@ class AgentApp:
         metrics: MetricsRenderer | None = None,
         has_good_token: TokenCheck | None = None,
         refused: RejectionCallback | None = None,
+        refuse_frame: RefuseFrame = lambda body, refusal: None,  # noqa: ARG005 - the default answers nothing
     ) -> None:
         """Without `guard`, a default one is used. `other_paths` maps further paths to their own answer functions.
 
         `pages` serves all other paths, `metrics` the path `/metrics`. Calls with a good token don't queue behind
-        others of their address. `refused` is called for each request that is refused with an HTTP status.
+        others of their address. `refused` is called for each request that is refused with an HTTP status. Frames above
+        the rate limit are answered by `refuse_frame`.
         """
+        self._refuse_frame = refuse_frame
         self.refused = refused or _ignore_refusal
         self.call_limits = CallLimits(has_good_token)
         self._guard = guard or RequestGuard()
@@ -142,8 +147,9 @@ class AgentApp:
         body = await self._read_body(scope, receive, send, fields)
         if body is None:
             return
-        if self._rate_limit and (refusal := self._rate_limit.check_rate(client[0], count_requests(body))):
-            answer = self._rate_limit.refuse_frame(body, refusal)
+        limit = self._rate_limit
+        if limit and (wait := limit.count_requests(client[0], count_requests(body))):
+            answer = self._refuse_frame(body, _make_rate_refusal(limit, wait))
         else:
             answer = await self.call_limits.answer_call(handler, body, parse_bearer_token(fields), client[0])
             # Checked after the call so that direct calls don't pay for it; an unknown method had no effect.
@@ -168,8 +174,8 @@ class AgentApp:
             await self._pages(scope, receive, send)
 
     def _check_rate(self, client: Address) -> None:
-        if self._rate_limit and (refusal := self._rate_limit.check_rate(client[0], 1)):
-            raise RequestRejected(429, refusal.message)
+        if self._rate_limit and (wait := self._rate_limit.count_requests(client[0], 1)):
+            raise RequestRejected(429, _make_rate_refusal(self._rate_limit, wait).message)
 
     async def _send_rejection(self, error: RequestRejected, scope: Scope, send: Send) -> None:
         if error.answer is not None:
@@ -216,6 +222,18 @@ async def _drain_body(receive: Receive) -> None:
         event = await receive()
         dropped += len(event.get("body", b""))
         more = event.get("more_body", False)
+
+
+def _make_rate_refusal(limit: RateLimit, wait: float) -> Refusal:
+    seconds = round(wait, 3)
+    return Refusal(
+        ErrorCode.RATE_LIMIT_EXCEEDED,
+        f"too many requests from your address: at most {limit.per_sec:g} a second, {limit.burst} at once;"
+        f" wait {seconds:g} s",
+        retry_after_sec=seconds,
+        limit_per_sec=limit.per_sec,
+        burst=limit.burst,
+    )
 
 
 def _ignore_refusal(address: Address | None, status: int, sentence: str) -> None:

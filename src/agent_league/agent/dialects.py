@@ -1,7 +1,7 @@
 """The border to other protocols: the one place that knows how an agent of `league.v1` is spoken to and understood.
 
 Everybody else asks `dialect_of` a protocol and names no version. The dialect of our own protocol leaves everything as
-it is; the messages of `league.v1` and their translation are in `protocol.v1`.
+it is. The messages of `league.v1` and their translation are in `protocol.v1`, its matches in `agent.match_dialects`.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -61,7 +61,6 @@ class Dialect:
     """What our own protocol asks for: everything stays as it is."""
 
     protocol = PROTOCOL_V2
-    join_timeout_setting = "game_join_ack_timeout_sec"
     counted = "points"
     """What its standings count."""
     asks_by_registering = False
@@ -100,7 +99,6 @@ class DialectV1(Dialect):
     """`league.v1` (seed 001): no tokens, no queries, few notices; its leagues are double round robins."""
 
     protocol = PROTOCOL_V1
-    join_timeout_setting = "v1_game_join_ack_timeout_sec"
     counted = "wins"
     asks_by_registering = True
     keeps_call_form = True

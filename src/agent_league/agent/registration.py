@@ -25,7 +25,7 @@ from agent_league.agent.retry import reconnect_delay
 from agent_league.agent.tasks import run_until_first
 from agent_league.clock import Clock, format_utc, parse_utc
 from agent_league.errors import CallFailed, DamagedFile, ErrorCode, LeagueFailed, MismatchedAnswer, Refusal
-from agent_league.http.caller import check_calling_machine, find_machines
+from agent_league.http.caller import find_foreign_caller, find_machines
 from agent_league.http.hosts import find_endpoint_problem, normalise_endpoint
 from agent_league.log import JsonLogger
 from agent_league.model.agents import Role
@@ -377,7 +377,7 @@ class LeagueRegistration:
 
     def _check_manager_machine(self) -> None:
         """Raise a Refusal unless the call comes from a machine of the manager, as resolved when we registered."""
-        check_calling_machine(self._manager_machines, f"the league manager at {self._manager_address}")
+        _check_calling_machine(self._manager_machines, f"the league manager at {self._manager_address}")
 
     def check_result_machine(self, machines: Collection[str]) -> None:
         """Raise a Refusal unless a result comes from a machine that called us in its match, or from the manager's.
@@ -385,7 +385,7 @@ class LeagueRegistration:
         Checked under a foreign manager only; our own gives its referees tokens.
         """
         if self._verify_callers and self.has_foreign_manager:
-            check_calling_machine({*machines, *self._manager_machines}, "the referee that has asked us in this match")
+            _check_calling_machine({*machines, *self._manager_machines}, "the referee that has asked us in this match")
 
     async def check_match_token(self, token: str | None, match_id: str, referee_id: str) -> None:
         """Raise a Refusal unless the token shows that the manager gave this match to this referee."""
@@ -649,3 +649,14 @@ def _text_or_none(value: Any) -> str | None:
 
 def _refuse_missing_token(sentence: str) -> NoReturn:
     raise Refusal(ErrorCode.AUTH_TOKEN_MISSING, sentence, expected_format="a token that the league manager signed")
+
+
+def _check_calling_machine(machines: Collection[str], who: str) -> None:
+    """Raise a Refusal unless the current call comes from one of these machines; `who` names their owner in it."""
+    if (address := find_foreign_caller(machines)) is not None:
+        raise Refusal(
+            ErrorCode.AUTH_TOKEN_INVALID,
+            f"only {who} may call this, and the call came from {address}",
+            expected=sorted(machines),
+            received=address,
+        )

@@ -1,7 +1,8 @@
 """Structured concurrency: work that runs beside other work, and never outlives its owner."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
 from typing import Any
 
 from agent_league.log import JsonLogger
@@ -9,16 +10,32 @@ from agent_league.log import JsonLogger
 Work = Coroutine[Any, Any, Any]
 
 
-async def run_until_first(*works: Work) -> None:
-    """Run all works until one ends, cancel the others and wait for them; raises the first exception of any."""
+@asynccontextmanager
+async def run_beside(*works: Work) -> AsyncIterator[list[asyncio.Task[Any]]]:
+    """Run works beside the body of the context; leaving it cancels them and waits for them.
+
+    The first exception of any ends all, the body too, and is raised as itself rather than in a group.
+    """
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(work) for work in works]
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            yield tasks
             for task in tasks:
                 task.cancel()
     except ExceptionGroup as failed:
         raise failed.exceptions[0] from None
+
+
+async def run_until_first(*works: Work) -> None:
+    """Run works until one ends, and cancel the others; raises the first exception of any."""
+    async with run_beside(*works) as tasks:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+
+
+async def run_all(*works: Work) -> None:
+    """Run works until all have ended; raises the first exception of any, which cancels the others."""
+    async with run_beside(*works) as tasks:
+        await asyncio.wait(tasks)
 
 
 class BackgroundTasks:

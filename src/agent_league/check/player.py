@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from agent_league.agent.answers import unwrap_move
 from agent_league.check.fields import (
     FIELD_HINTS,
     MessageRows,
@@ -66,7 +67,6 @@ from agent_league.check.transport_steps import (
 from agent_league.games.base import is_legal_move
 from agent_league.protocol import v2
 from agent_league.protocol.envelope import Sender
-from agent_league.referee.answers import unwrap_move
 
 ANNOUNCED_MATCHES = 100
 """Matches of the round; more than a check needs."""

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
+from agent_league.agent.match_dialects import match_dialect_of
 from agent_league.check.fields import get_field, take_as_came
 from agent_league.check.http_probe import HttpProbe
 from agent_league.check.listener import IncomingCall, Listener
@@ -27,7 +28,6 @@ from agent_league.protocol.v1.envelope import format_millis
 from agent_league.protocol.v1.ids import derive_league_uuid, to_v1_player_id
 from agent_league.protocol.v1.messages import format_seconds
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
-from agent_league.referee.answers import AnswerParser
 
 REFEREE_SENDER = "referee:REF01"
 ROUND_ID = 9
@@ -164,7 +164,7 @@ class TrialPlayer(Subject):
         if method == MOVE and self.question.legal_moves:
             right["move_data"] = self.question.legal_moves[0]
         answer = take_as_came(right, came, *(paths or (name for name in came if name not in right)))
-        reader = AnswerParser(self.protocol, expected=expected)
+        reader = match_dialect_of(self.protocol).make_answer_parser(strict=False, expected=expected)
         try:
             if method == JOIN:
                 reader.parse_join_answer(answer)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+from agent_league.agent.tasks import run_beside
 from agent_league.check.fields import get_field
 from agent_league.check.listener import IncomingCall, Listener, RawAnswer
 from agent_league.clock import SystemClock, format_utc
@@ -212,17 +213,14 @@ async def judge_registration(path: str, body: bytes, games: Any) -> Registration
 
     with tempfile.TemporaryDirectory(prefix="league-check-") as folder:
         manager = _new_manager(Path(folder), games, watch)
-        running = asyncio.create_task(manager.run())
-        await asyncio.sleep(0)  # only a manager that has begun to run lets go of its files when it is stopped
         dispatcher = manager.dispatcher
         answer = dispatcher.answer_registration if path == REGISTER_PATH else dispatcher.answer_request
-        try:
-            said = await answer(body)
-        except RequestRejected as refused:
-            said = refused.answer
-        finally:
-            running.cancel()
-            await asyncio.wait({running})
+        async with run_beside(manager.run()):
+            await asyncio.sleep(0)  # only a manager that has begun to run lets go of its files when it is stopped
+            try:
+                said = await answer(body)
+            except RequestRejected as refused:
+                said = refused.answer
     if said is None or _is_accepted(body := parse_json(said)):
         return None
     return RegistrationRefusal(said, told[-1] if told else _read_refusal_reason(body))

@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from agent_league.agent.tasks import run_beside
 from agent_league.check.check import check_agent
 from agent_league.check.steps import CheckReport, StepOutcome
 from agent_league.check.subject import CheckOptions
@@ -74,15 +75,11 @@ def _plan_agent(role: Role, home: Path, port: int, manager_port: int) -> AgentPl
 async def _serve_agent(seat: AgentPlan) -> AsyncIterator[None]:
     """Serve the agent inside this context."""
     stop, ready = asyncio.Event(), asyncio.Event()
-    serving = asyncio.create_task(serve_agents([seat], stop, ready=ready.set))
-    waiting = asyncio.create_task(ready.wait())
-    await asyncio.wait({serving, waiting}, return_when=asyncio.FIRST_COMPLETED)
-    try:
+    async with run_beside(serve_agents([seat], stop, ready=ready.set)) as tasks:
+        await ready.wait()
         yield
-    finally:
         stop.set()
-        waiting.cancel()
-        await serving
+        await asyncio.wait(tasks)
 
 
 def _find_free_ports() -> tuple[int, int]:

@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -118,20 +118,17 @@ async def _run_evaluation(request: "EvaluationRequest", watch: "GameListener") -
     """Run an evaluation; after Ctrl-C return what was found so far."""
     import asyncio
 
+    from agent_league.agent.tasks import run_beside
     from agent_league.lab.evaluation.evaluator import Evaluator
     from agent_league.launch.play_function import interrupt_event
 
     evaluator = Evaluator(request, watch, print_remark)
-    running = asyncio.create_task(evaluator.run())
-    stopping = asyncio.create_task(interrupt_event().wait())
-    await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
-    stopping.cancel()
-    if running.done():
-        return running.result()
-    running.cancel()
-    with suppress(asyncio.CancelledError):
-        await running
-    return evaluator.current_evaluation(interrupted=True)
+    async with run_beside(evaluator.run(), interrupt_event().wait()) as tasks:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    evaluation: Evaluation = (
+        evaluator.current_evaluation(interrupted=True) if tasks[0].cancelled() else tasks[0].result()
+    )
+    return evaluation
 
 
 def _finish_report(evaluation: "Evaluation", out: Path | None, *, as_json: bool) -> int:

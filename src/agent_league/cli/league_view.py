@@ -93,12 +93,7 @@ class LeagueView(QuietView):
     def __init__(self, plan: "LeaguePlan") -> None:
         super().__init__(plan)
         self._console = Console()
-        self._scoring = Scoring(
-            plan.league.scoring.win_points,
-            plan.league.scoring.draw_points,
-            plan.league.scoring.loss_points,
-            plan.league.scoring.technical_loss_points,
-        )
+        self._scoring = Scoring.from_rule(plan.league.scoring)
         self._tiebreakers = plan.league.scoring.tiebreakers
         self._title = plan.league.display_name or plan.league.league_id
         self._shown_strategies = plan.strategies if len(set(plan.strategies.values())) > 1 else {}

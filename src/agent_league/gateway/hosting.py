@@ -9,6 +9,7 @@ import orjson
 
 from agent_league.agent import jsonrpc
 from agent_league.agent.app import AgentApp
+from agent_league.agent.tasks import run_until_first
 from agent_league.errors import JsonRpcError, JsonRpcErrorCode
 from agent_league.gateway.typed_lines import TypedLines
 from agent_league.http.guard import RequestGuard
@@ -40,7 +41,10 @@ async def serve_stdio(seat: HumanSeat, stop: asyncio.Event) -> None:
         except* HOST_GONE_ERRORS:
             pass  # the host has closed our output, which is an end too
 
-    await _wait_until_stopped(stop, asyncio.create_task(serve()), seat)
+    try:
+        await run_until_first(stop.wait(), serve())
+    finally:
+        await seat.leave()
 
 
 async def serve_http(seat: HumanSeat, port: int, stop: asyncio.Event, ready: Callable[[], None]) -> None:
@@ -61,19 +65,6 @@ async def serve_http(seat: HumanSeat, port: int, stop: asyncio.Event, ready: Cal
         await server.stop()
         await seat.leave()
         log.close()
-
-
-async def _wait_until_stopped(stop: asyncio.Event, serving: asyncio.Task[None], seat: HumanSeat) -> None:
-    stopping = asyncio.create_task(stop.wait())
-    try:
-        await asyncio.wait({stopping, serving}, return_when=asyncio.FIRST_COMPLETED)
-        if serving.done():
-            serving.result()
-    finally:
-        for task in (stopping, serving):
-            task.cancel()
-        await asyncio.gather(stopping, serving, return_exceptions=True)
-        await seat.leave()
 
 
 def _make_server(seat: HumanSeat) -> "Server[Any]":

@@ -5,6 +5,7 @@ import json
 import textwrap
 from contextlib import suppress
 
+from agent_league.agent.tasks import run_beside
 from agent_league.errors import Refusal
 from agent_league.gateway.event_text import find_opponents
 from agent_league.gateway.screen import TerminalScreen
@@ -41,18 +42,11 @@ class TerminalPlayer:
         """Play until the league is over or Ctrl-C."""
         settings = self._seat.settings
         self._screen.write_line(f"Joining the league of {settings.manager} as {settings.display_name}. Ctrl-C leaves.")
-        stop, playing = asyncio.create_task(interrupt_event().wait()), asyncio.create_task(self._play_league())
-        try:
-            await asyncio.wait({stop, playing}, return_when=asyncio.FIRST_COMPLETED)
-            if playing.done():
-                playing.result()
-                return
-            self._screen.abandon_question()
-            self._screen.write_line(self._farewell_text())
-        finally:
-            for task in (stop, playing):
-                task.cancel()
-            await asyncio.gather(stop, playing, return_exceptions=True)
+        async with run_beside(interrupt_event().wait(), self._play_league()) as tasks:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            if not tasks[1].done():
+                self._screen.abandon_question()
+                self._screen.write_line(self._farewell_text())
 
     def _farewell_text(self) -> str:
         if not self._seat.has_joined:
@@ -61,10 +55,8 @@ class TerminalPlayer:
 
     async def _play_league(self) -> None:
         await self._seat.join(seconds=None)
-        async with asyncio.TaskGroup() as beside:
-            listening = beside.create_task(self._read_answers())
+        async with run_beside(self._read_answers()):
             await self._show_events()
-            listening.cancel()
         if self._seat.failure:
             raise self._seat.failure
 

@@ -1,4 +1,4 @@
-"""Limits on concurrent calls: per caller, and for large bodies also in total.
+"""Limits on calls: at the same time per caller, and for large bodies also in total; and per second and network address.
 
 A caller is identified by a valid token, else by its network address. Calls beyond the limit queue behind the same
 caller's calls, so that an opponent with hundreds of connections can't keep a player from answering its referee in time.
@@ -6,13 +6,15 @@ The token is read only if the address has to wait: without load, a call costs on
 """
 
 import asyncio
+import ipaddress
 import re
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
 
 from agent_league.http.carrier import MAX_BODY, FrameHandler, RequestRejected
-from agent_league.http.rate_limit import caller_network
+from agent_league.http.hosts import normalise_address
 
 MAX_CALLS = 16
 MAX_BATCHES = 4
@@ -28,6 +30,8 @@ BATCH_WAIT_SECONDS = 5.0
 """The same for batches and large calls, which rarely wait for people."""
 MAX_WAITING = 8 * MAX_BODY
 """Bytes of all queued calls together; beyond it, calls are rejected."""
+MAX_BUCKETS = 4096
+"""Addresses whose rate is remembered; the least recently used is dropped first."""
 BATCH_PATTERN = re.compile(rb"\s*\[")
 TOKEN_PATTERN = re.compile(rb'"auth_token"\s*:\s*"([!#-\[\]-~]{1,4096})"')
 
@@ -170,3 +174,37 @@ def find_good_token(body: bytes, bearer: str | None, is_good: TokenCheck | None)
     found = TOKEN_PATTERN.search(body)
     given = (bearer, found[1].decode() if found else None)
     return next((token for token in given if token and is_good(token)), None)
+
+
+@dataclass(slots=True)
+class RateLimit:
+    """A rate per second and a burst size, applied to each network address by a token bucket.
+
+    The address is the one that the server sees, so a message can't choose it.
+    """
+
+    per_sec: float
+    burst: int
+    _buckets: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """By network: requests left, and when that was counted."""
+
+    def count_requests(self, address: str, requests: int) -> float:
+        """Count requests from an address; return the seconds to wait if they exceed the limit, else 0.
+
+        A batch larger than the burst could never pass, so it passes when the bucket is full and leaves a debt.
+        """
+        now = asyncio.get_running_loop().time()
+        key = caller_network(address)
+        left, since = self._buckets.pop(key, (float(self.burst), now))
+        left = min(self.burst, left + (now - since) * self.per_sec)
+        missing = min(requests, self.burst) - left
+        self._buckets[key] = (left if missing > 0 else left - requests, now)
+        if len(self._buckets) > MAX_BUCKETS:
+            del self._buckets[next(iter(self._buckets))]
+        return max(0.0, missing / self.per_sec)
+
+
+def caller_network(address: str) -> str:
+    """Return the address, or for IPv6 its /64 network, since one caller has at least that many addresses."""
+    plain = normalise_address(address) if ":" in address else address
+    return str(ipaddress.ip_network((plain, 64), strict=False)) if ":" in plain else plain

@@ -6,7 +6,6 @@ from collections.abc import Collection
 from contextvars import ContextVar
 from urllib.parse import urlsplit
 
-from agent_league.errors import ErrorCode, Refusal
 from agent_league.http.hosts import is_loopback, normalise_address
 
 Address = tuple[str, int]
@@ -30,17 +29,10 @@ def calling_machine() -> str | None:
     return None if address is None else identify_machine(address[0])
 
 
-def check_calling_machine(machines: Collection[str], who: str) -> None:
-    """Raise a Refusal unless the current call comes from one of these machines; `who` names their owner in it."""
-    caller, machine = CALLER_ADDRESS.get(), calling_machine()
-    if caller is not None and machine not in machines:
-        address = caller[0]
-        raise Refusal(
-            ErrorCode.AUTH_TOKEN_INVALID,
-            f"only {who} may call this, and the call came from {address}",
-            expected=sorted(machines),
-            received=address,
-        )
+def find_foreign_caller(machines: Collection[str]) -> str | None:
+    """The address of the current caller if it isn't one of these machines; None if it is, or is in this process."""
+    address = CALLER_ADDRESS.get()
+    return None if address is None or identify_machine(address[0]) in machines else address[0]
 
 
 async def find_machines(endpoint: str) -> frozenset[str]:

@@ -11,7 +11,7 @@ from itertools import combinations, pairwise
 from typing import Any
 
 from agent_league.errors import UserError
-from agent_league.games.game_trial import BrokenGame, describe_breakdown
+from agent_league.games.contract import BrokenGame, describe_breakdown
 from agent_league.games.registry import Game, load_playable_game
 from agent_league.lab.game_series import Series
 from agent_league.lab.scoreboard import PairTallies, Scoreboard, tally_returns

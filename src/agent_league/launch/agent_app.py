@@ -1,9 +1,10 @@
 """The HTTP application of one agent: endpoints, MCP and metrics, with access as its settings allow."""
 
 from agent_league.agent.app import AgentApp, PagesApp
+from agent_league.agent.runtime import Agent
+from agent_league.http.call_limits import RateLimit
 from agent_league.http.guard import RequestGuard
-from agent_league.http.rate_limit import RateLimit
-from agent_league.launch.agent_plan import AgentPlan, RunnableAgent
+from agent_league.launch.agent_plan import AgentPlan
 from agent_league.mcp.server.gate import make_lazy_mcp_server
 from agent_league.protocol.methods import Caller
 from agent_league.web.metrics import MetricsPage
@@ -13,7 +14,7 @@ PUBLIC_CALLERS = frozenset({Caller.ANYBODY, Caller.APPLICANT})
 WILDCARD_ADDRESSES = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
 
 
-def make_agent_app(seat: AgentPlan, agent: RunnableAgent, pages: PagesApp | None = None) -> AgentApp:
+def make_agent_app(seat: AgentPlan, agent: Agent, pages: PagesApp | None = None) -> AgentApp:
     """Make the ASGI application of an agent; only a manager has pages."""
     network, security = seat.settings.system.network, seat.settings.system.security
     own = () if seat.host in WILDCARD_ADDRESSES else (seat.host,)
@@ -26,11 +27,12 @@ def make_agent_app(seat: AgentPlan, agent: RunnableAgent, pages: PagesApp | None
         agent.dispatcher.answer_request,
         agent.health,
         RequestGuard((*network.allowed_hosts, network.base_host, *own), network.allowed_origins),
-        RateLimit(rate, security.rate_limit_burst, agent.dispatcher.refuse_requests) if rate else None,
+        RateLimit(rate, security.rate_limit_burst) if rate else None,
         seat.other_paths(agent),
         make_lazy_mcp_server(agent, has_good_token),
         pages,
         MetricsPage(agent, lambda: pages.listeners if pages else 0),
         has_good_token,
         agent.dispatcher.message_log.log_refused_request,
+        agent.dispatcher.refuse_requests,
     )

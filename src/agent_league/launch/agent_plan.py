@@ -3,17 +3,16 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from agent_league.agent.dialects import name_in_address
-from agent_league.agent.metrics import AgentMetrics, GaugeValues
 from agent_league.agent.registration import RemarkCallback
+from agent_league.agent.runtime import Agent
 from agent_league.config import PlayerDefaults
 from agent_league.http.carrier import Carrier, FrameHandler
 from agent_league.http.hosts import own_endpoint
 from agent_league.launch.rulebook import Rulebook, make_result_decider
 from agent_league.league.settings import ManagerSettings
-from agent_league.mcp.server import ServedAgent as McpAgent
 from agent_league.model.events import Event
 from agent_league.players.app import Player, PlayerSettings
 from agent_league.players.events import PlayerEventHandler
@@ -27,15 +26,6 @@ if TYPE_CHECKING:
     from agent_league.referee.app import Referee
 
 LOOPBACK = "127.0.0.1"
-
-
-class RunnableAgent(McpAgent, Protocol):
-    """What manager, referee and player have in common."""
-
-    @property
-    def meter(self) -> AgentMetrics: ...
-    def readings(self) -> GaugeValues: ...
-    async def run(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +57,7 @@ class AgentPlan(ABC):
         """The agent's name in a sentence."""
 
     @abstractmethod
-    def make_agent(self, carrier: Carrier, watchers: AgentListeners) -> RunnableAgent:
+    def make_agent(self, carrier: Carrier, watchers: AgentListeners) -> Agent:
         """Make the agent, inside a running event loop; imports happen here, so a process loads only its own roles."""
 
     @property
@@ -75,7 +65,7 @@ class AgentPlan(ABC):
         """The endpoint of the manager it registers with; None for a manager."""
         return None
 
-    def other_paths(self, agent: RunnableAgent) -> dict[str, FrameHandler]:
+    def other_paths(self, agent: Agent) -> dict[str, FrameHandler]:
         """Handlers of paths other than `/mcp`."""
         return {}
 
@@ -103,7 +93,7 @@ class ManagerPlan(AgentPlan):
         )
         return manager
 
-    def other_paths(self, agent: RunnableAgent) -> dict[str, FrameHandler]:
+    def other_paths(self, agent: Agent) -> dict[str, FrameHandler]:
         """A path for registrations in other call forms, unless strict."""
         strict = self.settings.system.tolerance.strict
         return {} if strict else {REGISTER_PATH: agent.dispatcher.answer_registration}
@@ -126,7 +116,7 @@ class RefereePlan(AgentPlan):
 
         return Referee(self.settings, carrier, remark=watchers.on_remark, tools=Rulebook(self.settings).handlers())
 
-    def other_paths(self, agent: RunnableAgent) -> dict[str, FrameHandler]:
+    def other_paths(self, agent: Agent) -> dict[str, FrameHandler]:
         """A path to post a match to and wait for its result, unless strict."""
         from agent_league.referee.app import Referee  # noqa: PLC0415 - see above
 
@@ -158,6 +148,6 @@ class PlayerPlan(AgentPlan):
             self.settings, strategy, carrier, on_event=watchers.on_player_event, remark=watchers.on_remark, tools=tools
         )
 
-    def other_paths(self, agent: RunnableAgent) -> dict[str, FrameHandler]:
+    def other_paths(self, agent: Agent) -> dict[str, FrameHandler]:
         """A path with the name that its address has in other protocols."""
         return {f"/{name_in_address(self.settings.wanted_id)}": agent.dispatcher.answer_request}

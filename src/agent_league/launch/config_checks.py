@@ -10,7 +10,7 @@ from agent_league.agent.dialects import DIALECTS
 from agent_league.config import ConfigLoader, GamesRegistry, LeagueConfig, LlmSettings, PlayerDefaults
 from agent_league.errors import UserError
 from agent_league.games.base import REPEAT_PARAMETERS, BadParameters
-from agent_league.games.game_trial import try_random_games
+from agent_league.games.contract import try_random_games
 from agent_league.games.registry import Game, UnknownGame, load_playable_game
 from agent_league.model.agents import ANY_GAME
 from agent_league.model.names import list_known_names

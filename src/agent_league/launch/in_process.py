@@ -1,11 +1,12 @@
 """Runs a whole league in one process on the memory carrier: the same agents, without sockets."""
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 
+from agent_league.agent.runtime import Agent
+from agent_league.agent.tasks import run_beside
 from agent_league.http.memory import MemoryNetwork
-from agent_league.launch.agent_plan import NO_LISTENERS, AgentListeners, AgentPlan, RunnableAgent
+from agent_league.launch.agent_plan import NO_LISTENERS, AgentListeners, AgentPlan
 from agent_league.launch.plan import LeaguePlan
 from agent_league.league.app import LeagueManager
 from agent_league.model.events import Event
@@ -14,20 +15,13 @@ from agent_league.model.events import Event
 @asynccontextmanager
 async def run_agents(
     network: MemoryNetwork, seats: Sequence[AgentPlan], watchers: AgentListeners = NO_LISTENERS
-) -> AsyncIterator[list[RunnableAgent]]:
+) -> AsyncIterator[list[Agent]]:
     """Run the planned agents on a network; leaving the context ends them."""
     agents = [seat.make_agent(network, watchers) for seat in seats]
     for seat, agent in zip(seats, agents, strict=True):
         network.attach(agent_endpoint(seat), agent.dispatcher.answer_request)
-    runs = [asyncio.create_task(agent.run()) for agent in agents]
-    try:
+    async with run_beside(*(agent.run() for agent in agents)):
         yield agents
-    finally:
-        for run in runs:
-            run.cancel()
-        for run in runs:
-            with suppress(asyncio.CancelledError):
-                await run
 
 
 async def play_in_process(plan: LeaguePlan, network: MemoryNetwork | None = None) -> tuple[LeagueManager, list[Event]]:

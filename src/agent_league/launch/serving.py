@@ -7,6 +7,8 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from agent_league.agent.app import AgentApp, PagesApp
+from agent_league.agent.runtime import Agent
+from agent_league.agent.tasks import run_all, run_until_first
 from agent_league.errors import PortInUse, UserError
 from agent_league.http.carrier import Carrier
 from agent_league.http.client import HttpCarrier
@@ -14,7 +16,7 @@ from agent_league.http.hosts import own_endpoint
 from agent_league.http.port_holder import describe_port_holder
 from agent_league.http.server import HttpServer, bind_socket
 from agent_league.launch.agent_app import make_agent_app
-from agent_league.launch.agent_plan import NO_LISTENERS, AgentListeners, AgentPlan, ManagerPlan, RunnableAgent
+from agent_league.launch.agent_plan import NO_LISTENERS, AgentListeners, AgentPlan, ManagerPlan
 
 if TYPE_CHECKING:
     from agent_league.league.app import LeagueManager
@@ -56,13 +58,13 @@ async def serve_agents(
             await server.start()
         if ready:
             ready()
-        await _run_until_stopped([agent.run() for agent in agents], stop)
+        await run_until_first(stop.wait(), run_all(*(agent.run() for agent in agents)))
     finally:
         await asyncio.gather(*(server.stop() for server in servers))
         await carrier.close()
 
 
-def _make_agent_and_app(seat: AgentPlan, carrier: Carrier, watchers: AgentListeners) -> tuple[RunnableAgent, AgentApp]:
+def _make_agent_and_app(seat: AgentPlan, carrier: Carrier, watchers: AgentListeners) -> tuple[Agent, AgentApp]:
     if isinstance(seat, ManagerPlan):
         manager = seat.make_agent(carrier, watchers)
         return manager, make_agent_app(
@@ -101,22 +103,6 @@ def make_manager_pages(seat: ManagerPlan, manager: "LeagueManager") -> PagesApp:
         else None
     )
     return WebApp(reader, manager.log, desk)
-
-
-async def _run_until_stopped(runs: Sequence[Coroutine[Any, Any, None]], stop: asyncio.Event) -> None:
-    """Run coroutines until all are done or `stop` is set; the first failure cancels the others."""
-    stopping = asyncio.create_task(stop.wait())
-    running = {asyncio.create_task(run) for run in runs}
-    try:
-        while running and not stopping.done():
-            done, _ = await asyncio.wait({stopping, *running}, return_when=asyncio.FIRST_COMPLETED)
-            for task in done & running:
-                task.result()
-            running -= done
-    finally:
-        for task in (stopping, *running):
-            task.cancel()
-        await asyncio.gather(stopping, *running, return_exceptions=True)
 
 
 def check_ports(seats: Sequence[AgentPlan]) -> None:

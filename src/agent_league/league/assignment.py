@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from agent_league.config.models import AssignmentStrategy
-from agent_league.model.agents import RegisteredReferee
+from agent_league.model.agents import AgentProfile
 from agent_league.model.schedule import Pairing
 
 
@@ -19,21 +19,21 @@ class RefereeAssigner:
     next_turn: int = 0
 
     def assign_matches(
-        self, pairings: Sequence[Pairing], referees: Sequence[RegisteredReferee], busy: Mapping[str, int] | None = None
+        self, pairings: Sequence[Pairing], referees: Sequence[AgentProfile], busy: Mapping[str, int] | None = None
     ) -> dict[str, str]:
         """Map match ids to referee ids. `referees` must not be empty; `busy` counts the matches they already have."""
-        load = {referee.referee_id: (busy or {}).get(referee.referee_id, 0) for referee in referees}
+        load = {referee.agent_id: (busy or {}).get(referee.agent_id, 0) for referee in referees}
         plan: dict[str, str] = {}
         for pairing in pairings:
             referee = self._pick_referee(referees, load)
-            load[referee.referee_id] += 1
-            plan[pairing.match_id] = referee.referee_id
+            load[referee.agent_id] += 1
+            plan[pairing.match_id] = referee.agent_id
         return plan
 
-    def _pick_referee(self, referees: Sequence[RegisteredReferee], load: dict[str, int]) -> RegisteredReferee:
+    def _pick_referee(self, referees: Sequence[AgentProfile], load: dict[str, int]) -> AgentProfile:
         if self.strategy == "round_robin":
             self.next_turn += 1
             return referees[(self.next_turn - 1) % len(referees)]
         if self.strategy == "weighted":
-            return min(referees, key=lambda r: (load[r.referee_id] + 1) / r.max_concurrent_matches)
-        return min(referees, key=lambda r: (load[r.referee_id] // r.max_concurrent_matches, load[r.referee_id]))
+            return min(referees, key=lambda r: (load[r.agent_id] + 1) / r.max_concurrent_matches)
+        return min(referees, key=lambda r: (load[r.agent_id] // r.max_concurrent_matches, load[r.agent_id]))

@@ -31,7 +31,7 @@ from agent_league.league.reports import (
 from agent_league.league.state import LeaguePhase, LeagueState
 from agent_league.league.supervision import MAX_SENTENCES, MatchLeases, max_match_seconds
 from agent_league.log import JsonLogger
-from agent_league.model.agents import AgentState, RegisteredReferee
+from agent_league.model.agents import AgentProfile, AgentState
 from agent_league.model.events import (
     AgentRegistered,
     AgentStateChanged,
@@ -280,7 +280,7 @@ class Conductor:
     async def _assign_referees(self, round_: LeagueRound) -> dict[str, str]:
         """Choose a referee for each match of a round; an earlier assignment stands if that referee is available."""
         ready = await self._wait_for_referees()
-        ids = {referee.referee_id for referee in ready}
+        ids = {referee.agent_id for referee in ready}
         assigned = self._state.assigned_referees
         kept = {
             pairing.match_id: assigned[pairing.match_id]
@@ -317,8 +317,8 @@ class Conductor:
             ready = await self._wait_for_referees(match.unwilling_referees)
             if not ready:
                 return self._explain_refused_by_all(match)
-            reporting = [one for one in ready if not match.is_overdue_too_often(one.referee_id)]
-            others = [one for one in reporting if one.referee_id != match.referee_id] or reporting or ready
+            reporting = [one for one in ready if not match.is_overdue_too_often(one.agent_id)]
+            others = [one for one in reporting if one.agent_id != match.referee_id] or reporting or ready
             match.announced_to.discard(match.referee_id)
             match.referee_id = self._assigner.assign_matches(
                 [match.pairing], others, self._state.count_running_matches()
@@ -540,15 +540,15 @@ class Conductor:
     def _get_round(self, pairing: Pairing) -> LeagueRound:
         return self._state.schedule.rounds[pairing.round_id - 1]
 
-    def _get_capacity_slot(self, referee: RegisteredReferee) -> asyncio.Semaphore:
+    def _get_capacity_slot(self, referee: AgentProfile) -> asyncio.Semaphore:
         """The semaphore for a referee's capacity; a referee may return with another one."""
-        capacity = (referee.referee_id, referee.max_concurrent_matches)
+        capacity = (referee.agent_id, referee.max_concurrent_matches)
         slot = self._capacity_slots.get(capacity)
         if slot is None:
             slot = self._capacity_slots[capacity] = asyncio.Semaphore(referee.max_concurrent_matches)
         return slot
 
-    async def _wait_for_referees(self, unwilling: Container[str] = ()) -> list[RegisteredReferee]:
+    async def _wait_for_referees(self, unwilling: Container[str] = ()) -> list[AgentProfile]:
         """Wait until the league isn't paused and a referee is available; [] if all referees are unwilling."""
         while True:
             await self._wait_while_paused()

@@ -16,11 +16,11 @@ from agent_league.league.reports import DeriveResult, build_match_result, correc
 from agent_league.league.roster import AgentApplication, RegistrationRejected
 from agent_league.league.state import LeagueState
 from agent_league.log import JsonLogger
-from agent_league.model.agents import ProtocolProfile, Role
+from agent_league.model.agents import AgentProfile, ProtocolProfile, Role
 from agent_league.protocol import v2
 from agent_league.protocol.checks import describe_value, wrong_type_refusal
 from agent_league.protocol.envelope import Sender
-from agent_league.protocol.v2.registration import PlayerMeta, RegisterRequest
+from agent_league.protocol.v2.registration import PlayerMeta, RefereeMeta, RegisterRequest
 from agent_league.protocol.version import (
     MINIMUM_VERSION,
     is_semantic_version,
@@ -191,13 +191,15 @@ class ManagerHandlers:
         check_protocol_version(meta.protocol_version)
         how = self._note_version_deviation(message.how, meta.version)
         application = AgentApplication(
-            role=role,
-            requested_id=sender.agent_id,
-            display_name=meta.display_name,
-            endpoint=meta.contact_endpoint,
-            version=meta.version,
-            game_types=tuple(meta.game_types),
-            max_concurrent_matches=getattr(meta, "max_concurrent_matches", 1),
+            AgentProfile(
+                role,
+                sender.agent_id,
+                meta.display_name,
+                meta.contact_endpoint,
+                meta.version,
+                tuple(meta.game_types),
+                meta.max_concurrent_matches if isinstance(meta, RefereeMeta) else 1,
+            ),
             token=message.auth_token,
             application_key=message.application_key,
             protocol_profile=how,

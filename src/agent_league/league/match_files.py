@@ -14,7 +14,7 @@ import orjson
 
 from agent_league.league.journal import Offload
 from agent_league.league.state import LeagueState
-from agent_league.model.results import MatchResult, Termination
+from agent_league.model.results import MatchResult
 from agent_league.storage.files import parse_json, parse_json_by_entries
 from agent_league.storage.paths import DataPaths
 from agent_league.text import redact_addresses, redact_tokens
@@ -174,7 +174,6 @@ def read_match(
 
 def build_match_content(season: LeagueState, result: MatchResult) -> dict[str, Any]:
     """Build the content of a match file, without a transcript, from what the league knows of a finished match."""
-    status, winner = result.reported_outcome
     return {
         "round_id": result.round_id,
         "game_type": season.config.game_type,
@@ -182,15 +181,7 @@ def build_match_content(season: LeagueState, result: MatchResult) -> dict[str, A
         "referee_id": season.assigned_referees.get(result.match_id),
         "players": dict(zip(("PLAYER_A", "PLAYER_B"), result.players, strict=True)),
         "tolerated": {player_id: list(noted) for player_id, noted in result.tolerated.items()},
-        "result": {
-            **result.details,
-            "status": status,
-            "winner_player_id": winner,
-            "score": {player_id: season.scoring.points_for(result, player_id) for player_id in result.players},
-            "terminations": {
-                player_id: str(result.terminations.get(player_id, Termination.NORMAL)) for player_id in result.players
-            },
-        },
+        "result": result.to_record(season.scoring),
     }
 
 

@@ -12,7 +12,7 @@ from agent_league.config.models import SystemConfig
 from agent_league.league.match_tokens import TokenIssuer
 from agent_league.league.roster import Admission, Member, RegistrationRejected
 from agent_league.league.state import LeagueState
-from agent_league.model.agents import RegisteredPlayer, Role
+from agent_league.model.agents import Role
 from agent_league.model.results import MatchResult, Outcome, StandingsRow
 from agent_league.model.schedule import LeagueRound, Pairing
 from agent_league.protocol import v2
@@ -196,14 +196,14 @@ class ManagerMessages:
 
     def _player_fields(self, player_id: str, match_token: str) -> dict[str, Any]:
         member: Member | None = self._state.roster.get(player_id)
-        if member is None or not isinstance(member.agent, RegisteredPlayer):
+        if member is None or member.role is not Role.PLAYER:
             raise LookupError(player_id)
         tally = self._state.standings_table.get_tally(player_id)
         return {
             "player_id": player_id,
             "display_name": member.agent.display_name,
             "endpoint": member.agent.endpoint,
-            "protocol": member.agent.protocol,
+            "protocol": member.protocol_profile.protocol,
             "style": member.protocol_profile.call_form,
             "token_sha256": member.token_sha256,
             "standings": {"wins": tally.wins, "losses": tally.losses, "draws": tally.draws},

@@ -5,9 +5,11 @@ from typing import Any
 
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.league.state import LeagueState
+from agent_league.model.match_view import MatchView
 from agent_league.model.results import MatchResult
 from agent_league.model.schedule import LeagueRound, Pairing, Schedule
 from agent_league.protocol.checks import describe_value
+from agent_league.text import shorten
 
 
 class LeagueQueries:
@@ -64,43 +66,42 @@ class LeagueQueries:
                 expected=expected,
                 received=describe_value(round_id),
             )
-        return {
-            "league_id": self._state.league_id,
-            "round_id": round_id,
-            "status": self.get_round_status(round_id),
-            "matches": [self._pairing_fields(pairing) for pairing in found.pairings],
-        }
+        return {"league_id": self._state.league_id, **self.describe_round(found)}
 
     def get_round_status(self, round_id: int) -> str:
         if round_id <= self._state.rounds_completed:
             return "COMPLETED"
         return "RUNNING" if round_id <= self._state.current_round else "PENDING"
 
+    def view_match(self, pairing: Pairing) -> MatchView:
+        """Return a match of the schedule as everybody shows it."""
+        state, match_id = self._state, pairing.match_id
+        referee_id, result = state.assigned_referees.get(match_id), state.results.get(match_id)
+        return MatchView(state.config.game_type, pairing, referee_id, result, state.scoring, state.roster.players())
+
     def get_match(self, match_id: str) -> dict[str, Any]:
         """One match without its transcript; raises a Refusal if there is none of that id."""
-        season = self._state
-        pairing, result = season.get_pairing(match_id), season.results.get(match_id)
-        names = {player_id: player.display_name for player_id, player in season.roster.players().items()}
-        begun = pairing.round_id <= season.current_round
+        match = self.view_match(self._state.get_pairing(match_id))
+        begun = match.pairing.round_id <= self._state.current_round
         return {
-            "league_id": season.league_id,
+            "league_id": self._state.league_id,
             "match_id": match_id,
-            "round_id": pairing.round_id,
-            "game_type": season.config.game_type,
-            "state": "FINISHED" if result else "RUNNING" if begun else "PENDING",
-            "referee_id": season.assigned_referees.get(match_id),
+            "round_id": match.pairing.round_id,
+            "game_type": match.game_type,
+            "state": "FINISHED" if match.result else "RUNNING" if begun else "PENDING",
+            "referee_id": match.referee_id,
             "players": [
-                {"player_id": player_id, "display_name": names.get(player_id, player_id), "role_in_match": role}
-                for role, player_id in (("PLAYER_A", pairing.player_a), ("PLAYER_B", pairing.player_b))
+                {"player_id": player_id, "display_name": name, "role_in_match": role}
+                for role, (player_id, name) in zip(("PLAYER_A", "PLAYER_B"), match.names.items(), strict=True)
             ],
-            "result": self._result_fields(result) if result else None,
+            "result": self._result_fields(match.result) if match.result else None,
         }
 
     def _result_fields(self, result: MatchResult) -> dict[str, Any]:
         return {
             "status": result.status,
             "winner_player_id": result.winner,
-            "score": {player_id: self._state.scoring.points_for(result, player_id) for player_id in result.players},
+            "score": result.score(self._state.scoring),
             "details": dict(result.details),
             "terminations": {player_id: str(how) for player_id, how in result.terminations.items()},
             "tolerated": {player_id: list(noted) for player_id, noted in result.tolerated.items()},
@@ -113,10 +114,7 @@ class LeagueQueries:
         return {
             "league_id": self._state.league_id,
             **self.get_player_stats(player_id),
-            "matches": [
-                {**self._pairing_fields(pairing), "opponent_id": _get_opponent(pairing, player_id)}
-                for pairing in pairings
-            ],
+            "matches": [self._own_match_fields(pairing, player_id) for pairing in pairings],
         }
 
     def get_next_match(self, player_id: str) -> dict[str, Any]:
@@ -128,10 +126,11 @@ class LeagueQueries:
             if player_id in pairing.players and pairing.match_id not in results
         )
         pairing = next(open_ones, None)
-        if pairing is None:
-            return {"player_id": player_id, "next_match": None}
-        opponent_id = _get_opponent(pairing, player_id)
-        return {"player_id": player_id, "next_match": {**self._pairing_fields(pairing), "opponent_id": opponent_id}}
+        return {"player_id": player_id, "next_match": pairing and self._own_match_fields(pairing, player_id)}
+
+    def _own_match_fields(self, pairing: Pairing, player_id: str) -> dict[str, Any]:
+        match = self.view_match(pairing)
+        return {**match.to_json(), "opponent_id": match.opponent_of(player_id)}
 
     def get_player_stats(self, player_id: str) -> dict[str, Any]:
         member = self._state.roster.get(player_id)
@@ -153,26 +152,12 @@ class LeagueQueries:
             raise Refusal(
                 ErrorCode.PLAYER_NOT_REGISTERED,
                 f"{field} names no registered player; ids such as P01 are in get_standings",
-                player_id=str(player_id)[:80],
+                player_id=shorten(player_id),
             )
         return player_id
 
     def _round_fields(self, round_: LeagueRound) -> dict[str, Any]:
-        return {"round_id": round_.round_id, "matches": [self._pairing_fields(pairing) for pairing in round_.pairings]}
-
-    def _pairing_fields(self, pairing: Pairing) -> dict[str, Any]:
-        result = self._state.results.get(pairing.match_id)
         return {
-            "match_id": pairing.match_id,
-            "round_id": pairing.round_id,
-            "game_type": self._state.config.game_type,
-            "player_A_id": pairing.player_a,
-            "player_B_id": pairing.player_b,
-            "referee_id": self._state.assigned_referees.get(pairing.match_id),
-            "status": result.status if result else "PENDING",
-            "winner_player_id": result.winner if result else None,
+            "round_id": round_.round_id,
+            "matches": [self.view_match(pairing).to_json() for pairing in round_.pairings],
         }
-
-
-def _get_opponent(pairing: Pairing, player_id: str) -> str:
-    return pairing.player_b if player_id == pairing.player_a else pairing.player_a

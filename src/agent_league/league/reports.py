@@ -11,8 +11,15 @@ from typing import Any
 import orjson
 
 from agent_league.errors import ErrorCode, Refusal
-from agent_league.league.details import ResultDetails
-from agent_league.model.results import OVERRULED_KEY, UNREPORTED_KEY, MatchResult, Outcome, Scoring, Termination
+from agent_league.model.results import (
+    OVERRULED_KEY,
+    UNREPORTED_KEY,
+    MatchResult,
+    Outcome,
+    ResultDetails,
+    Scoring,
+    Termination,
+)
 from agent_league.model.schedule import Pairing
 from agent_league.protocol.checks import describe_value, parse_fields
 from agent_league.protocol.tolerance import find_candidates

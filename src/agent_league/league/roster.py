@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
 
 from agent_league.agent.breaker import Breaker
 from agent_league.config.models import SecurityConfig
@@ -18,10 +17,9 @@ from agent_league.http.hosts import are_all_loopback, find_endpoint_problem, nor
 from agent_league.league.tokens import create_token, hash_token, hashes_match
 from agent_league.model.agents import (
     DEFAULT_PROTOCOL_PROFILE,
+    AgentProfile,
     AgentState,
     ProtocolProfile,
-    RegisteredPlayer,
-    RegisteredReferee,
     Role,
     supports_game,
 )
@@ -59,15 +57,10 @@ class RegistrationRejected(Exception):
 
 @dataclass(frozen=True, slots=True)
 class AgentApplication:
-    """What an agent claims about itself when it registers."""
+    """An agent's request to take part."""
 
-    role: Role
-    requested_id: str
-    display_name: str
-    endpoint: str
-    version: str
-    game_types: tuple[str, ...]
-    max_concurrent_matches: int = 1
+    profile: AgentProfile
+    """With the id that it asks for."""
     token: str | None = None
     application_key: str | None = None
     """A secret chosen by the applicant, which identifies it if our answer with its token was lost."""
@@ -82,8 +75,7 @@ class AgentApplication:
 class Member:
     """A registered agent."""
 
-    agent: RegisteredPlayer | RegisteredReferee
-    role: Role
+    agent: AgentProfile
     token_sha256: str
     token_expires: datetime
     breaker: Breaker
@@ -100,7 +92,11 @@ class Member:
 
     @property
     def agent_id(self) -> str:
-        return self.agent.player_id if isinstance(self.agent, RegisteredPlayer) else self.agent.referee_id
+        return self.agent.agent_id
+
+    @property
+    def role(self) -> Role:
+        return self.agent.role
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +142,8 @@ class Roster:
         self._members_by_name: dict[tuple[Role, str], Member] = {}
         """Keyed by role and confusable-normalised display name."""
         self._members_by_role: dict[Role, list[Member]] = {role: [] for role in Role}
-        self._players: dict[str, RegisteredPlayer] | None = None
-        self._referees: dict[str, RegisteredReferee] | None = None
+        self._profiles_by_role: dict[Role, dict[str, AgentProfile]] = {}
+        """Cached views, by role and id."""
 
     def __iter__(self) -> Iterator[Member]:
         return iter(self._members.values())
@@ -167,17 +163,16 @@ class Roster:
         """List the members of a role, in the order of their ids."""
         return self._members_by_role[role].copy()
 
-    def players(self) -> Mapping[str, RegisteredPlayer]:
-        if self._players is None:
-            agents = (member.agent for member in self._members_by_role[Role.PLAYER])
-            self._players = {agent.player_id: agent for agent in agents if isinstance(agent, RegisteredPlayer)}
-        return self._players
+    def players(self) -> Mapping[str, AgentProfile]:
+        return self._profiles(Role.PLAYER)
 
-    def referees(self) -> Mapping[str, RegisteredReferee]:
-        if self._referees is None:
-            agents = (member.agent for member in self._members_by_role[Role.REFEREE])
-            self._referees = {agent.referee_id: agent for agent in agents if isinstance(agent, RegisteredReferee)}
-        return self._referees
+    def referees(self) -> Mapping[str, AgentProfile]:
+        return self._profiles(Role.REFEREE)
+
+    def _profiles(self, role: Role) -> Mapping[str, AgentProfile]:
+        if role not in self._profiles_by_role:
+            self._profiles_by_role[role] = {member.agent_id: member.agent for member in self._members_by_role[role]}
+        return self._profiles_by_role[role]
 
     def find_token_owner(self, token: str, now: datetime) -> Member | None:
         """Find the member that owns a token; None if it is unknown or expired."""
@@ -190,19 +185,19 @@ class Roster:
     def register(self, application: AgentApplication, *, closed: str | None, now: datetime) -> Admission:
         """Admit or readmit an agent; raises RegistrationRejected. `closed` says why no new one is admitted."""
         known = self._recognise_member(application, now)
-        if problem := find_endpoint_problem(application.endpoint, self.rules.allowed_hosts):
+        if problem := find_endpoint_problem(application.profile.endpoint, self.rules.allowed_hosts):
             raise RegistrationRejected(RejectReason.INVALID_ENDPOINT, problem)
-        if not supports_game(application.game_types, self.rules.game_type):
+        if not supports_game(application.profile.game_types, self.rules.game_type):
             raise RegistrationRejected(RejectReason.UNSUPPORTED_GAME, f"this league plays {self.rules.game_type!r}")
-        name = application.display_name
-        if is_reserved_name(name, application.role) and not (known and known.agent.display_name == name):
+        name = application.profile.display_name
+        if is_reserved_name(name, application.profile.role) and not (known and known.agent.display_name == name):
             raise RegistrationRejected(
                 RejectReason.DUPLICATE_NAME, f"{name!r} is the form of an id or a role; choose a name of its own"
             )
-        namesake = self._find_by_name(application.role, name)
+        namesake = self._find_by_name(application.profile.role, name)
         if namesake is not None and namesake is not known:
             hint = f"if that is you, come back as {namesake.agent_id} with the same name, port and SHARED folder"
-            detail = f"{application.display_name!r} is taken; {hint}, else choose another name"
+            detail = f"{application.profile.display_name!r} is taken; {hint}, else choose another name"
             raise RegistrationRejected(RejectReason.DUPLICATE_NAME, detail)
         if known is not None:
             return self._readmit_member(known, application, now)
@@ -212,10 +207,9 @@ class Roster:
             raise RegistrationRejected(
                 RejectReason.CLOSED, f"{barred.agent_id} of this address is suspended by the organiser"
             )
-        if len(self._members_by_role[application.role]) >= self._max_members(application.role):
-            raise RegistrationRejected(
-                RejectReason.FULL, f"at most {self._max_members(application.role)} {application.role}s may take part"
-            )
+        role = application.profile.role
+        if len(self._members_by_role[role]) >= (most := self._max_members(role)):
+            raise RegistrationRejected(RejectReason.FULL, f"at most {most} {role}s may take part")
         return self._admit_new(application, now)
 
     def _max_members(self, role: Role) -> int:
@@ -225,8 +219,8 @@ class Roster:
         """Find the returning member by token, by name and key or, if allowed, by name and address."""
         if application.token is not None:
             member = self.find_token_owner(application.token, now)
-            claimed = self._members.get(application.requested_id)
-            if member is not None and member.role is application.role and claimed in (None, member):
+            claimed = self._members.get(application.profile.agent_id)
+            if member is not None and member.role is application.profile.role and claimed in (None, member):
                 return member
             if self.rules.security.enable_auth_tokens:
                 raise Refusal(
@@ -234,7 +228,7 @@ class Roster:
                     "this token is not valid here; register without one to get a new one",
                     expected_format="tok-{agent_id}-{hash}",
                 )
-        namesake = self._find_by_name(application.role, application.display_name)
+        namesake = self._find_by_name(application.profile.role, application.profile.display_name)
         if namesake is None:
             return None
         if namesake.key_sha256 is not None:
@@ -244,7 +238,7 @@ class Roster:
                 return namesake
             if self.rules.security.allow_tokenless_return is not True:
                 return None  # a member with a key returns by it; other ways would let others take its place
-        same_place = namesake.agent.endpoint == application.endpoint
+        same_place = namesake.agent.endpoint == application.profile.endpoint
         return namesake if same_place and self.rules.allows_tokenless_return else None
 
     def find_by_id_or_name(self, role: Role, who: str) -> Member | None:
@@ -258,7 +252,7 @@ class Roster:
 
     def _find_barred_applicant(self, application: AgentApplication) -> Member | None:
         """Find a barred member that applies again under another name, by its address or key."""
-        place, key = normalise_endpoint(application.endpoint), _hash_application_key(application)
+        place, key = normalise_endpoint(application.profile.endpoint), _hash_application_key(application)
         return next(
             (
                 member
@@ -273,13 +267,12 @@ class Roster:
         agent_id = self._choose_id(application)
         token, token_sha256, expires = self._issue_token(agent_id, now)
         member = Member(
-            agent=_build_agent(agent_id, application),
-            role=application.role,
+            agent=replace(application.profile, agent_id=agent_id),
             token_sha256=token_sha256,
             token_expires=expires,
             breaker=Breaker(self.rules.failure_threshold),
             key_sha256=_hash_application_key(application),
-            alias=application.requested_id if len(application.requested_id) <= MAX_ALIAS_LENGTH else None,
+            alias=application.profile.agent_id if len(application.profile.agent_id) <= MAX_ALIAS_LENGTH else None,
             protocol_profile=application.protocol_profile,
             is_ours=application.is_ours,
             has_match_key=application.has_match_key,
@@ -296,13 +289,13 @@ class Roster:
     def _index_member(self, member: Member) -> None:
         """Index a member by its name, and drop the cached views."""
         self._members_by_name.setdefault(_confusable_name_key(member), member)
-        self._players = self._referees = None
+        self._profiles_by_role.clear()
 
     def _readmit_member(self, member: Member, application: AgentApplication, now: datetime) -> Admission:
         token, token_sha256, expires = self._issue_token(member.agent_id, now)
         del self._members_by_token[member.token_sha256]
         self._members_by_name.pop(_confusable_name_key(member), None)
-        member.agent = _build_agent(member.agent_id, application)
+        member.agent = replace(application.profile, agent_id=member.agent_id)
         member.token_sha256, member.token_expires = token_sha256, expires
         member.key_sha256 = _hash_application_key(application) or member.key_sha256
         member.protocol_profile = replace(
@@ -321,11 +314,11 @@ class Roster:
 
     def _choose_id(self, application: AgentApplication) -> str:
         """Return the requested id if it has the right form and is free, else the next free one."""
-        wanted = application.requested_id
-        if ID_PATTERNS[application.role].fullmatch(wanted) and wanted not in self._members:
+        wanted = application.profile.agent_id
+        if ID_PATTERNS[application.profile.role].fullmatch(wanted) and wanted not in self._members:
             return wanted
         number = 1
-        while (agent_id := f"{ID_PREFIXES[application.role]}{number:02}") in self._members:
+        while (agent_id := f"{ID_PREFIXES[application.profile.role]}{number:02}") in self._members:
             number += 1
         return agent_id
 
@@ -346,16 +339,3 @@ def _confusable_name_key(member: Member) -> tuple[Role, str]:
 
 def _hash_application_key(application: AgentApplication) -> str | None:
     return hash_token(application.application_key) if application.application_key else None
-
-
-def _build_agent(agent_id: str, application: AgentApplication) -> RegisteredPlayer | RegisteredReferee:
-    shared: dict[str, Any] = {
-        "display_name": application.display_name,
-        "endpoint": application.endpoint,
-        "version": application.version,
-        "game_types": application.game_types,
-        "protocol": application.protocol_profile.protocol,
-    }
-    if application.role is Role.PLAYER:
-        return RegisteredPlayer(agent_id, **shared)
-    return RegisteredReferee(agent_id, **shared, max_concurrent_matches=application.max_concurrent_matches)

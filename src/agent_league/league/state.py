@@ -14,7 +14,6 @@ from typing import Any
 from agent_league.agent.dialects import DIALECTS, dialect_of, make_league_uuid
 from agent_league.config.models import LeagueConfig, SystemConfig
 from agent_league.errors import ErrorCode, Refusal
-from agent_league.league.details import ResultDetails
 from agent_league.league.roster import Admission, AdmissionRules, AgentApplication, Member, Roster, merge_deviations
 from agent_league.league.scheduler import make_schedule
 from agent_league.league.standings import StandingsTable
@@ -48,6 +47,7 @@ from agent_league.model.results import (
     UNREPORTED_KEY,
     MatchResult,
     Outcome,
+    ResultDetails,
     Scoring,
     StandingsRow,
     Termination,
@@ -112,12 +112,7 @@ class LeagueState:
             config.league_id, f"{season_row.season_id}/{season_row.created_at}/{season_row.signing_key}"
         )
         """The league's id where ids are UUIDs: different for every season, unchanged by a restart."""
-        self.scoring = Scoring(
-            win_points=config.scoring.win_points,
-            draw_points=config.scoring.draw_points,
-            loss_points=config.scoring.loss_points,
-            technical_loss_points=config.scoring.technical_loss_points,
-        )
+        self.scoring = Scoring.from_rule(config.scoring)
         self.roster = Roster(
             AdmissionRules(
                 game_type=config.game_type,
@@ -191,7 +186,7 @@ class LeagueState:
         is_open = self.phase is LeaguePhase.REGISTRATION  # even if closed to new players
         may_be_asking = dialect_of(application.protocol_profile.protocol).asks_by_registering
         before = {member.agent_id: member.agent for member in self.roster} if is_open and may_be_asking else {}
-        closed = self._registration_closed_reason() if application.role is Role.PLAYER else None
+        closed = self._registration_closed_reason() if application.profile.role is Role.PLAYER else None
         admission = self.roster.register(application, closed=closed, now=now)
         member = admission.member
         if not admission.is_returning and self.phase is not LeaguePhase.REGISTRATION:
@@ -237,7 +232,7 @@ class LeagueState:
 
         Before the start: the one that all players speak, else our own; without players, that of the league file.
         """
-        spoken = {player.protocol for player in self.roster.players().values()}
+        spoken = {member.protocol_profile.protocol for member in self.roster.list_members(Role.PLAYER)}
         if self.phase is not LeaguePhase.REGISTRATION or not spoken:
             return self.config.protocol or CURRENT_PROTOCOL
         return spoken.pop() if len(spoken) == 1 else CURRENT_PROTOCOL

@@ -3,13 +3,11 @@
 from collections import defaultdict
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
 
 from agent_league.agent.breaker import Breaker
-from agent_league.league.details import ResultDetails
 from agent_league.league.roster import Member
-from agent_league.model.agents import AgentState, ProtocolProfile, RegisteredPlayer, RegisteredReferee, Role
-from agent_league.model.results import MatchResult, Outcome, Termination
+from agent_league.model.agents import AgentProfile, AgentState, ProtocolProfile, Role
+from agent_league.model.results import MatchResult
 from agent_league.model.schedule import LeagueRound, Pairing, Schedule
 from agent_league.storage.base import AgentRow, MatchRow
 
@@ -17,14 +15,14 @@ from agent_league.storage.base import AgentRow, MatchRow
 def agent_to_row(member: Member) -> AgentRow:
     agent = member.agent
     return AgentRow(
-        agent_id=member.agent_id,
-        role=str(member.role),
+        agent_id=agent.agent_id,
+        role=str(agent.role),
         display_name=agent.display_name,
         endpoint=agent.endpoint,
         version=agent.version,
         game_types=agent.game_types,
-        max_concurrent_matches=agent.max_concurrent_matches if isinstance(agent, RegisteredReferee) else 1,
-        protocol=agent.protocol,
+        max_concurrent_matches=agent.max_concurrent_matches,
+        protocol=member.protocol_profile.protocol,
         token_sha256=member.token_sha256,
         token_expires=member.token_expires.isoformat(),
         key_sha256=member.key_sha256,
@@ -39,22 +37,16 @@ def agent_to_row(member: Member) -> AgentRow:
 
 
 def member_from_row(row: AgentRow, failure_threshold: int) -> Member:
-    shared: dict[str, Any] = {
-        "display_name": row.display_name,
-        "endpoint": row.endpoint,
-        "version": row.version,
-        "game_types": tuple(row.game_types),
-        "protocol": row.protocol,
-    }
-    role = Role(row.role)
-    agent: RegisteredPlayer | RegisteredReferee
-    if role is Role.PLAYER:
-        agent = RegisteredPlayer(row.agent_id, **shared)
-    else:
-        agent = RegisteredReferee(row.agent_id, **shared, max_concurrent_matches=row.max_concurrent_matches)
     return Member(
-        agent=agent,
-        role=role,
+        agent=AgentProfile(
+            Role(row.role),
+            row.agent_id,
+            row.display_name,
+            row.endpoint,
+            row.version,
+            tuple(row.game_types),
+            row.max_concurrent_matches,
+        ),
         token_sha256=row.token_sha256,
         token_expires=datetime.fromisoformat(row.token_expires),
         breaker=Breaker(failure_threshold, row.failures),
@@ -69,45 +61,21 @@ def member_from_row(row: AgentRow, failure_threshold: int) -> Member:
 
 def match_to_row(pairing: Pairing, referee_id: str | None, result: MatchResult | None) -> MatchRow:
     return MatchRow(
-        match_id=pairing.match_id,
-        round_id=pairing.round_id,
-        player_a=pairing.player_a,
-        player_b=pairing.player_b,
-        referee_id=referee_id,
-        result=None
-        if result is None
-        else {
-            "outcome": str(result.outcome),
-            "winner": result.winner,
-            "details": dict(result.details),
-            "terminations": {player: str(how) for player, how in result.terminations.items()},
-            **(
-                {"tolerated": {player: list(noted) for player, noted in result.tolerated.items()}}
-                if result.tolerated
-                else {}
-            ),
-        },
+        pairing.match_id, pairing.round_id, *pairing.players, referee_id, None if result is None else result.to_json()
     )
 
 
 def result_from_row(row: MatchRow) -> MatchResult | None:
-    if row.result is None:
-        return None
-    return MatchResult(
-        match_id=row.match_id,
-        round_id=row.round_id,
-        players=(row.player_a, row.player_b),
-        outcome=Outcome(row.result["outcome"]),
-        winner=row.result["winner"],
-        details=ResultDetails.from_mapping(row.result["details"]),
-        terminations={player: Termination(how) for player, how in row.result["terminations"].items()},
-        tolerated={player: tuple(noted) for player, noted in row.result.get("tolerated", {}).items()},
-    )
+    return None if row.result is None else MatchResult.from_json(_pairing_from_row(row), row.result)
 
 
 def schedule_from_rows(rows: Iterable[MatchRow]) -> Schedule:
     """Rebuild the schedule from its matches, which keep the order in which they were written."""
     rounds: defaultdict[int, list[Pairing]] = defaultdict(list)
     for row in rows:
-        rounds[row.round_id].append(Pairing(row.match_id, row.round_id, row.player_a, row.player_b))
+        rounds[row.round_id].append(_pairing_from_row(row))
     return Schedule(tuple(LeagueRound(round_id, tuple(rounds[round_id])) for round_id in sorted(rounds)))
+
+
+def _pairing_from_row(row: MatchRow) -> Pairing:
+    return Pairing(row.match_id, row.round_id, row.player_a, row.player_b)

@@ -1,7 +1,7 @@
 """Agents: roles, lifecycle states, and what is known of a registered player or referee."""
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 from agent_league.errors import AgentLeagueError
@@ -66,25 +66,14 @@ DEFAULT_PROTOCOL_PROFILE = ProtocolProfile()
 
 
 @dataclass(frozen=True, slots=True)
-class RegisteredPlayer:
-    """A registered player."""
+class AgentProfile:
+    """What an agent says about itself when it registers; `agent_id` is the id it asks for, then the one it gets."""
 
-    player_id: str
-    display_name: str
-    endpoint: str
-    version: str = "1.0.0"
-    game_types: tuple[str, ...] = ()
-    protocol: str = "league.v2"
-
-
-@dataclass(frozen=True, slots=True)
-class RegisteredReferee:
-    """A registered referee."""
-
-    referee_id: str
+    role: Role
+    agent_id: str
     display_name: str
     endpoint: str
     version: str = "1.0.0"
     game_types: tuple[str, ...] = ()
     max_concurrent_matches: int = 1
-    protocol: str = field(default="league.v2")
+    """Matches that a referee runs at the same time."""

@@ -1,10 +1,14 @@
 """Results: the outcome (who won) apart from the termination (how it ended), and the points for them."""
 
-from collections.abc import Collection, Iterable, Mapping
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+import orjson
+
+from agent_league.model.schedule import Pairing
 from agent_league.text import MAX_SENTENCE, shorten
 
 FAULT_KEY = "fault"
@@ -64,6 +68,11 @@ class Scoring:
     loss_points: int = 0
     technical_loss_points: int = 0
 
+    @classmethod
+    def from_rule(cls, rule: Any) -> "Scoring":
+        """Copy the points of a rule in another form, such as that of the configuration or of a message."""
+        return cls(*(getattr(rule, name) for name in cls.__slots__))
+
     def points_for(self, result: "MatchResult", player_id: str) -> int:
         """Return a player's points for a result; 0 for a void one."""
         if result.is_void:
@@ -73,6 +82,40 @@ class Scoring:
         if result.winner == player_id:
             return self.win_points
         return self.loss_points if result.outcome is Outcome.WIN else self.technical_loss_points
+
+
+class ResultDetails(Mapping[str, Any]):
+    """A game's own details of a result: a read-only mapping, kept as JSON text in a fraction of a dict's memory."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: bytes) -> None:
+        """`text` is a JSON object."""
+        self._text = text
+
+    @classmethod
+    def from_mapping(cls, details: Mapping[str, Any]) -> "ResultDetails":
+        """Encode details with orjson, or with the standard library what orjson refuses."""
+        try:
+            return cls(bytes(memoryview(orjson.dumps(details))))  # a copy: orjson's own holds 4 KiB, however short
+        except TypeError:
+            return cls(json.dumps(details).encode())
+
+    def __getitem__(self, name: str) -> Any:
+        return self._parse()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parse())
+
+    def __len__(self) -> int:
+        return len(self._parse())
+
+    def __repr__(self) -> str:
+        return repr(self._parse())
+
+    def _parse(self) -> dict[str, Any]:
+        read: dict[str, Any] = json.loads(self._text)
+        return read
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +148,11 @@ class MatchResult:
         return str(Termination.VOID) if self.is_void else str(self.outcome)
 
     @property
+    def termination_names(self) -> dict[str, str]:
+        """How it ended for each player, as files and answers name it."""
+        return {one: str(self.terminations.get(one, Termination.NORMAL)) for one in self.players}
+
+    @property
     def fault(self) -> str:
         """Why it was aborted, if its referee says so."""
         return shorten(self.details.get(FAULT_KEY) or "its referee doesn't say why", MAX_SENTENCE)
@@ -116,6 +164,49 @@ class MatchResult:
         if not isinstance(told, Mapping):
             return str(self.outcome), self.winner
         return str(told.get("status")), told.get("winner_player_id")
+
+    def score(self, scoring: Scoring) -> dict[str, int]:
+        """Return both players' points by a league's scoring."""
+        return {player_id: scoring.points_for(self, player_id) for player_id in self.players}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the form in which a league's store keeps a result; ids and round are those of its match."""
+        noted = {"tolerated": {player_id: list(texts) for player_id, texts in self.tolerated.items()}}
+        return {
+            "outcome": str(self.outcome),
+            "winner": self.winner,
+            "details": dict(self.details),
+            "terminations": {player_id: str(how) for player_id, how in self.terminations.items()},
+            **(noted if self.tolerated else {}),
+        }
+
+    @classmethod
+    def from_json(cls, pairing: Pairing, data: Mapping[str, Any]) -> "MatchResult":
+        """Read the result of a match from the form that `to_json` gives it."""
+        return cls(
+            match_id=pairing.match_id,
+            round_id=pairing.round_id,
+            players=pairing.players,
+            outcome=Outcome(data["outcome"]),
+            winner=data["winner"],
+            details=ResultDetails.from_mapping(data["details"]),
+            terminations={player_id: Termination(how) for player_id, how in data["terminations"].items()},
+            tolerated={player_id: tuple(texts) for player_id, texts in data.get("tolerated", {}).items()},
+        )
+
+    def to_record(self, scoring: Scoring) -> dict[str, Any]:
+        """Return the result as match files hold it: outcome, the game's own fields, points and terminations."""
+        return {
+            **self.to_game_result(),
+            "score": self.score(scoring),
+            "terminations": self.termination_names,
+        }
+
+    def to_game_result(self) -> dict[str, Any]:
+        """Return the result as players are told it: the outcome as it was reported, and the game's own fields."""
+        status, winner = self.reported_outcome
+        ours = {"status": status, "winner_player_id": winner}
+        return {**ours, **self.details, **ours}
 
     def has_same_outcome(self, other: "MatchResult") -> bool:
         """Whether two reports of one match have the same outcome and winner."""
@@ -151,3 +242,12 @@ class StandingsRow:
 
     def to_json(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(frozen=True, slots=True)
+class MatchVerdict:
+    """Outcome, winner and reason of a finished match."""
+
+    outcome: Outcome
+    winner: str | None
+    reason: str

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from random import Random
@@ -11,7 +11,8 @@ from typing import Any
 import orjson
 
 from agent_league.agent.call_failures import is_unknown_in_all_forms
-from agent_league.agent.dispatcher import OK, Handler
+from agent_league.agent.dispatcher import OK, Handler, HandlerReply
+from agent_league.agent.match_dialects import match_dialect_of
 from agent_league.agent.member import LeagueMember
 from agent_league.agent.metrics import GaugeValues
 from agent_league.agent.outbox import Outboxes
@@ -20,28 +21,24 @@ from agent_league.agent.retry import reconnect_delay
 from agent_league.clock import Clock, format_utc
 from agent_league.errors import CallFailed, ErrorCode, LeagueFailed, PeerRefused, Refusal
 from agent_league.games.base import BadParameters
+from agent_league.games.contract import describe_breakdown
 from agent_league.games.draw import create_match_seed
-from agent_league.games.game_trial import describe_breakdown
 from agent_league.games.registry import Game, UnknownGame, is_from_source, load_playable_game
 from agent_league.http.carrier import Carrier
 from agent_league.http.hosts import find_endpoint_problem, normalise_endpoint
 from agent_league.model.agents import ANY_GAME, AgentState, Role, advance_state, supports_game
 from agent_league.model.names import CHECK_LEAGUE, is_safe_name
-from agent_league.model.results import find_termination
+from agent_league.model.results import MatchVerdict, find_termination
 from agent_league.protocol import v2
 from agent_league.protocol.checks import Envelope, check_envelope, describe_value, parse_fields
-from agent_league.protocol.envelope import Sender
+from agent_league.protocol.envelope import Message, Sender
 from agent_league.protocol.foreign_messages import KnownFacts, complete_message, is_match_over
 from agent_league.protocol.methods import Caller, Method
 from agent_league.protocol.resources import build_resource_uri
 from agent_league.protocol.tokens import matches_token_hash
 from agent_league.protocol.tolerance import RUN_PATH
-from agent_league.protocol.version import PROTOCOL_V1
-from agent_league.referee.announced_matches import build_start_match
 from agent_league.referee.finished_matches import FinishedMatch, FinishedMatches
-from agent_league.referee.foreign_manager import ForeignManagerClient
-from agent_league.referee.handlers import RefereeHandlers, check_sender_is_manager
-from agent_league.referee.match import MatchVerdict
+from agent_league.referee.foreign_manager import ForeignManagerClient, build_start_match
 from agent_league.referee.play import MatchPlay, get_order_key
 from agent_league.referee.requests import RefereeContext
 from agent_league.referee.settings import RefereeSettings
@@ -51,6 +48,10 @@ from agent_league.storage.repositories import MatchRepository
 MAX_TOKEN_RENEWALS = 3
 POLL_SECONDS = 1.0
 DEFAULT_GAME = "even_odd"
+ANSWER_TOOLS = ("game_join_ack", "choose_parity_response", "game_move_response")
+STEP_TOOLS = ("register_to_league", "collect_choices", "draw_number", "finalize_match")
+"""Tools of seed 000 for steps that run by themselves here; they only tell the manager a match's state."""
+MAX_MATCH_IDS = 10_000
 MAX_QUEUED_MATCHES = 10_000
 """Most announced matches that wait for a free place, and most ids that are remembered."""
 
@@ -104,18 +105,11 @@ class Referee(LeagueMember):
         self._queued_orders: dict[str, v2.StartMatch] = {}
         self._task_group: asyncio.TaskGroup | None = None
         self._league_over = asyncio.Event()
-        known: Mapping[str, MatchPlay | FinishedMatch] = ChainMap[str, Any](
+        self._known_matches: Mapping[str, MatchPlay | FinishedMatch] = ChainMap[str, Any](
             self._running_matches,
             self._finished_matches,  # type: ignore[arg-type]
         )
-        handlers = RefereeHandlers(
-            known,
-            self._match_tasks,
-            self._handle_start_match,
-            self._handle_round_announcement,
-            self._handle_league_completed,
-            self._abandon_void_matches,
-        )
+        """Running and finished matches, by id."""
         self._foreign_manager = ForeignManagerClient(settings, self._session, self._peer_client, self._clock)
         self._known_orders: dict[str, tuple[int, str, str]] = {}
         """Round and players of each started match; an id from a foreign manager is accepted once."""
@@ -127,7 +121,19 @@ class Referee(LeagueMember):
         """Results for which a `POST /run_match` waits, by match id."""
         self._answered_match_ids: set[str] = set()
         """Matches whose result was the answer to their `POST /run_match`."""
-        self._serve({**handlers.handlers_by_method(), **(tools or {})}, complete=self._complete_message)
+        self._serve({**self._list_handlers(), **(tools or {})}, complete=self._complete_message)
+
+    def _list_handlers(self) -> dict[str, Handler]:
+        return {
+            "start_match": self._handle_start_match,
+            "get_match_state": self._get_match_state,
+            "notify_round": self._handle_round_announcement,
+            "notify_round_completed": self._handle_round_completed,
+            "notify_league_completed": self._handle_league_completed,
+            "update_standings": self._ignore_notice,
+            **dict.fromkeys(ANSWER_TOOLS, self._receive_answer),
+            **dict.fromkeys(STEP_TOOLS, self._get_match_step),
+        }
 
     def _get_message_defaults(
         self, method: Method | None = None, params: Mapping[str, Any] | None = None
@@ -149,7 +155,7 @@ class Referee(LeagueMember):
         self, method: Method, envelope: Envelope | None, params: Mapping[str, Any], bearer: str | None
     ) -> Sender | None:
         if method.caller is Caller.MANAGER:
-            check_sender_is_manager(params.get("sender"))
+            _check_sender_is_manager(params.get("sender"))
             await self._session.wait_until_registered()
             await self._session.check_manager(bearer)
         else:
@@ -169,11 +175,7 @@ class Referee(LeagueMember):
         """Find the player of one of our matches whose own token this is, as `player:ID`."""
         if bearer is None:
             return None
-        hashes = (
-            match.token_hashes
-            for matches in (self._running_matches, self._finished_matches)
-            for match in matches.values()
-        )
+        hashes = (match.token_hashes for match in self._known_matches.values())
         players = (player for players in hashes for player in players.items())
         found = next((player_id for player_id, token_hash in players if matches_token_hash(bearer, token_hash)), None)
         return found and f"{Role.PLAYER}:{found}"
@@ -220,9 +222,9 @@ class Referee(LeagueMember):
         """Wait until the league is over; return the error if the league no longer accepts us."""
         quiet = self._settings.system.heartbeat.quiet_sec
         try:
-            await self._session.watch_manager_until(self._league_over, quiet, self._handle_league_completed)
+            await self._session.watch_manager_until(self._league_over, quiet, self._end_league)
         except LeagueFailed as error:
-            self._handle_league_completed()
+            self._end_league()
             return error
         return None
 
@@ -247,11 +249,57 @@ class Referee(LeagueMember):
         framed = orjson.loads(answer)
         return orjson.dumps({**framed, "result": report} if "jsonrpc" in framed else report)
 
-    async def _handle_start_match(self, order: v2.StartMatch) -> None:
+    async def _handle_start_match(self, order: v2.StartMatch) -> HandlerReply:
         if self._session.has_foreign_manager:
             order = await self._fill_in_addresses(order)
         await self._preload_game(order)
         self._start_match(order)
+        return OK
+
+    async def _get_match_state(self, params: Mapping[str, Any]) -> HandlerReply:
+        """Return a match's state and transcript, without messages as long as it is running.
+
+        With `match_ids` in place of one id: the state of each, null for those that aren't running here.
+        """
+        if isinstance(asked := params.get("match_ids"), list):
+            running = self._running_matches
+            ids = map(str, asked[:MAX_MATCH_IDS])
+            return {"matches": {one: str(running[one].state) if one in running else None for one in ids}}
+        return self._find_match(params).to_match_state()
+
+    async def _get_match_step(self, params: Mapping[str, Any]) -> HandlerReply:
+        if "match_id" not in params:
+            return {**OK, "matches": {match_id: str(match.state) for match_id, match in self._known_matches.items()}}
+        return {**OK, "match_id": params["match_id"], "state": str(self._find_match(params).state)}
+
+    async def _receive_answer(self, message: Message) -> HandlerReply:
+        """Receive an answer that a player sends in a call of its own instead of in its response."""
+        self._find_match({"match_id": message.match_id}).receive_answer(message)
+        return OK
+
+    async def _handle_round_completed(self, message: v2.RoundCompleted) -> HandlerReply:
+        """Cancel those of our running matches that the league has made void."""
+        for match_id in message.void_match_ids or ():
+            if (task := self._match_tasks.get(match_id)) and not self._running_matches[match_id].is_void:
+                self._running_matches[match_id].is_void = True
+                task.cancel()
+        return OK
+
+    async def _handle_league_completed(self, message: v2.LeagueCompleted) -> HandlerReply:
+        self._end_league()
+        return OK
+
+    async def _ignore_notice(self, message: Any) -> HandlerReply:
+        return OK
+
+    def _find_match(self, params: Mapping[str, Any]) -> MatchPlay | FinishedMatch:
+        match_id = params.get("match_id")
+        if match_id is None:
+            raise Refusal(ErrorCode.MISSING_REQUIRED_FIELD, "missing: match_id", missing_fields=["match_id"])
+        match = self._known_matches.get(match_id) if isinstance(match_id, str) else None
+        if match is None:
+            raise Refusal(ErrorCode.MATCH_NOT_FOUND, "no such match here", match_id=describe_value(match_id))
+        return match
 
     async def _fill_in_addresses(self, order: v2.StartMatch) -> v2.StartMatch:
         """Look up the player addresses that a foreign manager's order leaves out. Raises Refusal if one is unknown."""
@@ -373,10 +421,10 @@ class Referee(LeagueMember):
         if self.changes:
             self.changes.notify_changed(build_resource_uri("matches", match_id))
 
-    async def _handle_round_announcement(self, message: v2.RoundAnnouncement) -> None:
+    async def _handle_round_announcement(self, message: v2.RoundAnnouncement) -> HandlerReply:
         """Queue our matches of an announced round; a foreign manager may start matches in this way only."""
         if self._session.has_key:
-            return
+            return OK
         own = normalise_endpoint(self._settings.endpoint)
         if len(self._announced_rounds) >= MAX_QUEUED_MATCHES:
             self._announced_rounds.clear()
@@ -391,6 +439,7 @@ class Referee(LeagueMember):
             except Refusal as refusal:
                 self._log_unplayable_match(match.match_id, refusal)
         self._start_queued_matches()
+        return OK
 
     def _start_queued_matches(self) -> None:
         """Start queued matches as long as there are free places."""
@@ -517,13 +566,6 @@ class Referee(LeagueMember):
             over.set_result(report)
             self._answered_match_ids.add(match_id)
 
-    def _abandon_void_matches(self, match_ids: Iterable[str]) -> None:
-        """Cancel those of our running matches that the league has made void."""
-        for match_id in match_ids:
-            if (task := self._match_tasks.get(match_id)) and not self._running_matches[match_id].is_void:
-                self._running_matches[match_id].is_void = True
-                task.cancel()
-
     async def _abort_void_match(self, play: MatchPlay) -> None:
         """Tell the players that their match doesn't count, as the league made it void before our report."""
         match_id = play.match.match_id
@@ -556,7 +598,7 @@ class Referee(LeagueMember):
             token = self._session.token
             try:
                 report = play.build_report(token or "")
-                bearer = token if report.protocol == PROTOCOL_V1 else None  # its messages have no place for one
+                bearer = None if match_dialect_of(report.protocol).has_tokens else token
                 await self._peer_client.send_notice(self._session.manager_address, report, limit, bearer)
             except CallFailed as error:
                 if error.code in UNKNOWN_AGENT_CODES and renewals < MAX_TOKEN_RENEWALS:
@@ -602,7 +644,7 @@ class Referee(LeagueMember):
         except OSError as error:
             self.log.error("write_failed", error=str(error))
 
-    def _handle_league_completed(self) -> None:
+    def _end_league(self) -> None:
         self.state = advance_state(self.state, AgentState.SHUTDOWN)
         if not self._league_over.is_set() and not self._settings.exit_when_done:
             self._remark("The league is over. Ctrl-C ends this referee; start it again for another league.")
@@ -632,6 +674,17 @@ def _is_void_refusal(error: CallFailed) -> bool:
     refusal = frame.get("result", frame)
     context = refusal.get("context") if isinstance(refusal, dict) else None
     return isinstance(context, dict) and context.get("void") is True
+
+
+def _check_sender_is_manager(sender: object) -> None:
+    if sender != Role.LEAGUE_MANAGER:
+        raise Refusal(
+            ErrorCode.AUTH_TOKEN_INVALID,
+            "only the league manager may call this",
+            field="sender",
+            expected=str(Role.LEAGUE_MANAGER),
+            received=describe_value(sender),
+        )
 
 
 def _has_match_file(order: v2.StartMatch) -> bool:

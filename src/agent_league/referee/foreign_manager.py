@@ -1,4 +1,4 @@
-"""A referee's questions to a foreign manager: which matches are assigned to it, and where players are."""
+"""A referee's dealings with a foreign manager: which matches are assigned to it, and where players are."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,8 @@ from agent_league.http.hosts import find_endpoint_problem
 from agent_league.protocol import v2
 from agent_league.protocol.foreign_messages import find_player_addresses, parse_polled_matches
 from agent_league.protocol.tolerance import POLL_METHOD, find_candidates
-from agent_league.protocol.version import PROTOCOL_V2
+from agent_league.protocol.v2.league import AnnouncedMatch
+from agent_league.protocol.version import CURRENT_PROTOCOL
 from agent_league.referee.settings import RefereeSettings
 
 PROBE_SECONDS = 2.0
@@ -36,7 +37,7 @@ class ForeignManagerClient:
         """Ask for our matches; None if the answer holds no list of matches. Raises CallFailed."""
         message = {
             **self._build_envelope(),
-            "protocol": PROTOCOL_V2,
+            "protocol": CURRENT_PROTOCOL,
             "message_type": POLL_METHOD.upper(),
             "referee_id": self._session.agent_id,
         }
@@ -86,3 +87,28 @@ class ForeignManagerClient:
     async def _call_manager(self, method: str, message: Mapping[str, Any]) -> Any:
         limit = self._settings.system.timeouts.generic_response_timeout_sec
         return await self._peer_client.send_notice(self._settings.manager, PeerCall(method, message), limit)
+
+
+def build_start_match(announcement: v2.RoundAnnouncement, match: AnnouncedMatch) -> v2.StartMatch:
+    """Build the START_MATCH for one match of an announcement, for managers that start matches by announcing them.
+
+    Addresses that it lacks are left empty.
+    """
+    players = {
+        f"player_{side}": {"player_id": player_id, "display_name": player_id, "endpoint": endpoint or ""}
+        for side, player_id, endpoint in (
+            ("A", match.player_A_id, match.player_A_endpoint),
+            ("B", match.player_B_id, match.player_B_endpoint),
+        )
+    }
+    return v2.StartMatch.write(
+        sender=announcement.sender,
+        timestamp=announcement.timestamp,
+        conversation_id=f"conv-{match.match_id.lower()}-001",
+        league_id=announcement.league_id or "league",
+        round_id=announcement.round_id,
+        match_id=match.match_id,
+        game_type=match.game_type,
+        match_token=match.match_token,
+        **players,
+    )

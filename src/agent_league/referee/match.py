@@ -9,7 +9,7 @@ import orjson
 from agent_league.games.base import CHANCE, Move, State, describe_range, is_legal_move, is_long_range, winning_seat
 from agent_league.games.game_messages import PlainWire
 from agent_league.games.registry import Game
-from agent_league.model.results import VOID_REASON, MatchState, Outcome, Termination
+from agent_league.model.results import VOID_REASON, MatchState, MatchVerdict, Outcome, Termination
 from agent_league.protocol.v2.match import GameResult
 
 SEAT_ROLES = ("PLAYER_A", "PLAYER_B")
@@ -18,15 +18,6 @@ MAX_SHOWN_MOVES = 50
 
 class IllegalMove(Exception):
     """A move that the rules don't allow in this position."""
-
-
-@dataclass(frozen=True, slots=True)
-class MatchVerdict:
-    """Outcome, winner and reason of a finished match."""
-
-    outcome: Outcome
-    winner: str | None
-    reason: str
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ from agent_league.model.results import Termination
 from agent_league.protocol.checks import parse_fields
 from agent_league.protocol.envelope import Items, MessagePart
 from agent_league.protocol.v2.match import MatchLimits, MatchScoring
-from agent_league.protocol.version import PROTOCOL_V2
+from agent_league.protocol.version import CURRENT_PROTOCOL
 
 
 class NotAMatchFile(UserError):
@@ -70,7 +70,7 @@ class MatchFile(MessagePart):
     league_id: str
     match_id: str
     league_uuid: str | None = None
-    """The league's id in `league.v1`; not in older files."""
+    """The league's id where ids are UUIDs; not in older files."""
     limits: MatchLimits | None = None
     """Timeouts and attempts; not in older files, whose players weren't told of an opponent's invalid play."""
     round_id: int
@@ -86,7 +86,7 @@ class MatchFile(MessagePart):
     draw: DrawSeed
     moves: Items[dict[str, Any]]
     protocols: dict[str, str] = Field(default_factory=dict)
-    """By player; `league.v2` for those that aren't named."""
+    """By player; our own for those that aren't named."""
     move_methods: dict[str, str] = Field(default_factory=dict)
     """Method that asked each player for moves; the game's own for those that aren't named."""
     strict: bool = False
@@ -104,7 +104,7 @@ class MatchFile(MessagePart):
         return self.conversation_id or str(next(said, None))
 
     def protocol_of(self, player_id: str | None) -> str:
-        return self.protocols.get(player_id or "", PROTOCOL_V2)
+        return self.protocols.get(player_id or "", CURRENT_PROTOCOL)
 
     def termination_of(self, player_id: str) -> Any:
         """Return how the match ended for a player, as the result says; unchecked."""

@@ -1,39 +1,28 @@
-"""The interface for writing a referee's messages to one player, in the protocol of that player.
+"""A referee's messages to one player: the interface, and those of our own protocol.
 
-`messages_v2` and `messages_v1` implement it; the match itself knows no protocol.
+`agent.dialects` has those of other protocols; the match itself knows none.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import orjson
+
+from agent_league.agent.answers import FailedAttempt
+from agent_league.agent.match_dialects import match_dialect_of
 from agent_league.agent.peer_client import PeerCall
-from agent_league.clock import Clock
-from agent_league.errors import ErrorCode
+from agent_league.clock import Clock, format_utc, format_utc_after
 from agent_league.games.base import Move
 from agent_league.games.game_messages import PlainWire, Wire
+from agent_league.model.results import MatchState, MatchVerdict
 from agent_league.protocol import v2
-from agent_league.protocol.v1.ids import derive_league_uuid
-from agent_league.protocol.v2.match import MatchPlayer
-from agent_league.referee.match import Match, MatchVerdict
+from agent_league.protocol.v2.match import GameResult, MatchPlayer
+from agent_league.protocol.version import CURRENT_PROTOCOL
+from agent_league.referee.match import Match
+from agent_league.text import MAX_SENTENCE, redact_tokens, shorten
 
 PLAIN_WIRE = PlainWire()
-
-
-@dataclass(frozen=True, slots=True)
-class FailedAttempt:
-    """A request that got no valid answer."""
-
-    code: ErrorCode
-    sentence: str
-    action_required: str
-    """Message type of the answer that is still needed."""
-    answer: Any
-    """What the player sent instead; None if nothing."""
-    attempt: int
-    max_attempts: int
-    retry_after_sec: float | None
-    """Seconds until the next attempt; None: there is none, and the player loses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +34,6 @@ class MatchContext:
     referee_id: str
     clock: Clock
     draw_commitment: str
-
-    @property
-    def league_uuid(self) -> str:
-        """The league's id in `league.v1`; derived from the league id if the manager gives none."""
-        return self.order.league_uuid or derive_league_uuid(self.order.league_id)
 
     def match_token_for(self, player: MatchPlayer) -> str | None:
         """Return the match token that we show to a player: its own, or the one for both players."""
@@ -66,10 +50,6 @@ class PlayerMessages(Protocol):
     protocol: str
     wire: Wire
     """The messages that ask the player for a move."""
-    asks_in_turn: bool
-    """Whether players are asked one after the other, even if they move at the same time."""
-    has_tokens: bool
-    """Whether answers in this protocol carry the player's token."""
 
     def expected_fields(self) -> Mapping[str, Any]:
         """Return the values that the player's answers should carry, such as sender and match id."""
@@ -82,3 +62,155 @@ class PlayerMessages(Protocol):
     def write_failure(self, failure: FailedAttempt) -> PeerCall: ...
     def write_opponent_failure(self, author: str, failure: FailedAttempt) -> PeerCall | None: ...
     def write_game_over(self, verdict: MatchVerdict, draw_seed: str) -> PeerCall: ...
+
+
+def select_messages(context: MatchContext, player: MatchPlayer) -> PlayerMessages:
+    """Choose what writes the messages in a player's protocol."""
+    dialect, wire = match_dialect_of(player.protocol), context.wire_for(player)
+    foreign = dialect.make_messages(context.match, context.order, context.clock, player.player_id, wire)
+    return foreign or CanonicalMessages(context, player)
+
+
+class CanonicalMessages:
+    """Writes the messages of one match to one of its players in our own protocol."""
+
+    protocol = CURRENT_PROTOCOL
+
+    def __init__(self, context: MatchContext, player: MatchPlayer) -> None:
+        self._context = context
+        self._order = context.order
+        self._match = context.match
+        self._player_id = player.player_id
+        self.wire = context.wire_for(player)
+        self._standings = player.standings.model_dump()
+        self._token = context.match_token_for(player) or ""
+        self._sender = f"referee:{context.referee_id}"
+
+    def expected_fields(self) -> Mapping[str, Any]:
+        return {
+            "sender": f"player:{self._player_id}",
+            "conversation_id": self._order.conversation_id,
+            "match_id": self._match.match_id,
+            "player_id": self._player_id,
+        }
+
+    def write_invitation(self, limit: float) -> PeerCall:
+        match = self._match
+        message = v2.GameInvitation.build_wire(
+            **self._build_match_header(),
+            game_type=match.game.game_type,
+            role_in_match=match.role_of(self._player_id),
+            opponent_id=match.opponent_of(self._player_id),
+            draw_commitment=self._context.draw_commitment,
+            game_parameters=dict(match.game.parameters),
+        )
+        return PeerCall("handle_game_invitation", message, v2.GameJoinAck.TYPE)
+
+    def write_game_start(self, limit: float) -> PeerCall | None:
+        return None
+
+    def write_move_request(self, limit: float) -> PeerCall:
+        match, wire = self._match, self.wire
+        own = wire.question(
+            match.game.game_type,
+            match.view_for(self._player_id),
+            match.legal_moves(self._player_id),
+            match.step,
+            match.role_of(self._player_id),
+        )
+        is_ours = _needs_no_validation(wire, own)
+        if own and is_ours:
+            own = orjson.loads(orjson.dumps(own))  # a copy: the game may change its objects later
+        fields = {
+            **self._build_match_header(),
+            "player_id": self._player_id,
+            "game_type": match.game.game_type,
+            "context": {
+                "opponent_id": match.opponent_of(self._player_id),
+                "round_id": self._order.round_id,
+                "your_standings": self._standings,
+                "draw_commitment": self._context.draw_commitment,
+            },
+            **own,
+            "deadline": format_utc_after(self._context.clock.now(), limit),
+        }
+        message = wire.call.build_wire(**fields) if is_ours else wire.call.write(**fields).to_wire()
+        return PeerCall(wire.method, message, wire.answer.TYPE)
+
+    def write_validation(self, author: str, move: Move) -> PeerCall | None:
+        return None
+
+    def write_failure(self, failure: FailedAttempt) -> PeerCall:
+        next_try = failure.retry_after_sec
+        next_retry_at = None if next_try is None else format_utc_after(self._context.clock.now(), next_try)
+        lost = "Technical loss: no attempt is left"
+        retries: dict[str, Any] = {"retry_count": failure.attempt, "max_retries": failure.max_attempts}
+        message = v2.GameError.write(
+            **self._build_envelope(),
+            league_id=self._order.league_id,
+            round_id=self._order.round_id,
+            match_id=self._match.match_id,
+            error_code=failure.code.value,
+            error_name=failure.code.name,
+            error_description=failure.code.name,
+            message=shorten(redact_tokens(failure.sentence), MAX_SENTENCE),
+            affected_player=self._player_id,
+            player_id=self._player_id,
+            action_required=failure.action_required,
+            game_state=str(_find_asking_state(failure.action_required)),
+            retryable=next_try is not None,
+            retry_info={**retries, "next_retry_at": next_retry_at},
+            **retries,
+            consequence=lost if next_try is None else "Technical loss if no valid answer comes after retries",
+        )
+        return PeerCall("notify_game_error", message.to_wire())
+
+    def write_opponent_failure(self, author: str, failure: FailedAttempt) -> PeerCall | None:
+        return None
+
+    def write_game_over(self, verdict: MatchVerdict, draw_seed: str) -> PeerCall:
+        match = self._match
+        result = GameResult.model_validate(
+            {
+                "status": verdict.outcome.value,
+                "winner_player_id": verdict.winner,
+                **match.game.result_fields(match.position, match.moves, match.players),
+                "reason": verdict.reason,
+            }
+        )
+        message = v2.GameOver.build_wire(
+            **self._build_match_header(),
+            game_type=match.game.game_type,
+            game_result=result.model_dump(exclude_unset=True),
+            draw_seed=draw_seed,
+        )
+        return PeerCall("notify_match_result", message)
+
+    def _build_match_header(self) -> dict[str, Any]:
+        """Return the first fields of every message but GAME_ERROR: envelope, token and ids."""
+        return {
+            **self._build_envelope(),
+            "auth_token": self._token,
+            "league_id": self._order.league_id,
+            "round_id": self._order.round_id,
+            "match_id": self._match.match_id,
+        }
+
+    def _build_envelope(self) -> dict[str, Any]:
+        return {
+            "sender": self._sender,
+            "timestamp": format_utc(self._context.clock.now()),
+            "conversation_id": self._order.conversation_id,
+        }
+
+
+def _needs_no_validation(wire: Wire, own: Mapping[str, Any]) -> bool:
+    """Whether a move request has our own fields alone, so that it needs no validation."""
+    if wire.call is v2.ChooseParityCall:
+        return not own
+    return wire.call is v2.GameMoveCall and type(wire).question is PlainWire.question
+
+
+def _find_asking_state(action_required: str) -> MatchState:
+    joining = action_required == v2.GameJoinAck.TYPE
+    return MatchState.WAITING_FOR_PLAYERS if joining else MatchState.COLLECTING_CHOICES

@@ -8,6 +8,7 @@ from collections.abc import Coroutine, Iterable, Mapping
 from functools import partial
 from typing import Any
 
+from agent_league.agent.answers import FailedAttempt, ParsedAnswer
 from agent_league.agent.peer_client import PeerCall
 from agent_league.clock import Clock
 from agent_league.errors import BadAnswer, ErrorCode, Refusal
@@ -15,16 +16,12 @@ from agent_league.games.base import Move
 from agent_league.games.draw import compute_commitment, draw_outcome
 from agent_league.games.registry import Game
 from agent_league.model.agents import AgentState
-from agent_league.model.results import FAULT_KEY, MatchResult, MatchState, Scoring, Termination
+from agent_league.model.results import FAULT_KEY, MatchResult, MatchState, MatchVerdict, Scoring, Termination
 from agent_league.protocol import v2
 from agent_league.protocol.envelope import Message
 from agent_league.protocol.v2.match import MatchPlayer
-from agent_league.protocol.version import PROTOCOL_V1
-from agent_league.referee.answers import ParsedAnswer
-from agent_league.referee.match import IllegalMove, Match, MatchVerdict
-from agent_league.referee.messages import FailedAttempt, MatchContext, PlayerMessages
-from agent_league.referee.messages_v1 import PlayerMessagesV1
-from agent_league.referee.messages_v2 import PlayerMessagesV2
+from agent_league.referee.match import IllegalMove, Match
+from agent_league.referee.messages import MatchContext, PlayerMessages, select_messages
 from agent_league.referee.report import write_report
 from agent_league.referee.requests import Forfeit, PlayerClient, PlayerRequest, RefereeContext, classify_token
 from agent_league.referee.transcript import Transcript
@@ -56,7 +53,7 @@ class MatchPlay:
         self.token_hashes = {player.player_id: player.token_sha256 for player in (order.player_A, order.player_B)}
         """Hash of each player's own token, by player."""
         self._clients = {
-            player.player_id: self.make_client(player, _select_messages(self._match_context, player), context)
+            player.player_id: self.make_client(player, select_messages(self._match_context, player), context)
             for player in (order.player_A, order.player_B)
         }
         self.verdict: MatchVerdict | None = None
@@ -151,8 +148,6 @@ class MatchPlay:
         """Return the players' points by the league's scoring; empty before the end."""
         if self.verdict is None:
             return {}
-        rule = self.order.scoring
-        scoring = Scoring(rule.win_points, rule.draw_points, rule.loss_points, rule.technical_loss_points)
         result = MatchResult(
             self.match.match_id,
             self.order.round_id,
@@ -161,7 +156,7 @@ class MatchPlay:
             self.verdict.winner,
             terminations=self.match.terminations,
         )
-        return {player_id: scoring.points_for(result, player_id) for player_id in self.match.players}
+        return result.score(Scoring.from_rule(self.order.scoring))
 
     def to_match_file(self) -> dict[str, Any]:
         """Return the content of the match file."""
@@ -255,7 +250,7 @@ class MatchPlay:
     async def collect_moves(self) -> None:
         """Ask for the moves of one step: all players at the same time, or in turn if a protocol wants that."""
         asked = self.match.players_to_move()
-        in_turn = any(client.messages.asks_in_turn for client in self._clients.values())
+        in_turn = any(client.dialect.asks_in_turn for client in self._clients.values())
         if in_turn:
             answers = [await self._ask_for_move(player_id) for player_id in asked]
         else:
@@ -334,11 +329,6 @@ def find_answer_author(hashes: Mapping[str, str | None], message: Message) -> st
             return player_id
     code = ErrorCode.AUTH_TOKEN_INVALID if message.auth_token else ErrorCode.AUTH_TOKEN_MISSING
     raise Refusal(code, "an answer in a call of its own must carry its player's own 'auth_token'")
-
-
-def _select_messages(context: MatchContext, player: MatchPlayer) -> PlayerMessages:
-    """Choose the messages for a player's protocol."""
-    return PlayerMessagesV1(context, player) if player.protocol == PROTOCOL_V1 else PlayerMessagesV2(context, player)
 
 
 async def run_together(requests: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:

@@ -13,7 +13,9 @@ from typing import Any, Literal
 
 import orjson
 
+from agent_league.agent.answers import FailedAttempt
 from agent_league.agent.jsonrpc import find_refusal
+from agent_league.agent.match_dialects import match_dialect_of
 from agent_league.agent.outbox import Outboxes, SendNotice
 from agent_league.agent.peer_client import PUSHED_DEVIATION, PeerCall, PeerClient
 from agent_league.clock import SystemClock, parse_utc
@@ -25,12 +27,11 @@ from agent_league.model.agents import AgentState, Role
 from agent_league.model.results import MatchState, Termination
 from agent_league.protocol import v2
 from agent_league.protocol.tolerance import ANSWER_PLACES, order_forms
-from agent_league.protocol.v1.ids import to_v1_player_id
 from agent_league.protocol.v2.match import CallContext, MatchLimits, MatchPlayer
-from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
+from agent_league.protocol.version import CURRENT_PROTOCOL
 from agent_league.referee.match import IllegalMove
 from agent_league.referee.match_file import MatchFile, TranscriptLine
-from agent_league.referee.messages import PLAIN_WIRE, FailedAttempt, PlayerMessages
+from agent_league.referee.messages import PLAIN_WIRE, PlayerMessages
 from agent_league.referee.play import MatchPlay
 from agent_league.referee.requests import (
     RESULT_METHOD,
@@ -51,13 +52,13 @@ GAME_ERROR = "notify_game_error"
 ILLEGAL = (ErrorCode.INVALID_PARITY_CHOICE, ErrorCode.INVALID_MOVE)
 SILENT = (ErrorCode.TIMEOUT_ERROR, ErrorCode.CONNECTION_ERROR)
 UNREADABLE = (ErrorCode.INVALID_MESSAGE_FORMAT, ErrorCode.MISSING_REQUIRED_FIELD)
-V1_IGNORED = frozenset({"timestamp"})
-V2_IGNORED = frozenset({"timestamp", "deadline", "auth_token", "context.your_standings"})
+FOREIGN_IGNORED = frozenset({"timestamp"})
+OWN_IGNORED = frozenset({"timestamp", "deadline", "auth_token", "context.your_standings"})
 """Paths that can't be known, or are checked elsewhere."""
-V2_ERROR_IGNORED = V2_IGNORED | {"message", "consequence", "game_state", "action_required", "retry_info.next_retry_at"}
-V2_OPEN = ("", "context", "game_result", "retry_info")
+ERROR_IGNORED = OWN_IGNORED | {"message", "consequence", "game_state", "action_required", "retry_info.next_retry_at"}
+OWN_OPEN = ("", "context", "game_result", "retry_info")
 """Objects that may have further fields."""
-V2_OPTIONAL = frozenset(
+OWN_OPTIONAL = frozenset(
     {
         *("game_type", "game_parameters", "role_in_match", "opponent_id", "player_id", "affected_player"),
         *("context.opponent_id", "context.round_id"),
@@ -75,7 +76,7 @@ FIELD_CHECKS = {
 """The check that a path in a message belongs to; for all others `METHOD_CHECKS`."""
 LONGEST_LIMIT_SECONDS = 1_000_000
 ROUNDING_SECONDS = 1.5
-"""In `league.v2` timestamps are cut to the second."""
+"""In our own protocol timestamps are cut to the second."""
 SLACK_SECONDS = 0.1
 """If a timeout is stated in seconds, only the clocks may differ."""
 
@@ -184,7 +185,10 @@ class RecordedPlay(MatchPlay):
             return
         play = told.get("play")
         hides = told.get("status") == "INVALID" and isinstance(play, dict) and play.get("value") is None
-        if told.get("player_id") != to_v1_player_id(line.player_id) and not hides:
+        if (
+            told.get("player_id") != match_dialect_of(self.file.protocol_of(line.player_id)).name_player(line.player_id)
+            and not hides
+        ):
             self.report("secrecy", f"line {number}: {line.player_id} is shown a choice before its own is in")
 
     def _compare_entry(self, entry: Mapping[str, Any]) -> None:
@@ -206,21 +210,21 @@ class RecordedPlay(MatchPlay):
     def _compare_sent(self, number: int, line: TranscriptLine, expected: Mapping[str, Any]) -> None:
         found = line.message if isinstance(line.message, dict) else {}
         method, wire = str(line.method), self._clients[str(line.player_id)].messages.wire
-        is_v1 = self.file.protocol_of(line.player_id) == PROTOCOL_V1
-        if method == wire.method and not is_v1:
+        is_ours = self.file.protocol_of(line.player_id) == CURRENT_PROTOCOL
+        if method == wire.method and is_ours:
             self._check_question(number, found, expected.keys() | wire.call.model_fields)
-        ignored = V1_IGNORED if is_v1 else V2_ERROR_IGNORED if method == GAME_ERROR else V2_IGNORED
+        ignored = FOREIGN_IGNORED if not is_ours else ERROR_IGNORED if method == GAME_ERROR else OWN_IGNORED
         if method == GAME_ERROR and self._follows_cut_answer(number):
             ignored |= CUT_FIELDS
         if "game_parameters" in expected:
             expected = {**expected, "game_parameters": self.file.game_parameters}  # a later version may know more
-        for path, value, right in find_differences(expected, found, () if is_v1 else V2_OPEN, ignored):
-            if is_v1 or value is not MISSING or path not in V2_OPTIONAL:
+        for path, value, right in find_differences(expected, found, OWN_OPEN if is_ours else (), ignored):
+            if not is_ours or value is not MISSING or path not in OWN_OPTIONAL:
                 check = FIELD_CHECKS.get(path) or METHOD_CHECKS.get(method, "messages")
                 self.report(check, f"line {number}: {describe_difference(path, value, right)}")
 
     def _check_question(self, number: int, found: Mapping[str, Any], known: Collection[str]) -> None:
-        """Check that a question of `league.v2` has no more fields than it should, and the right deadline."""
+        """Check that a question of our own protocol has no more fields than it should, and the right deadline."""
         limits, context = self.file.limits, found.get("context")
         if limits and not _is_time_given(found, limits.move_sec):
             self.report("messages", f"line {number}: the deadline isn't {limits.move_sec} s after the question")
@@ -300,7 +304,7 @@ class RecordedClient(PlayerClient):
 
     def _list_token_states(self, answer: Any) -> tuple[str, ...]:
         """List the states that are possible for an answer's token, which is redacted."""
-        if not self.messages.has_tokens:
+        if not self.dialect.has_tokens:
             return ("unknown",)
         return ("unknown", "missing", "ok", "wrong") if _has_token(answer) else ("unknown", "missing")
 
@@ -338,9 +342,9 @@ class RecordedClient(PlayerClient):
 
     def _list_hidden_codes(self, answer: Any) -> Iterator[ErrorCode]:
         """Yield codes of faults that the file can't show: in the frame around the answer, or its token."""
-        if self.messages.has_tokens:
+        if self.dialect.has_tokens:
             yield from TOKEN_CODES.values()
-        if self._play.file.strict or (self.messages.has_tokens and _has_token(answer)):
+        if self._play.file.strict or (self.dialect.has_tokens and _has_token(answer)):
             yield ErrorCode.INVALID_MESSAGE_FORMAT
 
 
@@ -465,7 +469,7 @@ def _build_order(file: MatchFile) -> v2.StartMatch:
     limits = file.limits or MatchLimits()
     a, b = (_build_player(file, player_id) for player_id in file.player_ids)
     return v2.StartMatch.model_construct(
-        protocol=PROTOCOL_V2,
+        protocol=CURRENT_PROTOCOL,
         message_type=v2.StartMatch.TYPE,
         sender=str(Role.LEAGUE_MANAGER),
         timestamp="",
@@ -478,11 +482,7 @@ def _build_order(file: MatchFile) -> v2.StartMatch:
         player_A=a,
         player_B=b,
         scoring=file.scoring,
-        limits=MatchLimits.model_construct(
-            join_sec=limits.join_sec,
-            v1_join_sec=limits.v1_join_sec or stated.get(INVITATION),
-            move_sec=limits.move_sec or stated.get("move"),
-        ),
+        limits=limits.with_stated(stated.get(INVITATION), stated.get("move")),
     )
 
 
@@ -521,16 +521,16 @@ def _shared_context() -> RefereeContext:
 
 
 def _find_stated_limits(file: MatchFile) -> dict[str, float]:
-    """Find the timeouts that the first messages of `league.v1` state, as older files don't list them."""
+    """Find the timeouts that the first messages state in protocols that do, as older files don't list them."""
     limits: dict[str, float] = {}
     for line in file.transcript:
-        if line.direction == "sent" and file.protocol_of(line.player_id) == PROTOCOL_V1:
+        if line.direction == "sent" and file.protocol_of(line.player_id) != CURRENT_PROTOCOL:
             limits.setdefault(INVITATION if line.method == INVITATION else "move", _stated_limit(line.message))
     return limits
 
 
 def _stated_limit(message: Any) -> float:
-    """Return the first timeout that a message of `league.v1` states, at any depth; 0 if it states none."""
+    """Return the first timeout that a message states, at any depth; 0 if it states none."""
     if not isinstance(message, dict):
         return 0
     for name in ("timeout_seconds", "timeout_per_move"):
@@ -552,7 +552,7 @@ def _is_time_given(message: Any, seconds: float | None) -> bool:
 
 
 def _given_time(message: Any) -> float | None:
-    """Return the seconds from timestamp to deadline of a question of `league.v2`."""
+    """Return the seconds from timestamp to deadline of a question of our own protocol."""
     said = message if isinstance(message, dict) else {}
     begin, end = (parse_utc(str(said.get(name))) for name in ("timestamp", "deadline"))
     return (end - begin).total_seconds() if begin and end else None

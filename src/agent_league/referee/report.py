@@ -1,16 +1,14 @@
-"""The referee's report to the manager: MATCH_RESULT_REPORT, or GAME_RESULT if both players use `league.v1`."""
+"""The referee's report to the manager: MATCH_RESULT_REPORT, or the report of the protocol that both players speak."""
 
 from collections.abc import Mapping
 
+from agent_league.agent.match_dialects import match_dialect_of
 from agent_league.agent.peer_client import PeerCall
 from agent_league.clock import format_utc
-from agent_league.model.results import FAULT_KEY
-from agent_league.protocol import v1, v2
+from agent_league.model.results import FAULT_KEY, MatchVerdict
+from agent_league.protocol import v2
 from agent_league.protocol.v2.match import ReportedResult
-from agent_league.protocol.version import PROTOCOL_V1
-from agent_league.referee.match import MatchVerdict
 from agent_league.referee.messages import MatchContext
-from agent_league.referee.messages_v1 import write_v1_message, write_v1_result
 
 REPORT_METHOD = "report_match_result"
 
@@ -26,8 +24,8 @@ def write_report(
 ) -> PeerCall:
     """Write the report of a finished match.
 
-    In v2 it carries the referee's own token; in v1 the caller sends the token beside the message. The details of an
-    aborted match say why.
+    In our own protocol it carries the referee's token; for others the caller sends the token beside the message. The
+    details of an aborted match say why.
     """
     match, order = context.match, context.order
     ours = {
@@ -35,10 +33,10 @@ def write_report(
         "failures_in_a_row": dict(failures),
         **({"tolerated": dict(tolerated)} if tolerated else {}),
     }
-    if all(player.protocol == PROTOCOL_V1 for player in (order.player_A, order.player_B)):
-        return PeerCall(
-            REPORT_METHOD, write_v1_message(context, v1.GameResult, result={**write_v1_result(match, verdict), **ours})
-        )
+    if order.player_A.protocol == order.player_B.protocol:
+        foreign = match_dialect_of(order.player_A.protocol).write_report(match, order, context.clock, verdict, ours)
+        if foreign is not None:
+            return PeerCall(REPORT_METHOD, foreign)
     result = ReportedResult.model_validate(
         {
             "winner": verdict.winner,

@@ -12,7 +12,9 @@ from typing import Any
 
 import orjson
 
+from agent_league.agent.answers import FailedAttempt, ParsedAnswer
 from agent_league.agent.breaker import Breaker
+from agent_league.agent.match_dialects import match_dialect_of
 from agent_league.agent.metrics import AgentMetrics
 from agent_league.agent.outbox import Outboxes
 from agent_league.agent.peer_client import PeerCall, PeerClient, PushedAnswer
@@ -25,9 +27,7 @@ from agent_league.model.results import Termination
 from agent_league.protocol.methods import GAME_OVER_TIMEOUT, JOIN_TIMEOUT, METHODS
 from agent_league.protocol.tokens import matches_token_hash
 from agent_league.protocol.v2.match import MatchLimits, MatchPlayer
-from agent_league.protocol.version import PROTOCOL_V1
-from agent_league.referee.answers import AnswerParser, ParsedAnswer
-from agent_league.referee.messages import FailedAttempt, PlayerMessages
+from agent_league.referee.messages import PlayerMessages
 from agent_league.referee.transcript import Transcript
 
 RESULT_METHOD = "notify_match_result"
@@ -93,35 +93,25 @@ class RefereeContext:
         """Return a copy with a league's limits; ours stay for those that it doesn't set."""
         if limits is None:
             return self
-        waits = {
-            "game_join_ack_timeout_sec": limits.join_sec,
-            "v1_game_join_ack_timeout_sec": limits.v1_join_sec or limits.join_sec,
-            "move_timeout_sec": limits.move_sec,
-        }
         attempts = {"max_retries": limits.attempts, "base_delay_sec": limits.base_delay_sec}
         return replace(
             self,
-            timeouts=self.timeouts.model_copy(update=_drop_none(waits)),
+            timeouts=limits.override_timeouts(self.timeouts),
             retry=self.retry.model_copy(update=_drop_none(attempts)),
         )
 
     @property
     def match_limits(self) -> dict[str, float]:
         """Timeouts and attempts, in the form of START_MATCH's `limits`."""
-        return {
-            "join_sec": self.timeouts.game_join_ack_timeout_sec,
-            "v1_join_sec": self.timeouts.v1_game_join_ack_timeout_sec,
-            "move_sec": self.timeouts.move_timeout_sec,
-            "attempts": self.retry.max_retries,
-            "base_delay_sec": self.retry.base_delay_sec,
-        }
+        return MatchLimits.list_all(self.timeouts, self.retry)
 
     def answer_timeout(self, method: str, protocol: str) -> float:
         """Return the seconds that a player of this protocol has to answer."""
         known = METHODS.get(method)
-        if known is not None and known.timeout_setting == JOIN_TIMEOUT and protocol == PROTOCOL_V1:
-            return float(self.timeouts.v1_game_join_ack_timeout_sec)
-        return float(getattr(self.timeouts, known.timeout_setting if known else GAME_OVER_TIMEOUT))
+        setting = known.timeout_setting if known else GAME_OVER_TIMEOUT
+        if setting == JOIN_TIMEOUT:
+            setting = match_dialect_of(protocol).join_timeout_setting
+        return float(getattr(self.timeouts, setting))
 
 
 class PlayerClient:
@@ -144,7 +134,8 @@ class PlayerClient:
         self._context = context
         self._awaited_answer: tuple[str, PushedAnswer] | None = None
         self.messages = messages
-        self.parser = AnswerParser(player.protocol, strict=context.strict, expected=messages.expected_fields())
+        self.dialect = match_dialect_of(player.protocol)
+        self.parser = self.dialect.make_answer_parser(strict=context.strict, expected=messages.expected_fields())
         self.breaker = Breaker(context.failure_threshold, player.failures_in_a_row)
         self.deviations: dict[str, None] = {}
         """Deviations tolerated in this match, in order, each once."""
@@ -209,7 +200,7 @@ class PlayerClient:
             self._awaited_answer = None
         answer: Any = heard.message
         self.parser.check_strict_envelope(answer, str(call.answer_type))
-        token = classify_token(answer, self._player.token_sha256) if self.messages.has_tokens else "unknown"
+        token = classify_token(answer, self._player.token_sha256) if self.dialect.has_tokens else "unknown"
         if self._context.require_tokens and token in TOKEN_CODES:
             raise BadAnswer(f"the player's own auth_token is {token}", answer, TOKEN_CODES[token])
         read = question.parse_answer(answer)

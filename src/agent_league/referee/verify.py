@@ -9,22 +9,18 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from agent_league.clock import format_utc, parse_utc
+from agent_league.agent.match_dialects import MATCH_DIALECTS, MatchDialect, match_dialect_of
+from agent_league.clock import parse_utc
 from agent_league.errors import ConfigError, Refusal
 from agent_league.games.base import BadParameters
 from agent_league.games.draw import compute_commitment
 from agent_league.games.registry import Game, load_game
 from agent_league.model.results import FAULT_KEY, MatchState, Termination
-from agent_league.protocol import v1
-from agent_league.protocol.checks import check_envelope, parse_fields, wrong_type_refusal
-from agent_league.protocol.methods import METHODS
-from agent_league.protocol.v1.checks import check_v1_envelope
-from agent_league.protocol.v1.envelope import format_millis
-from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
+from agent_league.protocol.checks import wrong_type_refusal
+from agent_league.protocol.version import CURRENT_PROTOCOL
 from agent_league.referee.match_file import MatchFile, TranscriptLine, read_match_file
 from agent_league.referee.messages import PLAIN_WIRE
 from agent_league.referee.recorded_match import (
-    INVITATION,
     RecordedPlay,
     ThreadLost,
     describe_difference,
@@ -35,7 +31,7 @@ from agent_league.referee.requests import RESULT_METHOD
 from agent_league.text import REDACTED, quote
 
 CHECKS: Mapping[str, str] = {
-    "commitment": "the seed's hash is the commitment, shown with every invitation and question of league.v2",
+    "commitment": "the seed's hash is the commitment, shown with every invitation and question of " + CURRENT_PROTOCOL,
     "messages": "every message sent has its form and belongs to this match",
     "conversation": "the match is one conversation",
     "times": "no time runs backwards",
@@ -48,7 +44,7 @@ CHECKS: Mapping[str, str] = {
     "lifecycle": "the match went through its states in order",
     "result": "rules, moves and draws give the recorded result",
     "score": "the score follows from the result",
-    "game over": "both players were told this result, in league.v2 with the seed",
+    "game over": f"both players were told this result, in {CURRENT_PROTOCOL} with the seed",
 }
 """The checks, and the sentence for each that holds."""
 DIALOGUE_CHECKS = ("tolerated", "secrecy", "draws", "moves", "lifecycle", "result", "score", "game over")
@@ -57,15 +53,6 @@ NAMED = 10
 """Most problems of one check that are listed."""
 LONGEST_WRITING_SECONDS = 5
 """Longest time between a message's timestamp and its line in the transcript."""
-V2_MESSAGES: Mapping[str, Any] = {name: method.request for name, method in METHODS.items() if method.request}
-V1_MESSAGES: Mapping[str, Any] = {
-    INVITATION: v1.GameInvitation,
-    v1.GameStart.TYPE: v1.GameStart,
-    **dict.fromkeys(("choose_parity", "make_move"), v1.PlayRequest),
-    **dict.fromkeys((v1.PlayValidation.TYPE, "notify_game_error"), v1.PlayValidation),
-    RESULT_METHOD: v1.GameResult,
-}
-"""The message that a referee sends by each method."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +105,9 @@ def _check_header(file: MatchFile) -> Problems:
     if compute_commitment(file.draw.seed) != file.draw.commitment:
         shown = quote(file.draw.commitment)
         yield "commitment", f"the seed's hash is {compute_commitment(file.draw.seed)}, not {shown}"
-    known = [player_id for player_id, protocol in file.protocols.items() if protocol in (PROTOCOL_V2, PROTOCOL_V1)]
+    known = [player_id for player_id, protocol in file.protocols.items() if protocol in MATCH_DIALECTS]
     if file.protocols and sorted(known) != sorted(file.player_ids):
-        both = f"both players speak {PROTOCOL_V2} or {PROTOCOL_V1}"
+        both = f"both players speak {' or '.join(MATCH_DIALECTS)}"
         yield "messages", f"{both}; the file has {quote(file.protocols)}"
     if file.round_id < 0:
         yield "messages", f"there is no round {file.round_id}"
@@ -139,23 +126,17 @@ def _check_messages(file: MatchFile) -> Problems:
             yield "tolerated", f"line {number}: nothing is tolerated in what was {line.direction}"
         if line.direction == "sent":
             try:
-                _check_form(line, is_v1=file.protocol_of(line.player_id) == PROTOCOL_V1)
+                _check_form(line, match_dialect_of(file.protocol_of(line.player_id)))
             except Refusal as refusal:
                 yield "messages", f"line {number}: {quote(line.method)}: {refusal.message[:200]}"
 
 
-def _check_form(line: TranscriptLine, *, is_v1: bool) -> None:
+def _check_form(line: TranscriptLine, dialect: MatchDialect) -> None:
     """Raise Refusal if a line's message isn't a valid one of its method."""
-    message, model = line.message, (V1_MESSAGES if is_v1 else V2_MESSAGES).get(str(line.method))
-    if model is None or not isinstance(message, dict):
+    message = line.message
+    if not isinstance(message, dict):
         raise wrong_type_refusal("message", "one of the protocol", message)
-    found_type = check_v1_envelope(message) if is_v1 else check_envelope(message, model.TYPE)
-    if is_v1 and (message["message_type"] != model.TYPE or found_type != model.TYPE):
-        raise wrong_type_refusal("message_type", repr(model.TYPE), message["message_type"])
-    parse_fields(model, message)
-    moment = parse_utc(message["timestamp"])
-    if moment is None or (format_millis if is_v1 else format_utc)(moment) != message["timestamp"]:
-        raise wrong_type_refusal("timestamp", "written as in all our messages", message["timestamp"])
+    dialect.check_sent_message(str(line.method), message)
     if message.get("auth_token") not in (None, "", REDACTED):
         raise wrong_type_refusal("auth_token", "a token that is struck out", "another")
 

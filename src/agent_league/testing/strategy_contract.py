@@ -20,7 +20,7 @@ import orjson
 
 from agent_league.errors import UserError
 from agent_league.games.base import CHANCE, BadParameters, Move, Rules, State, winning_seat
-from agent_league.games.game_trial import try_random_games
+from agent_league.games.contract import try_random_games
 from agent_league.games.registry import Game, game_types, load_playable_game
 from agent_league.players.observation import GameMemory, GameRecord, Observation, Strategy, Thought
 

@@ -13,10 +13,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from agent_league.errors import UserError
-from agent_league.model.agents import RegisteredReferee
+from agent_league.model.agents import Role
+from agent_league.model.match_view import MatchView
 from agent_league.model.names import is_safe_name
-from agent_league.model.results import MatchResult
-from agent_league.model.schedule import Pairing
 from agent_league.model.tables import DataTable
 from agent_league.storage.files import encode_json, read_json_object, write_atomically
 from agent_league.version import __version__
@@ -173,7 +172,7 @@ def build_document(reader: LeagueReader, exported_at: str) -> dict[str, Any]:
         "exported_at": exported_at,
         "league": _league_data(reader),
         "standings": _standings_data(reader),
-        "matches": _matches_data(reader),
+        "matches": [_match_data(reader.queries.view_match(one)) for one in reader.state.schedule.pairings],
         "agents": _agents_data(reader),
     }
 
@@ -203,36 +202,19 @@ def _standings_data(reader: LeagueReader) -> list[dict[str, Any]]:
     ]
 
 
-def _matches_data(reader: LeagueReader) -> list[dict[str, Any]]:
-    season = reader.state
-    return [
-        _match_data(
-            pairing, season.assigned_referees.get(pairing.match_id), season.results.get(pairing.match_id), reader
-        )
-        for pairing in season.schedule.pairings
-    ]
-
-
-def _match_data(
-    pairing: Pairing, referee_id: str | None, result: MatchResult | None, reader: LeagueReader
-) -> dict[str, Any]:
-    known = {
-        "match_id": pairing.match_id,
-        "round_id": pairing.round_id,
-        "player_a": pairing.player_a,
-        "player_b": pairing.player_b,
-        "referee_id": referee_id,
-    }
-    if result is None:
-        status = "PLAYING" if referee_id else "PENDING"
-        return {**known, "status": status, "winner": None, "points": {}, "terminations": {}, "details": {}}
+def _match_data(match: MatchView) -> dict[str, Any]:
+    result = match.result
     return {
-        **known,
-        "status": result.status,
-        "winner": result.winner,
-        "points": {player: reader.state.scoring.points_for(result, player) for player in pairing.players},
-        "terminations": {player: str(result.terminations.get(player, "normal")) for player in pairing.players},
-        "details": dict(result.details),
+        "match_id": match.match_id,
+        "round_id": match.pairing.round_id,
+        "player_a": match.pairing.player_a,
+        "player_b": match.pairing.player_b,
+        "referee_id": match.referee_id,
+        "status": result.status if result else "PLAYING" if match.is_playing else "PENDING",
+        "winner": match.winner,
+        "points": match.points,
+        "terminations": match.terminations,
+        "details": dict(result.details) if result else {},
     }
 
 
@@ -244,12 +226,10 @@ def _agents_data(reader: LeagueReader) -> list[dict[str, Any]]:
             "role": str(member.role),
             "display_name": member.agent.display_name,
             "version": member.agent.version,
-            "protocol": member.agent.protocol,
+            "protocol": member.protocol_profile.protocol,
             "game_types": list(member.agent.game_types),
             "endpoint": member.agent.endpoint,
-            "max_concurrent_matches": member.agent.max_concurrent_matches
-            if isinstance(member.agent, RegisteredReferee)
-            else None,
+            "max_concurrent_matches": member.agent.max_concurrent_matches if member.role is Role.REFEREE else None,
             "state": str(member.state),
             "tolerated": list(tolerated.get(member.agent_id, ())),
         }

@@ -9,9 +9,10 @@ from enum import StrEnum
 from functools import cached_property
 from itertools import accumulate
 from platform import python_version
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from agent_league.agent.metrics import BUCKET_BOUNDS, AgentMetrics, GaugeValues, LatencyHistogram, MetricKey
+from agent_league.agent.metrics import BUCKET_BOUNDS, LatencyHistogram, MetricKey
+from agent_league.agent.runtime import Agent
 from agent_league.model.agents import AgentState, Role
 from agent_league.version import __version__
 
@@ -106,21 +107,10 @@ METRICS = (
 )
 
 
-class MeasuredAgent(Protocol):
-    """An agent whose metrics can be read."""
-
-    @property
-    def role(self) -> Role: ...
-    @property
-    def meter(self) -> AgentMetrics: ...
-    def health(self) -> Mapping[str, Any]: ...
-    def readings(self) -> GaugeValues: ...
-
-
 class MetricsPage:
     """The metrics of one agent. `listeners` returns the number of its open live streams, if it has pages."""
 
-    def __init__(self, agent: MeasuredAgent, listeners: Callable[[], int] | None = None) -> None:
+    def __init__(self, agent: Agent, listeners: Callable[[], int] | None = None) -> None:
         self._agent = agent
         self._listeners = listeners
 

@@ -8,8 +8,8 @@ from agent_league.agent.peer_client import PeerCall, PeerClient
 from agent_league.clock import SystemClock, format_utc
 from agent_league.config.models import CircuitBreakerConfig, RetryPolicy, TimeoutConfig
 from agent_league.errors import CallFailed, ErrorCode
+from agent_league.games.contract import BrokenGame, describe_breakdown
 from agent_league.games.draw import create_match_seed
-from agent_league.games.game_trial import BrokenGame, describe_breakdown
 from agent_league.games.registry import Game
 from agent_league.http.carrier import Carrier
 from agent_league.lab.evaluation.in_process_players import PracticePlayer

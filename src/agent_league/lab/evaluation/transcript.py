@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from agent_league.agent.answers import AnswerParser
+from agent_league.agent.match_dialects import match_dialect_of
 from agent_league.check.listener import IncomingCall
 from agent_league.clock import Clock
 from agent_league.errors import BadAnswer, ErrorCode, Refusal
@@ -16,10 +18,7 @@ from agent_league.protocol.checks import check_envelope, parse_fields, wrong_typ
 from agent_league.protocol.tolerance import CALL_FORMS, MessageFrame
 from agent_league.protocol.v1.checks import check_v1_envelope
 from agent_league.protocol.version import PROTOCOL_V1
-from agent_league.referee.answers import AnswerParser
-from agent_league.referee.messages import MatchContext, PlayerMessages
-from agent_league.referee.messages_v1 import PlayerMessagesV1
-from agent_league.referee.messages_v2 import PlayerMessagesV2
+from agent_league.referee.messages import MatchContext, PlayerMessages, select_messages
 from agent_league.referee.play import MatchPlay
 from agent_league.text import MAX_SENTENCE, to_printable
 
@@ -46,10 +45,8 @@ def read_player_answers(play: MatchPlay, player_id: str, referee_id: str, clock:
     order = play.order
     player = order.player_A if order.player_A.player_id == player_id else order.player_B
     setting = MatchContext(order, play.match, referee_id, clock, "")
-    words: PlayerMessages = (
-        PlayerMessagesV1(setting, player) if player.protocol == PROTOCOL_V1 else PlayerMessagesV2(setting, player)
-    )
-    reader = AnswerParser(player.protocol, strict=True, expected=words.expected_fields())
+    words = select_messages(setting, player)
+    reader = match_dialect_of(player.protocol).make_answer_parser(strict=True, expected=words.expected_fields())
     seconds: list[float] = []
     faults: list[MessageFault] = []
     timeouts = 0

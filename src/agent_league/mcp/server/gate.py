@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from agent_league.http.call_limits import TokenCheck
+from agent_league.agent.runtime import Agent
+from agent_league.http.call_limits import TokenCheck, caller_network
 from agent_league.http.carrier import MAX_BODY, RequestRejected
 from agent_league.http.limits import ConnectionLimits
-from agent_league.http.rate_limit import caller_network
 from agent_league.log import JsonLogger
-from agent_league.mcp.server import ServedAgent
 from agent_league.mcp.server.frame_log import FrameLog
 from agent_league.mcp.server.open_sessions import (
     MAX_SESSIONS,
@@ -180,7 +179,7 @@ class LazyMcpServer:
             inside.set_exception(RequestRejected(500, "the MCP side could not be loaded; this agent's log says why"))
 
 
-def make_lazy_mcp_server(agent: ServedAgent, has_good_token: TokenCheck | None = None) -> LazyMcpServer:
+def make_lazy_mcp_server(agent: Agent, has_good_token: TokenCheck | None = None) -> LazyMcpServer:
     """Make the MCP server of an agent; it logs its frames to the agent's message log."""
 
     def make() -> "Server[Any]":

@@ -15,10 +15,10 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from agent_league.agent.runtime import Agent
 from agent_league.errors import JsonRpcError, JsonRpcErrorCode, Refusal
 from agent_league.http.caller import CALLER_ADDRESS
 from agent_league.http.guard import parse_bearer_token
-from agent_league.mcp.server import ServedAgent
 from agent_league.mcp.server.frame_log import has_logged_frames
 from agent_league.mcp.server.subscriptions import ResourceSubscriptions
 from agent_league.model.agents import Role
@@ -41,7 +41,7 @@ INSTRUCTIONS = {
 }
 
 
-def make_mcp_server(agent: ServedAgent) -> "Server[Any]":
+def make_mcp_server(agent: Agent) -> "Server[Any]":
     """Make the SDK's server for an agent."""
     served = _AgentRequests(agent)
     updates = ResourceSubscriptions(agent.changes, lambda uri: find_resource(agent.role, uri) is not None)
@@ -81,7 +81,7 @@ def make_mcp_server(agent: ServedAgent) -> "Server[Any]":
 class _AgentRequests:
     """Handlers of MCP requests to an agent, one method each."""
 
-    def __init__(self, agent: ServedAgent) -> None:
+    def __init__(self, agent: Agent) -> None:
         self._agent = agent
         self._dispatcher = agent.dispatcher
         self._tools = {name: _to_sdk_tool(define_tool(METHODS[name])) for name in agent.dispatcher.methods}

@@ -326,6 +326,23 @@ class MatchLimits(MessagePart):
             **({"v1_join_sec": older_join} if PROTOCOL_V1 in protocols and not is_older else {}),
         }
 
+    @staticmethod
+    def list_all(timeouts: TimeoutConfig, retry: RetryPolicy) -> dict[str, float]:
+        """List a referee's own limits, for players of all protocols."""
+        return {
+            "join_sec": timeouts.game_join_ack_timeout_sec,
+            "v1_join_sec": timeouts.v1_game_join_ack_timeout_sec,
+            "move_sec": timeouts.move_timeout_sec,
+            "attempts": retry.max_retries,
+            "base_delay_sec": retry.base_delay_sec,
+        }
+
+    def with_stated(self, join_sec: float | None, move_sec: float | None) -> "MatchLimits":
+        """The timeouts alone, with those that messages to players state where they are missing."""
+        return MatchLimits.model_construct(
+            join_sec=self.join_sec, v1_join_sec=self.v1_join_sec or join_sec, move_sec=self.move_sec or move_sec
+        )
+
     def override_timeouts(self, timeouts: TimeoutConfig) -> TimeoutConfig:
         """A referee's timeouts with those that the league sets."""
         waits = {

@@ -10,7 +10,7 @@ from typing import Any
 from agent_league.clock import format_utc
 from agent_league.league.roster import Member
 from agent_league.league.state import LeaguePhase
-from agent_league.model.agents import AgentState, RegisteredPlayer, Role
+from agent_league.model.agents import AgentState, Role
 from agent_league.model.events import (
     AgentRegistered,
     AgentStateChanged,
@@ -30,8 +30,8 @@ from agent_league.model.events import (
     RoundStarted,
     StoreChanged,
 )
+from agent_league.model.match_view import MatchView
 from agent_league.model.result_words import ResultLabel, describe_ending, describe_fault, format_count, label_result
-from agent_league.model.schedule import Pairing
 from agent_league.web.agents import read_agent_status
 from agent_league.web.league_reader import LeagueHistory, LeagueReader
 
@@ -189,15 +189,14 @@ def read_standings(reader: LeagueReader) -> SectionData:
 
 def read_round(reader: LeagueReader) -> SectionData:
     """Read the current or latest round with its matches and their states."""
-    season, names = reader.state, reader.player_names
-    rounds = season.schedule.rounds
+    rounds = reader.state.schedule.rounds
     if not rounds:
         return {"round_id": 0, "status": "PENDING", "matches": []}
     round_ = rounds[max(reader.current_round, 1) - 1]
     return {
         "round_id": round_.round_id,
         "status": reader.round_status(round_.round_id),
-        "matches": [_read_match(reader, pairing, names) for pairing in round_.pairings],
+        "matches": [_read_match(reader.queries.view_match(pairing)) for pairing in round_.pairings],
     }
 
 
@@ -251,24 +250,19 @@ def _read_champion(reader: LeagueReader) -> SectionData | None:
     return {"player_id": first.player_id, "display_name": first.display_name, "points": first.points}
 
 
-def _read_match(reader: LeagueReader, pairing: Pairing, names: dict[str, str]) -> SectionData:
-    season = reader.state
-    result, referee_id = season.results.get(pairing.match_id), season.assigned_referees.get(pairing.match_id)
+def _read_match(match: MatchView) -> SectionData:
+    result = match.result
     return {
-        "match_id": pairing.match_id,
-        "state": "finished" if result else "playing" if referee_id else "waiting",
-        "referee_id": referee_id,
+        "match_id": match.match_id,
+        "state": "finished" if result else "playing" if match.is_playing else "waiting",
+        "referee_id": match.referee_id,
         "outcome": str(result.outcome) if result else None,
         "is_void": result is not None and result.is_void,
-        "winner": result.winner if result else None,
-        "note": describe_fault(result, names) if result else "",
+        "winner": match.winner,
+        "note": match.fault,
         "players": [
-            {
-                "player_id": player_id,
-                "display_name": names.get(player_id, player_id),
-                **_build_sign(label_result(result, player_id, is_playing=referee_id is not None)),
-            }
-            for player_id in pairing.players
+            {"player_id": player_id, "display_name": name, **_build_sign(match.label(player_id))}
+            for player_id, name in match.names.items()
         ],
     }
 
@@ -285,7 +279,7 @@ def _read_agent(reader: LeagueReader, member: Member, in_hand: int) -> SectionDa
         "is_barred": member.is_barred,
         "latency_ms": None if state.latency_ms is None else _round_latency(state.latency_ms),
         "failures": state.failures,
-        "in_hand": None if isinstance(member.agent, RegisteredPlayer) else in_hand,
+        "in_hand": None if member.role is Role.PLAYER else in_hand,
     }
 
 

@@ -8,10 +8,10 @@ from typing import Any
 from agent_league.league.match_files import read_match
 from agent_league.league.roster import Member
 from agent_league.league.state import LeaguePhase
-from agent_league.model.agents import RegisteredReferee, Role
-from agent_league.model.result_words import ABORTED, describe_failures, label_result
+from agent_league.model.agents import Role
+from agent_league.model.match_view import MatchView
+from agent_league.model.result_words import ABORTED
 from agent_league.model.results import MatchResult, Outcome, StandingsRow
-from agent_league.model.schedule import Pairing
 from agent_league.storage.paths import DataPaths
 from agent_league.web.agents import describe_protocol, read_agent_status
 from agent_league.web.league_reader import LeagueReader, RoundRank
@@ -59,7 +59,7 @@ def read_player_data(reader: LeagueReader, key: str) -> PageData:
     standings = season.standings()
     row = next(row for row in standings if row.player_id == key)
     pairings = [pairing for pairing in season.schedule.pairings if key in pairing.players]
-    matches = [_build_match(reader, pairing, key) for pairing in pairings]
+    matches = [_build_match(reader.queries.view_match(pairing), key) for pairing in pairings]
     finished = [match for match in matches if match["result"]]
     return {
         "page_title": names[key],
@@ -127,19 +127,16 @@ def list_player_keys(reader: LeagueReader) -> Iterable[str]:
     return list(reader.player_names)
 
 
-def _build_match(reader: LeagueReader, pairing: Pairing, player_id: str) -> dict[str, Any]:
-    season = reader.state
-    result, referee_id = season.results.get(pairing.match_id), season.assigned_referees.get(pairing.match_id)
-    opponent_id = pairing.player_b if player_id == pairing.player_a else pairing.player_a
+def _build_match(match: MatchView, player_id: str) -> dict[str, Any]:
     return {
-        "match_id": pairing.match_id,
-        "opponent_id": opponent_id,
-        "side": "A" if player_id == pairing.player_a else "B",
-        "referee_id": referee_id,
-        "result": result,
-        "sign": label_result(result, player_id, is_playing=referee_id is not None),
-        "points": season.scoring.points_for(result, player_id) if result else None,
-        "failures": describe_failures(result) if result else {},
+        "match_id": match.match_id,
+        "opponent_id": match.opponent_of(player_id),
+        "side": "A" if player_id == match.pairing.player_a else "B",
+        "referee_id": match.referee_id,
+        "result": match.result,
+        "sign": match.label(player_id),
+        "points": match.points.get(player_id),
+        "failures": match.failures,
     }
 
 
@@ -235,7 +232,7 @@ def _build_referee(reader: LeagueReader, member: Member) -> dict[str, Any]:
         "referee_id": member.agent_id,
         "name": agent.display_name,
         "version": agent.version,
-        "capacity": agent.max_concurrent_matches if isinstance(agent, RegisteredReferee) else 1,
+        "capacity": agent.max_concurrent_matches,
         "state": read_agent_status(reader, member),
         "speech": describe_protocol(member),
     }

@@ -8,9 +8,9 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from agent_league.league.state import LeaguePhase
-from agent_league.model.result_words import RESULT_LABELS, ResultLabel, describe_ending, label_result
+from agent_league.model.result_words import RESULT_LABELS, ResultLabel, label_result
 from agent_league.model.results import MatchResult, StandingsRow
-from agent_league.model.schedule import LeagueRound, Pairing, Schedule
+from agent_league.model.schedule import LeagueRound, Schedule
 from agent_league.web.league_reader import LeagueReader
 from agent_league.web.live.sections import SECTIONS
 from agent_league.web.page import Page, PageData, PageNotFound
@@ -127,7 +127,7 @@ def read_round_data(reader: LeagueReader, key: str) -> PageData:
         "last": len(rounds),
         "state": _round_state(reader, found),
         "has_started": season.phase is not LeaguePhase.REGISTRATION,
-        "matches": [_build_match(reader, pairing, names) for pairing in found.pairings],
+        "matches": [reader.queries.view_match(pairing) for pairing in found.pairings],
         "names": names,
         "idle": [player_id for player_id in names if player_id not in seated],
     }
@@ -157,21 +157,6 @@ def _summarise_round(round_: LeagueRound, results: Mapping[str, MatchResult], st
         "draws": counts["DRAW"],
         "technical": counts["TECHNICAL_LOSS"],
         "broken_off": counts["BROKEN_OFF"],
-    }
-
-
-def _build_match(reader: LeagueReader, pairing: Pairing, names: dict[str, str]) -> dict[str, Any]:
-    season = reader.state
-    result = season.results.get(pairing.match_id)
-    referee_id = season.assigned_referees.get(pairing.match_id)
-    signs = [label_result(result, player_id, is_playing=referee_id is not None) for player_id in pairing.players]
-    return {
-        "match_id": pairing.match_id,
-        "players": list(zip(pairing.players, signs, strict=True)),
-        "referee_id": referee_id,
-        "is_finished": result is not None,
-        "is_playing": result is None and referee_id is not None,
-        "told": describe_ending(result, names) if result else "",
     }
 
 

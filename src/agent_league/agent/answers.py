@@ -11,22 +11,19 @@ from agent_league.clock import parse_utc
 from agent_league.errors import BadAnswer, ErrorCode, Refusal
 from agent_league.games.base import Move
 from agent_league.games.game_messages import Wire
-from agent_league.protocol import v1, v2
+from agent_league.protocol import v2
 from agent_league.protocol.checks import (
     REQUIRED_FIELDS,
     check_envelope,
     check_timestamp,
     parse_fields,
-    wrong_type_refusal,
 )
 from agent_league.protocol.envelope import Message
 from agent_league.protocol.tolerance import normalise
-from agent_league.protocol.v1.checks import TYPE_OF_OTHER_NAME, check_v1_envelope
-from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
+from agent_league.protocol.version import CURRENT_PROTOCOL
 from agent_league.text import redact_tokens
 
 M = TypeVar("M", bound=Message)
-W = TypeVar("W", bound=v1.V1Message)
 
 ENVELOPE_DEFAULTS = {"protocol": "", "message_type": "", "sender": "", "timestamp": "", "conversation_id": ""}
 """Stands in for missing fields: the call tells all that an answer's envelope would."""
@@ -35,16 +32,22 @@ MATCH_FIELDS = ("conversation_id", "match_id")
 TIMESTAMP_FIELDS = ("timestamp", "arrival_timestamp")
 MOVE_KEYS = ("choice", "move", "value")
 """Keys under which an object sent as the move may hold the move itself."""
-V1_ENVELOPE_DEFAULTS = {
-    "protocol": PROTOCOL_V1,
-    "message_type": "",
-    "league_id": "00000000-0000-0000-0000-000000000000",
-    "round_id": 0,
-    "match_id": "",
-    "conversation_id": "00000000-0000-0000-0000-000000000000",
-    "sender": "player_x",
-    "timestamp": "1970-01-01T00:00:00.000Z",
-}
+
+
+@dataclass(frozen=True, slots=True)
+class FailedAttempt:
+    """A request that got no valid answer."""
+
+    code: ErrorCode
+    sentence: str
+    action_required: str
+    """Message type of the answer that is still needed."""
+    answer: Any
+    """What the player sent instead; None if nothing."""
+    attempt: int
+    max_attempts: int
+    retry_after_sec: float | None
+    """Seconds until the next attempt; None: there is none, and the player loses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +59,12 @@ class ParsedAnswer:
 
 
 class AnswerParser:
-    """Parses the answers of one player in one match.
+    """Parses the answers of one player in one match, in our own protocol; `agent.dialects` has those of others.
 
     `expected` has the values that its answers should carry, such as sender and match id.
     """
 
-    def __init__(self, protocol: str, *, strict: bool = False, expected: Mapping[str, Any] | None = None) -> None:
-        self._protocol = protocol
+    def __init__(self, *, strict: bool = False, expected: Mapping[str, Any] | None = None) -> None:
         self._strict = strict
         self._expected_fields = expected or {}
 
@@ -70,24 +72,16 @@ class AnswerParser:
         """In strict mode, check the envelope; called before the token is checked. Raises BadAnswer."""
         if not self._strict:
             return
-        said = _require_object(message_type, answer)
+        said = require_object(message_type, answer)
         try:
-            if self._protocol == PROTOCOL_V1:
-                check_v1_envelope(said)
-                if said["message_type"] != message_type:
-                    raise wrong_type_refusal("message_type", repr(message_type), said["message_type"])
-            else:
-                check_envelope(said, message_type)
+            self._check_envelope(said, message_type)
             self._check_expected_fields(said)
         except Refusal as refusal:
             raise BadAnswer(f"{message_type}: {refusal.message}", answer, refusal.code) from None
 
     def parse_join_answer(self, answer: Any) -> ParsedAnswer:
         """Parse the answer to an invitation; the value is whether the player accepts. Raises BadAnswer."""
-        if self._protocol == PROTOCOL_V1:
-            response, noted = self._parse_v1(v1.GameInvitationResponse, answer)
-            return ParsedAnswer(response.status == "READY", noted)
-        ack, noted = self._parse_v2(v2.GameJoinAck, answer)
+        ack, noted = self._parse_message(v2.GameJoinAck, answer)
         return ParsedAnswer(ack.accept, noted)
 
     def parse_move_answer(
@@ -97,26 +91,26 @@ class AnswerParser:
 
         `is_legal` only serves to unwrap an object that isn't a legal move itself but holds one.
         """
-        if self._protocol == PROTOCOL_V1:
-            response, noted = self._parse_v1(v1.PlayResponse, answer)
-            return ParsedAnswer(response.play.value, noted)
-        read, noted = self._parse_v2(wire.answer, answer)
+        read, noted = self._parse_message(wire.answer, answer)
         move = wire.move(read)
         if not self._strict and wire.answer is v2.GameMoveResponse:
             move, unwrapped = unwrap_move(move, is_legal)
             noted = (*noted, *unwrapped)
         return ParsedAnswer(move, noted)
 
-    def _parse_v2(self, model: type[M], answer: Any) -> tuple[M, tuple[str, ...]]:
-        said = _require_object(model.TYPE, answer)
+    def _check_envelope(self, said: Mapping[str, Any], message_type: str) -> None:
+        check_envelope(said, message_type)
+
+    def _parse_message(self, model: type[M], answer: Any) -> tuple[M, tuple[str, ...]]:
+        said = require_object(model.TYPE, answer)
         self.check_strict_envelope(answer, model.TYPE)
         try:
             if self._strict or self._is_canonical(model, said):
                 return parse_fields(model, said), ()
             tidy, noted = normalise(model.TYPE, said)
             given = {name: tidy[name] for name in model.model_fields if tidy.get(name) is not None}
-            if given.get("protocol", PROTOCOL_V2) != PROTOCOL_V2:
-                raise Refusal(ErrorCode.PROTOCOL_VERSION_MISMATCH, f"'protocol' must be '{PROTOCOL_V2}'")
+            if given.get("protocol", CURRENT_PROTOCOL) != CURRENT_PROTOCOL:
+                raise Refusal(ErrorCode.PROTOCOL_VERSION_MISMATCH, f"'protocol' must be '{CURRENT_PROTOCOL}'")
             if given.get("message_type", model.TYPE) != model.TYPE:
                 raise Refusal(ErrorCode.INVALID_MESSAGE_FORMAT, f"'message_type' must be '{model.TYPE}'")
             for name in TIMESTAMP_FIELDS:
@@ -130,7 +124,7 @@ class AnswerParser:
 
     def _is_canonical(self, model: type[Message], said: Mapping[str, Any]) -> bool:
         """Whether an answer has the protocol's own form exactly, as nearly all have; then nothing is normalised."""
-        plain = {"protocol": PROTOCOL_V2, "message_type": model.TYPE, **self._expected_fields}
+        plain = {"protocol": CURRENT_PROTOCOL, "message_type": model.TYPE, **self._expected_fields}
         return (
             plain.items() <= said.items()
             and said.keys() <= model.model_fields.keys()
@@ -138,29 +132,6 @@ class AnswerParser:
             and None not in said.values()
             and all(_is_timestamp(said[name]) for name in TIMESTAMP_FIELDS if name in said)
         )
-
-    def _parse_v1(self, model: type[W], answer: Any) -> tuple[W, tuple[str, ...]]:
-        said = _require_object(model.TYPE, answer)
-        self.check_strict_envelope(answer, model.TYPE)
-        try:
-            if self._strict:
-                return parse_fields(model, said), ()
-            tidy, noted = normalise(model.TYPE, said)
-            message_type = model.TYPE if tidy.get("message_type") is None else str(tidy["message_type"])
-            if tidy.get("protocol") not in (None, PROTOCOL_V1):
-                raise Refusal(ErrorCode.PROTOCOL_VERSION_MISMATCH, f"'protocol' must be '{PROTOCOL_V1}'")
-            if TYPE_OF_OTHER_NAME.get(message_type, message_type) != model.TYPE:
-                raise Refusal(ErrorCode.INVALID_MESSAGE_FORMAT, f"'message_type' must be '{model.TYPE}'")
-            if isinstance(tidy.get("timestamp"), str):
-                check_timestamp(tidy["timestamp"], "timestamp")
-            own = {name: tidy[name] for name in model.model_fields if name in tidy and name not in V1_ENVELOPE_DEFAULTS}
-            read = parse_fields(model, {**V1_ENVELOPE_DEFAULTS, **own})
-        except Refusal as refusal:
-            raise BadAnswer(f"{model.TYPE}: {refusal.message}", answer, refusal.code) from None
-        if message_type != model.TYPE:
-            noted.append(f"'message_type' {message_type!r} for {model.TYPE!r}")
-        missing = [f"no '{name}'" for name in V1_ENVELOPE_DEFAULTS if tidy.get(name) is None]
-        return read, (*noted, *missing, *self._list_unexpected_values(tidy))
 
     def _list_unexpected_values(self, said: Mapping[str, Any]) -> tuple[str, ...]:
         """List the fields whose values differ from the expected ones, as deviations."""
@@ -200,7 +171,7 @@ def _is_timestamp(text: Any) -> bool:
     return isinstance(text, str) and parse_utc(text) is not None
 
 
-def _require_object(message_type: str, answer: Any) -> Mapping[str, Any]:
+def require_object(message_type: str, answer: Any) -> Mapping[str, Any]:
     if not isinstance(answer, dict):
         raise BadAnswer(f"expected a {message_type}, found no object in 'result'", answer)
     return answer

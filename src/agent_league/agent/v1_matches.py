@@ -1,22 +1,28 @@
-"""A referee's messages to a player in `league.v1`: player A is the challenger, and is asked first."""
+"""A match with players of `league.v1`: a referee's messages to them, their answers, and the report of the result.
+
+Player A is the challenger, and is asked first.
+"""
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 
+from agent_league.agent.answers import AnswerParser, FailedAttempt, ParsedAnswer, require_object
 from agent_league.agent.peer_client import PeerCall
-from agent_league.errors import ErrorCode
+from agent_league.clock import Clock
+from agent_league.errors import BadAnswer, ErrorCode, Refusal
 from agent_league.games.base import Move, has_public_moves
-from agent_league.games.game_messages import legal_move_fields
-from agent_league.model.results import Outcome
+from agent_league.games.game_messages import Wire, legal_move_fields
+from agent_league.games.registry import Game
+from agent_league.model.results import MatchVerdict, Outcome
 from agent_league.protocol import v1, v2
+from agent_league.protocol.checks import check_timestamp, parse_fields, wrong_type_refusal
+from agent_league.protocol.tolerance import normalise
+from agent_league.protocol.v1.checks import TYPE_OF_OTHER_NAME, check_v1_envelope
 from agent_league.protocol.v1.envelope import format_millis
-from agent_league.protocol.v1.ids import derive_conversation_uuid, to_v1_player_id
+from agent_league.protocol.v1.ids import derive_conversation_uuid, derive_league_uuid, to_v1_player_id
 from agent_league.protocol.v1.messages import build_game_summary, format_seconds
-from agent_league.protocol.v2.match import MatchPlayer
 from agent_league.protocol.version import PROTOCOL_V1
-from agent_league.referee.match import Match, MatchVerdict
-from agent_league.referee.messages import FailedAttempt, MatchContext
 from agent_league.text import redact_tokens
 
 V1_SENDER = "referee"
@@ -29,23 +35,60 @@ EVEN_ODD_CALL = v2.ChooseParityCall
 """The call of the game of seed 001; other games put what they need beside it into `game_specific_state`."""
 
 
+SENT_MESSAGES: Mapping[str, type[v1.V1Message]] = {
+    "handle_game_invitation": v1.GameInvitation,
+    v1.GameStart.TYPE: v1.GameStart,
+    **dict.fromkeys(("choose_parity", "make_move"), v1.PlayRequest),
+    **dict.fromkeys((v1.PlayValidation.TYPE, "notify_game_error"), v1.PlayValidation),
+    "notify_match_result": v1.GameResult,
+}
+"""The message that a referee sends by each method."""
+ENVELOPE_DEFAULTS = {
+    "protocol": PROTOCOL_V1,
+    "message_type": "",
+    "league_id": "00000000-0000-0000-0000-000000000000",
+    "round_id": 0,
+    "match_id": "",
+    "conversation_id": "00000000-0000-0000-0000-000000000000",
+    "sender": "player_x",
+    "timestamp": "1970-01-01T00:00:00.000Z",
+}
+"""Stands in for the envelope of an answer, which needn't be right: the call tells all that it would."""
+W = TypeVar("W", bound=v1.V1Message)
+
+
+class MatchView(Protocol):
+    """What of a referee's match the messages are written from."""
+
+    match_id: str
+    players: tuple[str, str]
+    game: Game
+    moves: list[dict[str, Move]]
+    step: int
+    position: Any
+
+    def opponent_of(self, player_id: str) -> str: ...
+    def role_of(self, player_id: str) -> str: ...
+    def legal_moves(self, player_id: str) -> Sequence[Move]: ...
+    def view_for(self, player_id: str) -> Any: ...
+
+
 class PlayerMessagesV1:
     """Writes the messages of one match to one of its players."""
 
     protocol = PROTOCOL_V1
-    asks_in_turn = True
-    has_tokens = False
 
-    def __init__(self, context: MatchContext, player: MatchPlayer) -> None:
-        self._context = context
-        self._match = context.match
-        self._player_id = player.player_id
-        self.wire = context.wire_for(player)
+    def __init__(self, match: MatchView, order: v2.StartMatch, clock: Clock, player_id: str, wire: Wire) -> None:
+        self._match = match
+        self._order = order
+        self._clock = clock
+        self._player_id = player_id
+        self.wire = wire
 
     def expected_fields(self) -> Mapping[str, Any]:
         return {
             "sender": to_v1_player_id(self._player_id),
-            "conversation_id": _get_v1_conversation(self._context),
+            "conversation_id": _find_conversation(self._order),
             "match_id": self._match.match_id,
         }
 
@@ -127,32 +170,33 @@ class PlayerMessagesV1:
         return self._build_call(method, v1.PlayValidation, validation=told)
 
     def _build_call(self, method: str, kind: type[v1.V1Message], answer: str | None = None, **own: Any) -> PeerCall:
-        return PeerCall(method, write_v1_message(self._context, kind, **own), answer)
+        return PeerCall(method, _write_message(self._order, self._clock, kind, **own), answer)
 
 
-def write_v1_message(context: MatchContext, kind: type[v1.V1Message], **own: Any) -> dict[str, Any]:
-    """Write a message of a match with its envelope."""
+def write_report(
+    match: MatchView, order: v2.StartMatch, clock: Clock, verdict: MatchVerdict, more: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Write the report of a match of which both players speak this protocol; `more` are our own fields of a result."""
+    return _write_message(order, clock, v1.GameResult, result={**write_v1_result(match, verdict), **more})
+
+
+def _write_message(order: v2.StartMatch, clock: Clock, kind: type[v1.V1Message], **own: Any) -> dict[str, Any]:
     return kind.write(
-        league_id=context.league_uuid,
-        round_id=context.order.round_id,
-        match_id=context.match.match_id,
-        conversation_id=_get_v1_conversation(context),
+        league_id=order.league_uuid or derive_league_uuid(order.league_id),
+        round_id=order.round_id,
+        match_id=order.match_id,
+        conversation_id=_find_conversation(order),
         sender=V1_SENDER,
-        timestamp=format_millis(context.clock.now()),
+        timestamp=format_millis(clock.now()),
         **own,
     ).to_wire()
 
 
-def _get_v1_conversation(context: MatchContext) -> str:
-    return make_v1_conversation_id(context.order.league_uuid or context.order.league_id, context.order.conversation_id)
+def _find_conversation(order: v2.StartMatch) -> str:
+    return derive_conversation_uuid(f"{order.league_uuid or order.league_id}/{order.conversation_id}")
 
 
-def make_v1_conversation_id(league_id: str, conversation_id: str) -> str:
-    """Derive the conversation id of a match; `league_id` is the league's UUID or, without one, its id."""
-    return derive_conversation_uuid(f"{league_id}/{conversation_id}")
-
-
-def write_v1_result(match: Match, verdict: MatchVerdict) -> dict[str, Any]:
+def write_v1_result(match: MatchView, verdict: MatchVerdict) -> dict[str, Any]:
     """Write the `result` of GAME_RESULT."""
     told = match.game.result_fields(match.position, match.moves, match.players)
     loser = match.opponent_of(verdict.winner) if verdict.winner else None
@@ -179,7 +223,54 @@ def _choose_v1_reason(failure: FailedAttempt) -> str:
     return "Invalid choice format" if isinstance(failure.answer, dict) else "Malformed JSON"
 
 
-def _translate_player_ids(match: Match, sentence: str) -> str:
+def _translate_player_ids(match: MatchView, sentence: str) -> str:
     return PLAYER_ID_PATTERN.sub(
         lambda found: to_v1_player_id(found[0]) if found[0] in match.players else found[0], sentence
     )
+
+
+class AnswerParserV1(AnswerParser):
+    """Parses the answers of one player in one match."""
+
+    def parse_join_answer(self, answer: Any) -> ParsedAnswer:
+        response, noted = self._parse_answer(v1.GameInvitationResponse, answer)
+        return ParsedAnswer(response.status == "READY", noted)
+
+    def parse_move_answer(
+        self, wire: Wire, answer: Any, is_legal: Callable[[Move], bool] = lambda _: True
+    ) -> ParsedAnswer:
+        response, noted = self._parse_answer(v1.PlayResponse, answer)
+        return ParsedAnswer(response.play.value, noted)
+
+    def _check_envelope(self, said: Mapping[str, Any], message_type: str) -> None:
+        check_message_type(said, message_type)
+
+    def _parse_answer(self, model: type[W], answer: Any) -> tuple[W, tuple[str, ...]]:
+        said = require_object(model.TYPE, answer)
+        self.check_strict_envelope(answer, model.TYPE)
+        try:
+            if self._strict:
+                return parse_fields(model, said), ()
+            tidy, noted = normalise(model.TYPE, said)
+            message_type = model.TYPE if tidy.get("message_type") is None else str(tidy["message_type"])
+            if tidy.get("protocol") not in (None, PROTOCOL_V1):
+                raise Refusal(ErrorCode.PROTOCOL_VERSION_MISMATCH, f"'protocol' must be '{PROTOCOL_V1}'")
+            if TYPE_OF_OTHER_NAME.get(message_type, message_type) != model.TYPE:
+                raise Refusal(ErrorCode.INVALID_MESSAGE_FORMAT, f"'message_type' must be '{model.TYPE}'")
+            if isinstance(tidy.get("timestamp"), str):
+                check_timestamp(tidy["timestamp"], "timestamp")
+            own = {name: tidy[name] for name in model.model_fields if name in tidy and name not in ENVELOPE_DEFAULTS}
+            read = parse_fields(model, {**ENVELOPE_DEFAULTS, **own})
+        except Refusal as refusal:
+            raise BadAnswer(f"{model.TYPE}: {refusal.message}", answer, refusal.code) from None
+        if message_type != model.TYPE:
+            noted.append(f"'message_type' {message_type!r} for {model.TYPE!r}")
+        missing = [f"no '{name}'" for name in ENVELOPE_DEFAULTS if tidy.get(name) is None]
+        return read, (*noted, *missing, *self._list_unexpected_values(tidy))
+
+
+def check_message_type(message: Mapping[str, Any], message_type: str) -> None:
+    """Check the envelope of a message and that its type is exactly this one; raises Refusal."""
+    check_v1_envelope(message)
+    if message["message_type"] != message_type:
+        raise wrong_type_refusal("message_type", repr(message_type), message["message_type"])

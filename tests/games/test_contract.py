@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from agent_league.games import game_trial
+from agent_league.games import contract
 from agent_league.games.base import CHANCE, Move, State
+from agent_league.games.contract import BrokenGame, describe_breakdown, try_random_games
 from agent_league.games.even_odd import EVEN_ODD
 from agent_league.games.even_odd.rules import EvenOddRules
 from agent_league.games.game_messages import PlainWire
-from agent_league.games.game_trial import BrokenGame, describe_breakdown, try_random_games
 from agent_league.games.registry import Game, game_types, load_game
 from tests.games.sticks import STICKS, SticksRules
 
@@ -83,15 +83,15 @@ class Mumbling(PlainWire):
 
 
 BROKEN: Mapping[str, tuple[Any, str]] = {
-    "a function that raises": (Failing(), r"failed in apply: KeyError\(\d\) \(test_game_trial.py:\d+\)"),
+    "a function that raises": (Failing(), r"failed in apply: KeyError\(\d\) \(test_contract.py:\d+\)"),
     "a state that is no JSON": (
         Setting(),
-        r"new gave a state that JSON can't hold, .*: set \(test_game_trial.py:\d+\)",
+        r"new gave a state that JSON can't hold, .*: set \(test_contract.py:\d+\)",
     ),
     "a view that is no JSON": (Sighted(), r"view gave a view that JSON can't hold, {1, 2}"),
     "one return": (
         Lonely(),
-        r"returns gave 1.0; expected two finite numbers, one for each seat \(test_game_trial.py:\d+\)",
+        r"returns gave 1.0; expected two finite numbers, one for each seat \(test_contract.py:\d+\)",
     ),
     "no move": (Stuck(), r"legal gave \[\] for seat 0; expected a list with at least one move"),
     "a move that comes back changed": (Tupled(), r"legal gave the move \(1, 2\), which a player can't give back"),
@@ -108,7 +108,7 @@ BROKEN: Mapping[str, tuple[Any, str]] = {
 def test_a_game_that_breaks_down_is_named_with_its_function(
     fault: str, parameters: Mapping[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(game_trial, "STEPS", 300)
+    monkeypatch.setattr(contract, "STEPS", 300)
     rules, sentence = BROKEN[fault]
     with pytest.raises(BrokenGame) as found:
         try_random_games(Game("theirs", rules, parameters=parameters))
@@ -117,29 +117,29 @@ def test_a_game_that_breaks_down_is_named_with_its_function(
 
 def test_words_that_fail_are_named_too() -> None:
     with pytest.raises(
-        BrokenGame, match=r"'sticks' failed in details: ValueError\('no words'\) \(test_game_trial.py:\d+\)"
+        BrokenGame, match=r"'sticks' failed in details: ValueError\('no words'\) \(test_contract.py:\d+\)"
     ):
         try_random_games(replace(STICKS, wire=Mumbling()))
 
 
 @pytest.mark.parametrize("game", [STICKS, STICKS.with_parameters({"repeat": 1000})], ids=["once", "1000 times"])
 def test_a_game_in_order_is_taken_however_long_its_matches_are(game: Game, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(game_trial, "STEPS", 300)
+    monkeypatch.setattr(contract, "STEPS", 300)
     try_random_games(game)
 
 
 def test_what_takes_long_is_looked_at_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(game_trial, "SECONDS", 0)
+    monkeypatch.setattr(contract, "SECONDS", 0)
     try_random_games(Game("theirs", Endless()))
 
 
 @pytest.mark.parametrize("name", game_types())
 def test_games_of_ours_would_pass_and_are_trusted(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     game = load_game(name)
-    monkeypatch.setattr(game_trial, "OWN_PACKAGE", "no module")
+    monkeypatch.setattr(contract, "OWN_PACKAGE", "no module")
     try_random_games(game)
     monkeypatch.undo()
-    monkeypatch.setattr(game_trial, "_play_random_game", None)  # nobody calls it
+    monkeypatch.setattr(contract, "GameChecks", None)  # nobody calls it
     try_random_games(game)
 
 
