@@ -24,6 +24,7 @@ from agent_league.storage.memory import MemoryStore
 from agent_league.web.export import TABLES
 from agent_league.web.league_reader import read_saved_league
 from agent_league.web.pages import PAGES as PAGES_OF_A_LEAGUE
+from tests.cli.command import league, league_process
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -155,14 +156,8 @@ def test_every_option_in_the_pages_exists(line: str) -> None:
     _, command, *arguments = shlex.split(line)
     if command == "test":
         return
-    done = subprocess.run(
-        [sys.executable, "-m", "agent_league", command, "--help"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-        env={"COLUMNS": "200", "PATH": ""},
-    )
+    done = (league_process if command == "bench" else league)(command, "--help")
+    assert done.returncode == 0, done.stderr
     assert all(argument in done.stdout for argument in arguments if argument.startswith("--"))
 
 

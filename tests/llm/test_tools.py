@@ -185,4 +185,4 @@ async def test_the_description_of_a_tool_is_cut(servers: dict[str, Any], monkeyp
     monkeypatch.setattr(tools, "MAX_DESCRIPTION_LENGTH", 4)
     server, _ = await after_calling("advise", {"game": "even_odd"}, servers)
     offered = {tool["function"]["name"]: tool["function"] for tool in server.asked[0]["tools"]}
-    assert offered["advise"]["description"] == "Says"
+    assert offered["advise"]["description"] == "S..."
