@@ -18,13 +18,13 @@ from agent_league.errors import ErrorCode
 from agent_league.players.strategies import strategy_names, strategy_summary
 from agent_league.protocol import v1, v2
 from agent_league.protocol.methods import METHODS
-from agent_league.protocol.tolerance_table import table
 from agent_league.protocol.v2.league import LeagueAction
 from agent_league.storage.memory import MemoryStore
 from agent_league.web.export import TABLES
 from agent_league.web.league_reader import read_saved_league
 from agent_league.web.pages import PAGES as PAGES_OF_A_LEAGUE
 from tests.cli.command import league, league_process
+from tests.tolerance_table import table
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -90,7 +90,7 @@ def test_there_is_a_schema_for_every_message(folder: str, messages: Mapping[str,
 
 def test_the_page_on_interoperation_holds_the_table_that_the_code_has() -> None:
     page = (ROOT / "docs" / "interoperation.md").read_text(encoding="utf-8")
-    assert f"\n{table()}\n" in page, "put the output of agent_league.protocol.tolerance_table.table() into the page"
+    assert f"\n{table()}\n" in page, "put the output of tests.tolerance_table.table() into the page"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -85,6 +85,15 @@ def to_printable(text: str, longest: int | None = None) -> str:
     )
 
 
+def format_move(move: Any, longest: int | None = None) -> str:
+    """Write a move, or another JSON value, for people: text as it is, anything else as JSON; printable."""
+    try:
+        text = move if isinstance(move, str) else json.dumps(move, ensure_ascii=False, sort_keys=True)
+    except (TypeError, ValueError):  # a database may hold what is no JSON
+        text = repr(move)
+    return to_printable(text, longest)
+
+
 def shorten_json(value: Any, depth: int = MAX_NESTING, longest: int = MAX_TEXT_LENGTH) -> Any:
     """Cut long texts and lists and deep nesting in JSON data."""
     if isinstance(value, str):

@@ -12,8 +12,8 @@ from agent_league.check.steps import TOLERATED_HINT, StepVerdict
 from agent_league.model.events import AgentStateChanged, Event, LeagueCompleted, MatchFinished, RegistrationRefused
 from agent_league.model.results import Outcome
 from tests.check.faulty import faulty_player
-from tests.check.test_dialects import checked as checked_foreign
-from tests.check.test_player import REPLIES, checked, found
+from tests.check.judging import check_guest, found
+from tests.check.test_player import REPLIES, checked
 from tests.conftest import PlanMaker
 from tests.foreign.stage import match_files, planned, play_with_players
 from tests.foreign.v1_player import V1Player
@@ -179,15 +179,14 @@ class BorrowedV1Player(V1Player):
 
 @pytest.mark.parametrize(("kind", "is_harmed"), [(ForgetfulV1Player, False), (BorrowedV1Player, True)])
 async def test_both_agree_on_a_player_of_the_older_protocol(
-    plan: PlanMaker, kind: type[V1Player], is_harmed: bool, capfd: pytest.CaptureFixture[str]
+    plan: PlanMaker, kind: type[V1Player], is_harmed: bool
 ) -> None:
     played, _ = await play_with_players(planned(plan, players=2, referees=1), kind)
     lost = [one for one in played.results.values() if one.outcome is Outcome.TECHNICAL_LOSS]
     assert bool(lost) is is_harmed
-    report = await checked_foreign(kind)
+    report = await check_guest(kind, timeout=10)
     steps = {step.name: step.hint for step in report.outcomes if step.verdict is not StepVerdict.PASS}
     assert report.ok is not is_harmed
     expected = ["protocol"] if is_harmed else ["conversation_id", "sender"]
     for name in expected:
         assert (TOLERATED_HINT in steps[f"PLAY_RESPONSE: {name}"]) is not is_harmed
-    capfd.readouterr()

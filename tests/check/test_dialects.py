@@ -1,22 +1,16 @@
 """Players that speak otherwise are understood and judged all the same, and their dialect is named."""
 
-import asyncio
-import threading
 from typing import Any
 
 import pytest
 
-from agent_league.check.check import check_agent
 from agent_league.check.steps import TOLERATED_HINT, CheckReport, StepVerdict
-from agent_league.check.subject import CheckOptions
-from tests.cli.command import free_ports
+from tests.check.judging import check_guest, found
 from tests.foreign import players
 from tests.foreign.sample_player import SamplePlayer
-from tests.foreign.stage import started
 from tests.foreign.v1_player import V1FramedPlayer, V1MovePlayer, V1Player
 from tests.foreign.web import Message
 
-BOUND = 60
 SEEDS = "league.v2, the protocol's own form, "
 DIALECTS: dict[Any, str] = {
     SamplePlayer: "league.v2, in the protocol's own form",
@@ -43,40 +37,16 @@ DIALECTS: dict[Any, str] = {
 
 
 async def checked(kind: Any) -> CheckReport:
-    port = free_ports(2)
-    player = kind(port, f"http://localhost:{port + 1}/mcp")
-    registering = threading.Thread(target=register, args=(player,))
-    async with started(player), asyncio.timeout(BOUND):
-        registering.start()
-        report = await check_agent(
-            f"http://localhost:{port}/mcp", options=CheckOptions(wait_seconds=10, timeout=10), manager_port=port + 1
-        )
-        await asyncio.to_thread(registering.join)
-    return report
-
-
-def register(player: Any) -> None:
-    """Registers as soon as the checker's manager is there."""
-    for _ in range(1000):
-        try:
-            player.register()
-        except OSError:
-            threading.Event().wait(0.01)
-        else:
-            return
+    return await check_guest(kind, timeout=10)
 
 
 @pytest.mark.parametrize("kind", DIALECTS, ids=lambda kind: kind.__name__)
-async def test_the_dialect_is_named_and_nothing_but_warnings_comes_of_it(
-    kind: Any, capfd: pytest.CaptureFixture[str]
-) -> None:
+async def test_the_dialect_is_named_and_nothing_but_warnings_comes_of_it(kind: Any) -> None:
     report = await checked(kind)
     assert report.dialect == DIALECTS[kind]
-    failures = {step.name: step.came for step in report.outcomes if step.verdict is StepVerdict.FAIL}
-    assert failures == {}
+    assert found(report) == {}
     assert report.ok
     assert report.count_verdict(StepVerdict.PASS) >= 40
-    capfd.readouterr()  # these players complain of broken input in their terminal
 
 
 async def test_another_spelling_is_a_warning_that_names_the_method_to_serve() -> None:
@@ -120,7 +90,7 @@ class PlainlyRegisteringPlayer(PoliteHandlerPlayer):
     ("kind", "is_told"), [(PoliteHandlerPlayer, True), (PlainlyRegisteringPlayer, False)], ids=["told", "learned"]
 )
 async def test_notices_come_in_the_form_in_which_the_questions_were_understood(
-    kind: type[PoliteHandlerPlayer], is_told: bool, capfd: pytest.CaptureFixture[str]
+    kind: type[PoliteHandlerPlayer], is_told: bool
 ) -> None:
     made: list[PoliteHandlerPlayer] = []
 
@@ -134,7 +104,6 @@ async def test_notices_come_in_the_form_in_which_the_questions_were_understood(
     asked = [body["params"] for body in made[0].misunderstood if isinstance(body, dict) and "params" in body]
     invited = [params for params in asked if "message_type" in params and params["message_type"] == "GAME_INVITATION"]
     assert (invited == []) is is_told  # a look for methods, before it has registered, holds no invitation
-    capfd.readouterr()
 
 
 @pytest.mark.parametrize(
@@ -142,12 +111,8 @@ async def test_notices_come_in_the_form_in_which_the_questions_were_understood(
     [kind for kind in players.V2_PLAYERS if kind not in DIALECTS],
     ids=lambda kind: kind.__name__,
 )
-async def test_a_player_that_a_league_plays_with_has_warnings_at_most(
-    kind: Any, capfd: pytest.CaptureFixture[str]
-) -> None:
-    report = await checked(kind)
-    assert {step.name: step.came for step in report.outcomes if step.verdict is StepVerdict.FAIL} == {}
-    capfd.readouterr()
+async def test_a_player_that_a_league_plays_with_has_warnings_at_most(kind: Any) -> None:
+    assert found(await checked(kind)) == {}
 
 
 class HangingUpPlayer(SamplePlayer):
@@ -161,8 +126,7 @@ class HangingUpPlayer(SamplePlayer):
         return super().unknown(body)
 
 
-async def test_a_player_that_hangs_up_on_moves_is_not_failed_for_them(capfd: pytest.CaptureFixture[str]) -> None:
+async def test_a_player_that_hangs_up_on_moves_is_not_failed_for_them() -> None:
     report = await checked(HangingUpPlayer)
     moves = [step for step in report.outcomes if "make_move" in step.name]
     assert {step.verdict for step in moves} == {StepVerdict.SKIPPED}, moves
-    capfd.readouterr()

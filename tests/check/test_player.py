@@ -1,20 +1,17 @@
 """The check of a player: a good one passes everything, and each planted fault is found at its step and named."""
 
-import asyncio
-
 import pytest
 
-from agent_league.check.check import check_agent, normalise_agent_url
+from agent_league.check.check import normalise_agent_url
 from agent_league.check.player import build_player_steps, judge_latency
 from agent_league.check.reports import format_conclusion
 from agent_league.check.steps import TOLERATED_HINT, CheckReport, StepVerdict, apply_strictness
-from agent_league.check.subject import CheckOptions
 from agent_league.model.agents import Role
 from agent_league.protocol.tokens import SigningKey, TokenVerifier
 from tests.check.faulty import faulty_player
+from tests.check.judging import check_port, found
 from tests.cli.command import free_ports
 
-BOUND = 60
 ENVELOPE = ("protocol", "message_type", "sender", "timestamp", "conversation_id", "match_id", "player_id")
 REPLIES = ("GAME_JOIN_ACK", "CHOOSE_PARITY_RESPONSE")
 
@@ -25,19 +22,8 @@ async def checked(
     """The report on a player with these faults."""
     port = free_ports(2)
     with faulty_player(port, port + 1 if registers else None, *faults):
-        async with asyncio.timeout(BOUND):
-            return await check_agent(
-                f"http://localhost:{port}/mcp",
-                role=Role.PLAYER,
-                options=CheckOptions(timeout=timeout, wait_seconds=10 if registers else 0),
-                manager_port=port + 1,
-                strict=strict,
-            )
-
-
-def found(report: CheckReport, verdict: StepVerdict) -> dict[str, str]:
-    """The steps with this verdict: what came, and the hint."""
-    return {step.name: f"{step.came} | {step.hint}" for step in report.outcomes if step.verdict is verdict}
+        wait = 10 if registers else 0
+        return await check_port(port, port + 1, role=Role.PLAYER, strict=strict, timeout=timeout, wait_seconds=wait)
 
 
 def test_a_player_is_judged_in_at_least_40_steps_with_names_of_their_own() -> None:
@@ -48,7 +34,7 @@ def test_a_player_is_judged_in_at_least_40_steps_with_names_of_their_own() -> No
 
 async def test_a_good_player_passes_every_step_also_strictly() -> None:
     report = await checked(strict=True)
-    assert found(report, StepVerdict.FAIL) == {}
+    assert found(report) == {}
     assert list(found(report, StepVerdict.SKIPPED)) == ["make_move is answered with a legal move"]
     assert report.dialect == "league.v2, in the protocol's own form"
     assert report.ok
@@ -101,7 +87,7 @@ PLANTED = {
 async def test_a_planted_fault_is_found_at_its_step_and_named(fault: str) -> None:
     steps, word = PLANTED[fault]
     report = await checked(fault)
-    failures = found(report, StepVerdict.FAIL)
+    failures = found(report)
     assert list(failures) == steps
     assert all(word in said for said in failures.values()), failures
     assert not report.ok
@@ -143,7 +129,7 @@ async def test_a_fault_that_costs_nothing_in_a_league_is_a_warning_at_its_step_a
 ) -> None:
     steps, word = TOLERATED_FAULTS[fault]
     report = await checked(fault)
-    assert found(report, StepVerdict.FAIL) == {}
+    assert found(report) == {}
     warnings = found(report, StepVerdict.WARNING)
     assert set(steps) <= set(warnings)
     assert all(word in warnings[step] and TOLERATED_HINT in warnings[step] for step in steps), warnings
@@ -164,7 +150,7 @@ READ_ALL_THE_SAME = {
 async def test_a_field_of_a_reply_that_is_missing_or_of_another_type_or_value_is_named(what: str, reply: str) -> None:
     names = [name for name in ENVELOPE if (what, name) != ("other", "timestamp")]
     report = await checked(*(f"{what} {name} in {reply}" for name in names))
-    failures, warnings = found(report, StepVerdict.FAIL), found(report, StepVerdict.WARNING)
+    failures, warnings = found(report), found(report, StepVerdict.WARNING)
     for name in names:
         judged = warnings if name in READ_ALL_THE_SAME[what] else failures
         assert f"'{name}' is" in judged[f"{reply}: {name}"]
@@ -175,14 +161,14 @@ async def test_a_field_of_a_reply_that_is_missing_or_of_another_type_or_value_is
 
 async def test_a_missing_field_is_the_only_step_with_a_warning() -> None:
     report = await checked("no sender in CHOOSE_PARITY_RESPONSE")
-    assert found(report, StepVerdict.FAIL) == {}
+    assert found(report) == {}
     assert list(found(report, StepVerdict.WARNING)) == ["CHOOSE_PARITY_RESPONSE: sender"]
     assert "'sender' is missing" in found(report, StepVerdict.WARNING)["CHOOSE_PARITY_RESPONSE: sender"]
 
 
 async def test_a_field_of_the_wrong_type_that_has_no_step_of_its_own_is_found_too() -> None:
     report = await checked("number league_id in GAME_JOIN_ACK")
-    (failure,) = found(report, StepVerdict.FAIL).items()
+    (failure,) = found(report).items()
     assert failure[0] == "GAME_JOIN_ACK: the names of its fields"
     assert "'league_id'" in failure[1]
 
@@ -190,9 +176,8 @@ async def test_a_field_of_the_wrong_type_that_has_no_step_of_its_own_is_found_to
 async def test_an_address_of_another_port_in_the_registration_is_a_failure_that_names_the_real_one() -> None:
     port = free_ports(2)
     with faulty_player(port, port + 1, "registers another port"):
-        async with asyncio.timeout(BOUND):
-            report = await check_agent(f"localhost:{port}", options=CheckOptions(wait_seconds=1), manager_port=port + 1)
-    failures = found(report, StepVerdict.FAIL)
+        report = await check_port(port, port + 1, wait_seconds=1)
+    failures = found(report)
     assert list(failures) == ["LEAGUE_REGISTER_REQUEST: player_meta.contact_endpoint"]
     assert f"put http://localhost:{port}/mcp there" in failures["LEAGUE_REGISTER_REQUEST: player_meta.contact_endpoint"]
 
@@ -202,11 +187,8 @@ async def test_an_agent_of_another_league_is_told_so_once_and_accused_of_nothing
     port = free_ports(2)
     with faulty_player(port, None) as player:
         player.verifier = TokenVerifier(SigningKey.generate().public_jwk, "another_league")
-        async with asyncio.timeout(BOUND):
-            report = await check_agent(
-                f"http://localhost:{port}/mcp", role=role, options=CheckOptions(wait_seconds=0), manager_port=port + 1
-            )
-    assert found(report, StepVerdict.FAIL) == {}
+        report = await check_port(port, port + 1, role=role)
+    assert found(report) == {}
     assert report.exit_code == 2
     assert "belongs to another manager's league; stop that one" in format_conclusion(report)
     assert f"--manager http://localhost:{port + 1}/mcp" in format_conclusion(report)
@@ -217,11 +199,8 @@ async def test_an_agent_of_another_league_is_told_so_once_and_accused_of_nothing
 async def test_an_agent_that_speaks_plain_http_is_not_to_be_checked_over_https() -> None:
     port = free_ports(2)
     with faulty_player(port, None):
-        async with asyncio.timeout(BOUND):
-            report = await check_agent(
-                f"https://localhost:{port}/mcp", options=CheckOptions(wait_seconds=0), manager_port=port + 1
-            )
-    assert list(found(report, StepVerdict.FAIL)) == ["a server listens at the address"]
+        report = await check_port(port, port + 1, scheme="https")
+    assert list(found(report)) == ["a server listens at the address"]
     assert report.outcomes[0].hint == f"It speaks http: check http://localhost:{port}/mcp instead."
 
 
@@ -241,25 +220,17 @@ def test_only_a_path_that_was_not_named_is_filled_in(typed: str, address: str) -
 async def test_a_player_could_not_be_judged_as_a_referee() -> None:
     port = free_ports(2)
     with faulty_player(port, None):
-        async with asyncio.timeout(BOUND):
-            report = await check_agent(
-                f"http://localhost:{port}/mcp",
-                role=Role.REFEREE,
-                options=CheckOptions(wait_seconds=0),
-                manager_port=port + 1,
-            )
-    assert found(report, StepVerdict.FAIL) == {}
+        report = await check_port(port, port + 1, role=Role.REFEREE)
+    assert found(report) == {}
     assert report.exit_code == 1
     assert "could not be judged as a referee: no match was played" in format_conclusion(report)
     assert f"--manager http://localhost:{port + 1}/mcp" in format_conclusion(report)
 
 
 async def test_where_nobody_listens_the_first_step_says_so_and_the_others_are_skipped() -> None:
-    async with asyncio.timeout(BOUND):
-        report = await check_agent(
-            f"http://localhost:{free_ports(1)}/mcp", options=CheckOptions(wait_seconds=0), manager_port=free_ports(1)
-        )
-    failures = found(report, StepVerdict.FAIL)
+    port = free_ports(2)
+    report = await check_port(port, port + 1)
+    failures = found(report)
     assert list(failures) == ["a server listens at the address"]
     assert "nobody listens there" in failures["a server listens at the address"]
     assert report.count_verdict(StepVerdict.SKIPPED) == len(report.outcomes) - 1
@@ -268,7 +239,7 @@ async def test_where_nobody_listens_the_first_step_says_so_and_the_others_are_sk
 
 async def test_an_answer_over_the_limit_is_too_slow_and_what_hangs_on_it_is_skipped() -> None:
     report = await checked("too slow", timeout=1)
-    failures = found(report, StepVerdict.FAIL)
+    failures = found(report)
     assert list(failures) == ["choose_parity is answered"]
     assert "Too slow" in failures["choose_parity is answered"]
 
@@ -300,7 +271,7 @@ async def test_a_wrong_token_that_is_accepted_is_a_warning_and_strictly_a_failur
 
 async def test_a_player_that_never_registered_is_checked_without_what_hangs_on_it() -> None:
     report = await checked(registers=False)
-    assert found(report, StepVerdict.FAIL) == {}
+    assert found(report) == {}
     skipped = found(report, StepVerdict.SKIPPED)
     assert "registration not seen within 0 s" in skipped["registers with the manager"]
     assert set(TOKENS) <= set(skipped)
@@ -321,13 +292,13 @@ WARNED = {
 @pytest.mark.parametrize("fault", WARNED)
 async def test_what_the_seeds_leave_open_is_a_warning(fault: str) -> None:
     report = await checked(fault)
-    assert found(report, StepVerdict.FAIL) == {}
+    assert found(report) == {}
     assert list(found(report, StepVerdict.WARNING)) == [WARNED[fault]]
 
 
 async def test_a_player_that_takes_any_game_need_not_know_even_odd_by_its_own_words() -> None:
     report = await checked("takes any game")
-    assert found(report, StepVerdict.FAIL) == found(report, StepVerdict.WARNING) == {}
+    assert found(report) == found(report, StepVerdict.WARNING) == {}
     skipped = found(report, StepVerdict.SKIPPED)
     assert "asked with `make_move`" in skipped["choose_parity is answered"]
     passed = found(report, StepVerdict.PASS)
@@ -336,7 +307,7 @@ async def test_a_player_that_takes_any_game_need_not_know_even_odd_by_its_own_wo
 
 async def test_a_player_of_any_game_that_wants_a_list_is_warned() -> None:
     report = await checked("takes any game", "wants a list")
-    assert found(report, StepVerdict.FAIL) == {}
+    assert found(report) == {}
     (warning,) = found(report, StepVerdict.WARNING).items()
     assert warning[0] == "make_move is answered with a legal move"
     assert "where the moves are told by a schema" in warning[1]
@@ -345,7 +316,7 @@ async def test_a_player_of_any_game_that_wants_a_list_is_warned() -> None:
 
 async def test_a_player_of_another_game_is_judged_in_that_game() -> None:
     report = await checked("takes tic_tac_toe", strict=True)
-    assert found(report, StepVerdict.FAIL) == found(report, StepVerdict.SKIPPED) == {}
+    assert found(report) == found(report, StepVerdict.SKIPPED) == {}
     assert found(report, StepVerdict.PASS)["GAME_MOVE_RESPONSE: move_data"] == "0 | "
     assert not [step.name for step in report.outcomes if "parity" in step.name.lower()]
     assert report.ok
@@ -353,13 +324,13 @@ async def test_a_player_of_another_game_is_judged_in_that_game() -> None:
 
 async def test_a_wrong_move_in_another_game_is_found_and_named() -> None:
     report = await checked("takes tic_tac_toe", "moves by letters")
-    assert list(found(report, StepVerdict.FAIL)) == ["GAME_MOVE_RESPONSE: move_data"]
-    assert "'move_data' is \"A1\", asked for" in found(report, StepVerdict.FAIL)["GAME_MOVE_RESPONSE: move_data"]
+    assert list(found(report)) == ["GAME_MOVE_RESPONSE: move_data"]
+    assert "'move_data' is \"A1\", asked for" in found(report)["GAME_MOVE_RESPONSE: move_data"]
 
 
 async def test_a_player_of_a_game_that_is_not_here_is_told_so_and_not_judged_in_it() -> None:
     report = await checked("takes a game of its own")
-    assert found(report, StepVerdict.FAIL) == {}
+    assert found(report) == {}
     why = "no game 'a_game_of_its_own' is installed"
     assert why in found(report, StepVerdict.PASS)["LEAGUE_REGISTER_REQUEST: player_meta.game_types"]
     assert why in found(report, StepVerdict.SKIPPED)["make_move is answered"]
@@ -370,14 +341,14 @@ async def test_a_player_of_a_game_that_is_not_here_is_told_so_and_not_judged_in_
 
 async def test_a_clock_that_is_far_off_is_a_warning_at_every_message() -> None:
     report = await checked("yesterday")
-    assert found(report, StepVerdict.FAIL) == {}
+    assert found(report) == {}
     assert all(step.endswith("timestamp is about now") for step in found(report, StepVerdict.WARNING))
     assert len(found(report, StepVerdict.WARNING)) == 3
 
 
 async def test_a_token_of_somebody_else_in_an_answer_is_a_warning() -> None:
     report = await checked("other auth_token in GAME_JOIN_ACK")
-    assert found(report, StepVerdict.FAIL) == {}
+    assert found(report) == {}
     assert list(found(report, StepVerdict.WARNING)) == ["GAME_JOIN_ACK: auth_token"]
     said = found(report, StepVerdict.WARNING)["GAME_JOIN_ACK: auth_token"]
     assert "something-else" not in said
@@ -404,7 +375,7 @@ async def test_a_player_that_wants_an_invitation_first_gets_one_before_every_que
 
 async def test_the_agent_s_own_error_is_quoted_before_anything_is_guessed() -> None:
     report = await checked("complains of the invitation")
-    said = found(report, StepVerdict.FAIL)["handle_game_invitation is answered"]
+    said = found(report)["handle_game_invitation is answered"]
     assert "The agent itself says: no table is free" in said
 
 
@@ -418,11 +389,8 @@ async def test_steps_that_compare_with_a_good_call_are_skipped_where_there_never
 async def test_where_nobody_listens_it_is_told_who_called() -> None:
     port = free_ports(3)
     with faulty_player(port, port + 1):
-        async with asyncio.timeout(BOUND):
-            report = await check_agent(
-                f"localhost:{port + 2}", options=CheckOptions(wait_seconds=1), manager_port=port + 1
-            )
-    (failure,) = found(report, StepVerdict.FAIL).values()
+        report = await check_port(port + 2, port + 1, wait_seconds=1)
+    (failure,) = found(report).values()
     assert f"An agent registered here and gave the address http://localhost:{port}/mcp" in failure
     assert report.exit_code == 2
 
@@ -430,9 +398,6 @@ async def test_where_nobody_listens_it_is_told_who_called() -> None:
 async def test_where_nobody_listens_it_is_told_what_was_refused() -> None:
     port = free_ports(3)
     with faulty_player(port, port + 1, "registers as P01"):
-        async with asyncio.timeout(BOUND):
-            report = await check_agent(
-                f"localhost:{port + 2}", options=CheckOptions(wait_seconds=1), manager_port=port + 1
-            )
-    (failure,) = found(report, StepVerdict.FAIL).values()
+        report = await check_port(port + 2, port + 1, wait_seconds=1)
+    (failure,) = found(report).values()
     assert "tried to register here and was refused: Duplicate display name" in failure

@@ -1,50 +1,24 @@
 """The check of a referee: ours passes every step, and the faults of others are found at their steps and named."""
 
-import asyncio
-import threading
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
-from agent_league.check.check import check_agent
 from agent_league.check.referee import build_referee_steps
 from agent_league.check.steps import TOLERATED_HINT, CheckReport, StepVerdict
-from agent_league.check.subject import CheckOptions
 from agent_league.model.agents import Role
-from tests.check.test_dialects import register
-from tests.cli.command import free_ports
+from tests.check.judging import check_guest, found
 from tests.foreign import referees
 from tests.foreign.referees import AnnouncedReferee
 from tests.foreign.sample_referee import SampleReferee
-from tests.foreign.stage import started
 from tests.foreign.web import Answer, Message
-
-BOUND = 120
 
 
 async def checked(kind: Any, *, registers: bool = True) -> CheckReport:
-    port = free_ports(2)
-    referee = kind(port, f"http://localhost:{port + 1}/mcp")
-    registering = threading.Thread(target=register, args=(referee,))
-    async with started(referee), asyncio.timeout(BOUND):
-        if registers:
-            registering.start()
-        report = await check_agent(
-            f"http://localhost:{port}/mcp",
-            role=Role.REFEREE,
-            options=CheckOptions(
-                wait_seconds=10 if registers else 0, timeout=2, match_seconds=3, silent_match_seconds=0.2
-            ),
-            manager_port=port + 1,
-        )
-        if registers:
-            await asyncio.to_thread(registering.join)
-    return report
-
-
-def found(report: CheckReport, verdict: StepVerdict = StepVerdict.FAIL) -> dict[str, str]:
-    return {step.name: f"{step.came} | {step.hint}" for step in report.outcomes if step.verdict is verdict}
+    limits = {"timeout": 2, "match_seconds": 3, "silent_match_seconds": 0.2}
+    return await check_guest(kind, role=Role.REFEREE, registers=registers, **limits)
 
 
 class Sober(SampleReferee):
@@ -134,32 +108,44 @@ class Forgetful(Sober):
     told_one = False
 
 
-PLANTED: dict[type[SampleReferee], dict[str, str]] = {
-    LyingCheat: {
-        "MATCH_RESULT_REPORT: result.winner": "A league refuses it: it is booked as",
-        "MATCH_RESULT_REPORT: result.score": "result.score",
-    },
-    Tokenless: {"MATCH_RESULT_REPORT: auth_token": "'auth_token'", "MATCH_RESULT_REPORT: timestamp": "E021"},
-    Monotone: {"GAME_OVER: game_result.drawn_number": "from 1 to 10", "the draw varies, from 1 to 10": "11, 11"},
-    Forgetful: {"GAME_OVER reaches both players": "P02 heard none"},
-    Senderless: {"GAME_INVITATION: sender": "A league refuses it: missing in the envelope: sender"},
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """The steps at which a fault is found, each with a word of what is said there."""
+
+    failures: dict[str, str] = field(default_factory=dict)
+    tolerated: dict[str, str] = field(default_factory=dict)
+    """What costs nothing in a league of ours."""
+
+
+PLANTED: dict[type[SampleReferee], Expected] = {
+    LyingCheat: Expected(
+        {
+            "MATCH_RESULT_REPORT: result.winner": "A league refuses it: it is booked as",
+            "MATCH_RESULT_REPORT: result.score": "result.score",
+        }
+    ),
+    Tokenless: Expected({"MATCH_RESULT_REPORT: auth_token": "'auth_token'", "MATCH_RESULT_REPORT: timestamp": "E021"}),
+    Monotone: Expected(
+        {"GAME_OVER: game_result.drawn_number": "from 1 to 10", "the draw varies, from 1 to 10": "11, 11"}
+    ),
+    Forgetful: Expected({"GAME_OVER reaches both players": "P02 heard none"}),
+    Senderless: Expected(
+        {"GAME_INVITATION: sender": "A league refuses it: missing in the envelope: sender"},
+        {"GAME_OVER: sender": "'sender' is missing"},
+    ),
+    Cheat: Expected(
+        tolerated={
+            "MATCH_RESULT_REPORT: result.winner": "Report the same winner",
+            "MATCH_RESULT_REPORT: result.score": "result.score",
+        }
+    ),
+    Confused: Expected(
+        tolerated={
+            "GAME_INVITATION: role_in_match of the other player": "PLAYER_B",
+            "GAME_INVITATION: opponent_id": "'opponent_id' is missing",
+        }
+    ),
 }
-TOLERATED_FAULTS: dict[type[SampleReferee], dict[str, str]] = {
-    Cheat: {
-        "MATCH_RESULT_REPORT: result.winner": "Report the same winner",
-        "MATCH_RESULT_REPORT: result.score": "result.score",
-    },
-    Confused: {
-        "GAME_INVITATION: role_in_match of the other player": "PLAYER_B",
-        "GAME_INVITATION: opponent_id": "'opponent_id' is missing",
-    },
-    Sober: {
-        "an order from a player is refused": "league_manager",
-        "an order with a missing field is refused": "E003",
-    },
-    Senderless: {"GAME_OVER: sender": "'sender' is missing"},
-}
-"""What costs nothing in a league of ours."""
 WEAKNESSES = {
     "a player that declines loses technically": "TECHNICAL_LOSS",
     "a choice in the wrong case is told with E004 and asked again": "E004",
@@ -176,35 +162,30 @@ def test_a_referee_is_judged_in_at_least_25_steps_with_names_of_their_own() -> N
     assert len(set(names)) == len(names)
 
 
-async def test_what_the_sample_of_the_seeds_leaves_out_is_found_and_named(capfd: pytest.CaptureFixture[str]) -> None:
-    failures = found(await checked(Sober))
-    assert set(failures) - {"a player that stays silent loses technically"} == set(WEAKNESSES) - {
-        "a player that stays silent loses technically"
-    }
+async def test_what_the_sample_of_the_seeds_leaves_out_is_found_and_named() -> None:
+    report = await checked(Sober)
+    failures, silence = found(report), {"a player that stays silent loses technically"}
+    assert set(failures) | silence == set(WEAKNESSES)
     assert all(WEAKNESSES[name] in said for name, said in failures.items()), failures
-    capfd.readouterr()
+    tolerated = {
+        "an order from a player is refused": "league_manager",
+        "an order with a missing field is refused": "E003",
+    }
+    assert_found(found(report, StepVerdict.WARNING), tolerated, TOLERATED_HINT)
+
+
+def assert_found(steps: dict[str, str], expected: dict[str, str], also: str = "") -> None:
+    assert set(expected) <= set(steps)
+    for name, word in expected.items():
+        assert word in steps[name], steps[name]
+        assert also in steps[name], steps[name]
 
 
 @pytest.mark.parametrize("kind", PLANTED, ids=lambda kind: kind.__name__)
-async def test_a_planted_fault_is_found_at_its_step_and_named(
-    kind: type[SampleReferee], capfd: pytest.CaptureFixture[str]
-) -> None:
-    failures = {name: said for name, said in found(await checked(kind)).items() if name not in WEAKNESSES}
-    assert set(PLANTED[kind]) <= set(failures)
-    for name, word in PLANTED[kind].items():
-        assert word in failures[name], failures[name]
-    capfd.readouterr()
-
-
-@pytest.mark.parametrize("kind", TOLERATED_FAULTS, ids=lambda kind: kind.__name__)
-async def test_a_fault_that_costs_nothing_in_a_league_is_a_warning_at_its_step(
-    kind: type[SampleReferee], capfd: pytest.CaptureFixture[str]
-) -> None:
-    warnings = found(await checked(kind), StepVerdict.WARNING)
-    for name, word in TOLERATED_FAULTS[kind].items():
-        assert word in warnings[name], warnings[name]
-        assert TOLERATED_HINT in warnings[name]
-    capfd.readouterr()
+async def test_a_planted_fault_is_found_at_its_step_and_named(kind: type[SampleReferee]) -> None:
+    report, expected = await checked(kind), PLANTED[kind]
+    assert_found(found(report), expected.failures)
+    assert_found(found(report, StepVerdict.WARNING), expected.tolerated, TOLERATED_HINT)
 
 
 PLAY_IN_LEAGUES = (
@@ -216,10 +197,9 @@ PLAY_IN_LEAGUES = (
 
 @pytest.mark.parametrize("kind", PLAY_IN_LEAGUES, ids=lambda kind: kind.__name__)
 async def test_a_referee_that_leagues_are_played_with_fails_only_where_players_fail_or_orders_are_repeated(
-    kind: type[SampleReferee], capfd: pytest.CaptureFixture[str]
+    kind: type[SampleReferee],
 ) -> None:
     assert set(found(await checked(kind))) <= set(WEAKNESSES)
-    capfd.readouterr()
 
 
 class Closed(Sober):
@@ -255,14 +235,11 @@ STARTED: dict[Any, str] = {
 
 
 @pytest.mark.parametrize("kind", STARTED, ids=lambda kind: kind.__name__)
-async def test_a_referee_that_is_started_otherwise_is_judged_all_the_same(
-    kind: Any, capfd: pytest.CaptureFixture[str]
-) -> None:
+async def test_a_referee_that_is_started_otherwise_is_judged_all_the_same(kind: Any) -> None:
     report = await checked(kind)
     assert STARTED[kind] in report.dialect
     assert "start_match is acknowledged" in found(report, StepVerdict.WARNING)
     assert "GAME_OVER: game_result.winner_player_id" in found(report, StepVerdict.PASS)
-    capfd.readouterr()
 
 
 class ForgetfulPoller(referees.PollingReferee):
@@ -276,12 +253,9 @@ class ForgetfulPoller(referees.PollingReferee):
         super().poll()
 
 
-async def test_a_referee_that_polls_with_a_wrong_token_is_told_why_it_has_no_match(
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+async def test_a_referee_that_polls_with_a_wrong_token_is_told_why_it_has_no_match() -> None:
     report = await checked(ForgetfulPoller)
     assert "get_assigned_matches` and was refused: E012" in found(report)["start_match is acknowledged"]
-    capfd.readouterr()
 
 
 class Inside(SampleReferee):
@@ -301,20 +275,16 @@ REPORTS: dict[Any, str] = {Inside: "inside the reply", Renamed: "by match_result
 
 
 @pytest.mark.parametrize("kind", REPORTS, ids=lambda kind: kind.__name__)
-async def test_a_report_that_comes_otherwise_is_a_warning(kind: Any, capfd: pytest.CaptureFixture[str]) -> None:
+async def test_a_report_that_comes_otherwise_is_a_warning(kind: Any) -> None:
     report = await checked(kind)
     assert REPORTS[kind] in found(report, StepVerdict.WARNING)["MATCH_RESULT_REPORT reaches the manager"]
     assert "MATCH_RESULT_REPORT: result.winner" in found(report, StepVerdict.PASS)
-    capfd.readouterr()
 
 
-async def test_without_a_registration_everything_that_needs_a_manager_is_skipped(
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+async def test_without_a_registration_everything_that_needs_a_manager_is_skipped() -> None:
     report = await checked(Sober, registers=False)
     assert found(report) == {}
     skipped = found(report, StepVerdict.SKIPPED)
     assert "has not registered with the checker" in skipped["start_match is acknowledged"]
     assert "no match was played" in report.unjudged
     assert report.exit_code == 1
-    capfd.readouterr()

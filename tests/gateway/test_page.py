@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from mcp import Client, StdioServerParameters
 
-from agent_league.gateway.event_text import MAX_EVENTS_PER_ANSWER, MAX_ROWS
-from agent_league.gateway.moves import MAX_MOVE_LENGTH
+from agent_league.gateway.host_answers import MAX_EVENTS_PER_ANSWER, MAX_MOVE_LENGTH, MAX_ROWS
 from agent_league.players.deadline import MARGIN_SECONDS
 from agent_league.players.human import MAX_EVENTS, REMIND_SECONDS
 from agent_league.players.strategies.always import AlwaysOdd

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from agent_league.cli.terminal import draw_standings
-from agent_league.gateway.screen import TerminalScreen
+from agent_league.gateway.terminal import TerminalScreen
 
 if sys.platform == "win32":
     pytest.skip("there are no pseudo-terminals", allow_module_level=True)

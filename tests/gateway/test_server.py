@@ -11,9 +11,8 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from agent_league.games.registry import load_game
-from agent_league.gateway import event_text, server
-from agent_league.gateway.event_text import FIRST_ROWS, MAX_EVENTS_PER_ANSWER, MAX_ROWS, MAX_TURNS
-from agent_league.gateway.moves import MAX_MOVE_LENGTH
+from agent_league.gateway import host_answers, server
+from agent_league.gateway.host_answers import FIRST_ROWS, MAX_EVENTS_PER_ANSWER, MAX_MOVE_LENGTH, MAX_ROWS, MAX_TURNS
 from agent_league.launch.outside_player import OutsidePlayer
 from agent_league.players.events import RoundAnnounced
 from agent_league.players.human import MAX_EVENTS
@@ -135,7 +134,7 @@ async def test_an_event_after_the_wait_is_over_comes_with_the_next_one(home: Pat
         await host.call("join_league")
         events = await host.seat.mailbox.wait_for_events(1, 0)
         host.seat.mailbox.add_event(RoundAnnounced(1))
-        assert event_text.describe_news(host.seat, events, 1).after == 1
+        assert host_answers.describe_news(host.seat, events, 1).after == 1
 
 
 async def test_a_host_that_asks_from_too_high_a_number_is_told_the_next_event_and_the_right_number(home: Path) -> None:

@@ -253,8 +253,8 @@ async def test_a_player_that_misses_one_kind_of_notice_is_not_suspended(office: 
         ("start_match", v2.StartMatch),
         ("notify_round", v2.RoundAnnouncement),
         ("update_standings", v2.LeagueStandingsUpdate),
-        ("notify_round_completed", v2.RoundCompleted),
-        ("notify_league_completed", v2.LeagueCompleted),
+        ("notify_round_completed", v2.RoundCompletedNotice),
+        ("notify_league_completed", v2.LeagueCompletedNotice),
     ],
 )
 async def test_what_is_written_as_it_travels_is_what_its_model_would_write(

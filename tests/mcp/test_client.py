@@ -17,9 +17,9 @@ from mcp import Client
 from mcp.client.subscriptions import ResourceUpdated
 from mcp.shared.exceptions import MCPError
 
+from agent_league.mcp.server.prompts import PROMPTS
 from agent_league.model.agents import Role
 from agent_league.protocol.methods import METHODS
-from agent_league.protocol.prompts import PROMPTS
 from agent_league.protocol.resources import RESOURCES
 from tests.cli.command import free_ports, running
 from tests.conftest import PlanMaker

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from agent_league.mcp.server.prompts import PROMPTS
 from agent_league.model.agents import Role
-from agent_league.protocol.prompts import PROMPTS
 from agent_league.protocol.resources import RESOURCES
 from tests.conftest import PlanMaker
 from tests.mcp.league import League, league

@@ -14,9 +14,9 @@ from agent_league.errors import Refusal
 from agent_league.http.memory import MemoryNetwork
 from agent_league.launch.in_process import run_agents
 from agent_league.league.app import LeagueManager
+from agent_league.mcp.server.prompts import PROMPTS, MethodCall, Prompt, find_prompt
 from agent_league.model.agents import Role
 from agent_league.protocol.methods import METHODS
-from agent_league.protocol.prompts import PROMPTS, MethodCall, Prompt, find_prompt
 from agent_league.testing.peers import ScriptedPlayer
 from agent_league.text import MAX_ITEMS, MAX_QUOTE, MAX_TEXT_LENGTH, quote_data
 from tests.conftest import PlanMaker

@@ -13,10 +13,10 @@ from jsonschema import Draft202012Validator
 from agent_league.http.memory import MemoryNetwork
 from agent_league.launch.in_process import run_agents
 from agent_league.league.app import LeagueManager
+from agent_league.mcp.server.tools import define_tool
 from agent_league.model.agents import Role
 from agent_league.protocol.methods import METHODS
 from agent_league.protocol.resources import RESOURCES, Resource, build_resource_uri, find_resource
-from agent_league.protocol.tools import define_tool
 from tests.conftest import PlanMaker
 
 MANAGER, REFEREE, PLAYER = Role.LEAGUE_MANAGER, Role.REFEREE, Role.PLAYER

@@ -16,9 +16,9 @@ from agent_league.errors import ErrorCode
 from agent_league.http.memory import MemoryNetwork
 from agent_league.launch.in_process import agent_endpoint, run_agents
 from agent_league.league.app import LeagueManager
+from agent_league.mcp.server.tools import ToolDefinition, define_tool
 from agent_league.protocol.envelope import StatusReply
 from agent_league.protocol.methods import METHODS, Caller, Method
-from agent_league.protocol.tools import ToolDefinition, define_tool
 from agent_league.protocol.v2.errors import ERROR_MEANINGS
 from agent_league.testing.peers import always_reply, utc_timestamp
 from tests.conftest import PlanMaker

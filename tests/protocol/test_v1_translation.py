@@ -279,13 +279,13 @@ def test_a_result_of_ours_says_the_same_in_both_forms() -> None:
 
 
 def test_the_end_of_a_round_tells_how_many_matches_it_had() -> None:
-    completed: v2.RoundCompleted = asked(example("ROUND_COMPLETE"))
+    completed: v2.RoundCompletedNotice = asked(example("ROUND_COMPLETE"))
     assert (completed.matches_played, completed.matches_completed) == (2, 2)
     assert completed.next_round_id is None
 
 
 def test_the_end_of_the_league_tells_the_champion_and_the_ranks() -> None:
-    end: v2.LeagueCompleted = asked(example("LEAGUE_COMPLETE"))
+    end: v2.LeagueCompletedNotice = asked(example("LEAGUE_COMPLETE"))
     assert (end.total_rounds, end.total_matches) == (6, 12)
     assert (end.champion.player_id, end.champion.display_name) == ("player_001", "AlphaAgent")
     assert [(row.rank, row.player_id, row.points) for row in end.final_standings] == [

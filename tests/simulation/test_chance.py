@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from agent_league.protocol.tokens import SigningKey
-from agent_league.testing.repeatable_chance import repeatable_chance
+from agent_league.testing.simulation import repeatable_chance
 
 Draw = Callable[[], object]
 DRAWS: list[Draw] = [

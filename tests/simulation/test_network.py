@@ -10,7 +10,7 @@ import pytest
 from agent_league.errors import PeerTimeout, PeerUnreachable
 from agent_league.testing.agent_lives import KillableEventLoop, SimulatedProcess
 from agent_league.testing.faults import FaultKind, Scenario
-from agent_league.testing.network import FaultyNetwork, SimulationTrace
+from agent_league.testing.network import FaultyNetwork, ProcessCarrier, SimulationTrace
 
 QUIET = Scenario(seed=1, players=2, referees=1, matches_per_round=None, concurrent_matches=1, latency=0.1)
 ENDPOINTS = {"caller": "http://localhost:1/mcp", "host": "http://localhost:2/mcp"}
@@ -33,7 +33,7 @@ class Scene:
         return b"answer to " + frame
 
     async def ask(self) -> tuple[int, bytes]:
-        carrier = self.network.create_carrier(self.caller)
+        carrier = ProcessCarrier(self.network, self.caller)
         answer: tuple[int, bytes] = await self.caller.start_task(
             carrier.exchange(ENDPOINTS["host"], b"question", LIMIT)
         )

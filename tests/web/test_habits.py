@@ -68,7 +68,7 @@ def test_many_different_moves_are_cut_and_the_rest_told_together() -> None:
 
 def test_a_long_or_invisible_move_is_shown_short_and_spelled_out() -> None:
     match = played(1, "P01", {"moves": [{"P01": "x" * 500}, {"P01": "a\u202eb"}]})
-    assert set(counts(analyse_habits("P01", [match]))) == {"x" * module.LONGEST_MOVE + "…", "a\\u202eb"}
+    assert set(counts(analyse_habits("P01", [match]))) == {"x" * (module.LONGEST_MOVE - 3) + "...", "a\\u202eb"}
 
 
 def test_nothing_played_is_nothing_known() -> None:

@@ -18,12 +18,7 @@ from agent_league.protocol import v1
 from agent_league.protocol.v1.envelope import UUID_PATTERN, format_millis
 from agent_league.protocol.v1.ids import derive_conversation_uuid, make_league_uuid, to_v1_player_id
 from agent_league.protocol.v1.messages import calculate_win_rate
-from agent_league.protocol.v1.translation import (
-    TranslatedCall,
-    translate_registration_to_v1,
-    translate_reply_to_v1,
-    translate_to_v2,
-)
+from agent_league.protocol.v1.translation import translate_registration_to_v1
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 
 __all__ = ["DIALECTS", "UNNAMED_REFEREE", "Dialect", "LeagueFacts", "dialect_of", "make_league_uuid"]
@@ -152,16 +147,6 @@ def is_foreign_message(message: MessageFields) -> bool:
     """Whether a message is one of `league.v1`: it says so and its conversation id is a UUID."""
     is_uuid = UUID_PATTERN.fullmatch(str(message.get("conversation_id"))) is not None
     return message.get("protocol") == PROTOCOL_V1 and is_uuid
-
-
-def adapt_request(message: MessageFields, role: Role) -> TranslatedCall:
-    """Translate a foreign message to the call of an agent of this role; raises Refusal."""
-    return translate_to_v2(message, role)
-
-
-def adapt_reply(reply: Any, request: MessageFields, now: datetime) -> Any:
-    """Translate the reply to a foreign message; one that its protocol has no message for is unchanged."""
-    return translate_reply_to_v1(reply, request, now)
 
 
 def _write_league_start(facts: LeagueFacts) -> MessageFields:

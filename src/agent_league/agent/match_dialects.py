@@ -11,8 +11,8 @@ from agent_league.agent.answers import AnswerParser
 from agent_league.agent.v1_matches import (
     SENT_MESSAGES,
     AnswerParserV1,
-    MatchView,
     PlayerMessagesV1,
+    RefereedMatch,
     check_message_type,
     write_report,
 )
@@ -45,13 +45,13 @@ class MatchDialect:
         return player_id
 
     def make_messages(
-        self, match: MatchView, order: v2.StartMatch, clock: Clock, player_id: str, wire: Wire
+        self, match: RefereedMatch, order: v2.StartMatch, clock: Clock, player_id: str, wire: Wire
     ) -> PlayerMessagesV1 | None:
         """What writes a referee's messages to a player; None for our own protocol, which the referee writes itself."""
         return None
 
     def write_report(
-        self, match: MatchView, order: v2.StartMatch, clock: Clock, verdict: MatchVerdict, more: MessageFields
+        self, match: RefereedMatch, order: v2.StartMatch, clock: Clock, verdict: MatchVerdict, more: MessageFields
     ) -> MessageFields | None:
         """A referee's report of a match whose players both speak this protocol; None as above."""
         return None
@@ -81,12 +81,12 @@ class MatchDialectV1(MatchDialect):
         return to_v1_player_id(player_id)
 
     def make_messages(
-        self, match: MatchView, order: v2.StartMatch, clock: Clock, player_id: str, wire: Wire
+        self, match: RefereedMatch, order: v2.StartMatch, clock: Clock, player_id: str, wire: Wire
     ) -> PlayerMessagesV1:
         return PlayerMessagesV1(match, order, clock, player_id, wire)
 
     def write_report(
-        self, match: MatchView, order: v2.StartMatch, clock: Clock, verdict: MatchVerdict, more: MessageFields
+        self, match: RefereedMatch, order: v2.StartMatch, clock: Clock, verdict: MatchVerdict, more: MessageFields
     ) -> MessageFields:
         return write_report(match, order, clock, verdict, more)
 

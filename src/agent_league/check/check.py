@@ -7,10 +7,11 @@ from contextlib import suppress
 from typing import Any
 
 from agent_league.check.http_probe import HttpProbe
+from agent_league.check.listener import IncomingCall
 from agent_league.check.manager import build_manager_steps
 from agent_league.check.manager_subject import ManagerSubject
 from agent_league.check.player import build_player_steps
-from agent_league.check.player_subject import PlayerSubject, V1PlayerSubject
+from agent_league.check.player_subject import PlayerSubject, TrialPlayer, V1PlayerSubject
 from agent_league.check.player_v1 import build_player_v1_steps
 from agent_league.check.referee import build_referee_steps
 from agent_league.check.referee_subject import RefereeSubject
@@ -31,7 +32,6 @@ from agent_league.errors import JsonRpcErrorCode, UserError
 from agent_league.http.hosts import parse_typed_address
 from agent_league.model.agents import Role
 from agent_league.protocol.tokens import SigningKey
-from agent_league.protocol.version import PROTOCOL_V1
 
 DETECT_SECONDS = 3.0
 ROLES_BY_NAME = {"player": Role.PLAYER, "referee": Role.REFEREE, "manager": Role.LEAGUE_MANAGER}
@@ -41,13 +41,22 @@ ROLE_METHODS = {
     Role.LEAGUE_MANAGER: "register_player",
 }
 """Role -> a method that only agents of this role serve."""
-SubjectKind = tuple[type[Subject], Callable[[Any], list[CheckStep[Any]]]]
-V1_PLAYER_KIND: SubjectKind = (V1PlayerSubject, lambda _: build_player_v1_steps())
-KINDS_BY_ROLE: Mapping[Role, SubjectKind] = {
-    Role.PLAYER: (PlayerSubject, lambda subject: build_player_steps(subject.question)),
-    Role.REFEREE: (RefereeSubject, lambda _: build_referee_steps()),
-    Role.LEAGUE_MANAGER: (ManagerSubject, lambda _: build_manager_steps()),
+PLAYERS_BY_PROTOCOL: Mapping[str, type[TrialPlayer]] = {
+    kind.protocol: kind for kind in (PlayerSubject, V1PlayerSubject)
 }
+
+
+def build_steps(subject: Subject) -> list[CheckStep[Any]]:
+    """Build the steps for an agent, by its role and protocol."""
+    match subject:
+        case V1PlayerSubject():
+            return build_player_v1_steps()
+        case PlayerSubject():
+            return build_player_steps(subject.question)
+        case RefereeSubject():
+            return build_referee_steps()
+        case _:
+            return build_manager_steps()
 
 
 def normalise_agent_url(url: str) -> str:
@@ -74,19 +83,21 @@ async def check_agent(
     manager = None if role is Role.LEAGUE_MANAGER else await start_manager(manager_port, key, CheckerManager)
     probe = HttpProbe(url)
     try:
-        await _wait_until_listening(probe, options.wait_seconds)
+        is_up = await probe.wait_until_listening(options.wait_seconds) is None
         deadline = asyncio.get_running_loop().time() + options.wait_seconds
         role = role or await detect_role(probe, manager)
-        if role is Role.PLAYER and await is_v1_player(probe, manager, options, key):
-            kind, steps = V1_PLAYER_KIND
+        subject: Subject
+        if role is Role.PLAYER:
+            heard = await manager.wait_for_registration(url, options.wait_seconds) if manager and is_up else None
+            subject = await open_player(probe, manager, options, key, registration=heard)
         else:
-            kind, steps = KINDS_BY_ROLE[role]
-        subject = kind(probe, options, key, manager)
+            kind = RefereeSubject if role is Role.REFEREE else ManagerSubject
+            subject = kind(probe, options, key, manager)
         subject.registration_deadline = deadline
         try:
             await subject.open()
             outcomes = await run_steps(
-                steps(subject),
+                build_steps(subject),
                 subject,
                 options.total_seconds,
                 lambda outcome: on_outcome(fail_on_warning(outcome) if strict else outcome),
@@ -112,14 +123,6 @@ async def check_agent(
     return apply_strictness(report) if strict else report
 
 
-async def _wait_until_listening(probe: HttpProbe, seconds: float) -> None:
-    """Wait at most this many seconds until the agent accepts connections; return in any case."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
-            while await probe.find_connect_problem() is not None:  # noqa: ASYNC110 - there is no event for it
-                await asyncio.sleep(0.1)
-
-
 async def detect_role(probe: HttpProbe, manager: CheckerManager | None) -> Role:
     """Detect the role by `/health`, by the registration or by the methods that it serves; a player if in doubt."""
     try:
@@ -135,21 +138,29 @@ async def detect_role(probe: HttpProbe, manager: CheckerManager | None) -> Role:
     return known[0] if len(known) == 1 else Role.PLAYER
 
 
-async def is_v1_player(
-    probe: HttpProbe, manager: CheckerManager | None, options: CheckOptions, key: SigningKey
-) -> bool:
-    """Whether a player speaks `league.v1`, by its registration or by which of two invitations it answers."""
-    if await probe.find_connect_problem() is not None:
-        return False
-    registration = await manager.wait_for_registration(probe.url, options.wait_seconds) if manager else None
-    if registration is not None:
-        return registration.message.get("protocol") == PROTOCOL_V1
-    old, new = V1PlayerSubject(probe, options, key, None), PlayerSubject(probe, options, key, None)
-    try:
+async def open_player(
+    probe: HttpProbe,
+    manager: CheckerManager | None,
+    options: CheckOptions,
+    key: SigningKey,
+    *,
+    registration: IncomingCall | None,
+    protocol: str | None = None,
+) -> TrialPlayer:
+    """Make the subject for a player's protocol: the given one, that of its registration, or the one it answers in."""
+    protocol = protocol or (str(registration.message.get("protocol")) if registration else None)
+    kind = await _detect_player_kind(probe, options, key) if protocol is None else PLAYERS_BY_PROTOCOL.get(protocol)
+    return (kind or PlayerSubject)(probe, options, key, manager)
+
+
+async def _detect_player_kind(probe: HttpProbe, options: CheckOptions, key: SigningKey) -> type[TrialPlayer]:
+    """Detect the protocol of a player by which of two invitations it answers; the current one if in doubt."""
+    with suppress(NoReply):
+        old, new = V1PlayerSubject(probe, options, key, None), PlayerSubject(probe, options, key, None)
         answered = (await send_valid_call(old)).answer is not None
-        return answered and (await send_valid_call(new)).answer is None
-    except NoReply:
-        return False
+        if answered and (await send_valid_call(new)).answer is None:
+            return V1PlayerSubject
+    return PlayerSubject
 
 
 async def _has_method(probe: HttpProbe, method: str) -> bool:

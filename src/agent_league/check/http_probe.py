@@ -5,6 +5,7 @@ import json
 import ssl
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
@@ -72,6 +73,15 @@ class HttpProbe:
             return _describe_error(error)
         writer.close()
         return None
+
+    async def wait_until_listening(self, seconds: float) -> str | None:
+        """Wait at most this many seconds until the server accepts connections; return why it doesn't, or None."""
+        why: str | None = f"{NO_CONNECTION}: nobody listens there"
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while (why := await self.find_connect_problem()) is not None:  # noqa: ASYNC110 - there is no event
+                    await asyncio.sleep(0.1)
+        return why
 
     async def find_other_scheme(self) -> str | None:
         """Return the address with http and https swapped if the server speaks that scheme; else None."""

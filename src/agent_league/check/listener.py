@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -20,6 +20,7 @@ from agent_league.mcp.server.gate import LazyMcpServer
 from agent_league.model.agents import Role
 from agent_league.protocol.methods import METHODS
 from agent_league.protocol.tolerance import METHOD_OF_TYPE, REGISTER_PATH, MessageFrame
+from agent_league.testing.peers import RawReply
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +43,7 @@ class IncomingCall:
 
 
 MethodScript = Callable[[IncomingCall], Awaitable[Any]]
-"""Handles a call of one method and returns the `result`; raises RawAnswer to send other bytes."""
-
-
-class RawAnswer(Exception):
-    """Raised by a script to answer with these bytes."""
-
-    def __init__(self, body: bytes) -> None:
-        super().__init__()
-        self.body = body
+"""Handles a call of one method and returns the `result`; raises RawReply to send other bytes."""
 
 
 class Listener:
@@ -141,9 +134,7 @@ class Listener:
         try:
             parsed = jsonrpc.parse_body(body)
             where = path if path == REGISTER_PATH else None
-            asked = replace(
-                self._request_parser.parse_frame(parsed, where), foreign_message=None
-            )  # scripts write v1 themselves
+            asked = self._request_parser.parse_frame(parsed, where)
         except JsonRpcError as error:
             self.last_frame_error = error.message
             return orjson.dumps(jsonrpc.build_error_frame(error, jsonrpc.find_request_id(parsed)))
@@ -157,7 +148,7 @@ class Listener:
         self._wake_waiters()
         try:
             result = await self.scripts.get(call.method, _acknowledge_call)(call)
-        except RawAnswer as garbage:
+        except RawReply as garbage:
             return garbage.body
         finally:
             self._wake_waiters()

@@ -134,7 +134,7 @@ async def _judge_second_registration(subject: ManagerSubject) -> StepFinding:
 
 def _change_request(**fields: Any) -> RegistrationWriter:
     """Write a registration with changed fields; `...` removes a field."""
-    return lambda subject, player: _merge({**subject.write_player_request(player)}, fields)
+    return lambda subject, player: _merge(subject.write_player_request(player), fields)
 
 
 def _change_meta(**fields: Any) -> RegistrationWriter:

@@ -13,8 +13,8 @@ from mcp.server.context import ServerRequestContext
 
 from agent_league.agent.request_parsing import write_applicant_sender
 from agent_league.clock import SystemClock, format_utc
+from agent_league.mcp.server.tools import define_tool
 from agent_league.protocol.methods import METHODS
-from agent_league.protocol.tools import define_tool
 from agent_league.protocol.v2.registration import RegisterRequest
 from agent_league.protocol.version import PROTOCOL_V2
 

@@ -46,7 +46,7 @@ def write_standings_update(subject: Subject, *players: str) -> dict[str, Any]:
 def write_round_completed(subject: Subject) -> dict[str, Any]:
     return write_notice(
         subject,
-        v2.RoundCompleted,
+        v2.RoundCompletedNotice,
         "conv-round-9-complete",
         round_id=9,
         matches_completed=1,
@@ -59,7 +59,7 @@ def write_round_completed(subject: Subject) -> dict[str, Any]:
 def write_league_completed(subject: Subject, champion: str) -> dict[str, Any]:
     return write_notice(
         subject,
-        v2.LeagueCompleted,
+        v2.LeagueCompletedNotice,
         "conv-league-complete",
         total_rounds=9,
         total_matches=9,

@@ -618,7 +618,10 @@ async def _judge_repeated_invitation(subject: PlayerSubject) -> StepFinding:
     return failed(f"accept is first {format_redacted(first, 20)}, then {format_redacted(second, 20)}")
 
 
-async def judge_two_matches(subject: TrialPlayer, methods: tuple[str, ...]) -> StepFinding:
+async def judge_two_matches(
+    subject: TrialPlayer, methods: tuple[str, ...], *, excuses_known: bool = True
+) -> StepFinding:
+    """Ask in two matches at once; `excuses_known` passes over fields that are wrong in a single match too."""
     for method in methods:
         require_answer(subject, method)
     subject.sent = []
@@ -628,7 +631,9 @@ async def judge_two_matches(subject: TrialPlayer, methods: tuple[str, ...]) -> S
         for match, exchange in zip(matches, answers, strict=True):
             for name in ("match_id", "conversation_id"):
                 is_wrong = (exchange.answer or {}).get(name) != getattr(match, name)
-                if exchange.answer is None or (is_wrong and not _is_wrong_alone(subject, method, name)):
+                if exchange.answer is None or (
+                    is_wrong and not (excuses_known and _is_wrong_alone(subject, method, name))
+                ):
                     return failed(f"asked in {match.match_id} ({match.conversation_id}): {exchange.reply_text}")
     return passed("each answer belongs to its question")
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
+from agent_league.agent.dialects import LeagueFacts, dialect_of
 from agent_league.agent.match_dialects import match_dialect_of
 from agent_league.check.fields import get_field, take_as_came
 from agent_league.check.http_probe import HttpProbe
@@ -19,7 +20,8 @@ from agent_league.games.even_odd.wire import EvenOddWire
 from agent_league.games.game_messages import PlainWire
 from agent_league.games.registry import Game, load_game, load_playable_game
 from agent_league.model.agents import Role, supports_game
-from agent_league.model.schedule import Pairing
+from agent_league.model.results import StandingsRow
+from agent_league.model.schedule import LeagueRound, Pairing
 from agent_league.protocol import v1, v2
 from agent_league.protocol.envelope import Message
 from agent_league.protocol.tokens import SigningKey
@@ -100,6 +102,10 @@ class TrialPlayer(Subject):
     question: CheckQuestion = PARITY_QUESTION
     """The question of this check."""
     _match_count = 0
+
+    @property
+    def opponent_id(self) -> str:
+        return "P02" if self.agent_id != "P02" else "P01"
 
     @property
     def has_valid_answer(self) -> bool:
@@ -232,10 +238,6 @@ class PlayerSubject(TrialPlayer):
 
         await self._referee.wait_until(found, limit)
         return next((normalise(wanted, message)[0] for message in found()), None)
-
-    @property
-    def opponent_id(self) -> str:
-        return "P02" if self.agent_id != "P02" else "P01"
 
     def make_conversation_id(self, match_id: str) -> str:
         return f"conv-{match_id.lower()}-001"
@@ -380,10 +382,6 @@ class V1PlayerSubject(TrialPlayer):
         return to_v1_player_id(self.agent_id)
 
     @property
-    def opponent_id(self) -> str:
-        return "player_002" if self.given_id != "player_002" else "player_001"
-
-    @property
     def dialect(self) -> str:
         return ", ".join([PROTOCOL_V1, *dict.fromkeys(self.deviations)])
 
@@ -400,25 +398,42 @@ class V1PlayerSubject(TrialPlayer):
     def write_call(self, method: str, match: TrialMatch) -> dict[str, Any]:
         if method == JOIN:
             limit = format_seconds(self.options.timeouts.v1_game_join_ack_timeout_sec)
-            info: dict[str, Any] = {"game_type": EVEN_ODD, "opponent_id": self.opponent_id, "your_role": "challenger"}
+            opponent = to_v1_player_id(self.opponent_id)
+            info: dict[str, Any] = {"game_type": EVEN_ODD, "opponent_id": opponent, "your_role": "challenger"}
             return self.write_message(v1.GameInvitation, match, game_info={**info, "timeout_seconds": limit})
         state = {"turn_number": 1, "timeout_seconds": 30, "game_specific_state": {"previous_plays": []}}
         return self.write_message(v1.PlayRequest, match, game_state=state)
 
-    def write_message(
-        self, model: type[v1.V1Message], match: TrialMatch | None = None, **fields: Any
-    ) -> dict[str, Any]:
-        """Write a message of the referee in this match; without one, a notice of the manager."""
-        named = {"match_id": match.match_id} if match else {}
+    def write_message(self, model: type[v1.V1Message], match: TrialMatch, **fields: Any) -> dict[str, Any]:
+        """Write a message of the referee in a match."""
         return model.write(
             league_id=derive_league_uuid(self.league_id),
             round_id=ROUND_ID,
-            sender="referee" if match else "league_manager",
+            match_id=match.match_id,
+            conversation_id=match.conversation_id,
+            sender="referee",
             timestamp=format_millis(SystemClock().now()),
-            conversation_id=match.conversation_id if match else str(uuid.uuid4()),
-            **named,
             **fields,
         ).to_wire()
+
+    def write_notice(self, method: str) -> Mapping[str, Any]:
+        """Write a notice of the manager as our own does, for a league of one match that the player has won."""
+        pairing = Pairing("R9M1", ROUND_ID, self.agent_id, self.opponent_id)
+        champion = StandingsRow(1, self.agent_id, "Champion", 1, 1, 0, 0, 3)
+        table = (champion, StandingsRow(2, self.opponent_id, "Opponent", 1, 0, 0, 1, 0))
+        facts = LeagueFacts(
+            now=SystemClock().now(),
+            league_uuid=derive_league_uuid(self.league_id),
+            game_type=EVEN_ODD,
+            rounds=(LeagueRound(ROUND_ID, (pairing,)),),
+            current_round=ROUND_ID,
+            player_count=2,
+            result_count=1,
+            champion=champion,
+            ranking=table,
+            ranking_after_round=table,
+        )
+        return dialect_of(PROTOCOL_V1).adapt_notice(method, {"round_id": ROUND_ID}, lambda: facts) or {}
 
 
 def list_named_games(heard: IncomingCall | None) -> list[str]:

@@ -23,6 +23,7 @@ from agent_league.check.scripted_agents import EVEN_ODD
 from agent_league.check.steps import CheckStep, Severity, StepFinding, StepVerdict, failed, passed, tolerate, warned
 from agent_league.check.transport_steps import HOSTILE_STEPS, SERVER_STEPS, build_survival_step
 from agent_league.protocol import v1
+from agent_league.protocol.v1.ids import to_v1_player_id
 from agent_league.protocol.version import PROTOCOL_V1
 
 V1Step = CheckStep[V1PlayerSubject]
@@ -33,7 +34,7 @@ def build_player_v1_steps() -> list[V1Step]:
     return [
         *SERVER_STEPS,
         *build_v1_registration_steps(),
-        _build_notice_step("LEAGUE_START_ANNOUNCEMENT", _write_announcement),
+        _build_notice_step("LEAGUE_START_ANNOUNCEMENT", _write_league_notice("LEAGUE_START_ANNOUNCEMENT")),
         *_build_question_steps(JOIN, "GAME_INVITATION"),
         *_build_value_rows(JOIN, {"status": ('"READY"', 'Answer an invitation with "status": "READY".', ("READY",))}),
         _build_notice_step("GAME_START", _write_game_start),
@@ -48,7 +49,7 @@ def build_player_v1_steps() -> list[V1Step]:
             for outcome in ("WIN", "DRAW", "FORFEIT")
         ),
         build_survival_step("GAME_RESULT"),
-        _build_notice_step("ROUND_COMPLETE", _write_round_complete),
+        _build_notice_step("ROUND_COMPLETE", _write_league_notice("notify_round_completed")),
         build_lenience_step(
             "unknown fields are ignored",
             "GAME_INVITATION_RESPONSE",
@@ -59,11 +60,11 @@ def build_player_v1_steps() -> list[V1Step]:
             "two matches at once are kept apart",
             "each answer with match_id and conversation_id of its own question",
             "Take match_id and conversation_id from the message that you answer.",
-            partial(judge_two_matches, methods=(JOIN,)),
+            partial(judge_two_matches, methods=(JOIN,), excuses_known=False),
             Severity.TOLERATED,
         ),
         *HOSTILE_STEPS,
-        _build_notice_step("LEAGUE_COMPLETE", _write_league_complete),
+        _build_notice_step("LEAGUE_COMPLETE", _write_league_notice("notify_league_completed")),
     ]
 
 
@@ -159,15 +160,8 @@ def _build_notice_step(kind: str, write: Callable[[V1PlayerSubject], Mapping[str
     return CheckStep(f"{kind} is taken", "HTTP 200, whatever the body", f"Take {kind} and answer with HTTP 200.", judge)
 
 
-def _write_announcement(subject: V1PlayerSubject) -> Mapping[str, Any]:
-    match = {"match_id": "R9M1", "player1": subject.given_id, "player2": subject.opponent_id}
-    info = {
-        "total_rounds": 9,
-        "total_players": 2,
-        "game_type": EVEN_ODD,
-        "schedule": [{"round_id": 9, "matches": [match]}],
-    }
-    return subject.write_message(v1.LeagueStartAnnouncement, league_info=info)
+def _write_league_notice(method: str) -> Callable[[V1PlayerSubject], Mapping[str, Any]]:
+    return lambda subject: subject.write_notice(method)
 
 
 def _write_game_start(subject: V1PlayerSubject) -> Mapping[str, Any]:
@@ -185,32 +179,15 @@ def _write_validation(subject: V1PlayerSubject, status: str) -> Mapping[str, Any
 
 def _write_result(subject: V1PlayerSubject, outcome: str) -> Mapping[str, Any]:
     is_forfeit = outcome == "FORFEIT"
+    player, opponent = subject.given_id, to_v1_player_id(subject.opponent_id)
     summary = {
-        f"{subject.given_id}_choice": None if is_forfeit else "even",
-        f"{subject.opponent_id}_choice": "even" if outcome == "DRAW" else "odd",
+        f"{player}_choice": None if is_forfeit else "even",
+        f"{opponent}_choice": "even" if outcome == "DRAW" else "odd",
         "random_number": None if is_forfeit else 42,
         "number_parity": None if is_forfeit else "even",
         "winner_reason": "as it came",
     }
-    names = (subject.given_id, subject.opponent_id) if outcome == "WIN" else (subject.opponent_id, subject.given_id)
-    winner, loser = (None, None) if outcome == "DRAW" else names
+    names = {"WIN": (player, opponent), "FORFEIT": (opponent, player)}
+    winner, loser = names.get(outcome, (None, None))
     result = {"winner": winner, "loser": loser, "outcome": outcome, "game_summary": summary}
     return subject.write_message(v1.GameResult, subject.new_match(), result=result)
-
-
-def _make_rankings(subject: V1PlayerSubject) -> list[dict[str, Any]]:
-    return [
-        {"player_id": subject.given_id, "wins": 1, "losses": 0, "rank": 1},
-        {"player_id": subject.opponent_id, "wins": 0, "losses": 1, "rank": 2},
-    ]
-
-
-def _write_round_complete(subject: V1PlayerSubject) -> Mapping[str, Any]:
-    summary = {"matches_played": 1, "standings": _make_rankings(subject)}
-    return subject.write_message(v1.RoundComplete, round_summary=summary)
-
-
-def _write_league_complete(subject: V1PlayerSubject) -> Mapping[str, Any]:
-    champion = {"player_id": subject.given_id, "display_name": "Champion", "wins": 1, "losses": 0, "win_rate": 1.0}
-    final = {"total_rounds": 9, "total_matches": 9, "champion": champion, "rankings": _make_rankings(subject)}
-    return subject.write_message(v1.LeagueComplete, final_standings=final)

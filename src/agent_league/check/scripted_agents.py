@@ -10,14 +10,13 @@ import secrets
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from agent_league.agent.tasks import run_beside
 from agent_league.check.fields import get_field
-from agent_league.check.listener import IncomingCall, Listener, RawAnswer
+from agent_league.check.listener import IncomingCall, Listener
 from agent_league.clock import SystemClock, format_utc
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
@@ -30,16 +29,16 @@ from agent_league.league.settings import ManagerSettings
 from agent_league.model.agents import ANY_GAME, Role
 from agent_league.model.events import Event, RegistrationRefused
 from agent_league.model.names import CHECK_LEAGUE
-from agent_league.protocol import v1, v2
+from agent_league.protocol import v2
 from agent_league.protocol.envelope import Message
+from agent_league.protocol.methods import METHODS
 from agent_league.protocol.tokens import SigningKey
 from agent_league.protocol.tolerance import POLL_METHOD, REGISTER_PATH, find_candidates, normalise
-from agent_league.protocol.v1.envelope import format_millis
-from agent_league.protocol.v1.ids import derive_conversation_uuid, derive_league_uuid, to_v1_player_id
 from agent_league.protocol.v2.errors import write_league_error
 from agent_league.protocol.version import CURRENT_VERSION, PROTOCOL_V1
 from agent_league.storage.files import parse_json
 from agent_league.storage.memory import MemoryStore
+from agent_league.testing.peers import RawReply
 
 MANAGER_SENDER = "league_manager"
 REGISTRATION_TYPES = {
@@ -90,30 +89,26 @@ class CheckerManager(Listener):
         If no agent gives this address, return the registration of the only agent, or None.
         """
         await self.wait_until(lambda: self._find_registration(url), limit)
-        places = {_read_endpoint(call) for call in self.registrations}
+        places = {read_endpoint(call) for call in self.registrations}
         return self._find_registration(url) or (self.registrations[-1] if len(places) == 1 else None)
 
     def _find_registration(self, url: str) -> IncomingCall | None:
         calls = reversed(self.registrations)
-        return next((call for call in calls if _parse_port(_read_endpoint(call)) == _parse_port(url)), None)
-
-    def get_endpoint(self, heard: IncomingCall) -> str:
-        """Return the address that a registration gives, under any of its field names."""
-        return _read_endpoint(heard)
+        return next((call for call in calls if _parse_port(read_endpoint(call)) == _parse_port(url)), None)
 
     def get_agent_id(self, heard: IncomingCall) -> str:
         """Return the id that this registration got."""
-        return self._agent_ids[_read_endpoint(heard) or heard.body.decode(errors="replace")]
+        return self._agent_ids[read_endpoint(heard) or heard.body.decode(errors="replace")]
 
     async def _answer_registration(self, heard: IncomingCall) -> Any:
         role = heard.method.removeprefix("register_")
-        place = _read_endpoint(heard) or heard.body.decode(errors="replace")
+        place = read_endpoint(heard) or heard.body.decode(errors="replace")
         if heard.message.get("auth_token") not in self.token_owners:
             message_type, meta = REGISTRATION_TYPES[heard.method]
             games = get_field(normalise(message_type, heard.message)[0], f"{meta}.game_types")
             if refusal := await judge_registration(heard.path, heard.body, games):
                 self.refusals.append((heard, refusal.reason))
-                raise RawAnswer(refusal.answer)
+                raise RawReply(refusal.answer)
         agent_id = self._agent_ids.get(place) or self._choose_agent_id(role, str(heard.message.get("sender") or ""))
         self._agent_ids[place] = agent_id
         self.registrations.append(heard)
@@ -122,8 +117,6 @@ class CheckerManager(Listener):
         wanted = heard.message.get("league_id")
         if isinstance(wanted, str) and wanted and heard.message.get("protocol") != PROTOCOL_V1:
             self.league_id = wanted
-        if heard.message.get("protocol") == PROTOCOL_V1:
-            return self._write_v1_answer(heard, agent_id)
         kind = v2.LeagueRegisterResponse if role == "player" else v2.RefereeRegisterResponse
         return kind.write(
             sender=MANAGER_SENDER,
@@ -136,18 +129,6 @@ class CheckerManager(Listener):
             protocol_version=CURRENT_VERSION,
             public_key=self.key.public_jwk,
             **{f"{role}_id": agent_id},
-        ).to_wire()
-
-    def _write_v1_answer(self, heard: IncomingCall, agent_id: str) -> dict[str, Any]:
-        return v1.LeagueRegisterResponse.write(
-            league_id=derive_league_uuid(self.league_id),
-            round_id=0,
-            conversation_id=derive_conversation_uuid(str(heard.message.get("conversation_id"))),
-            sender=MANAGER_SENDER,
-            timestamp=format_millis(_get_now()),
-            status="ACCEPTED",
-            player_id=to_v1_player_id(agent_id),
-            reason=None,
         ).to_wire()
 
     def _choose_agent_id(self, role: str, sender: str) -> str:
@@ -168,7 +149,7 @@ class CheckerManager(Listener):
                 else missing_token_refusal("the auth_token from your registration")
             )
             self.poll_refusal = str(refusal)
-            return _write_refusal(refusal, heard)
+            return write_refusal(refusal, heard)
         self.polls[referee_id] = self.polls.get(referee_id, 0) + 1
         waiting = [
             order
@@ -341,7 +322,7 @@ class CheckerPlayer(Listener):
         choice = behaviour.answers[min(behaviour.question_count, len(behaviour.answers) - 1)]
         behaviour.question_count += 1
         if choice == INVALID_JSON:
-            raise RawAnswer(choice.encode())
+            raise RawReply(choice.encode())
         return {**self._write_reply(v2.ChooseParityResponse, heard, parity_choice="even"), "parity_choice": choice}
 
     def _get_behaviour(self, heard: IncomingCall) -> PlayerBehaviour:
@@ -361,7 +342,7 @@ class CheckerPlayer(Listener):
 
 def format_now() -> str:
     """Format the current time as the protocol does."""
-    return format_utc(_get_now())
+    return format_utc(SystemClock().now())
 
 
 M = TypeVar("M", bound=CheckerManager)
@@ -382,23 +363,22 @@ async def start_manager(port: int | None, key: SigningKey, kind: Callable[[int, 
     return manager
 
 
-def _write_refusal(refusal: Refusal, heard: IncomingCall) -> dict[str, Any]:
+def write_refusal(refusal: Refusal, heard: IncomingCall, sender: str = MANAGER_SENDER) -> dict[str, Any]:
+    """Write the LEAGUE_ERROR that refuses a call."""
+    asked = METHODS[heard.method].request if heard.method in METHODS else None
     return write_league_error(
         refusal,
-        sender=MANAGER_SENDER,
+        sender=sender,
         timestamp=format_now(),
-        conversation_id=str(heard.message.get("conversation_id") or "conv-refused"),
-        original_message_type=None,
+        conversation_id=str(heard.message.get("conversation_id") or "conv-refused")[:200],
+        original_message_type=asked.TYPE if asked else None,
         method=heard.method,
+        caller=heard.message.get("sender"),
         has_token=bool(heard.message.get("auth_token") or heard.bearer),
     ).to_wire()
 
 
-def _get_now() -> datetime:
-    return SystemClock().now()
-
-
-def _read_endpoint(call: IncomingCall) -> str:
+def read_endpoint(call: IncomingCall) -> str:
     """Return the address that a registration gives, under any of its field names."""
     kind, meta = REGISTRATION_TYPES[call.method]
     message, _ = normalise(kind, call.message)

@@ -49,6 +49,8 @@ class StepFinding:
     """Whether all steps after this one are skipped."""
     is_tolerated: bool = False
     """Whether our own league tolerates it, which the hint then says."""
+    is_unanswered: bool = False
+    """Whether a call got no HTTP response."""
     is_silent: bool = False
     """Whether the agent accepted the call and didn't answer in time."""
 
@@ -206,37 +208,18 @@ async def run_steps(
     """Run the steps in order, within `bound` seconds; steps that can't be judged any more are skipped with a reason."""
     outcomes: list[StepOutcome] = []
     deadline = asyncio.get_running_loop().time() + bound
-    silences, gone = 0, ""
+    silences, end_reason = 0, ""
     for number, step in enumerate(steps, 1):
         subject.sent = []
         began = time.monotonic()
-        silent = False
-        limit = asyncio.timeout_at(deadline)
-        try:
-            if gone:
-                raise SkipStep(gone)
-            async with limit:
-                finding = await judge_step(step, subject)
-        except SkipStep as skip:
-            finding = StepFinding(StepVerdict.SKIPPED, str(skip))
-        except NoReply as error:
-            finding, silent = failed(error.sentence, error.hint), error.silent
-            if not silent and not await subject.is_there():
-                gone = f"nobody listens at the agent's address any more since step {number}"
-        except Exception as error:  # noqa: BLE001 - no reply of an agent may abort its check
-            if limit.expired():
-                gone = f"the whole check may take {bound:g} s, and they are over"
-                finding = StepFinding(StepVerdict.SKIPPED, gone)
-            else:
-                finding = failed(f"what came broke the checker itself: {error!r:.300}")
-        silent = silent or finding.is_silent
-        silences = 0 if finding.verdict is not StepVerdict.SKIPPED and not silent else silences + silent
-        if silences >= MAX_SILENT_CALLS and not gone:
-            gone = f"the agent left {silences} calls in a row without an answer"
-        if finding.ends_check and finding.verdict is StepVerdict.SKIPPED:
-            gone = finding.came
-        elif (finding.ends_check or step.is_vital) and finding.verdict is StepVerdict.FAIL and not gone:
-            gone = f"nothing more can be judged, because step {number} ({step.name}) failed"
+        if end_reason:
+            finding = StepFinding(StepVerdict.SKIPPED, end_reason)
+        else:
+            over = f"the whole check may take {bound:g} s, and they are over"
+            finding = await _judge_until(deadline, over, step, subject)
+            if finding.is_silent or finding.verdict is not StepVerdict.SKIPPED:
+                silences = silences + 1 if finding.is_silent else 0
+            end_reason = await _find_end_reason(subject, finding, silences, step, number)
         outcomes.append(
             StepOutcome(
                 number=number,
@@ -251,6 +234,35 @@ async def run_steps(
         )
         on_outcome(outcomes[-1])
     return outcomes
+
+
+async def _judge_until(deadline: float, over: str, step: CheckStep[B], subject: B) -> StepFinding:
+    """Judge a step; whatever its judge raises is a finding, and after the deadline the step ends the check."""
+    limit = asyncio.timeout_at(deadline)
+    try:
+        async with limit:
+            return await judge_step(step, subject)
+    except SkipStep as skip:
+        return StepFinding(StepVerdict.SKIPPED, str(skip))
+    except NoReply as error:
+        return replace(failed(error.sentence, error.hint), is_silent=error.silent, is_unanswered=True)
+    except Exception as error:  # noqa: BLE001 - no reply of an agent may abort its check
+        if limit.expired():
+            return StepFinding(StepVerdict.SKIPPED, over, ends_check=True)
+        return failed(f"what came broke the checker itself: {error!r:.300}")
+
+
+async def _find_end_reason(subject: B, finding: StepFinding, silences: int, step: CheckStep[B], number: int) -> str:
+    """Return why no step after this one can be judged; empty if they can."""
+    if finding.is_unanswered and not finding.is_silent and not await subject.is_there():
+        return f"nobody listens at the agent's address any more since step {number}"
+    if silences >= MAX_SILENT_CALLS:
+        return f"the agent left {silences} calls in a row without an answer"
+    if finding.ends_check and finding.verdict is StepVerdict.SKIPPED:
+        return finding.came
+    if (finding.ends_check or step.is_vital) and finding.verdict is StepVerdict.FAIL:
+        return f"nothing more can be judged, because step {number} ({step.name}) failed"
+    return ""
 
 
 def _write_hint(step: CheckStep[Any], finding: StepFinding) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from agent_league.agent.jsonrpc import is_answer_to
 from agent_league.check.http_probe import NOT_JSON, format_redacted, format_reply
+from agent_league.check.scripted_agents import read_endpoint
 from agent_league.check.steps import (
     CheckStep,
     NoReply,
@@ -51,11 +52,11 @@ def _make_caller_hint(subject: Subject) -> str:
     if manager is None:
         return ""
     if manager.registrations:
-        address = format_redacted(manager.get_endpoint(manager.registrations[-1]), 120)
+        address = format_redacted(read_endpoint(manager.registrations[-1]), 120)
         return f"An agent registered here and gave the address {address}: check that one, or let it listen."
     if manager.refusals:
         call, sentence = manager.refusals[-1]
-        address = format_redacted(manager.get_endpoint(call), 120)
+        address = format_redacted(read_endpoint(call), 120)
         return f"An agent that gives the address {address} tried to register here and was refused: {sentence}"
     if manager.last_frame_error:
         return f"Somebody called the checker's manager and was not understood: {manager.last_frame_error}"

@@ -75,8 +75,7 @@ def play(
     settings: SettingsOption = None,
 ) -> None:
     """Play in a league yourself, in this terminal."""
-    from agent_league.gateway.screen import TerminalScreen
-    from agent_league.gateway.terminal_player import TerminalPlayer
+    from agent_league.gateway.terminal import TerminalPlayer, TerminalScreen
     from agent_league.launch.serving import run_async
 
     own_name = _get_user_name() if name is None else name

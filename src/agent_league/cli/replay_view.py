@@ -17,7 +17,7 @@ from rich.text import Text
 from agent_league.cli.options import open_existing_home, open_league
 from agent_league.errors import Refusal, UserError
 from agent_league.games.base import CHANCE
-from agent_league.games.shared_views import format_amount, format_short_move
+from agent_league.games.view import format_amount
 from agent_league.launch.stored_leagues import list_leagues
 from agent_league.league.match_files import BadMatchFile, load_match_file, read_match
 from agent_league.model.names import is_safe_name
@@ -25,7 +25,7 @@ from agent_league.model.result_words import describe_ending
 from agent_league.referee.match import SEAT_ROLES
 from agent_league.referee.replay import MatchReplay, ReplayStep, to_match_content
 from agent_league.storage.paths import DataPaths
-from agent_league.text import shorten, to_printable
+from agent_league.text import MAX_WORD, format_move, shorten, to_printable
 from agent_league.web.match.conversation import ConversationEntry, read_conversation
 
 PLAYER_STYLES = ("bold blue", "bold yellow")
@@ -241,7 +241,7 @@ def _step_lines(found: ReplayedMatch, again: MatchReplay, step: ReplayStep) -> l
             if seat == CHANCE
             else (to_printable(found.player_names[seat]), PLAYER_STYLES[seat])
         )
-        line.append("   ").append(*who).append(f" {to_printable(format_short_move(move))}")
+        line.append("   ").append(*who).append(f" {format_move(move, MAX_WORD)}")
     if step.totals:
         line.append(f"   {' : '.join(map(format_amount, step.totals))}", "bold")
     if not step.is_whole:

@@ -188,8 +188,8 @@ def _summarise_player_calls(entries: Sequence[Mapping[str, Any]]) -> dict[str, A
 
 
 def _print_match(console: "Console", told: Mapping[str, Any], reader: "LeagueReader") -> None:
-    from agent_league.games.shared_views import format_short_move
     from agent_league.model.tables import DataTable
+    from agent_league.text import MAX_WORD, format_move
 
     result, players = told["result"], [player["player_id"] for player in told["players"]]
     rows = []
@@ -213,7 +213,7 @@ def _print_match(console: "Console", told: Mapping[str, Any], reader: "LeagueRea
     print_lines(console, _describe_match(told, players))
     if moves := told["moves"]:
         steps = [
-            (number, *(format_short_move(step[player]) if player in step else "" for player in players))
+            (number, *(format_move(step[player], MAX_WORD) if player in step else "" for player in players))
             for number, step in enumerate(moves[:MAX_MOVES], start=1)
         ]
         print_table(console, "Moves", (">Step", *players), steps)

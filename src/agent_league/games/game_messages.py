@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 from agent_league.errors import ErrorCode
 from agent_league.games.base import Move, State, is_long_range, winning_seat
+from agent_league.games.move_schema import moves_to_schema
 from agent_league.protocol.envelope import Message
-from agent_league.protocol.move_schema import moves_to_schema
 from agent_league.protocol.v2 import GameMoveCall, GameMoveResponse
 
 Moves = Sequence[Mapping[str, Move]]

@@ -13,10 +13,9 @@ from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, ValidationError
 
 from agent_league.errors import AgentLeagueError, ErrorCode, Refusal
-from agent_league.gateway import event_text, tool_forms
-from agent_league.gateway.moves import parse_move, shorten_for_host
+from agent_league.gateway import host_answers, tool_forms
+from agent_league.mcp.server.prompts import WARNING
 from agent_league.players.human import HumanSeat
-from agent_league.protocol.prompts import WARNING
 from agent_league.text import quote_data
 from agent_league.version import __version__
 
@@ -133,7 +132,8 @@ class _HostRequests:
                 tool_forms.SeatArguments,
                 tool_forms.HostStandingsAnswer,
                 "Look at the table",
-                f"The table of the league as it is now, up to {event_text.MAX_ROWS} rows and yours, which has is_you.",
+                f"The table of the league as it is now, up to {host_answers.MAX_ROWS} rows and yours, which has"
+                " is_you.",
             ),
         }
 
@@ -153,11 +153,11 @@ class _HostRequests:
             wrong = "; ".join(f"{'.'.join(map(str, one['loc']))}: {_describe_problem(one)}" for one in problems[:5])
             return self._make_refusal(f"wrong arguments for {params.name}: {wrong}")
         except Refusal as refusal:
-            about = event_text.list_open_turns(self._seat) if refusal.code is ErrorCode.INVALID_MOVE else None
+            about = host_answers.list_open_turns(self._seat) if refusal.code is ErrorCode.INVALID_MOVE else None
             return self._make_refusal(refusal.message, {"open_turns": about} if about else None)
         except AgentLeagueError as error:  # the manager's words may be part of it
             return self._make_refusal(
-                FAILURE_SENTENCE, {"untrusted": _dump_set_fields(event_text.quote_untrusted(reason=str(error)))}
+                FAILURE_SENTENCE, {"untrusted": _dump_set_fields(host_answers.quote_untrusted(reason=str(error)))}
             )
         data = self._seat.without_secrets(_dump_set_fields(answer))
         return types.CallToolResult(content=[_text_content(orjson.dumps(data).decode())], structured_content=data)
@@ -168,10 +168,10 @@ class _HostRequests:
     async def get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         if params.name != PROMPT.name:
             raise MCPError(types.INVALID_PARAMS, f"no prompt {params.name[:80]!r} here (there is: {PROMPT.name})")
-        now = event_text.describe_news(self._seat, [], self._seat.mailbox.last_number)
+        now = host_answers.describe_news(self._seat, [], self._seat.mailbox.last_number)
         data = {
             "open_turns": [_dump_set_fields(turn) for turn in now.open_turns],
-            "latest_games": [_dump_set_fields(game) for game in event_text.describe_history(self._seat).games[-10:]],
+            "latest_games": [_dump_set_fields(game) for game in host_answers.describe_history(self._seat).games[-10:]],
         }
         seat = f"Your seat is {self._seat.handle}; your `after` is {now.after}. " if self._seat.player else ""
         parts = [INSTRUCTIONS, f"{seat}Now: {now.next}", WARNING, quote_data("seat", self._seat.without_secrets(data))]
@@ -195,7 +195,7 @@ class _HostRequests:
             name=seat.settings.display_name,
             game_types=list(seat.settings.game_types),
             after=seat.begins_after,
-            next=event_text.LEAGUE_OVER_STEP
+            next=host_answers.LEAGUE_OVER_STEP
             if seat.is_over
             else "Read get_rules, then call wait_for_turn with this seat.",
         )
@@ -205,18 +205,17 @@ class _HostRequests:
         seconds = 0 if seat.is_over else arguments.max_wait_s
         beating = asyncio.create_task(_report_progress(ctx, seconds))
         try:
-            events = await seat.mailbox.wait_for_events(arguments.after, seconds, urgent=True)
+            events = await seat.wait_for_events(arguments.after, seconds, urgent=True)
         finally:
             beating.cancel()
             await asyncio.gather(beating, return_exceptions=True)  # fails if the host is gone
-        await seat.learn_names(event_text.find_opponents(events))
-        return event_text.describe_news(seat, events, arguments.after)
+        return host_answers.describe_news(seat, events, arguments.after)
 
     async def _make_move(self, arguments: tool_forms.MoveArguments, ctx: Context) -> tool_forms.HostMoveAnswer:
         mailbox = self._check_seat(arguments.seat).mailbox
         turn = mailbox.find_turn(arguments.turn_id)
-        move = parse_move(arguments.move, turn.observation.legal_moves) if turn else arguments.move
-        played = shorten_for_host(mailbox.answer_turn(arguments.turn_id, move).move)
+        move = host_answers.parse_move(arguments.move, turn.observation.legal_moves) if turn else arguments.move
+        played = host_answers.shorten_for_host(mailbox.answer_turn(arguments.turn_id, move).move)
         return tool_forms.HostMoveAnswer(
             turn_id=arguments.turn_id, move=played, next="Call wait_for_turn to learn how it ends."
         )
@@ -226,11 +225,11 @@ class _HostRequests:
         return tool_forms.HostRulesAnswer(**{name: rules[name] for name in tool_forms.HostRulesAnswer.model_fields})
 
     async def _get_history(self, arguments: tool_forms.SeatArguments, ctx: Context) -> tool_forms.HostHistoryAnswer:
-        return event_text.describe_history(self._check_seat(arguments.seat))
+        return host_answers.describe_history(self._check_seat(arguments.seat))
 
     async def _get_standings(self, arguments: tool_forms.SeatArguments, ctx: Context) -> tool_forms.HostStandingsAnswer:
         seat = self._check_seat(arguments.seat)
-        return event_text.describe_standings(seat, await seat.fetch_standings())
+        return host_answers.describe_standings(seat, await seat.fetch_standings())
 
     def _check_seat(self, handle: str) -> HumanSeat:
         if handle != self._seat.handle or not self._seat.player:

@@ -129,7 +129,7 @@ class ManagerMessages:
         outcomes = [result.status for result in results]
         void = [result.match_id for result in results if result.is_void]
         named: dict[str, Any] = {"void_match_ids": void} if void else {}
-        return v2.RoundCompleted.build_wire(
+        return v2.RoundCompletedNotice.build_wire(
             **self._envelope_fields(f"conv-round-{round_.round_id}-complete"),
             round_id=round_.round_id,
             matches_completed=len(results),
@@ -147,7 +147,7 @@ class ManagerMessages:
 
     def build_league_completed(self, rows: Sequence[StandingsRow]) -> dict[str, Any]:
         champion = rows[0]
-        message = v2.LeagueCompleted.write(
+        message = v2.LeagueCompletedNotice.write(
             **self._envelope_fields("conv-league-complete"),
             total_rounds=len(self._state.schedule.rounds),
             total_matches=len(self._state.results),

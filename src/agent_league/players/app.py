@@ -339,7 +339,7 @@ class Player(LeagueMember):
         self.log.debug("notice", message_type=message.message_type, round_id=message.round_id)
         return OK
 
-    async def _handle_league_completed(self, message: v2.LeagueCompleted) -> HandlerReply:
+    async def _handle_league_completed(self, message: v2.LeagueCompletedNotice) -> HandlerReply:
         self.log.info("league_completed", champion=message.champion.player_id)
         over = LeagueOver(message.champion.player_id)
         if not self._league_over.is_set():

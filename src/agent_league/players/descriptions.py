@@ -9,12 +9,11 @@ from functools import reduce
 from typing import Any
 
 from agent_league.games.base import Move, Rules, State, has_perfect_information, is_legal_move, winning_seat
-from agent_league.games.shared_views import format_amount
-from agent_league.games.text_view import render_last_round, render_view
+from agent_league.games.view import format_amount, render_last_round, render_view
 from agent_league.players.events import GameErrorReported, LeagueOver, MatchOver, PlayerEvent, RoundAnnounced
 from agent_league.players.human import FallbackPlayed, PlayerStopped, TurnOpened
-from agent_league.players.moves import format_move
 from agent_league.players.observation import GameRecord, Observation
+from agent_league.text import format_move
 
 OUTCOME_TEXTS = {
     "WIN": "You win",
@@ -138,7 +137,7 @@ def _describe_moves(game: GameRecord) -> str:
 
 def format_move_list(moves: tuple[Any, ...]) -> str:
     """Join moves with commas; of many, only the last ones."""
-    shown = ", ".join(format_move(move)[:MAX_MOVE_LENGTH] for move in moves[-MAX_SHOWN_MOVES:])
+    shown = ", ".join(format_move(move, MAX_MOVE_LENGTH) for move in moves[-MAX_SHOWN_MOVES:])
     return shown if len(moves) <= MAX_SHOWN_MOVES else f"{len(moves)} moves, at last {shown}"
 
 

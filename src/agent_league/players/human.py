@@ -8,7 +8,7 @@ import asyncio
 import secrets
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -25,6 +25,7 @@ from agent_league.players.deadline import seconds_to_fall_back, seconds_to_think
 from agent_league.players.decision import ask_strategy
 from agent_league.players.events import (
     GameErrorReported,
+    InvitationAnswered,
     LeagueJoined,
     LeagueOver,
     MatchOver,
@@ -363,12 +364,14 @@ class HumanSeat(ABC):
                 self._keep_standings(tuple(to_standings_row(parse_fields(Standing, row)) for row in rows))
         return self._standings_rows
 
-    async def learn_names(self, player_ids: Iterable[str | None]) -> None:
-        """Fetch the names of these players from the manager, once for each."""
-        unknown = {one for one in player_ids if one} - self.names.keys() - self._asked_ids
-        if unknown:
+    async def wait_for_events(self, after: int, seconds: float, *, urgent: bool = False) -> list[NumberedEvent]:
+        """Wait for events as the mailbox does; then fetch the names of the players in them, once for each player."""
+        events = await self.mailbox.wait_for_events(after, seconds, urgent=urgent)
+        unknown = {one for event in events if (one := _find_opponent(event.payload))} - self.names.keys()
+        if unknown - self._asked_ids:
             self._asked_ids |= unknown
             await self.fetch_standings()
+        return events
 
     async def rules(self, game_type: str | None) -> dict[str, Any]:
         """Return the rules of a game in our own words, for the manager's game and parameters; raises Refusal."""
@@ -456,6 +459,21 @@ class HumanSeat(ABC):
         if self._carrier is None:
             self._carrier = HttpCarrier()
         return self._carrier
+
+
+def _find_opponent(event: PlayerEvent | TurnOpened | FallbackPlayed | PlayerStopped) -> str | None:
+    """Return the id of the other player that an event names, or of the champion."""
+    match event:
+        case RoundAnnounced() | InvitationAnswered():
+            return event.opponent_id
+        case TurnOpened(turn) | FallbackPlayed(turn):
+            return turn.observation.opponent_id
+        case MatchOver(game):
+            return game.opponent_id
+        case LeagueOver(champion_id):
+            return champion_id
+        case _:
+            return None
 
 
 def _describe_answer(turn_id: str, played: TurnAnswer) -> str:

@@ -11,7 +11,7 @@ from operator import index
 from typing import Any
 
 from agent_league.games.base import describe_range, is_legal_move, is_long_range
-from agent_league.text import to_printable
+from agent_league.text import format_move
 
 MAX_LISTED_MOVES = 20
 MAX_SHOWN_CHOICES = 30
@@ -91,7 +91,9 @@ def list_choices(legal: Sequence[Any]) -> list[str]:
     if is_long_range(legal):
         return [describe_range(legal)]
     names = [
-        _format_short_choice(move) if _are_numbers(legal) else f"#{place} {_format_short_choice(move)}"
+        format_move(move, MAX_CHOICE_LENGTH)
+        if _are_numbers(legal)
+        else f"#{place} {format_move(move, MAX_CHOICE_LENGTH)}"
         for place, move in enumerate(legal[:MAX_SHOWN_CHOICES], start=1)
     ]
     return names if len(legal) <= MAX_SHOWN_CHOICES else [*names, f"... ({len(legal)} in all)"]
@@ -117,10 +119,6 @@ def wrap_items(items: Sequence[str], width: int) -> str:
             lines.append("")
         lines[-1] = f"{lines[-1]} {said}".lstrip()
     return "\n".join(lines)
-
-
-def format_move(move: Any) -> str:
-    return to_printable(move if isinstance(move, str) else json.dumps(move))
 
 
 def _find_by_json(text: str, legal: Sequence[Any]) -> list[Any]:
@@ -155,8 +153,3 @@ def _are_numbers(legal: Sequence[Any]) -> bool:
 
 def _have_numbers(names: Any) -> bool:
     return any(_NUMBER_PATTERN.search(name) for name in names)
-
-
-def _format_short_choice(move: Any) -> str:
-    name = format_move(move)
-    return name if len(name) <= MAX_CHOICE_LENGTH else f"{name[:MAX_CHOICE_LENGTH]}..."

@@ -12,11 +12,11 @@ import orjson
 from agent_league.clock import Clock, SystemClock, parse_utc
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.games.base import Rules
+from agent_league.games.move_schema import SUPPORTED_SCHEMAS, UnsupportedMoveSchema, schema_to_moves
 from agent_league.games.registry import load_game
 from agent_league.model.results import VOID_REASON
 from agent_league.players.observation import VOID, GameRecord, Observation
 from agent_league.protocol import v2
-from agent_league.protocol.move_schema import SUPPORTED_SCHEMAS, UnsupportedMoveSchema, schema_to_moves
 
 PARITIES = ("even", "odd")
 MAX_DETAILS_LENGTH = 4096

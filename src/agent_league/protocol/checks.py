@@ -49,36 +49,7 @@ class Envelope:
 
 
 def check_envelope(params: Mapping[str, Any], expected_type: str) -> Envelope:
-    """Check the envelope of a `league.v2` message; raises Refusal."""
-    get = params.get
-    said, at = get("sender"), get("timestamp")
-    sender = Sender.parse(said) if type(said) is str else None
-    if not (
-        get("protocol") == PROTOCOL_V2
-        and get("message_type") == expected_type
-        and type(get("conversation_id")) is str
-        and type(get("auth_token")) in TEXT_TYPES
-        and type(get("league_id")) in TEXT_TYPES
-        and type(get("round_id")) in INTEGER_TYPES
-        and type(get("match_id")) in TEXT_TYPES
-        and sender is not None
-        and type(at) is str
-        and parse_utc(at) is not None
-    ):
-        _raise_envelope_fault(params, expected_type)
-        sender = Sender.parse(params["sender"])
-    assert sender is not None  # noqa: S101 - or a fault was found
-    return Envelope(
-        message_type=params["message_type"],
-        sender=sender,
-        conversation_id=params["conversation_id"],
-        auth_token=params.get("auth_token"),
-        league_id=params.get("league_id"),
-    )
-
-
-def _raise_envelope_fault(params: Mapping[str, Any], expected_type: str) -> None:
-    """Raise a Refusal for the first fault of an envelope, in the order of the protocol."""
+    """Check the envelope of a `league.v2` message; raises a Refusal for the first fault in the protocol's order."""
     check_required_fields(params, PROTOCOL_V2, REQUIRED_FIELDS)
     for name in REQUIRED_FIELDS:
         if not isinstance(params[name], str):
@@ -89,9 +60,17 @@ def _raise_envelope_fault(params: Mapping[str, Any], expected_type: str) -> None
             raise wrong_type_refusal(name, "an integer" if int in kinds else "a string", value)
     if params["message_type"] != expected_type:
         raise wrong_type_refusal("message_type", repr(expected_type), params["message_type"])
-    if Sender.parse(params["sender"]) is None:
+    sender = Sender.parse(params["sender"])
+    if sender is None:
         raise wrong_type_refusal("sender", "'league_manager', 'referee:ID' or 'player:ID'", params["sender"])
     check_timestamp(params["timestamp"], "timestamp")
+    return Envelope(
+        message_type=expected_type,
+        sender=sender,
+        conversation_id=params["conversation_id"],
+        auth_token=params.get("auth_token"),
+        league_id=params.get("league_id"),
+    )
 
 
 def check_required_fields(message: Mapping[str, Any], expected: str, required: Sequence[str]) -> None:

@@ -5,7 +5,7 @@ The words are written for a language model that decides which tool to call and w
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum, auto
 
 from agent_league.errors import ErrorCode
 from agent_league.model.agents import Role
@@ -27,6 +27,15 @@ class Caller(StrEnum):
     MATCH_PLAYER = "a player of a match, with its own token"
 
 
+class Effect(Enum):
+    """What a call of a method does to the agent's state."""
+
+    CHANGES = auto()
+    REPEATABLE = auto()
+    """The same call again changes nothing more."""
+    READS = auto()
+
+
 GENERIC_TIMEOUT = "generic_response_timeout_sec"
 JOIN_TIMEOUT = "game_join_ack_timeout_sec"
 MOVE_TIMEOUT = "move_timeout_sec"
@@ -39,9 +48,9 @@ class Method:
 
     name: str
     served_by: frozenset[Role]
-    caller: Caller
     title: str
     description: str
+    caller: Caller = Caller.ANYBODY
     request: type[Message] | None = None
     reply: type[Message] | None = None
     question: type[MessagePart] = answers.Nothing
@@ -52,8 +61,7 @@ class Method:
     """The name of its setting in `timeouts` of system.json."""
     errors: tuple[ErrorCode, ...] = ()
     """Its own error codes, beside those of every message."""
-    reads_only: bool = False
-    is_idempotent: bool = False
+    effect: Effect = Effect.CHANGES
 
 
 _MANAGER = frozenset({Role.LEAGUE_MANAGER})
@@ -80,10 +88,7 @@ _TABLE: Iterable[Method] = (
             " the league starts; call it again with the old token to come back or to renew it. Answers status"
             " ACCEPTED with `referee_id` and `auth_token` (keep it secret), or status REJECTED with `reason`."
         ),
-        errors=(
-            ErrorCode.PROTOCOL_VERSION_MISMATCH,
-            ErrorCode.AUTH_TOKEN_INVALID,
-        ),
+        errors=(ErrorCode.PROTOCOL_VERSION_MISMATCH, ErrorCode.AUTH_TOKEN_INVALID),
     ),
     Method(
         name="register_player",
@@ -99,10 +104,7 @@ _TABLE: Iterable[Method] = (
             " once before the league starts; call it again with the old token to come back or to renew it. Answers"
             " status ACCEPTED with `player_id` and `auth_token` (keep it secret), or status REJECTED with `reason`."
         ),
-        errors=(
-            ErrorCode.PROTOCOL_VERSION_MISMATCH,
-            ErrorCode.AUTH_TOKEN_INVALID,
-        ),
+        errors=(ErrorCode.PROTOCOL_VERSION_MISMATCH, ErrorCode.AUTH_TOKEN_INVALID),
     ),
     Method(
         name="start_league",
@@ -129,11 +131,8 @@ _TABLE: Iterable[Method] = (
             " runs. SUSPEND_PLAYER makes the player of `player_id` lose its matches technically, those in play too,"
             " until REINSTATE_PLAYER. What is so already is answered ok and changes nothing. Answers {status: ok}."
         ),
-        errors=(
-            ErrorCode.SERVICE_UNAVAILABLE,
-            ErrorCode.PLAYER_NOT_REGISTERED,
-        ),
-        is_idempotent=True,
+        errors=(ErrorCode.SERVICE_UNAVAILABLE, ErrorCode.PLAYER_NOT_REGISTERED),
+        effect=Effect.REPEATABLE,
     ),
     Method(
         name="report_match_result",
@@ -147,7 +146,7 @@ _TABLE: Iterable[Method] = (
             " ok}."
         ),
         errors=(ErrorCode.MATCH_NOT_FOUND,),
-        is_idempotent=True,
+        effect=Effect.REPEATABLE,
     ),
     Method(
         name="league_query",
@@ -163,12 +162,8 @@ _TABLE: Iterable[Method] = (
             " left out. `success` says whether there is an answer in `data` or a fault in `error`. Without a token,"
             " use get_standings, create_schedule, get_match or get_player instead."
         ),
-        errors=(
-            ErrorCode.PLAYER_NOT_REGISTERED,
-            ErrorCode.REFEREE_NOT_REGISTERED,
-        ),
-        reads_only=True,
-        is_idempotent=True,
+        errors=(ErrorCode.PLAYER_NOT_REGISTERED, ErrorCode.REFEREE_NOT_REGISTERED),
+        effect=Effect.READS,
     ),
     Method(
         name="get_assigned_matches",
@@ -183,56 +178,45 @@ _TABLE: Iterable[Method] = (
             " played once."
         ),
         errors=(ErrorCode.REFEREE_NOT_REGISTERED,),
-        reads_only=True,
-        is_idempotent=True,
+        effect=Effect.READS,
     ),
     Method(
         name="get_standings",
         served_by=_MANAGER,
-        caller=Caller.ANYBODY,
         answer=answers.StandingsAnswer,
         title="Get the standings",
         description=(
             "The table of the league as it stands now, best first, with the phase of the league (REGISTRATION,"
             " RUNNING, COMPLETED) and the round it is in. Call it to see who leads or whether the league is over."
         ),
-        reads_only=True,
-        is_idempotent=True,
+        effect=Effect.READS,
     ),
     Method(
         name="create_schedule",
         served_by=_MANAGER,
-        caller=Caller.ANYBODY,
         answer=answers.ScheduleAnswer,
         title="Get the schedule",
         description=(
             "All rounds with their matches, referees and results. Before the start it is what the schedule would"
             " be with those who are registered now; nothing is created. Call it to find match ids."
         ),
-        reads_only=True,
-        is_idempotent=True,
+        effect=Effect.READS,
     ),
     Method(
         name="get_round",
         served_by=_MANAGER,
-        caller=Caller.ANYBODY,
         question=answers.RoundQuestion,
         answer=answers.RoundAnswer,
         title="Get a round",
         description=(
             "One round of the schedule: whether it is PENDING, RUNNING or COMPLETED, and its matches with results."
         ),
-        errors=(
-            ErrorCode.INVALID_MESSAGE_FORMAT,
-            ErrorCode.MISSING_REQUIRED_FIELD,
-        ),
-        reads_only=True,
-        is_idempotent=True,
+        errors=(ErrorCode.INVALID_MESSAGE_FORMAT, ErrorCode.MISSING_REQUIRED_FIELD),
+        effect=Effect.READS,
     ),
     Method(
         name="get_match",
         served_by=_MANAGER,
-        caller=Caller.ANYBODY,
         question=answers.MatchQuestion,
         answer=answers.MatchAnswer,
         title="Get a match",
@@ -241,32 +225,21 @@ _TABLE: Iterable[Method] = (
             " transcript of all that was said where this manager has it. `transcript` is null where it hasn't;"
             " `transcript_note` then says why or where it is kept. Call it to explain how a match was decided."
         ),
-        errors=(
-            ErrorCode.MATCH_NOT_FOUND,
-            ErrorCode.INVALID_MESSAGE_FORMAT,
-            ErrorCode.MISSING_REQUIRED_FIELD,
-        ),
-        reads_only=True,
-        is_idempotent=True,
+        errors=(ErrorCode.MATCH_NOT_FOUND, ErrorCode.INVALID_MESSAGE_FORMAT, ErrorCode.MISSING_REQUIRED_FIELD),
+        effect=Effect.READS,
     ),
     Method(
         name="get_player",
         served_by=_MANAGER,
-        caller=Caller.ANYBODY,
         question=answers.PlayerQuestion,
-        answer=answers.PlayerAnswer,
+        answer=answers.PlayerDetailsAnswer,
         title="Get a player",
         description=(
             "One player: name, state, row of the table, all its matches with results, and what in its messages was"
             " put up with."
         ),
-        errors=(
-            ErrorCode.PLAYER_NOT_REGISTERED,
-            ErrorCode.INVALID_MESSAGE_FORMAT,
-            ErrorCode.MISSING_REQUIRED_FIELD,
-        ),
-        reads_only=True,
-        is_idempotent=True,
+        errors=(ErrorCode.PLAYER_NOT_REGISTERED, ErrorCode.INVALID_MESSAGE_FORMAT, ErrorCode.MISSING_REQUIRED_FIELD),
+        effect=Effect.READS,
     ),
     Method(
         name="start_match",
@@ -279,12 +252,11 @@ _TABLE: Iterable[Method] = (
             " result to the manager. Answers {status: ok} at once; the same order again changes nothing."
         ),
         errors=(ErrorCode.SERVICE_UNAVAILABLE,),
-        is_idempotent=True,
+        effect=Effect.REPEATABLE,
     ),
     Method(
         name="get_match_state",
         served_by=_REFEREE,
-        caller=Caller.ANYBODY,
         question=answers.MatchStateQuestion,
         answer=answers.MatchStateAnswer,
         title="Get the state of a match",
@@ -294,12 +266,8 @@ _TABLE: Iterable[Method] = (
             " messages, draw and result are shown once it is FINISHED. With `match_ids` in place of `match_id` it"
             " answers only `matches`: the state of each one that is running here, null for the others."
         ),
-        errors=(
-            ErrorCode.MATCH_NOT_FOUND,
-            ErrorCode.MISSING_REQUIRED_FIELD,
-        ),
-        reads_only=True,
-        is_idempotent=True,
+        errors=(ErrorCode.MATCH_NOT_FOUND, ErrorCode.MISSING_REQUIRED_FIELD),
+        effect=Effect.READS,
     ),
     Method(
         name="register_to_league",
@@ -310,8 +278,7 @@ _TABLE: Iterable[Method] = (
         title="Tell of the registration",
         description="A referee registers with its manager by itself." + _MATCHES_RUN_BY_THEMSELVES,
         errors=(ErrorCode.MATCH_NOT_FOUND,),
-        reads_only=True,
-        is_idempotent=True,
+        effect=Effect.READS,
     ),
     Method(
         name="collect_choices",
@@ -322,8 +289,7 @@ _TABLE: Iterable[Method] = (
         title="Tell of the choices",
         description="A referee collects the players' choices by itself." + _MATCHES_RUN_BY_THEMSELVES,
         errors=(ErrorCode.MATCH_NOT_FOUND,),
-        reads_only=True,
-        is_idempotent=True,
+        effect=Effect.READS,
     ),
     Method(
         name="draw_number",
@@ -334,8 +300,7 @@ _TABLE: Iterable[Method] = (
         title="Tell of the draw",
         description="A referee draws the number by itself." + _MATCHES_RUN_BY_THEMSELVES,
         errors=(ErrorCode.MATCH_NOT_FOUND,),
-        reads_only=True,
-        is_idempotent=True,
+        effect=Effect.READS,
     ),
     Method(
         name="finalize_match",
@@ -346,8 +311,7 @@ _TABLE: Iterable[Method] = (
         title="Tell of the end",
         description="A referee ends and reports its matches by itself." + _MATCHES_RUN_BY_THEMSELVES,
         errors=(ErrorCode.MATCH_NOT_FOUND,),
-        reads_only=True,
-        is_idempotent=True,
+        effect=Effect.READS,
     ),
     Method(
         name="game_join_ack",
@@ -374,10 +338,7 @@ _TABLE: Iterable[Method] = (
             "For a player that answered choose_parity with a mere status: it hands in its choice here before the"
             " deadline. One that comes when nobody waits for it changes nothing. Answers {status: ok}."
         ),
-        errors=(
-            ErrorCode.MATCH_NOT_FOUND,
-            ErrorCode.INVALID_PARITY_CHOICE,
-        ),
+        errors=(ErrorCode.MATCH_NOT_FOUND, ErrorCode.INVALID_PARITY_CHOICE),
     ),
     Method(
         name="game_move_response",
@@ -390,10 +351,7 @@ _TABLE: Iterable[Method] = (
             "For a player that answered make_move with a mere status: it hands in its move here before the"
             " deadline. One that comes when nobody waits for it changes nothing. Answers {status: ok}."
         ),
-        errors=(
-            ErrorCode.MATCH_NOT_FOUND,
-            ErrorCode.INVALID_MOVE,
-        ),
+        errors=(ErrorCode.MATCH_NOT_FOUND, ErrorCode.INVALID_MOVE),
     ),
     Method(
         name="handle_game_invitation",
@@ -407,7 +365,7 @@ _TABLE: Iterable[Method] = (
             "A referee invites this player to a match. Answers GAME_JOIN_ACK; `accept` false means that the player"
             " declines and loses the match technically."
         ),
-        is_idempotent=True,
+        effect=Effect.REPEATABLE,
     ),
     Method(
         name="choose_parity",
@@ -445,7 +403,7 @@ _TABLE: Iterable[Method] = (
         timeout_setting=GAME_OVER_TIMEOUT,
         title="Tell the result",
         description="A referee tells this player how a match ended. Answers {status: ok}.",
-        is_idempotent=True,
+        effect=Effect.REPEATABLE,
     ),
     Method(
         name="notify_game_error",
@@ -457,7 +415,7 @@ _TABLE: Iterable[Method] = (
         description=(
             "A referee tells this player what went wrong with its answer, and what follows. Answers {status: ok}."
         ),
-        is_idempotent=True,
+        effect=Effect.REPEATABLE,
     ),
     Method(
         name="notify_round",
@@ -466,7 +424,7 @@ _TABLE: Iterable[Method] = (
         request=v2.RoundAnnouncement,
         title="Announce a round",
         description="The manager announces a round: who meets whom, and where. Answers {status: ok}.",
-        is_idempotent=True,
+        effect=Effect.REPEATABLE,
     ),
     Method(
         name="update_standings",
@@ -475,30 +433,29 @@ _TABLE: Iterable[Method] = (
         request=v2.LeagueStandingsUpdate,
         title="Tell the standings",
         description="The manager tells the table after a round. Answers {status: ok}.",
-        is_idempotent=True,
+        effect=Effect.REPEATABLE,
     ),
     Method(
         name="notify_round_completed",
         served_by=_BOTH,
         caller=Caller.MANAGER,
-        request=v2.RoundCompleted,
+        request=v2.RoundCompletedNotice,
         title="Tell the end of a round",
         description="The manager tells that a round is over. Answers {status: ok}.",
-        is_idempotent=True,
+        effect=Effect.REPEATABLE,
     ),
     Method(
         name="notify_league_completed",
         served_by=_BOTH,
         caller=Caller.MANAGER,
-        request=v2.LeagueCompleted,
+        request=v2.LeagueCompletedNotice,
         title="Tell the end of the league",
         description="The manager tells the champion and the final table. Answers {status: ok}.",
-        is_idempotent=True,
+        effect=Effect.REPEATABLE,
     ),
     Method(
         name="get_player_state",
         served_by=_PLAYER,
-        caller=Caller.ANYBODY,
         question=answers.OwnStateQuestion,
         answer=answers.PlayerStateAnswer,
         title="Get this player's state",
@@ -507,13 +464,11 @@ _TABLE: Iterable[Method] = (
             " moves, and what it has learnt of each opponent. It tells of itself alone."
         ),
         errors=(ErrorCode.PLAYER_NOT_REGISTERED,),
-        reads_only=True,
-        is_idempotent=True,
+        effect=Effect.READS,
     ),
     Method(
         name="get_rules",
         served_by=_ALL,
-        caller=Caller.ANYBODY,
         question=answers.RulesQuestion,
         answer=answers.RulesAnswer,
         title="Get the rules of a game",
@@ -522,13 +477,11 @@ _TABLE: Iterable[Method] = (
             " for and answered. Call it before you choose a move or judge one."
         ),
         errors=(ErrorCode.INVALID_MESSAGE_FORMAT,),
-        reads_only=True,
-        is_idempotent=True,
+        effect=Effect.READS,
     ),
     Method(
         name="get_protocol",
         served_by=_ALL,
-        caller=Caller.ANYBODY,
         question=answers.ProtocolQuestion,
         answer=answers.ProtocolAnswer,
         title="Get the protocol",
@@ -538,8 +491,7 @@ _TABLE: Iterable[Method] = (
             " messages."
         ),
         errors=(ErrorCode.INVALID_MESSAGE_FORMAT,),
-        reads_only=True,
-        is_idempotent=True,
+        effect=Effect.READS,
     ),
 )
 

@@ -277,7 +277,7 @@ class Referee(LeagueMember):
         self._find_match({"match_id": message.match_id}).receive_answer(message)
         return OK
 
-    async def _handle_round_completed(self, message: v2.RoundCompleted) -> HandlerReply:
+    async def _handle_round_completed(self, message: v2.RoundCompletedNotice) -> HandlerReply:
         """Cancel those of our running matches that the league has made void."""
         for match_id in message.void_match_ids or ():
             if (task := self._match_tasks.get(match_id)) and not self._running_matches[match_id].is_void:
@@ -285,7 +285,7 @@ class Referee(LeagueMember):
                 task.cancel()
         return OK
 
-    async def _handle_league_completed(self, message: v2.LeagueCompleted) -> HandlerReply:
+    async def _handle_league_completed(self, message: v2.LeagueCompletedNotice) -> HandlerReply:
         self._end_league()
         return OK
 

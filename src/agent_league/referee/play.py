@@ -9,8 +9,9 @@ from functools import partial
 from typing import Any
 
 from agent_league.agent.answers import FailedAttempt, ParsedAnswer
+from agent_league.agent.match_dialects import match_dialect_of
 from agent_league.agent.peer_client import PeerCall
-from agent_league.clock import Clock
+from agent_league.clock import Clock, format_utc
 from agent_league.errors import BadAnswer, ErrorCode, Refusal
 from agent_league.games.base import Move
 from agent_league.games.draw import compute_commitment, draw_outcome
@@ -19,12 +20,13 @@ from agent_league.model.agents import AgentState
 from agent_league.model.results import FAULT_KEY, MatchResult, MatchState, MatchVerdict, Scoring, Termination
 from agent_league.protocol import v2
 from agent_league.protocol.envelope import Message
-from agent_league.protocol.v2.match import MatchPlayer
+from agent_league.protocol.v2.match import MatchPlayer, ReportedResult
 from agent_league.referee.match import IllegalMove, Match
 from agent_league.referee.messages import MatchContext, PlayerMessages, select_messages
-from agent_league.referee.report import write_report
 from agent_league.referee.requests import Forfeit, PlayerClient, PlayerRequest, RefereeContext, classify_token
 from agent_league.referee.transcript import Transcript
+
+REPORT_METHOD = "report_match_result"
 
 OrderKey = tuple[str | None, int]
 """Match token and round of a START_MATCH."""
@@ -76,19 +78,67 @@ class MatchPlay:
         """Tolerated deviations, by player."""
         return {player_id: list(client.deviations) for player_id, client in self._clients.items() if client.deviations}
 
-    def build_report(self, token: str) -> PeerCall:
-        """Build the report to the manager; the match must be over."""
-        if self.verdict is None:
-            raise RuntimeError(f"{self.match.match_id} is not over")
-        return write_report(
-            self._match_context,
-            self.verdict,
-            token,
-            self.points_by_player(),
-            self.failure_counts,
-            self.deviations,
-            self.fault,
+    @property
+    def result(self) -> MatchResult:
+        """The result; the match must be over."""
+        match, verdict = self.match, self.verdict
+        if verdict is None:
+            raise RuntimeError(f"{match.match_id} is not over")
+        own = match.game.result_fields(match.position, match.moves, match.players)
+        details = {**own, "reason": verdict.reason, **self._fault_fields}
+        return MatchResult(
+            match.match_id,
+            self.order.round_id,
+            match.players,
+            verdict.outcome,
+            verdict.winner,
+            details,
+            match.terminations,
         )
+
+    @property
+    def _fault_fields(self) -> dict[str, Any]:
+        return {FAULT_KEY: self.fault} if self.fault else {}
+
+    def build_report(self, token: str) -> PeerCall:
+        """Build the report to the manager, in the players' protocol if both speak another; the match must be over.
+
+        In our own protocol it carries the referee's token; for others the caller sends the token beside the message.
+        """
+        match, order, clock, result = self.match, self.order, self._match_context.clock, self.result
+        verdict = MatchVerdict(result.outcome, result.winner, result.details["reason"])
+        ours = {
+            "terminations": {player: str(how) for player, how in match.terminations.items()},
+            "failures_in_a_row": self.failure_counts,
+            **({"tolerated": self.deviations} if self.deviations else {}),
+        }
+        if order.player_A.protocol == order.player_B.protocol:
+            foreign = match_dialect_of(order.player_A.protocol).write_report(match, order, clock, verdict, ours)
+            if foreign is not None:
+                return PeerCall(REPORT_METHOD, foreign)
+        own = match.game.wire.details(match.position, match.moves, match.players)
+        reported = ReportedResult.model_validate(
+            {
+                "winner": result.winner,
+                "score": result.score(Scoring.from_rule(order.scoring)),
+                "details": {**own, **self._fault_fields},
+                "status": result.outcome.value,
+                "reason": verdict.reason,
+                **ours,
+            }
+        )
+        message = v2.MatchResultReport.build_wire(
+            sender=f"referee:{self._match_context.referee_id}",
+            timestamp=format_utc(clock.now()),
+            conversation_id=f"conv-{match.match_id.lower()}-report",
+            auth_token=token,
+            league_id=order.league_id,
+            round_id=order.round_id,
+            match_id=match.match_id,
+            game_type=match.game.game_type,
+            result=reported.model_dump(exclude_unset=True),
+        )
+        return PeerCall(REPORT_METHOD, message)
 
     @property
     def state(self) -> MatchState:
@@ -104,7 +154,7 @@ class MatchPlay:
             "players": list(self.match.players),
             "lifecycle": self.transcript.lifecycle,
             "transcript": self.transcript.entries if in_full else self.transcript.list_headlines(),
-            "result": self._build_result() if in_full else None,
+            "result": self._build_record() if in_full else None,
         }
 
     def receive_answer(self, message: Message) -> None:
@@ -144,20 +194,6 @@ class MatchPlay:
         await self._send_game_over()
         return self.verdict
 
-    def points_by_player(self) -> dict[str, int]:
-        """Return the players' points by the league's scoring; empty before the end."""
-        if self.verdict is None:
-            return {}
-        result = MatchResult(
-            self.match.match_id,
-            self.order.round_id,
-            self.match.players,
-            self.verdict.outcome,
-            self.verdict.winner,
-            terminations=self.match.terminations,
-        )
-        return result.score(Scoring.from_rule(self.order.scoring))
-
     def to_match_file(self) -> dict[str, Any]:
         """Return the content of the match file."""
         match = self.match
@@ -179,7 +215,7 @@ class MatchPlay:
             },
             "limits": self._referee_context.match_limits,
             "lifecycle": self.transcript.lifecycle,
-            "result": self._build_result(),
+            "result": self._build_record(),
             "draw": {"commitment": self._match_context.draw_commitment, "seed": self._match_seed},
             "moves": match.moves,
             "protocols": {player_id: client.messages.protocol for player_id, client in self._clients.items()},
@@ -189,21 +225,9 @@ class MatchPlay:
             "transcript": self.transcript.entries,
         }
 
-    def _build_result(self) -> dict[str, Any] | None:
-        match, verdict = self.match, self.verdict
-        if verdict is None:
-            return None
-        return {
-            "status": str(verdict.outcome),
-            "winner_player_id": verdict.winner,
-            **match.game.result_fields(match.position, match.moves, match.players),
-            "reason": verdict.reason,
-            **({FAULT_KEY: self.fault} if self.fault else {}),
-            "score": self.points_by_player(),
-            "terminations": {
-                player: str(match.terminations.get(player, Termination.NORMAL)) for player in match.players
-            },
-        }
+    def _build_record(self) -> dict[str, Any] | None:
+        """Return the result as the match file holds it; None before the end."""
+        return None if self.verdict is None else self.result.to_record(Scoring.from_rule(self.order.scoring))
 
     def _fail_suspended_players(self) -> None:
         """Let suspended players lose without asking them."""

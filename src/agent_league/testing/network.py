@@ -114,9 +114,6 @@ class FaultyNetwork:
         self._hosts: dict[str, NetworkHost] = {}
         self._context = Context()
 
-    def create_carrier(self, life: SimulatedProcess) -> "ProcessCarrier":
-        return ProcessCarrier(self, life)
-
     def attach_process(self, life: SimulatedProcess, answer: FrameHandler) -> None:
         self._hosts[life.name] = NetworkHost(life, answer)
 
@@ -236,11 +233,14 @@ def _expire_call(outcome: asyncio.Future[tuple[int, bytes]], endpoint: str, limi
 
 
 class ProcessCarrier:
-    """The carrier of one process."""
+    """The carrier of one process; a request that `drops` says is lost times out without being sent."""
 
-    def __init__(self, network: FaultyNetwork, life: SimulatedProcess) -> None:
+    def __init__(
+        self, network: FaultyNetwork, life: SimulatedProcess, drops: Callable[[bytes], bool] = lambda _: False
+    ) -> None:
         self._network = network
         self._process = life
+        self._drops = drops
 
     async def exchange(
         self,
@@ -250,6 +250,9 @@ class ProcessCarrier:
         bearer: str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> tuple[int, bytes]:
+        if self._drops(frame):
+            await asyncio.sleep(limit)
+            raise make_timeout_error(endpoint, limit)
         return await self._network.carry_frame(self._process, endpoint, frame, limit, bearer)
 
     async def close(self) -> None:

@@ -8,7 +8,7 @@ import asyncio
 import errno
 import io
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,7 +20,6 @@ from unittest.mock import patch
 from agent_league.config import GamesRegistry, LeagueConfig, SystemConfig
 from agent_league.config.models import GameEntry, HeartbeatConfig, ParticipantsConfig, SchedulingConfig
 from agent_league.errors import AgentLeagueError, LeagueFailed
-from agent_league.http.carrier import Carrier, make_timeout_error
 from agent_league.league.app import LeagueManager
 from agent_league.league.settings import ManagerSettings
 from agent_league.league.state import LeaguePhase
@@ -34,7 +33,7 @@ from agent_league.storage.base import SavedSeason, SeasonRow, StoredRow, StoreFa
 from agent_league.storage.memory import MemoryDatabase, MemoryStore
 from agent_league.testing.agent_lives import SimulatedProcess
 from agent_league.testing.faults import FOREVER, MANAGER_NAME, Incident, IncidentKind, Scenario
-from agent_league.testing.network import FaultyNetwork, SimulationTrace
+from agent_league.testing.network import FaultyNetwork, ProcessCarrier, SimulationTrace
 from agent_league.testing.virtual_time import VirtualClock
 
 LEAGUE_ID = "league_simulated"
@@ -135,30 +134,6 @@ class FailingStore:
     def _check_available(self) -> None:
         if self._world.is_store_failing:
             raise StoreFailed("database or disk is full")
-
-
-class ReportDroppingCarrier:
-    """Carrier of a silent referee: its result reports time out without being sent, all else is sent."""
-
-    def __init__(self, carrier: Carrier, is_silent: Callable[[], bool]) -> None:
-        self._carrier = carrier
-        self._is_silent = is_silent
-
-    async def exchange(
-        self,
-        endpoint: str,
-        frame: bytes,
-        limit: float,
-        bearer: str | None = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> tuple[int, bytes]:
-        if b'"report_match_result"' in frame and self._is_silent():
-            await asyncio.sleep(limit)
-            raise make_timeout_error(endpoint, limit)
-        return await self._carrier.exchange(endpoint, frame, limit, bearer, headers)
-
-    async def close(self) -> None:
-        await self._carrier.close()
 
 
 class SimulatedWorld:
@@ -320,8 +295,10 @@ class SimulatedWorld:
             case IncidentKind.TURN_CLOCK:
                 self.agents[victim].clock.skew += seconds
 
-    def _is_silence_active(self) -> bool:
-        return self.scenario.is_silence_permanent or not self.network.is_healed
+    def _drops_report(self, frame: bytes) -> bool:
+        """Whether a silent referee's request is not sent: a report, as long as the silence lasts."""
+        is_active = self.scenario.is_silence_permanent or not self.network.is_healed
+        return is_active and b'"report_match_result"' in frame
 
     def _can_lose_agent(self, name: str) -> bool:
         """Whether the league has started and can be completed without this agent."""
@@ -366,9 +343,8 @@ class SimulatedWorld:
         return result
 
     def _build_agent(self, seat: SimulatedAgent, life: SimulatedProcess) -> LeagueManager | Referee | Player:
-        carrier: Carrier = self.network.create_carrier(life)
-        if seat.name in self.scenario.silent_referees:
-            carrier = ReportDroppingCarrier(carrier, self._is_silence_active)
+        is_silent = seat.name in self.scenario.silent_referees
+        carrier = ProcessCarrier(self.network, life, lambda frame: is_silent and self._drops_report(frame))
         dice = Random(f"{seat.name} {self.scenario.seed}")  # noqa: S311 - a simulation
         identity: dict[str, Any] = {
             "system": self.system,

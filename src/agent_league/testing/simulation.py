@@ -3,6 +3,8 @@
 import asyncio
 import gc
 import multiprocessing
+import random
+import secrets
 import shutil
 import tempfile
 import traceback
@@ -12,13 +14,16 @@ from contextlib import closing, contextmanager, redirect_stderr
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
+from random import Random
 from typing import Any
+from unittest.mock import patch
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from agent_league.testing.agent_lives import KillableEventLoop, cancel_all
 from agent_league.testing.faults import Scenario
 from agent_league.testing.invariants import INVARIANTS
 from agent_league.testing.league_evidence import LeagueEvidence
-from agent_league.testing.repeatable_chance import repeatable_chance
 from agent_league.testing.simulated_world import SILENT_MATCH_SECONDS, SimulatedWorld
 
 MEMORY_DISK = Path("/dev/shm")  # noqa: S108 - for speed only; the default folder works as well
@@ -81,6 +86,33 @@ def simulate_scenarios(scenarios: Sequence[Scenario], jobs: int = 1) -> Iterator
             yield from pool.map(simulate_scenario, scenarios, chunksize=CHUNK_SIZE)
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def repeatable_chance(seed: str) -> Iterator[None]:
+    """Make random numbers, tokens and keys within the context depend on `seed` alone.
+
+    Patches `Random()` without a seed, the functions of `secrets` that are based on bytes, and new signing keys. One
+    simulation at a time in a process.
+    """
+    source = Random(seed)  # noqa: S311 - a simulation
+    seeded = random.Random.seed
+
+    def seed_from_source(self: Random, a: Any = None, version: int = 2) -> None:
+        seeded(self, source.getrandbits(64) if a is None else a, version)
+
+    def bytes_from_source(count: int | None = None) -> bytes:
+        return source.randbytes(32 if count is None else count)
+
+    def new_key() -> Ed25519PrivateKey:
+        return Ed25519PrivateKey.from_private_bytes(source.randbytes(32))
+
+    with (
+        patch.object(random.Random, "seed", seed_from_source),
+        patch.object(secrets, "token_bytes", bytes_from_source),
+        patch.object(Ed25519PrivateKey, "generate", new_key),
+    ):
+        yield
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
 from agent_league.clock import format_duration
+from agent_league.games.view import format_amount, format_signed_amount
 from agent_league.model.result_words import format_count
 from agent_league.text import to_printable
 from agent_league.version import __version__
@@ -105,6 +106,8 @@ def _build_environment() -> "Environment":
         lstrip_blocks=True,
     )
     made.globals["version"] = __version__
+    made.filters["amount"] = format_amount
+    made.filters["signed_amount"] = format_signed_amount
     made.filters["counted"] = format_count
     made.filters["duration"] = format_duration
     made.filters["isolated"] = isolate_right_to_left

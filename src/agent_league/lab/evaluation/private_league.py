@@ -8,17 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 from agent_league.check.listener import IncomingCall, Listener
-from agent_league.check.scripted_agents import CheckerManager
-from agent_league.clock import SystemClock, format_utc
+from agent_league.check.scripted_agents import CheckerManager, write_refusal
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.model.agents import Role
 from agent_league.protocol import v2
 from agent_league.protocol.checks import parse_fields
 from agent_league.protocol.envelope import Message
-from agent_league.protocol.methods import METHODS
 from agent_league.protocol.tokens import SigningKey
 from agent_league.protocol.tolerance import normalise
-from agent_league.protocol.v2.errors import write_league_error
 from agent_league.referee.play import MatchPlay
 
 PRACTICE_LEAGUE_ID = "private_league"
@@ -58,7 +55,7 @@ class PracticeManager(CheckerManager):
             full = Refusal(
                 ErrorCode.SERVICE_UNAVAILABLE, f"{MAX_REGISTRATIONS} agents have registered, and that is enough"
             )
-            return _refusal_to_wire(full, heard, str(Role.LEAGUE_MANAGER))
+            return write_refusal(full, heard)
         if self._is_league_fixed:
             heard = replace(heard, message={**heard.message, "league_id": None})
         return await super()._answer_registration(heard)
@@ -67,7 +64,7 @@ class PracticeManager(CheckerManager):
         if heard.message.get("auth_token") in self.tokens.values():
             return await super()._answer_query(heard)
         unknown = Refusal(ErrorCode.AUTH_TOKEN_INVALID, "'auth_token' is not one that this manager gave")
-        return _refusal_to_wire(unknown, heard, str(Role.LEAGUE_MANAGER))
+        return write_refusal(unknown, heard)
 
 
 class PracticeReferee(Listener):
@@ -90,19 +87,5 @@ class PracticeReferee(Listener):
                 raise Refusal(ErrorCode.MATCH_NOT_FOUND, "no such match here")
             self.match_play.receive_answer(message)
         except Refusal as refusal:
-            return _refusal_to_wire(refusal, heard, f"{Role.REFEREE}:{REFEREE_ID}")
+            return write_refusal(refusal, heard, f"{Role.REFEREE}:{REFEREE_ID}")
         return {"status": "ok"}
-
-
-def _refusal_to_wire(refusal: Refusal, heard: IncomingCall, sender: str) -> dict[str, Any]:
-    asked = METHODS[heard.method].request
-    return write_league_error(
-        refusal,
-        sender=sender,
-        timestamp=format_utc(SystemClock().now()),
-        conversation_id=str(heard.message.get("conversation_id"))[:200],
-        original_message_type=asked.TYPE if asked else None,
-        method=heard.method,
-        caller=heard.message.get("sender"),
-        has_token=heard.message.get("auth_token") is not None,
-    ).to_wire()

@@ -1,19 +1,18 @@
 """Connecting to a running player at its address, with the means of `league check`: protocol, id and bad input."""
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from agent_league.check.check import normalise_agent_url
+from agent_league.check.check import normalise_agent_url, open_player
 from agent_league.check.http_probe import HttpProbe
 from agent_league.check.listener import IncomingCall
 from agent_league.check.notices import UNTRUSTED_CODES
-from agent_league.check.player_subject import PlayerSubject, V1PlayerSubject
+from agent_league.check.player_subject import V1PlayerSubject
 from agent_league.check.steps import NoReply, StepVerdict, run_steps
 from agent_league.check.subject import CheckOptions, Exchange, Subject
-from agent_league.check.transport_steps import HOSTILE_STEPS, JSON_RPC_STEPS, SERVER_STEPS, send_valid_call
+from agent_league.check.transport_steps import HOSTILE_STEPS, JSON_RPC_STEPS, SERVER_STEPS
 from agent_league.errors import UserError
 from agent_league.lab.evaluation.in_process_players import PracticePlayer
 from agent_league.lab.evaluation.model import Conformance, MessageFault
@@ -84,7 +83,8 @@ async def connect_player(url: str, host: ConnectionContext, protocol: str | None
     async with AsyncExitStack() as stack:
         probe = HttpProbe(url)
         stack.push_async_callback(probe.close)
-        await _wait_until_reachable(probe, wait)
+        if (why := await probe.wait_until_listening(max(wait, 0.1))) is not None:
+            raise UserError(f"no player at {url}: {why}; start it first")
         host.remark(f"Waiting up to {wait:g} s for the player at {url} to register.")
         registration = await manager.wait_for_registration(url, wait) if manager else None
         bench = await _open_subject(stack, probe, host, protocol, registration)
@@ -113,30 +113,11 @@ async def _open_subject(
     registration: IncomingCall | None,
 ) -> Subject:
     """Open the subject for the protocol that was requested, that the player registered with, or that it answers."""
-    protocol = protocol or (str(registration.message.get("protocol")) if registration else None)
-    old, new = (kind(probe, host.options, host.key, host.manager) for kind in (V1PlayerSubject, PlayerSubject))
-    with suppress(NoReply):
-        if (
-            protocol is None
-            and (await send_valid_call(old)).answer is not None
-            and (await send_valid_call(new)).answer is None
-        ):
-            protocol = PROTOCOL_V1
-    bench: Subject = old if protocol == PROTOCOL_V1 else new
+    bench = await open_player(probe, host.manager, host.options, host.key, registration=registration, protocol=protocol)
     for server in bench.servers:
         await server.start()
         stack.push_async_callback(server.stop)
     return bench
-
-
-async def _wait_until_reachable(probe: HttpProbe, seconds: float) -> None:
-    why: str | None = "nobody is there"
-    with suppress(TimeoutError):
-        async with asyncio.timeout(max(seconds, 0.1)):
-            while (why := await probe.find_connect_problem()) is not None:  # noqa: ASYNC110 - another process tells nobody
-                await asyncio.sleep(0.1)
-    if why is not None:
-        raise UserError(f"no player at {probe.url}: {why}; start it first")
 
 
 async def _get_refusal_code(bench: Subject) -> str:

@@ -20,13 +20,13 @@ from agent_league.errors import JsonRpcError, JsonRpcErrorCode, Refusal
 from agent_league.http.caller import CALLER_ADDRESS
 from agent_league.http.guard import parse_bearer_token
 from agent_league.mcp.server.frame_log import has_logged_frames
+from agent_league.mcp.server.prompts import PROMPTS, find_prompt
 from agent_league.mcp.server.subscriptions import ResourceSubscriptions
+from agent_league.mcp.server.tools import ToolDefinition, define_tool
 from agent_league.model.agents import Role
 from agent_league.protocol.json_limits import read_json
 from agent_league.protocol.methods import METHODS
-from agent_league.protocol.prompts import PROMPTS, find_prompt
 from agent_league.protocol.resources import RESOURCES, Resource, find_resource
-from agent_league.protocol.tools import ToolDefinition, define_tool
 from agent_league.version import __version__
 
 Context = ServerRequestContext[Any, Any]

@@ -172,13 +172,13 @@ def _translate_game_result(message: Mapping[str, Any]) -> V2Request:
 
 def _translate_round_complete(message: Mapping[str, Any]) -> V2Request:
     played = parse_fields(v1.RoundComplete, message).round_summary.matches_played
-    return v2.RoundCompleted, {"matches_completed": played, "matches_played": played}
+    return v2.RoundCompletedNotice, {"matches_completed": played, "matches_played": played}
 
 
 def _translate_league_complete(message: Mapping[str, Any]) -> V2Request:
     """Translate the final standings; wins become the points, since v1 counts nothing else."""
     final = parse_fields(v1.LeagueComplete, message).final_standings
-    return v2.LeagueCompleted, {
+    return v2.LeagueCompletedNotice, {
         "total_rounds": final.total_rounds,
         "total_matches": final.total_matches,
         "champion": {**final.champion.model_dump(), "points": final.champion.wins},

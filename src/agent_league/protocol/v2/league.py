@@ -105,7 +105,7 @@ class RoundSummary(MessagePart):
     void: int = Field(default=0, description="Matches that count for nobody: no referee reported them.", examples=[0])
 
 
-class RoundCompleted(Message):
+class RoundCompletedNotice(Message):
     """A round is over."""
 
     TYPE: ClassVar = "ROUND_COMPLETED"
@@ -134,7 +134,7 @@ class FinalRank(MessagePart):
     points: Points
 
 
-class LeagueCompleted(Message):
+class LeagueCompletedNotice(Message):
     """The last round is over."""
 
     TYPE: ClassVar = "LEAGUE_COMPLETED"

@@ -9,17 +9,15 @@ from typing import Any
 from agent_league.clock import format_duration, parse_utc
 from agent_league.errors import Refusal
 from agent_league.games.base import CHANCE
-from agent_league.games.scene_view import add_moves, build_rounds_table, build_scene
-from agent_league.games.shared_views import format_amount, format_short_move
+from agent_league.games.view import add_moves, build_rounds_table, build_scene, format_amount
 from agent_league.league.match_files import read_match
 from agent_league.model.result_words import TERMINATION_TEXTS, describe_ending, label_result
 from agent_league.model.results import MatchResult, Termination
 from agent_league.referee.replay import MatchReplay, ReplayStep, replay_match, to_match_content
 from agent_league.referee.transcript import filter_objects
-from agent_league.text import redact_addresses
+from agent_league.text import MAX_WORD, format_move, redact_addresses
 from agent_league.web.league_reader import LeagueReader
 from agent_league.web.match.conversation import read_conversation
-from agent_league.web.match.drawing import draw_rounds, draw_scene
 from agent_league.web.page import Page, PageData, PageNotFound
 
 MOST_STEPS = 301
@@ -73,7 +71,6 @@ def complete_match_data(told: PageData) -> PageData:
     names = [side["name"] for side in told["sides"]]
     again = replay_match(content)
     steps, shortened = again.select_steps(MOST_STEPS)
-    ends = {step.round: step.number for step in steps if step.totals}
     return {
         **told,
         "file": found,
@@ -81,16 +78,16 @@ def complete_match_data(told: PageData) -> PageData:
         "no_file": filed.missing_reason,
         "game_title": again.game.title or again.game_type if again.game else again.game_type,
         "parameters": ", ".join(
-            f"{name} {format_short_move(value)}" for name, value in _game_parameters(content).items()
+            f"{name} {format_move(value, MAX_WORD)}" for name, value in _game_parameters(content).items()
         ),
         "reason": _describe_reason(found, result, told["told"]),
         "timing": _read_timing(found),
         "draw": _read_draw(found),
         "steps": [_build_step(again, step, names) for step in steps],
         "shortfall": " ".join(filter(None, (shortened, again.shortfall))),
-        "rounds": draw_rounds(build_rounds_table(again.rounds, again.round_payoffs, MOST_STEPS), names, ends)
-        if again.rounds
-        else "",
+        "rounds": build_rounds_table(again.rounds, again.round_payoffs, MOST_STEPS) if again.rounds else None,
+        "round_ends": {step.round: step.number for step in steps if step.totals},
+        "side_names": names,
         "entries": read_conversation(found) if found else [],
         "messages": sum(entry["direction"] != "drawn" for entry in found["transcript"]) if found else 0,
     }
@@ -156,16 +153,16 @@ def _build_step(again: MatchReplay, step: ReplayStep, names: Sequence[str]) -> d
         "round": step.round if again.is_repeated and step.number else None,
         "totals": " : ".join(map(format_amount, step.totals)) if step.totals else "",
         "is_whole": step.is_whole,
-        "picture": draw_scene(scene, names) if scene else None,
+        "picture": scene,
         "text": "" if scene else again.render_step(step),
     }
 
 
 def _list_moves(step: ReplayStep, names: Sequence[str]) -> list[dict[str, Any]]:
     return [
-        {"side": None, "who": "draw", "move": format_short_move(move)}
+        {"side": None, "who": "draw", "move": format_move(move, MAX_WORD)}
         if seat == CHANCE
-        else {"side": "ab"[seat], "who": names[seat], "move": format_short_move(move)}
+        else {"side": "ab"[seat], "who": names[seat], "move": format_move(move, MAX_WORD)}
         for seat, move in sorted(step.moves.items())
     ]
 

@@ -10,8 +10,7 @@ from typing import Any
 
 from agent_league.games.base import describe_range, is_long_range
 from agent_league.games.scene import MAX_WIDTH, Board, Cell, Part, Rounds, Scene, Tiles
-from agent_league.games.scene_view import build_scene
-from agent_league.games.text_view import describe_score, is_repeated_view, render_view
+from agent_league.games.view import build_scene, describe_score, is_repeated_view, render_view
 from agent_league.league.state import LeaguePhase
 from agent_league.model.results import StandingsRow
 from agent_league.players.descriptions import (
@@ -22,10 +21,9 @@ from agent_league.players.descriptions import (
     format_move_list,
     rules_for_people,
 )
-from agent_league.players.moves import find_equal_moves, format_move
+from agent_league.players.moves import find_equal_moves
 from agent_league.players.observation import GameRecord, Move, Observation
-from agent_league.text import shorten
-from agent_league.web.match.drawing import draw_scene
+from agent_league.text import format_move, shorten
 from agent_league.web.page import PageData
 from agent_league.web.play.seats import BrowserSeat
 from agent_league.web.rendering import Site, render
@@ -204,9 +202,10 @@ def _build_position(position: SeatPosition, legal: Sequence[Move], *, clickable:
         "cells": _build_cells(board, legal, position.seat) if board else [],
         "is_round": bool(board and board.is_round),
         "width": len(board.rows[0]) if board else 0,
-        "scene": draw_scene(Scene(rest, scene.said if scene else ""), position.side_names) if rest else "",
+        "scene": Scene(rest, scene.said if scene else "") if rest else None,
+        "side_names": position.side_names,
         "said": scene.said if scene and not rest else "",
-        "rounds": draw_scene(Scene(rounds), position.side_names) if rounds else "",
+        "rounds": Scene(rounds) if rounds else None,
         "text": _describe_position(position, scene),
         "side": position.seat,
         "you_are": _describe_own_mark(position, board) if board else "",

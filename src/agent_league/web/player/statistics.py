@@ -12,15 +12,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from agent_league.errors import ErrorCode
 from agent_league.model.result_words import label_result
 from agent_league.model.results import MatchResult
 from agent_league.players.history import OpponentModel
 from agent_league.players.observation import GameRecord
 from agent_league.storage.files import read_json_object
-from agent_league.text import to_printable
+from agent_league.text import format_move, to_printable
 
 MOST_SHOWN = 9
 MOST_REPLIES = 3
@@ -78,7 +76,7 @@ def analyse_habits(player_id: str, played: Iterable[FiledMatch]) -> PlayingHabit
     after: defaultdict[str, Counter[str]] = defaultdict(Counter)
     opened: list[tuple[str, str | None]] = []
     for result, steps in known:
-        own = [_format_move(step[player_id]) for step in steps if player_id in step]
+        own = [format_move(step[player_id], LONGEST_MOVE) for step in steps if player_id in step]
         moves.update(own)
         openings.update(own[:1])
         opened.append((label_result(result, player_id).word.split(" ")[0], own[0] if own else None))
@@ -119,9 +117,9 @@ def _pair_replies(player_id: str, steps: MoveSteps) -> Iterator[tuple[str, str]]
     seen: str | None = None
     for step in steps:
         if player_id in step and seen is not None:
-            yield seen, _format_move(step[player_id])
+            yield seen, format_move(step[player_id], LONGEST_MOVE)
         theirs = [move for mover, move in step.items() if mover != player_id]
-        seen = _format_move(theirs[0]) if theirs else seen
+        seen = format_move(theirs[0], LONGEST_MOVE) if theirs else seen
 
 
 def _read_steps(match: FiledMatch) -> MoveSteps | None:
@@ -134,15 +132,6 @@ def _read_steps(match: FiledMatch) -> MoveSteps | None:
     if isinstance(choices, Mapping) and not any(isinstance(made, list) for made in choices.values()):
         return [choices]
     return None
-
-
-def _format_move(move: Any) -> str:
-    """Format a move for people: text as it is, anything else as JSON."""
-    try:
-        text = move if isinstance(move, str) else orjson.dumps(move, option=orjson.OPT_SORT_KEYS).decode()
-    except TypeError:  # values from a database may not be JSON
-        text = repr(move)
-    return to_printable(text if len(text) <= LONGEST_MOVE else f"{text[:LONGEST_MOVE]}…")
 
 
 MOST_MATCHES = 12

@@ -11,7 +11,7 @@ from typing import Any
 from agent_league.errors import ErrorCode
 from agent_league.protocol.checks import REQUIRED_FIELDS
 from agent_league.protocol.envelope import Message
-from agent_league.protocol.methods import Caller, Method
+from agent_league.protocol.methods import Caller, Effect, Method
 from agent_league.protocol.schemas import build_message_schema, build_schema
 from agent_league.protocol.v2.errors import ERROR_MEANINGS, LeagueError
 
@@ -62,8 +62,8 @@ def define_tool(method: Method) -> ToolDefinition:
         description=_describe_tool(method),
         input_schema=_build_input_schema(method),
         output_schema=_build_output_schema(method),
-        reads_only=method.reads_only,
-        idempotent=method.is_idempotent,
+        reads_only=method.effect is Effect.READS,
+        idempotent=method.effect is not Effect.CHANGES,
     )
 
 

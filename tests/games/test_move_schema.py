@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from agent_league.protocol.move_schema import MAX_INTEGER, UnsupportedMoveSchema, moves_to_schema, schema_to_moves
+from agent_league.games.move_schema import MAX_INTEGER, UnsupportedMoveSchema, moves_to_schema, schema_to_moves
 
 WRITTEN: list[tuple[range, dict[str, Any]]] = [
     (range(1, 1_000_001), {"type": "integer", "minimum": 1, "maximum": 1_000_000}),
