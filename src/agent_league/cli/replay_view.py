@@ -21,7 +21,6 @@ from agent_league.games.view import format_amount
 from agent_league.launch.stored_leagues import list_leagues
 from agent_league.league.match_files import BadMatchFile, load_match_file, read_match
 from agent_league.model.names import is_safe_name
-from agent_league.model.result_words import describe_ending
 from agent_league.referee.match import SEAT_ROLES
 from agent_league.referee.replay import MatchReplay, ReplayStep, to_match_content
 from agent_league.storage.paths import DataPaths
@@ -124,19 +123,18 @@ def _load_from_league(match: str, league_id: str | None, store: str | None, home
         pairing = season.get_pairing(match if match in season.results else match.upper())
     except Refusal:
         raise UserError(_no_match_sentence(match, [one.match_id for one in season.schedule.pairings])) from None
-    names = reader.player_names
-    a, b = ((names.get(player_id) or player_id) for player_id in pairing.players)
-    result, referee_id = season.results.get(pairing.match_id), season.assigned_referees.get(pairing.match_id)
+    view = reader.queries.view_match(pairing)
+    result, (a, b) = view.result, view.names.values()
     if result is None:
         finished = next(reversed(season.results), None)
         hint = f"; the latest that is: {finished}" if finished else ""
-        raise UserError(f"{pairing.match_id}, {a} against {b}, is not finished{hint}.")
-    filed = read_match(reader.paths, season.league_id, result, referee_id)
+        raise UserError(f"{view.match_id}, {a} against {b}, is not finished{hint}.")
+    filed = read_match(reader.paths, season.league_id, result, view.referee_id)
     known = to_match_content(result, season.config.game_type, season.config.game_parameters)
-    told = describe_ending(result, names)
+    told = view.ending
     if filed.content and result.reported_outcome == (str(result.outcome), result.winner):
         told = str(filed.content["result"].get("reason") or told)
-    return ReplayedMatch(filed.content or known, (a, b), told, referee_id or "referee", filed.missing_reason)
+    return ReplayedMatch(filed.content or known, (a, b), told, view.referee_id or "referee", filed.missing_reason)
 
 
 def _no_match_sentence(match: str, known: Sequence[str]) -> str:

@@ -256,17 +256,14 @@ def _suggest_commands(told: Mapping[str, Any], reader: "LeagueReader") -> Iterab
 
 
 def _read_player(reader: "LeagueReader", player_id: str, _: int | None) -> dict[str, Any]:
-    from agent_league.model.result_words import label_result
-
-    season = reader.state
     names = {name: other for other, name in reader.player_names.items()}
     player_id = _resolve_id(player_id, list(reader.player_names), "player", "`league show standings` lists them", names)
     told = reader.queries.get_player(player_id)
     for match in told["matches"]:
-        result = season.results.get(match["match_id"])
-        match["points"] = season.scoring.points_for(result, player_id) if result else None
-        match["result"] = label_result(result, player_id).letter if result else None
-        match["termination"] = str(result.terminations.get(player_id, "normal")) if result else None
+        view = reader.queries.view_match(reader.state.get_pairing(match["match_id"]))
+        match["points"] = view.points.get(player_id)
+        match["result"] = view.label(player_id).letter if view.is_finished else None
+        match["termination"] = view.terminations.get(player_id)
     played = [match for match in told["matches"] if match["points"] is not None]
     return {**told, "form": [match["result"] for match in played], "head_to_head": _count_head_to_head(played)}
 
