@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from agent_league.agent.dialects import to_own_player_id
 from agent_league.config import SystemConfig
 from agent_league.config.models import LoggingConfig
 from agent_league.http.carrier import Carrier
@@ -23,7 +24,6 @@ from agent_league.players.app import PlayerSettings
 from agent_league.players.events import LeagueJoined, PlayerEvent
 from agent_league.players.moves import find_equal_moves
 from agent_league.players.observation import Observation, Strategy, Thought
-from agent_league.protocol.v1.ids import from_v1_player_id
 from agent_league.protocol.v2.match import MatchPlayer
 from agent_league.protocol.version import PROTOCOL_V2
 
@@ -131,7 +131,7 @@ async def start_in_process_players(
 
     def watch(player_id: str, happening: PlayerEvent) -> None:
         if isinstance(happening, LeagueJoined):
-            missing.discard(from_v1_player_id(player_id))
+            missing.discard(to_own_player_id(player_id))
             if not missing:
                 all_there.set()
 
