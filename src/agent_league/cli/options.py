@@ -87,7 +87,7 @@ StrictOption = Annotated[
 
 def parse_game_parameters(params: list[str] | None) -> dict[str, Any]:
     """Parse the values of `--param`."""
-    from agent_league.config.overrides import parse_overrides
+    from agent_league.config.loader import parse_overrides
 
     return parse_overrides(params or [], "--param", "NAME=VALUE, such as repeat=15")
 
@@ -190,7 +190,7 @@ def open_league(home: Path | None, league_id: str | None, store: str | None) -> 
 
 def open_config(home: Path, settings: list[str] | None) -> "ConfigLoader":
     from agent_league.config import ConfigLoader
-    from agent_league.config.overrides import parse_overrides
+    from agent_league.config.loader import parse_overrides
 
     loader = ConfigLoader(home, parse_overrides(settings or []))
     loader.check_overrides()
