@@ -5,7 +5,7 @@ answered in the form in which it came.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -43,6 +43,7 @@ from agent_league.protocol.v1.translation import translate_reply_to_v1, translat
 from agent_league.protocol.v2.errors import LeagueError
 from agent_league.protocol.version import PROTOCOL_V2
 
+SYSTEM_CLOCK = SystemClock()
 FLAT_BODY = "a flat body"
 """The deviation of a registration whose fields are at the top level of the body, without a message."""
 ACKNOWLEDGE_ONLY = ""
@@ -62,7 +63,7 @@ class ParsedCall:
     protocol_profile: ProtocolProfile = DEFAULT_PROTOCOL_PROFILE
     foreign_message: Mapping[str, Any] | None = None
     """The message of another protocol that was translated into `params`; None for our own."""
-    clock: Clock = field(default_factory=SystemClock)
+    clock: Clock = SYSTEM_CLOCK
     """Gives the timestamp of a reply in another protocol."""
     refusal: Refusal | None = None
     """Why the message of another protocol could not be translated."""
@@ -91,7 +92,7 @@ class CallParser:
 
     def __init__(self, role: Role, tools: Collection[str], *, strict: bool = False, clock: Clock | None = None) -> None:
         self._role = role
-        self._clock = clock or SystemClock()
+        self._clock = clock or SYSTEM_CLOCK
         self._tools = tools
         self._strict = strict
 
