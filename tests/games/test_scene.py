@@ -24,7 +24,7 @@ from agent_league.games.scene import (
     Tiles,
     find_scene_problem,
 )
-from agent_league.games.scene_view import MAX_SHOWN_ROUNDS, build_rounds_table, build_scene
+from agent_league.games.view import MAX_SHOWN_ROUNDS, build_rounds_table, build_scene
 from agent_league.testing.game_contract import check_game
 from tests.games.test_built_in import GAMES
 from tests.games.test_text_view import NASTY
@@ -251,7 +251,7 @@ def broken(*_: Any) -> Any:
 
 @pytest.mark.parametrize("scene", [broken, lambda *_: None, lambda *_: "x", lambda *_: Scene(())])
 def test_a_scene_that_breaks_down_or_can_t_be_drawn_is_none(scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent_league.games.scene_view.load_game", lambda name: drawn_by(scene))
+    monkeypatch.setattr("agent_league.games.view.load_game", lambda name: drawn_by(scene))
     assert build_scene("drawn", {"heaps": [1, 2]}, None) is None
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from agent_league.games.base import CHANCE, Rules
 from agent_league.games.registry import Game, load_game
-from agent_league.games.text_view import MAX_LINE_LENGTH, MAX_LINES, render_own_view, render_plain_view, render_view
+from agent_league.games.view import MAX_LINE_LENGTH, MAX_LINES, render_own_view, render_plain_view, render_view
 from tests.games.test_built_in import GAMES
 
 RPS = [[a, b, pay, -pay] for a, b, pay in (("rock", "paper", -1), ("paper", "paper", 0), ("paper", "rock", 1))]
@@ -192,6 +192,6 @@ def test_a_picture_that_breaks_down_is_left_out(monkeypatch: pytest.MonkeyPatch)
 
     nim = load_game("nim")
     game = Game("broken", nim.rules, parameters=nim.parameters, show=broken)
-    monkeypatch.setattr("agent_league.games.text_view.load_game", lambda name: game)
+    monkeypatch.setattr("agent_league.games.view.load_game", lambda name: game)
     assert render_own_view("broken", {"heaps": [1]}, 0) is None
     assert render_view("broken", {"heaps": [1]}, 0) == render_plain_view({"heaps": [1]}) == "heaps: [1]"

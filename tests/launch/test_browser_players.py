@@ -39,12 +39,9 @@ def sat(home: Path, season: LeagueState, **changes: Any) -> BrowserPlayers:
 async def test_a_key_leads_back_to_its_player(home: Path) -> None:
     made = sat(home, season_of(2, started=False))
     assert made.list_keys() == [KEY]
-    known = made.restore_player(KEY)
-    assert known is not None
-    name, seat = known
-    assert (name, seat.settings.display_name, seat.settings.manager) == ("Player 1",) * 2 + (
-        "http://127.0.0.1:12000/mcp",
-    )
+    seat = made.restore_player(KEY)
+    assert seat is not None
+    assert (seat.settings.display_name, seat.settings.manager) == ("Player 1", "http://127.0.0.1:12000/mcp")
     assert kept(home)[0].stat().st_mode & 0o077 == 0
 
 

@@ -9,7 +9,7 @@ import pytest
 from agent_league.games.draw import compute_commitment
 from agent_league.games.even_odd import EVEN_ODD
 from agent_league.games.registry import load_game
-from agent_league.games.text_view import render_view
+from agent_league.games.view import render_view
 from agent_league.players import sensors
 from agent_league.players.observation import Move, Observation
 from agent_league.players.result_check import ResultChecker

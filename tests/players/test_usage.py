@@ -123,7 +123,9 @@ STRANGE: list[Any] = [None, 5, "x" * 100_000, [], {}, {"model": 7, "cost_usd": "
 @pytest.mark.parametrize("usage", STRANGE, ids=lambda usage: repr(usage)[:20])
 def test_what_others_say_of_their_cost_is_never_held_against_them(usage: Any, strict: bool) -> None:
     reader = AnswerParser(strict=strict)
-    read, noted = reader._parse_message(v2.ChooseParityResponse, {**response(), "usage": usage})
+    read, noted = reader._parse_message(
+        v2.ChooseParityResponse, v2.ChooseParityResponse.TYPE, {**response(), "usage": usage}
+    )
     assert (read.parity_choice, noted) == ("odd", ())
 
 

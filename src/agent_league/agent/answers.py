@@ -5,7 +5,7 @@ A strict parser accepts the protocol's own form only. Tolerated deviations are r
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from agent_league.errors import BadAnswer, ErrorCode, Refusal
 from agent_league.games.base import Move
@@ -17,15 +17,13 @@ from agent_league.protocol.checks import (
     check_timestamp,
     parse_fields,
 )
-from agent_league.protocol.envelope import Message
+from agent_league.protocol.envelope import MessagePart
 from agent_league.protocol.tolerance import normalise
 from agent_league.protocol.version import CURRENT_PROTOCOL
 from agent_league.text import redact_tokens
 
-M = TypeVar("M", bound=Message)
+P = TypeVar("P", bound=MessagePart)
 
-ENVELOPE_DEFAULTS = {"protocol": "", "message_type": "", "sender": "", "timestamp": "", "conversation_id": ""}
-"""Stands in for missing fields: the call tells all that an answer's envelope would."""
 MATCH_FIELDS = ("conversation_id", "match_id")
 """Fields that differ in each match; deviations in them are noted without values, so that each is noted once."""
 TIMESTAMP_FIELDS = ("timestamp", "arrival_timestamp")
@@ -58,10 +56,16 @@ class ParsedAnswer:
 
 
 class AnswerParser:
-    """Parses the answers of one player in one match, in our own protocol; `agent.dialects` has those of others.
+    """Parses the answers of one player in one match, in our own protocol; `agent.match_dialects` has those of others.
 
     `expected` has the values that its answers should carry, such as sender and match id.
     """
+
+    protocol: ClassVar = CURRENT_PROTOCOL
+    envelope: ClassVar[Mapping[str, Any]] = dict.fromkeys(REQUIRED_FIELDS, "")
+    """Stands in for missing fields: the call tells all that an answer's envelope would."""
+    other_types: ClassVar[Mapping[str, str]] = {}
+    """Other names of message types -> the protocol's own."""
 
     def __init__(self, *, strict: bool = False, expected: Mapping[str, Any] | None = None) -> None:
         self._strict = strict
@@ -80,7 +84,7 @@ class AnswerParser:
 
     def parse_join_answer(self, answer: Any) -> ParsedAnswer:
         """Parse the answer to an invitation; the value is whether the player accepts. Raises BadAnswer."""
-        ack, noted = self._parse_message(v2.GameJoinAck, answer)
+        ack, noted = self._parse_message(v2.GameJoinAck, v2.GameJoinAck.TYPE, answer)
         return ParsedAnswer(ack.accept, noted)
 
     def parse_move_answer(
@@ -90,7 +94,7 @@ class AnswerParser:
 
         `is_legal` only serves to unwrap an object that isn't a legal move itself but holds one.
         """
-        read, noted = self._parse_message(wire.answer, answer)
+        read, noted = self._parse_message(wire.answer, wire.answer.TYPE, answer)
         move = wire.move(read)
         if not self._strict and wire.answer is v2.GameMoveResponse:
             move, unwrapped = unwrap_move(move, is_legal)
@@ -100,26 +104,33 @@ class AnswerParser:
     def _check_envelope(self, said: Mapping[str, Any], message_type: str) -> None:
         check_envelope(said, message_type)
 
-    def _parse_message(self, model: type[M], answer: Any) -> tuple[M, tuple[str, ...]]:
-        said = require_object(model.TYPE, answer)
-        self.check_strict_envelope(answer, model.TYPE)
+    def _parse_message(self, model: type[P], message_type: str, answer: Any) -> tuple[P, tuple[str, ...]]:
+        said = require_object(message_type, answer)
+        self.check_strict_envelope(answer, message_type)
         try:
             if self._strict:
                 return parse_fields(model, said), ()
-            tidy, noted = normalise(model.TYPE, said)
+            tidy, noted = normalise(message_type, said)
             given = {name: tidy[name] for name in model.model_fields if tidy.get(name) is not None}
-            if given.get("protocol", CURRENT_PROTOCOL) != CURRENT_PROTOCOL:
-                raise Refusal(ErrorCode.PROTOCOL_VERSION_MISMATCH, f"'protocol' must be '{CURRENT_PROTOCOL}'")
-            if given.get("message_type", model.TYPE) != model.TYPE:
-                raise Refusal(ErrorCode.INVALID_MESSAGE_FORMAT, f"'message_type' must be '{model.TYPE}'")
+            said_type = str(given.get("message_type", message_type))
+            if given.get("protocol", self.protocol) != self.protocol:
+                raise Refusal(ErrorCode.PROTOCOL_VERSION_MISMATCH, f"'protocol' must be '{self.protocol}'")
+            if self.other_types.get(said_type, said_type) != message_type:
+                raise Refusal(ErrorCode.INVALID_MESSAGE_FORMAT, f"'message_type' must be '{message_type}'")
             for name in TIMESTAMP_FIELDS:
                 if isinstance(given.get(name), str):
                     check_timestamp(given[name], name)
-            read = parse_fields(model, {**ENVELOPE_DEFAULTS, **given})
+            read = parse_fields(model, self._fill_envelope(tidy, given))
         except Refusal as refusal:
-            raise BadAnswer(f"{model.TYPE}: {refusal.message}", answer, refusal.code) from None
-        missing = [f"no '{name}'" for name in REQUIRED_FIELDS if name not in given]
+            raise BadAnswer(f"{message_type}: {refusal.message}", answer, refusal.code) from None
+        if said_type != message_type:
+            noted.append(f"'message_type' {said_type!r} for {message_type!r}")
+        missing = [f"no '{name}'" for name in self.envelope if name not in given]
         return read, (*noted, *missing, *self._list_unexpected_values(given))
+
+    def _fill_envelope(self, tidy: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+        """The fields to parse: `given` are those that the model knows, without nulls."""
+        return {**self.envelope, **given}
 
     def _list_unexpected_values(self, said: Mapping[str, Any]) -> tuple[str, ...]:
         """List the fields whose values differ from the expected ones, as deviations."""

@@ -11,9 +11,8 @@ from agent_league.agent.answers import AnswerParser
 from agent_league.agent.v1_matches import (
     SENT_MESSAGES,
     AnswerParserV1,
-    MatchView,
     PlayerMessagesV1,
-    check_message_type,
+    RefereedMatch,
     write_report,
 )
 from agent_league.clock import Clock, format_utc, parse_utc
@@ -23,6 +22,7 @@ from agent_league.protocol import v2
 from agent_league.protocol.checks import check_envelope, parse_fields, wrong_type_refusal
 from agent_league.protocol.envelope import MessagePart
 from agent_league.protocol.methods import JOIN_TIMEOUT, METHODS
+from agent_league.protocol.v1.checks import check_v1_message
 from agent_league.protocol.v1.envelope import format_millis
 from agent_league.protocol.v1.ids import to_v1_player_id
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
@@ -45,13 +45,13 @@ class MatchDialect:
         return player_id
 
     def make_messages(
-        self, match: MatchView, order: v2.StartMatch, clock: Clock, player_id: str, wire: Wire
+        self, match: RefereedMatch, order: v2.StartMatch, clock: Clock, player_id: str, wire: Wire
     ) -> PlayerMessagesV1 | None:
         """What writes a referee's messages to a player; None for our own protocol, which the referee writes itself."""
         return None
 
     def write_report(
-        self, match: MatchView, order: v2.StartMatch, clock: Clock, verdict: MatchVerdict, more: MessageFields
+        self, match: RefereedMatch, order: v2.StartMatch, clock: Clock, verdict: MatchVerdict, more: MessageFields
     ) -> MessageFields | None:
         """A referee's report of a match whose players both speak this protocol; None as above."""
         return None
@@ -81,12 +81,12 @@ class MatchDialectV1(MatchDialect):
         return to_v1_player_id(player_id)
 
     def make_messages(
-        self, match: MatchView, order: v2.StartMatch, clock: Clock, player_id: str, wire: Wire
+        self, match: RefereedMatch, order: v2.StartMatch, clock: Clock, player_id: str, wire: Wire
     ) -> PlayerMessagesV1:
         return PlayerMessagesV1(match, order, clock, player_id, wire)
 
     def write_report(
-        self, match: MatchView, order: v2.StartMatch, clock: Clock, verdict: MatchVerdict, more: MessageFields
+        self, match: RefereedMatch, order: v2.StartMatch, clock: Clock, verdict: MatchVerdict, more: MessageFields
     ) -> MessageFields:
         return write_report(match, order, clock, verdict, more)
 
@@ -97,7 +97,7 @@ class MatchDialectV1(MatchDialect):
         kind = SENT_MESSAGES.get(method)
         if kind is None:
             raise wrong_type_refusal("message", "one of the protocol", message)
-        check_message_type(message, kind.TYPE)
+        check_v1_message(message, kind.TYPE)
         _check_content(kind, message, format_millis)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from agent_league.agent import jsonrpc
-from agent_league.agent.dialects import adapt_reply, adapt_request, is_foreign_message
+from agent_league.agent.dialects import is_foreign_message
 from agent_league.clock import Clock, SystemClock
 from agent_league.errors import JsonRpcError, JsonRpcErrorCode, Refusal
 from agent_league.model.agents import DEFAULT_PROTOCOL_PROFILE, ProtocolProfile, Role
@@ -40,6 +40,7 @@ from agent_league.protocol.tolerance import (
     may_have_other_names,
     normalise,
 )
+from agent_league.protocol.v1.translation import translate_reply_to_v1, translate_to_v2
 from agent_league.protocol.v2.errors import LeagueError
 from agent_league.protocol.version import PROTOCOL_V2
 
@@ -72,7 +73,7 @@ class ParsedCall:
     def to_request_protocol(self, reply: Any) -> Any:
         """Translate a reply to the protocol of the request."""
         asked = self.foreign_message
-        return reply if asked is None else adapt_reply(reply, asked, self.clock.now())
+        return reply if asked is None else translate_reply_to_v1(reply, asked, self.clock.now())
 
     def build_answer(self, reply: Any) -> Any:
         """Put a reply into the form of the request; raises TypeError if it can't be written as JSON."""
@@ -188,7 +189,7 @@ class CallParser:
             how = ProtocolProfile(message["protocol"], FORM_OF_FRAME.get(frame, "bare"))
             asked = ParsedCall(ACKNOWLEDGE_ONLY, message, request_id, is_notification, frame, how, message, self._clock)
             try:
-                method, params = adapt_request(message, self._role)
+                method, params = translate_to_v2(message, self._role)
             except Refusal as refusal:
                 return replace(asked, refusal=refusal)
             return replace(asked, method=method or ACKNOWLEDGE_ONLY, params=params)

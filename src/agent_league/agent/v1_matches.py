@@ -5,20 +5,18 @@ Player A is the challenger, and is asked first.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol
 
-from agent_league.agent.answers import AnswerParser, FailedAttempt, ParsedAnswer, require_object
+from agent_league.agent.answers import AnswerParser, FailedAttempt, ParsedAnswer
 from agent_league.agent.peer_client import PeerCall
 from agent_league.clock import Clock
-from agent_league.errors import BadAnswer, ErrorCode, Refusal
+from agent_league.errors import ErrorCode
 from agent_league.games.base import Move, has_public_moves
 from agent_league.games.game_messages import Wire, legal_move_fields
 from agent_league.games.registry import Game
 from agent_league.model.results import MatchVerdict, Outcome
 from agent_league.protocol import v1, v2
-from agent_league.protocol.checks import check_timestamp, parse_fields, wrong_type_refusal
-from agent_league.protocol.tolerance import normalise
-from agent_league.protocol.v1.checks import TYPE_OF_OTHER_NAME, check_v1_envelope
+from agent_league.protocol.v1.checks import TYPE_OF_OTHER_NAME, check_v1_message
 from agent_league.protocol.v1.envelope import format_millis
 from agent_league.protocol.v1.ids import derive_conversation_uuid, derive_league_uuid, to_v1_player_id
 from agent_league.protocol.v1.messages import build_game_summary, format_seconds
@@ -43,21 +41,9 @@ SENT_MESSAGES: Mapping[str, type[v1.V1Message]] = {
     "notify_match_result": v1.GameResult,
 }
 """The message that a referee sends by each method."""
-ENVELOPE_DEFAULTS = {
-    "protocol": PROTOCOL_V1,
-    "message_type": "",
-    "league_id": "00000000-0000-0000-0000-000000000000",
-    "round_id": 0,
-    "match_id": "",
-    "conversation_id": "00000000-0000-0000-0000-000000000000",
-    "sender": "player_x",
-    "timestamp": "1970-01-01T00:00:00.000Z",
-}
-"""Stands in for the envelope of an answer, which needn't be right: the call tells all that it would."""
-W = TypeVar("W", bound=v1.V1Message)
 
 
-class MatchView(Protocol):
+class RefereedMatch(Protocol):
     """What of a referee's match the messages are written from."""
 
     match_id: str
@@ -78,7 +64,7 @@ class PlayerMessagesV1:
 
     protocol = PROTOCOL_V1
 
-    def __init__(self, match: MatchView, order: v2.StartMatch, clock: Clock, player_id: str, wire: Wire) -> None:
+    def __init__(self, match: RefereedMatch, order: v2.StartMatch, clock: Clock, player_id: str, wire: Wire) -> None:
         self._match = match
         self._order = order
         self._clock = clock
@@ -174,7 +160,7 @@ class PlayerMessagesV1:
 
 
 def write_report(
-    match: MatchView, order: v2.StartMatch, clock: Clock, verdict: MatchVerdict, more: Mapping[str, Any]
+    match: RefereedMatch, order: v2.StartMatch, clock: Clock, verdict: MatchVerdict, more: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Write the report of a match of which both players speak this protocol; `more` are our own fields of a result."""
     return _write_message(order, clock, v1.GameResult, result={**write_v1_result(match, verdict), **more})
@@ -196,7 +182,7 @@ def _find_conversation(order: v2.StartMatch) -> str:
     return derive_conversation_uuid(f"{order.league_uuid or order.league_id}/{order.conversation_id}")
 
 
-def write_v1_result(match: MatchView, verdict: MatchVerdict) -> dict[str, Any]:
+def write_v1_result(match: RefereedMatch, verdict: MatchVerdict) -> dict[str, Any]:
     """Write the `result` of GAME_RESULT."""
     told = match.game.result_fields(match.position, match.moves, match.players)
     loser = match.opponent_of(verdict.winner) if verdict.winner else None
@@ -223,7 +209,7 @@ def _choose_v1_reason(failure: FailedAttempt) -> str:
     return "Invalid choice format" if isinstance(failure.answer, dict) else "Malformed JSON"
 
 
-def _translate_player_ids(match: MatchView, sentence: str) -> str:
+def _translate_player_ids(match: RefereedMatch, sentence: str) -> str:
     return PLAYER_ID_PATTERN.sub(
         lambda found: to_v1_player_id(found[0]) if found[0] in match.players else found[0], sentence
     )
@@ -232,45 +218,32 @@ def _translate_player_ids(match: MatchView, sentence: str) -> str:
 class AnswerParserV1(AnswerParser):
     """Parses the answers of one player in one match."""
 
+    protocol: ClassVar = PROTOCOL_V1
+    envelope: ClassVar[Mapping[str, Any]] = {
+        "protocol": PROTOCOL_V1,
+        "message_type": "",
+        "league_id": "00000000-0000-0000-0000-000000000000",
+        "round_id": 0,
+        "match_id": "",
+        "conversation_id": "00000000-0000-0000-0000-000000000000",
+        "sender": "player_x",
+        "timestamp": "1970-01-01T00:00:00.000Z",
+    }
+    other_types: ClassVar[Mapping[str, str]] = TYPE_OF_OTHER_NAME
+
     def parse_join_answer(self, answer: Any) -> ParsedAnswer:
-        response, noted = self._parse_answer(v1.GameInvitationResponse, answer)
+        response, noted = self._parse_message(v1.GameInvitationResponse, v1.GameInvitationResponse.TYPE, answer)
         return ParsedAnswer(response.status == "READY", noted)
 
     def parse_move_answer(
         self, wire: Wire, answer: Any, is_legal: Callable[[Move], bool] = lambda _: True
     ) -> ParsedAnswer:
-        response, noted = self._parse_answer(v1.PlayResponse, answer)
+        response, noted = self._parse_message(v1.PlayResponse, v1.PlayResponse.TYPE, answer)
         return ParsedAnswer(response.play.value, noted)
 
     def _check_envelope(self, said: Mapping[str, Any], message_type: str) -> None:
-        check_message_type(said, message_type)
+        check_v1_message(said, message_type)
 
-    def _parse_answer(self, model: type[W], answer: Any) -> tuple[W, tuple[str, ...]]:
-        said = require_object(model.TYPE, answer)
-        self.check_strict_envelope(answer, model.TYPE)
-        try:
-            if self._strict:
-                return parse_fields(model, said), ()
-            tidy, noted = normalise(model.TYPE, said)
-            message_type = model.TYPE if tidy.get("message_type") is None else str(tidy["message_type"])
-            if tidy.get("protocol") not in (None, PROTOCOL_V1):
-                raise Refusal(ErrorCode.PROTOCOL_VERSION_MISMATCH, f"'protocol' must be '{PROTOCOL_V1}'")
-            if TYPE_OF_OTHER_NAME.get(message_type, message_type) != model.TYPE:
-                raise Refusal(ErrorCode.INVALID_MESSAGE_FORMAT, f"'message_type' must be '{model.TYPE}'")
-            if isinstance(tidy.get("timestamp"), str):
-                check_timestamp(tidy["timestamp"], "timestamp")
-            own = {name: tidy[name] for name in model.model_fields if name in tidy and name not in ENVELOPE_DEFAULTS}
-            read = parse_fields(model, {**ENVELOPE_DEFAULTS, **own})
-        except Refusal as refusal:
-            raise BadAnswer(f"{model.TYPE}: {refusal.message}", answer, refusal.code) from None
-        if message_type != model.TYPE:
-            noted.append(f"'message_type' {message_type!r} for {model.TYPE!r}")
-        missing = [f"no '{name}'" for name in ENVELOPE_DEFAULTS if tidy.get(name) is None]
-        return read, (*noted, *missing, *self._list_unexpected_values(tidy))
-
-
-def check_message_type(message: Mapping[str, Any], message_type: str) -> None:
-    """Check the envelope of a message and that its type is exactly this one; raises Refusal."""
-    check_v1_envelope(message)
-    if message["message_type"] != message_type:
-        raise wrong_type_refusal("message_type", repr(message_type), message["message_type"])
+    def _fill_envelope(self, tidy: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+        """The envelope of an answer needn't be right; the fields beside it are parsed even if they are null."""
+        return {**tidy, **self.envelope}

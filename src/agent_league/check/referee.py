@@ -36,7 +36,7 @@ from agent_league.check.steps import (
 from agent_league.check.transport_steps import HOSTILE_STEPS, JSON_RPC_STEPS, SERVER_STEPS, judge_refusal
 from agent_league.clock import parse_utc
 from agent_league.errors import Refusal
-from agent_league.games.even_odd.details import find_winner
+from agent_league.games.even_odd.wire import find_winner
 from agent_league.games.fairness import find_draw_problem
 from agent_league.games.registry import load_game
 from agent_league.league.reports import DerivedResult, build_match_result, correct_by_details, parse_reported_result

@@ -1,6 +1,6 @@
 """Scenes: positions as plain data (boards, tiles, heaps, a table of rounds), to be drawn elsewhere.
 
-A game's scene function knows the views of that game alone, and may raise anything on others; `scene_view` catches that.
+A game's scene function knows the views of that game alone, and may raise anything on others; `view` catches that.
 """
 
 from collections.abc import Callable, Iterable, Mapping

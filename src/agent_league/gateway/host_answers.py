@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from agent_league.games.base import describe_range, is_long_range
-from agent_league.games.text_view import render_own_view
+from agent_league.games.view import render_own_view
 from agent_league.gateway.tool_forms import (
     LATEST_GAMES,
     HostEvent,

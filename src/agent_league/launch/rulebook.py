@@ -13,7 +13,7 @@ from agent_league.agent.dispatcher import Handler, HandlerReply
 from agent_league.config import ConfigLoader, GamesRegistry, LeagueConfig
 from agent_league.errors import ConfigError, ErrorCode, Refusal
 from agent_league.games.base import BadParameters, Rules
-from agent_league.games.even_odd.details import find_winner
+from agent_league.games.even_odd.wire import find_winner
 from agent_league.games.registry import Game, UnknownGame, game_types, load_game, load_playable_game
 from agent_league.league.reports import DerivedResult, DeriveResult
 from agent_league.league.settings import ManagerSettings

@@ -9,8 +9,7 @@ from functools import reduce
 from typing import Any
 
 from agent_league.games.base import Move, Rules, State, has_perfect_information, is_legal_move, winning_seat
-from agent_league.games.shared_views import format_amount
-from agent_league.games.text_view import render_last_round, render_view
+from agent_league.games.view import format_amount, render_last_round, render_view
 from agent_league.players.events import GameErrorReported, LeagueOver, MatchOver, PlayerEvent, RoundAnnounced
 from agent_league.players.human import FallbackPlayed, PlayerStopped, TurnOpened
 from agent_league.players.observation import GameRecord, Observation

@@ -232,7 +232,7 @@ _TABLE: Iterable[Method] = (
         name="get_player",
         served_by=_MANAGER,
         question=answers.PlayerQuestion,
-        answer=answers.PlayerAnswer,
+        answer=answers.PlayerDetailsAnswer,
         title="Get a player",
         description=(
             "One player: name, state, row of the table, all its matches with results, and what in its messages was"

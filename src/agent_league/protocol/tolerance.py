@@ -132,141 +132,101 @@ _TYPE_OF_METHOD = {name: method.request.TYPE for name, method in METHODS.items()
 _OWN_NAMES = {name: name for name in METHODS}
 _ONE_NAME = dict.fromkeys(METHODS, ONE_METHOD)
 
-CANONICAL = CallForm("seeds", MessageFrame.PARAMS, _OWN_NAMES, "as the seeds write it")
-_PLAIN_FORMS: tuple[CallForm, ...] = (
+PARAMS, MESSAGE, ARGUMENTS, BARE = MessageFrame
+_REGISTRATIONS = {name: name for name in ("register_player", "register_referee")}
+_TYPES_IN_SMALL = {name: kind.lower() for name, kind in _TYPE_OF_METHOD.items() if kind.lower() != name}
+_SHORT_NAMES = {
+    "choose_parity": "parity_choose",
+    "register_player": "league_register",
+    "register_referee": "referee_register",
+    "start_match": "assign_match",
+}
+_RECEIVING_NAMES = {
+    "handle_game_invitation": "receive_game_invitation",
+    "choose_parity": "receive_parity_call",
+    "make_move": "receive_move_call",
+    "notify_match_result": "receive_game_over",
+    "notify_game_error": "receive_game_error",
+    "notify_round": "receive_round_announcement",
+    "start_match": "run_match",
+}
+
+CANONICAL = CallForm("seeds", PARAMS, _OWN_NAMES, "as the seeds write it")
+_PARAMS_FORMS: tuple[CallForm, ...] = (
     CANONICAL,
-    CallForm(
-        "small",
-        MessageFrame.PARAMS,
-        {name: kind.lower() for name, kind in _TYPE_OF_METHOD.items() if kind.lower() != name},
-        "message type in small letters",
-    ),
-    CallForm(
-        "short",
-        MessageFrame.PARAMS,
-        {
-            "choose_parity": "parity_choose",
-            "register_player": "league_register",
-            "register_referee": "referee_register",
-            "start_match": "assign_match",
-        },
-        "other short names",
-    ),
-    CallForm(
-        "receive",
-        MessageFrame.PARAMS,
-        {
-            "handle_game_invitation": "receive_game_invitation",
-            "choose_parity": "receive_parity_call",
-            "make_move": "receive_move_call",
-            "notify_match_result": "receive_game_over",
-            "notify_game_error": "receive_game_error",
-            "notify_round": "receive_round_announcement",
-            "start_match": "run_match",
-        },
-        "names that say what is received, or run",
-    ),
-    CallForm("type", MessageFrame.PARAMS, _TYPE_OF_METHOD, "message type as the method"),
-    CallForm("handler", MessageFrame.MESSAGE, _ONE_NAME, f"one method, `{ONE_METHOD}`, for everything"),
-    CallForm("tool", MessageFrame.ARGUMENTS, _OWN_NAMES, f"`{TOOL_CALL}` with the method's name"),
-    CallForm("bare", MessageFrame.BARE, _OWN_NAMES, "the bare message as the body"),
-    CallForm(
-        "mcp",
-        MessageFrame.ARGUMENTS,
-        _OWN_NAMES,
-        f"real MCP: `{TOOL_CALL}` of {MCP_REVISION} with its headers",
-        is_mcp=True,
-    ),
-    CallForm(
-        "register",
-        MessageFrame.BARE,
-        {name: name for name in ("register_player", "register_referee")},
-        f"`POST {REGISTER_PATH}` with the bare message",
-        path=REGISTER_PATH,
-    ),
-    CallForm(
-        "register-flat",
-        MessageFrame.BARE,
-        {name: name for name in ("register_player", "register_referee")},
-        f"`POST {REGISTER_PATH}` with the fields of the agent and `agent_type`",
-        path=REGISTER_PATH,
-        is_flat=True,
-    ),
+    CallForm("small", PARAMS, _TYPES_IN_SMALL, "message type in small letters"),
+    CallForm("short", PARAMS, _SHORT_NAMES, "other short names"),
+    CallForm("receive", PARAMS, _RECEIVING_NAMES, "names that say what is received, or run"),
+    CallForm("type", PARAMS, _TYPE_OF_METHOD, "message type as the method"),
 )
+_MCP_SAYS = f"real MCP: `{TOOL_CALL}` of {MCP_REVISION} with its headers"
+_FLAT_SAYS = f"`POST {REGISTER_PATH}` with the fields of the agent and `agent_type`"
+_REGISTER_FORM = CallForm(
+    "register", BARE, _REGISTRATIONS, f"`POST {REGISTER_PATH}` with the bare message", path=REGISTER_PATH
+)
+_PLAIN_FORMS: tuple[CallForm, ...] = (
+    *_PARAMS_FORMS,
+    CallForm("handler", MESSAGE, _ONE_NAME, f"one method, `{ONE_METHOD}`, for everything"),
+    CallForm("tool", ARGUMENTS, _OWN_NAMES, f"`{TOOL_CALL}` with the method's name"),
+    CallForm("bare", BARE, _OWN_NAMES, "the bare message as the body"),
+    CallForm("mcp", ARGUMENTS, _OWN_NAMES, _MCP_SAYS, is_mcp=True),
+    _REGISTER_FORM,
+    replace(_REGISTER_FORM, name="register-flat", description=_FLAT_SAYS, is_flat=True),
+)
+_START = "start_match"
 _START_FORMS: tuple[CallForm, ...] = (
-    CallForm(
-        "run",
-        MessageFrame.BARE,
-        {"start_match": "start_match"},
-        f"`POST {RUN_PATH}` with the bare message",
-        path=RUN_PATH,
-    ),
+    CallForm("run", BARE, {_START: _START}, f"`POST {RUN_PATH}` with the bare message", path=RUN_PATH),
     *(
-        CallForm(f"assignment-{name}", frame, {"start_match": called}, says, message_type=MATCH_ASSIGNMENT)
+        CallForm(f"assignment-{name}", frame, {_START: called}, says, message_type=MATCH_ASSIGNMENT)
         for name, frame, called, says in (
-            ("small", MessageFrame.PARAMS, MATCH_ASSIGNMENT.lower(), f"{MATCH_ASSIGNMENT} in small letters"),
-            ("type", MessageFrame.PARAMS, MATCH_ASSIGNMENT, f"{MATCH_ASSIGNMENT} as the method"),
-            ("short", MessageFrame.PARAMS, "assign_match", f"`assign_match` with a {MATCH_ASSIGNMENT}"),
-            ("handler", MessageFrame.MESSAGE, ONE_METHOD, f"`{ONE_METHOD}` with a {MATCH_ASSIGNMENT}"),
-            ("bare", MessageFrame.BARE, "start_match", f"a bare {MATCH_ASSIGNMENT} as the body"),
+            ("small", PARAMS, MATCH_ASSIGNMENT.lower(), f"{MATCH_ASSIGNMENT} in small letters"),
+            ("type", PARAMS, MATCH_ASSIGNMENT, f"{MATCH_ASSIGNMENT} as the method"),
+            ("short", PARAMS, "assign_match", f"`assign_match` with a {MATCH_ASSIGNMENT}"),
+            ("handler", MESSAGE, ONE_METHOD, f"`{ONE_METHOD}` with a {MATCH_ASSIGNMENT}"),
+            ("bare", BARE, _START, f"a bare {MATCH_ASSIGNMENT} as the body"),
         )
     ),
 )
 """Foreign forms of starting a match."""
-_PARAMS_FORMS = tuple(style for style in _PLAIN_FORMS if style.frame is MessageFrame.PARAMS)
+
+
+def _combine(form: CallForm, frame: MessageFrame, prefix: str, says: str) -> CallForm:
+    """The names of a form in another frame."""
+    return replace(form, name=f"{prefix}-{form.name}", frame=frame, description=says, is_combined=True)
+
+
 _COMBINED_FORMS: tuple[CallForm, ...] = (
-    *(
-        CallForm(
-            f"tool-{style.name}",
-            MessageFrame.ARGUMENTS,
-            style.method_names,
-            f"`{TOOL_CALL}` with {style.description}",
-            is_combined=True,
-        )
-        for style in _PARAMS_FORMS
-        if style is not CANONICAL
-    ),
+    *(_combine(form, ARGUMENTS, "tool", f"`{TOOL_CALL}` with {form.description}") for form in _PARAMS_FORMS[1:]),
     CallForm(
         "tool-handler",
-        MessageFrame.ARGUMENTS,
+        ARGUMENTS,
         _ONE_NAME,
         f"`{TOOL_CALL}` of `{ONE_METHOD}` with the argument `message`",
         argument="message",
         is_combined=True,
     ),
-    *(
-        CallForm(
-            f"message-{style.name}",
-            MessageFrame.MESSAGE,
-            style.method_names,
-            f"`params.message` {style.description}",
-            is_combined=True,
-        )
-        for style in _PARAMS_FORMS
-    ),
+    *(_combine(form, MESSAGE, "message", f"`params.message` {form.description}") for form in _PARAMS_FORMS),
 )
 """The names of one form in the frame of another."""
 MCP_FORMS: tuple[CallForm, ...] = tuple(
-    replace(
-        style, name=f"mcp{style.name.removeprefix('tool')}", description=f"real MCP: {style.description}", is_mcp=True
-    )
-    for style in _COMBINED_FORMS
-    if style.frame is MessageFrame.ARGUMENTS
+    replace(form, name=f"mcp{form.name.removeprefix('tool')}", description=f"real MCP: {form.description}", is_mcp=True)
+    for form in _COMBINED_FORMS
+    if form.frame is ARGUMENTS
 )
 """The names of other forms in MCP requests, for the tools that a server lists."""
 _ONE_ARGUMENT_FORMS: Mapping[str, CallForm] = {
-    style.name: replace(
-        style,
-        name=f"{style.name}-argument",
-        description=f"{style.description}, with the argument `message`",
+    form.name: replace(
+        form,
+        name=f"{form.name}-argument",
+        description=f"{form.description}, with the argument `message`",
         argument="message",
         is_combined=True,
     )
-    for style in (*_PLAIN_FORMS, *_COMBINED_FORMS, *MCP_FORMS)
-    if style.frame is MessageFrame.ARGUMENTS and style.argument is None
+    for form in (*_PLAIN_FORMS, *_COMBINED_FORMS, *MCP_FORMS)
+    if form.frame is ARGUMENTS and form.argument is None
 }
 """Name of a tool-call form -> the same form with the message as the only argument."""
-FORMS_ON_EVIDENCE = frozenset(style.name for style in (*MCP_FORMS, *_ONE_ARGUMENT_FORMS.values()))
+FORMS_ON_EVIDENCE = frozenset(form.name for form in (*MCP_FORMS, *_ONE_ARGUMENT_FORMS.values()))
 """Names of the forms that are tried only if an agent has shown that it has such tools."""
 CALL_FORMS: tuple[CallForm, ...] = (
     *_PLAIN_FORMS,
@@ -276,13 +236,13 @@ CALL_FORMS: tuple[CallForm, ...] = (
     *_ONE_ARGUMENT_FORMS.values(),
 )
 """All call forms, in the order in which they are tried."""
-FORM_BY_NAME: Mapping[str, CallForm] = {style.name: style for style in CALL_FORMS}
+FORM_BY_NAME: Mapping[str, CallForm] = {form.name: form for form in CALL_FORMS}
 
 METHOD_OF_NAME: Mapping[str, str] = {
     name: method
-    for style in reversed(CALL_FORMS)
-    if style.frame is MessageFrame.PARAMS
-    for method, name in style.method_names.items()
+    for form in reversed(CALL_FORMS)
+    if form.frame is MessageFrame.PARAMS
+    for method, name in form.method_names.items()
 }
 """Every name of a method, foreign or ours -> our name."""
 METHOD_OF_TYPE: Mapping[str, str] = {kind: name for name, kind in _TYPE_OF_METHOD.items()} | {
@@ -303,9 +263,9 @@ V1_FORMS = (FORM_BY_NAME["bare"], FORM_BY_NAME["handler"])
 """The forms for `league.v1`, whose messages have no method names."""
 
 
-def find_one_argument_form(style: CallForm) -> CallForm | None:
+def find_one_argument_form(form: CallForm) -> CallForm | None:
     """The form that calls the same tool with the message as its only argument; None if there is none."""
-    return _ONE_ARGUMENT_FORMS.get(style.name)
+    return _ONE_ARGUMENT_FORMS.get(form.name)
 
 
 def flatten_registration(registration: Mapping[str, Any]) -> dict[str, Any]:
@@ -332,14 +292,14 @@ def order_forms(method: str, protocol: str, *known_by: str) -> tuple[CallForm, .
 
     A game's own method has the canonical form only. FORMS_ON_EVIDENCE are included only if they are in `known_by`.
     """
-    styles = V1_FORMS if protocol == PROTOCOL_V1 else CALL_FORMS
-    known = [style for style in styles if style.has_method(method) or styles is V1_FORMS] or [CANONICAL]
-    known = [style for style in known if style.name not in FORMS_ON_EVIDENCE or style.name in known_by]
+    forms = V1_FORMS if protocol == PROTOCOL_V1 else CALL_FORMS
+    known = [form for form in forms if form.has_method(method) or forms is V1_FORMS] or [CANONICAL]
+    known = [form for form in known if form.name not in FORMS_ON_EVIDENCE or form.name in known_by]
     likely = next((FORM_BY_NAME[name] for name in known_by if name in FORM_BY_NAME), CANONICAL)
 
-    def turn(style: CallForm) -> tuple[int, bool]:
-        is_alike = (style.frame, style.is_mcp) == (likely.frame, likely.is_mcp)
-        return known_by.index(style.name) if style.name in known_by else len(known_by), not is_alike
+    def turn(form: CallForm) -> tuple[int, bool]:
+        is_alike = (form.frame, form.is_mcp) == (likely.frame, likely.is_mcp)
+        return known_by.index(form.name) if form.name in known_by else len(known_by), not is_alike
 
     return tuple(sorted(known, key=turn))
 

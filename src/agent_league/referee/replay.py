@@ -13,7 +13,7 @@ from agent_league.errors import ConfigError
 from agent_league.games.base import CHANCE, Move, Rules, State, is_legal_move
 from agent_league.games.registry import Game, load_game
 from agent_league.games.repeated import RepeatedRules
-from agent_league.games.text_view import render_view
+from agent_league.games.view import render_view
 from agent_league.model.results import MatchResult, Outcome
 from agent_league.referee.match import SEAT_ROLES
 from agent_league.referee.transcript import filter_objects

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
 from agent_league.clock import format_duration
-from agent_league.games.shared_views import format_amount, format_signed_amount
+from agent_league.games.view import format_amount, format_signed_amount
 from agent_league.model.result_words import format_count
 from agent_league.text import to_printable
 from agent_league.version import __version__

@@ -1,9 +1,14 @@
 """Odds and Evens: both show one finger or two, and the parity of the sum decides."""
 
-from agent_league.games.odds_and_evens.picture import scene
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from agent_league.games.base import Move
 from agent_league.games.odds_and_evens.rules import OddsAndEvensRules
 from agent_league.games.registry import Game
-from agent_league.games.shared_views import show_payoffs
+from agent_league.games.scene import Scene
+from agent_league.games.view import build_payoff_scene, show_payoffs
 
 HOW_TO_PLAY = """\
 Both players show one finger or two at the same time; an odd sum wins for PLAYER_A, an even sum for PLAYER_B.
@@ -19,6 +24,15 @@ PLAYER_A wants the two numbers to differ and PLAYER_B wants them alike, so whoev
 wins the round. Who shows both numbers equally often and without a pattern can't be beaten in the long run, and can't \
 win either: to win, find the other's habit in the rounds so far without showing one of your own.
 """
+
+
+def scene(view: Any, seat: int | None, last: Mapping[int, Move]) -> Scene:
+    shown = build_payoff_scene(view, seat, last)
+    if view["choices"] is None:
+        return shown
+    total = sum(map(int, view["choices"]))
+    return replace(shown, said=f"Together {total}, {'odd' if total % 2 else 'even'}.")
+
 
 ODDS_AND_EVENS = Game(
     "odds_and_evens",

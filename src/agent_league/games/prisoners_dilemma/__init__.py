@@ -2,7 +2,7 @@
 
 from agent_league.games.prisoners_dilemma.rules import DEFAULTS, PrisonersDilemmaRules
 from agent_league.games.registry import Game
-from agent_league.games.shared_views import build_payoff_scene, show_payoffs
+from agent_league.games.view import build_payoff_scene, show_payoffs
 
 HOW_TO_PLAY = """\
 In every round both players cooperate or defect at the same time, and are paid by what both did; most points win.

@@ -250,7 +250,7 @@ class PlayerStats(StandingsLine):
     tolerated: list[str] = Field(description=TOLERATED)
 
 
-class PlayerAnswer(PlayerStats):
+class PlayerDetailsAnswer(PlayerStats):
     league_id: LeagueId
     matches: list[OwnMatch] = Field(description="The matches.")
 

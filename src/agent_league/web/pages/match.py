@@ -9,8 +9,7 @@ from typing import Any
 from agent_league.clock import format_duration, parse_utc
 from agent_league.errors import Refusal
 from agent_league.games.base import CHANCE
-from agent_league.games.scene_view import add_moves, build_rounds_table, build_scene
-from agent_league.games.shared_views import format_amount
+from agent_league.games.view import add_moves, build_rounds_table, build_scene, format_amount
 from agent_league.league.match_files import read_match
 from agent_league.model.result_words import TERMINATION_TEXTS, describe_ending, label_result
 from agent_league.model.results import MatchResult, Termination

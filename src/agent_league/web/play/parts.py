@@ -10,8 +10,7 @@ from typing import Any
 
 from agent_league.games.base import describe_range, is_long_range
 from agent_league.games.scene import MAX_WIDTH, Board, Cell, Part, Rounds, Scene, Tiles
-from agent_league.games.scene_view import build_scene
-from agent_league.games.text_view import describe_score, is_repeated_view, render_view
+from agent_league.games.view import build_scene, describe_score, is_repeated_view, render_view
 from agent_league.league.state import LeaguePhase
 from agent_league.model.results import StandingsRow
 from agent_league.players.descriptions import (

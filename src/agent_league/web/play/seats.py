@@ -81,8 +81,8 @@ class BrowserPlayers:
         keys = [(file, str((read_json_object(file) or {}).get("handle_sha256"))) for file in files]
         return [key for file, key in keys if self._credentials_file(key).path == file]
 
-    def restore_player(self, key: str) -> tuple[str, HumanSeat] | None:
-        """Return name and player of a key at its stored port; None if it isn't a player of this league any more."""
+    def restore_player(self, key: str) -> HumanSeat | None:
+        """Return the player of a key at its stored port; None if it isn't a player of this league any more."""
         known = self._credentials_file(key).load()
         name, port = known.get("display_name"), known.get("port")
         is_ours = hmac.compare_digest(str(known.get("handle_sha256")), key)
@@ -93,7 +93,7 @@ class BrowserPlayers:
         if self._league_state.is_end_announced or (name, endpoint) not in players:
             self.forget_player(key)
             return None
-        return name, self._make_player(key, name)
+        return self._make_player(key, name)
 
     def forget_player(self, key: str) -> None:
         self._credentials_file(key).delete_file()
@@ -120,9 +120,9 @@ class BrowserPlayers:
 class BrowserSeat:
     """A seat at which a person plays in the browser. `version` grows with every visible change."""
 
-    def __init__(self, seat: HumanSeat, name: str, reader: LeagueReader, address: str = "") -> None:
+    def __init__(self, seat: HumanSeat, reader: LeagueReader, address: str = "") -> None:
         self.seat = seat
-        self.name = name
+        self.name = seat.settings.display_name
         self.reader = reader
         self.client_address = address
         self.version = 0
@@ -270,7 +270,7 @@ class BrowserSeats:
             seat = await self._join_league(key, name)
         finally:
             del self._joining_addresses[key]
-        self._seats[key] = BrowserSeat(seat, name, self.reader, address)
+        self._seats[key] = BrowserSeat(seat, self.reader, address)
         return handle
 
     def find_seat(self, handle: str) -> BrowserSeat | None:
@@ -288,9 +288,8 @@ class BrowserSeats:
         known = self._seats.get(key)
         if known or key in self._joining_addresses or self._is_closed or self._count_busy_seats() >= MOST_SEATS:
             return known
-        if found := self._players.restore_player(key):
-            name, seat = found
-            self._seats[key] = BrowserSeat(seat, name, self.reader)
+        if seat := self._players.restore_player(key):
+            self._seats[key] = BrowserSeat(seat, self.reader)
         return self._seats.get(key)
 
     def _handle_event(self, event: Event) -> None:

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
+
+from agent_league.web.rendering import LiveSite, render
 
 WIDTH, HEIGHT = 380, 210
 LEFT, RIGHT, TOP, BOTTOM = 38, 14, 12, 34
@@ -47,15 +49,27 @@ class ChartAxes:
 
 def draw_line_chart(name: str, title: str, summary: str, axes: ChartAxes, lines: Sequence[ChartLine]) -> Markup:
     """Draw a chart; `name` must be unique on the page, `summary` describes it for screen readers."""
-    parts = [
-        f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-labelledby="{name}-title {name}-desc">',
-        f'<title id="{name}-title">{escape(title)}</title><desc id="{name}-desc">{escape(summary)}</desc>',
-        *_draw_y_marks(axes),
-        *_draw_x_marks(axes),
-        *(part for line in lines for part in _draw_line(axes, line)),
-        "</svg>",
-    ]
-    return Markup("".join(parts))  # noqa: S704 - numbers, and words that were escaped
+    last_step = axes.first_step + axes.step_count - 1
+    told = {
+        "name": name,
+        "title": title,
+        "summary": summary,
+        "axes": axes,
+        "wide": WIDTH,
+        "high": HEIGHT,
+        "left": LEFT,
+        "right": WIDTH - RIGHT,
+        "bottom": HEIGHT - BOTTOM,
+        "middle_x": _number((LEFT + WIDTH - RIGHT) / 2),
+        "middle_y": _number((TOP + HEIGHT - BOTTOM) / 2),
+        "y_marks": [(_number(axes.y_position(mark)), mark) for mark in choose_marks(axes.lowest, axes.highest)],
+        "x_marks": [
+            (_number(axes.x_position(mark - axes.first_step)), mark)
+            for mark in choose_marks(axes.first_step, last_step)
+        ],
+        "lines": [_place_line(axes, line) for line in lines],
+    }
+    return Markup(render("_chart.html", LiveSite(), told))  # noqa: S704 - our template's own text, escaped
 
 
 def choose_marks(low: int, high: int) -> list[int]:
@@ -70,42 +84,11 @@ def choose_marks(low: int, high: int) -> list[int]:
     return [*found, high] if high - found[-1] >= step / 2 else found
 
 
-def _draw_y_marks(axes: ChartAxes) -> list[str]:
-    lines = []
-    for mark in choose_marks(axes.lowest, axes.highest):
-        y = _number(axes.y_position(mark))
-        lines.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y}" y2="{y}"/>')
-        lines.append(f'<text x="{LEFT - 6}" y="{y}" dy="0.35em" text-anchor="end">{mark}</text>')
-    middle = (TOP + HEIGHT - BOTTOM) / 2
-    turned = f'transform="rotate(-90 9 {_number(middle)})"'
-    lines.append(
-        f'<text class="axis" x="9" y="{_number(middle)}" text-anchor="middle" {turned}>{escape(axes.up)}</text>'
-    )
-    return lines
-
-
-def _draw_x_marks(axes: ChartAxes) -> list[str]:
-    bottom = HEIGHT - BOTTOM
-    last = axes.first_step + axes.step_count - 1
-    lines = []
-    for mark in choose_marks(axes.first_step, last):
-        x = _number(axes.x_position(mark - axes.first_step))
-        lines.append(f'<text x="{x}" y="{bottom + 15}" text-anchor="middle">{mark}</text>')
-    middle = _number((LEFT + WIDTH - RIGHT) / 2)
-    lines.append(f'<text class="axis" x="{middle}" y="{HEIGHT - 4}" text-anchor="middle">{escape(axes.across)}</text>')
-    return lines
-
-
-def _draw_line(axes: ChartAxes, line: ChartLine) -> list[str]:
+def _place_line(axes: ChartAxes, line: ChartLine) -> tuple[str, list[tuple[str, str]], list[tuple[str, str]]]:
+    """Return a line's kind, its points, and those of them that get a dot."""
     places = [(_number(axes.x_position(at)), _number(axes.y_position(value))) for at, value in enumerate(line.values)]
-    if not places:
-        return []
-    points = " ".join(f"{x},{y}" for x, y in places)
-    drawn = [f'<polyline class="line {line.kind}" points="{points}"/>']
-    if line.kind == "own":
-        dots = places if len(places) <= MOST_DOTS else places[-1:]
-        drawn += [f'<circle class="dot" cx="{x}" cy="{y}" r="3"/>' for x, y in dots]
-    return drawn
+    dots = places if len(places) <= MOST_DOTS else places[-1:]
+    return line.kind, places, dots if line.kind == "own" else []
 
 
 def _number(value: float) -> str:

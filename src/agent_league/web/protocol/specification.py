@@ -27,8 +27,8 @@ from agent_league.web.protocol.messages import (
     MessageDescription,
     describe_message,
     indent_json,
-    summarise_messages,
 )
+from agent_league.web.rendering import LiveSite, render
 
 SPECIFICATION_FILE = "protocol-spec.md"
 EXAMPLES = "messageexamples"
@@ -51,10 +51,9 @@ CALLER_WORDS: Mapping[Caller, str] = {
 
 def write_specification() -> dict[str, str]:
     """Generate all files: path -> text."""
-    files = {SPECIFICATION_FILE: "\n".join(_specification_lines()) + "\n"}
-    for path, frame in _example_frames():
-        files[f"{EXAMPLES}/{path}.json"] = indent_json(frame) + "\n"
-    return files
+    frames = dict(_example_frames())
+    examples = {f"{EXAMPLES}/{path}.json": indent_json(frame) + "\n" for path, frame in frames.items()}
+    return {SPECIFICATION_FILE: _render_specification(frames), **examples}
 
 
 def example_path(message_type: str) -> str:
@@ -141,94 +140,32 @@ def _envelope_refusal(message: Mapping[str, Any]) -> Refusal:
     raise AssertionError(f"nothing is wrong with {message}")
 
 
-def _specification_lines() -> Iterator[str]:
-    yield "# League Protocol Specification"
-    yield ""
-    yield f"**Protocol**: `{PROTOCOL_V2}`, version {CURRENT_VERSION} (agents from {MINIMUM_VERSION} on can take part)"
-    yield ""
-    yield "Written by `league spec` from the models that the league itself reads and writes with. It describes what we"
-    yield "send; what we accept is more generous ([interoperation](../docs/interoperation.md)). An example of every"
-    yield f"message as it travels is in [{EXAMPLES}]({EXAMPLES}), JSON Schemas are in [docs/schemas](../docs/schemas)."
-    yield from _transport_chapter()
-    yield from _methods_chapter()
-    yield from _message_types_chapter()
-    for title, kinds in _message_chapters():
-        yield from ("", f"## {title}")
-        for kind in kinds:
-            yield from _message_section(describe_message(kind))
-    yield from _error_codes_section()
-    yield from _limits_chapter()
-
-
-def _transport_chapter() -> Iterator[str]:
-    yield from ("", "## Transport", "")
-    yield "JSON-RPC 2.0 at `POST /mcp`, UTF-8. A request has the message in `params`, its reply in `result`; what the"
-    yield "league refuses is a `result` with a LEAGUE_ERROR. `GET /health` answers on every agent."
-    yield ""
-    yield "```json"
-    yield indent_json(
-        _request_frame(describe_message(v2.GameInvitation.TYPE), {"protocol": PROTOCOL_V2, "message_type": "..."})
-    )
-    yield "```"
-
-
-def _methods_chapter() -> Iterator[str]:
-    limits = TimeoutConfig()
-    yield from ("", "## Methods", "", "| Method | Served by | Request | Reply | Limit | Who may call it |")
-    yield "|---|---|---|---|---|---|"
-    for method in METHODS.values():
-        request = f"`{method.request.TYPE}`" if method.request else "-"
-        plain = '`{"status": "ok"}`' if method.request else "an object of its own"
-        reply = f"`{method.reply.TYPE}`" if method.reply else plain
-        limit = f"{getattr(limits, method.timeout_setting):g} s"
-        yield f"| `{method.name}` | {_serving_roles(method)} | {request} | {reply} | {limit} | {method.caller} |"
-
-
-def _message_types_chapter() -> Iterator[str]:
-    yield from ("", "## Message Types", "", "| Message type | Direction | Description |", "|---|---|---|")
-    for key, message_type, says in summarise_messages()[PROTOCOL_V2]:
-        yield f"| [`{message_type}`](#{message_type.lower()}) | {_direction(describe_message(key))} | {_cell(says)} |"
-
-
-def _message_chapters() -> Iterator[tuple[str, list[str]]]:
-    yield "Agent Registration", list(REGISTRATION_TYPES)
-    yield "Game Flow", [name for name in sorted(v2.MESSAGES) if name not in (*REGISTRATION_TYPES, *ERROR_TYPES)]
-    yield "Error Handling", list(ERROR_TYPES)
-
-
-def _message_section(found: MessageDescription) -> Iterator[str]:
-    yield from ("", f"### {found.message_type}", "", found.says, "")
-    yield f"**Direction**: {_direction(found)}  "
-    if found.answers:
-        yield f"**Answer to**: {', '.join(f'`{method.name}`' for method in found.answers)}  "
-    elif found.asked_by:
-        yield f"**Method**: {', '.join(f'`{method.name}`' for method in found.asked_by)}  "
-    examples = [path for path, _ in _example_frames() if path.partition(".")[0] == example_path(found.message_type)]
-    links = ", ".join(f"[{path.rpartition('/')[2]}]({EXAMPLES}/{path}.json)" for path in examples)
-    yield f"**Example**: {links}"
-    yield from ("", "| Field | Type | Required | Description |", "|---|---|---|---|")
-    for field in found.fields:
-        required = "yes" if field.is_required else "no"
-        yield f"| `{field.name}` | {_cell(field.kind)} | {required} | {_cell(field.meaning)} |"
-
-
-def _error_codes_section() -> Iterator[str]:
-    yield from ("", "### Error codes", "", "| Code | Name | Description | Tried again |", "|---|---|---|---|")
-    for code in ErrorCode:
-        again = "yes" if code.is_retryable else "no"
-        yield f"| `{code.value}` | `{code.name}` | {_cell(ERROR_MEANINGS[code])} | {again} |"
-
-
-def _limits_chapter() -> Iterator[str]:
-    yield from ("", "## Timeouts and Retries", "", "| Setting in `timeouts` of system.json | Seconds |", "|---|---|")
-    for name, seconds in TimeoutConfig().model_dump().items():
-        yield f"| `{name}` | {seconds:g} |"
-    policy, breaker = RetryPolicy(), CircuitBreakerConfig()
-    yield ""
-    yield f"- A question is asked {policy.max_retries} times in all, then its player loses technically."
-    yield f"- Before the next attempt {policy.base_delay_sec:g} s x 2^k are waited, and up to a tenth of it more."
-    suspended = f"{breaker.failure_threshold} failures in a row suspend an agent"
-    yield f"- {suspended}; it is tried again after {breaker.probe_after_sec:g} s."
+def _render_specification(frames: Mapping[str, Any]) -> str:
+    described = {name: describe_message(name) for name in v2.MESSAGES}
+    flow = [name for name in sorted(v2.MESSAGES) if name not in (*REGISTRATION_TYPES, *ERROR_TYPES)]
+    chapters = {"Agent Registration": REGISTRATION_TYPES, "Game Flow": flow, "Error Handling": ERROR_TYPES}
+    invitation = {"protocol": PROTOCOL_V2, "message_type": "..."}
+    told = {
+        "protocol": PROTOCOL_V2,
+        "version_now": CURRENT_VERSION,
+        "version_least": MINIMUM_VERSION,
+        "examples": EXAMPLES,
+        "frame": indent_json(_request_frame(described[v2.GameInvitation.TYPE], invitation)),
+        "methods": METHODS.values(),
+        "messages": [described[name] for name in sorted(v2.MESSAGES)],
+        "chapters": [(title, [described[name] for name in names]) for title, names in chapters.items()],
+        "example_paths": {
+            name: [path for path in frames if path.partition(".")[0] == example_path(name)] for name in v2.MESSAGES
+        },
+        "error_codes": [(code, ERROR_MEANINGS[code]) for code in ErrorCode],
+        "timeouts": TimeoutConfig().model_dump(),
+        "retries": RetryPolicy(),
+        "breaker": CircuitBreakerConfig(),
+        "direction": _direction,
+        "serving_roles": _serving_roles,
+        "cell": _cell,
+    }
+    return render("specification.md", LiveSite(), told)
 
 
 def _direction(found: MessageDescription) -> str:
