@@ -45,9 +45,9 @@ class Message(MessagePart):
     TYPE: ClassVar[str]
     CODES: ClassVar[Mapping[str, ErrorCode]] = {}
     """Fields whose wrong value has an error code of its own."""
-    ALWAYS_SENT: ClassVar[tuple[str, ...]] = ()
+    ALWAYS_SENT: ClassVar[str] = ""
     """Fields that the model doesn't require and our messages always have; those with `?` after the name may be null."""
-    NEVER_SENT: ClassVar[tuple[str, ...]] = ()
+    NEVER_SENT: ClassVar[str] = ""
     """Optional fields of the envelope that our messages don't have."""
 
     protocol: str = Field(default=PROTOCOL_V2, description="Always league.v2.")

@@ -70,7 +70,7 @@ def build_message_schemas() -> dict[str, dict[str, Any]]:
 def build_sent_schema(model: type[Message]) -> dict[str, Any]:
     """The JSON Schema of one message of `league.v2` as we send it, with descriptions and examples."""
     schema = build_message_schema(model)
-    for path in model.ALWAYS_SENT:
+    for path in model.ALWAYS_SENT.split():
         _require_field(schema, path)
     return {**schema, **EVEN_ODD_CONDITION} if model is v2.GameOver else schema
 

@@ -12,6 +12,7 @@ import itertools
 import re
 import secrets
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, Literal, Self
 
@@ -218,9 +219,8 @@ class TokenVerifier:
         if len(token) > MAX_TOKEN_LENGTH or not JWT_PATTERN.fullmatch(token):
             raise _token_refusal("it is not a signed token of the manager's (three parts with dots between)")
         try:
-            is_keyed = self._match_key is not None and jwt.get_unverified_header(token).get("alg") == HMAC
-            key, algorithm = (self._match_key or "", HMAC) if is_keyed else (self._key, EDDSA)
-            claims = TokenClaims.model_validate_json(SIGNATURES.decode(token, key, [algorithm]))
+            payload, is_keyed = self._verify_signature(token)
+            claims = TokenClaims.model_validate_json(payload)
         except ValidationError as error:
             wrong = ".".join(str(part) for part in error.errors()[0]["loc"])
             raise _token_refusal(f"its claim {wrong!r} is missing or wrong") from None
@@ -232,6 +232,13 @@ class TokenVerifier:
             del self._verified_claims[next(iter(self._verified_claims))]
         self._verified_claims[token] = claims
         return claims
+
+    def _verify_signature(self, token: str) -> tuple[bytes, bool]:
+        """Return the payload and whether a match key signed it; each key has one algorithm. Raises PyJWTError."""
+        if self._match_key is not None:
+            with suppress(jwt.InvalidAlgorithmError):
+                return SIGNATURES.decode(token, self._match_key, [HMAC]), True
+        return SIGNATURES.decode(token, self._key, [EDDSA]), False
 
 
 def _parse_jwk(jwk: Any, fields: Sequence[str]) -> Any:

@@ -1,19 +1,21 @@
 """The store in a database: SQLite in a file by default, PostgreSQL by its address.
 
-Owns the connection, its transactions and the translation of a database's errors; nothing else imports SQLAlchemy. The
-statements are in `tables.py` and `migrations.py`.
+Owns the connection, its transactions and the translation of a database's errors. The statements are in `tables.py` and
+`migrations.py`.
 """
 
+import json
 import os
 import shutil
 import stat
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, NullPool, TextClause, create_engine, inspect, make_url, text
+from sqlalchemy import URL, Connection, NullPool, create_engine, inspect, make_url, text
 from sqlalchemy.exc import ArgumentError, DBAPIError, ProgrammingError, SQLAlchemyError
 
 from agent_league.errors import UserError
@@ -102,13 +104,7 @@ class SqlStore:
                 f"The store {self._display_name} needs psycopg, which can't be used here ({error}). "
                 "Install it: pip install 'agent-league[postgres]'"
             ) from None
-        self._epoch_statement = self._compile_statement(
-            tables.SELECT_EPOCH + (" FOR UPDATE" if self._backend == POSTGRES else "")
-        )
-        self._write_statements = {
-            kind: self._compile_statement(statement) for kind, statement in tables.WRITE_STATEMENTS.items()
-        }
-        self._season_statement = text(tables.SELECT_SEASON + (" FOR SHARE" if self._backend == POSTGRES else ""))
+        self._statements = tables.Statements(self._backend)
         self._connection: Connection | None = None
         self._is_up_to_date = False
         self._epochs: dict[int, int] = {}
@@ -163,7 +159,7 @@ class SqlStore:
 
     def open_season(self, league_id: str) -> SavedSeason | None:
         with self._write_transaction() as connection:
-            connection.execute(text(tables.TAKE_OVER), {"league_id": league_id})
+            connection.execute(tables.TAKE_OVER, {"league": league_id})
             epoch, saved = self._load_season(connection, league_id)
         if saved:
             self._epochs[saved.season.season_id] = epoch
@@ -181,52 +177,45 @@ class SqlStore:
     def create_season(
         self, league_id: str, created_at: str, signing_key: str, settings: Mapping[str, Any]
     ) -> SeasonRow:
-        values = tables.row_to_values(0, SeasonRow(0, league_id, created_at, signing_key, settings))
+        new = SeasonRow(0, league_id, created_at, signing_key, settings)
+        values = {name: getattr(new, name) for name in new.__slots__ if name != "season_id"}
         with self._write_transaction() as connection:
-            connection.execute(text(tables.PUT_ASIDE), {"league_id": league_id})
-            [made] = _fetch_rows(connection, text(tables.INSERT_SEASON), values)
-        epoch, season = tables.season_from_values(values | made)
-        self._epochs[season.season_id] = epoch
-        return season
+            connection.execute(tables.PUT_ASIDE, {"league": league_id})
+            insert = self._statements.insert_season
+            season_id, epoch = connection.execute(insert, values | {"epoch": 1, "put_aside": False}).one()
+        self._epochs[season_id] = epoch
+        return replace(new, season_id=season_id, settings=json.loads(json.dumps(settings)))
 
     def write_rows(self, season_id: int, rows: Sequence[StoredRow]) -> None:
         groups: dict[type[StoredRow], list[dict[str, Any]]] = {}
         for row in {row_key(row): row for row in rows}.values():
             groups.setdefault(type(row), []).append(tables.row_to_values(season_id, row))
         with self._write_transaction() as connection:
-            epoch = connection.exec_driver_sql(self._epoch_statement, {"season_id": season_id}).scalar()
+            epoch = connection.execute(tables.SELECT_EPOCH, {"season": season_id}).scalar()
             if epoch is None or epoch != self._epochs.get(season_id):
                 raise ManagerReplaced(
                     f"Season {season_id} in the store {self._display_name} is no longer this manager's."
                 )
             for kind, values in groups.items():
-                connection.exec_driver_sql(self._write_statements[kind], values)
+                connection.execute(self._statements.write[kind], values)
 
     def put_season_aside(self, league_id: str) -> bool:
         with self._write_transaction() as connection:
-            return connection.execute(text(tables.PUT_ASIDE), {"league_id": league_id}).rowcount > 0
+            return connection.execute(tables.PUT_ASIDE, {"league": league_id}).rowcount > 0
 
     def close(self) -> None:
         with self._lock:
             self._close_connection()
 
-    def _compile_statement(self, statement: str) -> str:
-        """Compile a statement to the driver's parameter style once; SQLite takes it as it is."""
-        return statement if self._backend == SQLITE else str(text(statement).compile(dialect=self._engine.dialect))
-
     def _load_season(self, connection: Connection, league_id: str) -> tuple[int, SavedSeason | None]:
-        found = _fetch_rows(connection, self._season_statement, {"league_id": league_id})
-        if not found:
-            return 0, None
         try:
-            epoch, season = tables.season_from_values(found[0])
-            of_it = {"season_id": season.season_id}
-            agents = [
-                tables.agent_from_values(row) for row in _fetch_rows(connection, text(tables.SELECT_AGENTS), of_it)
-            ]
-            matches = [
-                tables.match_from_values(row) for row in _fetch_rows(connection, text(tables.SELECT_MATCHES), of_it)
-            ]
+            found = connection.execute(self._statements.select_season, {"league": league_id}).mappings().first()
+            if found is None:
+                return 0, None
+            epoch, season = tables.season_from_values(found)
+            of_it = {"season": season.season_id}
+            agents = [*map(tables.agent_from_values, connection.execute(tables.SELECT_AGENTS, of_it).mappings())]
+            matches = [*map(tables.match_from_values, connection.execute(tables.SELECT_MATCHES, of_it).mappings())]
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise damaged_league_error(f"The store {self._display_name}", league_id, error) from None
         return epoch, SavedSeason(season, agents, matches)
@@ -346,10 +335,6 @@ def _file_identity(file: Path | None) -> tuple[int, int] | None:
         return None
     found = file.stat()
     return (found.st_dev, found.st_ino)
-
-
-def _fetch_rows(connection: Connection, statement: TextClause, values: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [row._asdict() for row in connection.execute(statement, values)]
 
 
 def _parse_address(address: str) -> URL:

@@ -1,7 +1,7 @@
-"""The SQL statements of the store, and the conversion between rows and their values.
+"""The tables of the store and their statements, in SQLAlchemy Core for SQLite and PostgreSQL; knows no connection.
 
-Plain SQL for both SQLite and PostgreSQL; knows nothing of connections. What an agent claims about itself is one JSON
-value, so that no name or number of a stranger's can make a database refuse a row.
+What an agent claims about itself is one JSON value, so that no name or number of a stranger's can make a database
+refuse a row. `migrations.py` creates the tables.
 """
 
 import json
@@ -10,117 +10,117 @@ from dataclasses import fields
 from typing import Any
 
 import orjson
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
 
 from agent_league.storage.base import AgentRow, MatchRow, SeasonRow, StoredRow
 
-SELECT_EPOCH = "SELECT epoch FROM seasons WHERE season_id = :season_id"
-TAKE_OVER = "UPDATE seasons SET epoch = epoch + 1 WHERE league_id = :league_id AND NOT put_aside"
-PUT_ASIDE = "UPDATE seasons SET epoch = epoch + 1, put_aside = TRUE WHERE league_id = :league_id AND NOT put_aside"
-INSERT_SEASON = """
-    INSERT INTO seasons (
-        epoch, put_aside, league_id, created_at, phase, rounds_completed, announced, registration_open, paused,
-        signing_key, settings
-    ) VALUES (
-        1, FALSE, :league_id, :created_at, :phase, :rounds_completed, :announced, :registration_open, :paused,
-        :signing_key, :settings
-    )
-    RETURNING season_id, epoch
-"""
-SELECT_SEASON = "SELECT * FROM seasons WHERE league_id = :league_id AND NOT put_aside"
-"""All columns there are: a reader of an older database finds fewer."""
-SELECT_AGENTS = """
-    SELECT agent_id, role, state, failures, token_sha256, token_expires, key_sha256, claims
-    FROM agents WHERE season_id = :season_id ORDER BY number
-"""
-SELECT_MATCHES = """
-    SELECT match_id, round_id, player_a, player_b, referee_id, result
-    FROM matches WHERE season_id = :season_id ORDER BY number
-"""
-WRITE_STATEMENTS: Mapping[type[StoredRow], str] = {
-    SeasonRow: """
-        UPDATE seasons SET
-            created_at = :created_at, signing_key = :signing_key, settings = :settings, phase = :phase,
-            rounds_completed = :rounds_completed, announced = :announced, registration_open = :registration_open,
-            paused = :paused
-        WHERE season_id = :season_id
-    """,
-    AgentRow: """
-        INSERT INTO agents (
-            season_id, agent_id, role, state, failures, token_sha256, token_expires, key_sha256, claims
-        ) VALUES (
-            :season_id, :agent_id, :role, :state, :failures, :token_sha256, :token_expires, :key_sha256, :claims
-        ) ON CONFLICT (season_id, agent_id) DO UPDATE SET
-            role = excluded.role, state = excluded.state, failures = excluded.failures, claims = excluded.claims,
-            token_sha256 = excluded.token_sha256, token_expires = excluded.token_expires,
-            key_sha256 = excluded.key_sha256
-    """,
-    MatchRow: """
-        INSERT INTO matches (season_id, match_id, round_id, player_a, player_b, referee_id, result)
-        VALUES (:season_id, :match_id, :round_id, :player_a, :player_b, :referee_id, :result)
-        ON CONFLICT (season_id, match_id) DO UPDATE SET
-            round_id = excluded.round_id, player_a = excluded.player_a, player_b = excluded.player_b,
-            referee_id = excluded.referee_id, result = excluded.result
-    """,
-}
 
-CLAIM_FIELDS = (
-    "display_name",
-    "endpoint",
-    "version",
-    "game_types",
-    "max_concurrent_matches",
-    "protocol",
-    "alias",
-    "style",
-    "tolerated",
-    "is_ours",
-    "barred",
+class AsciiJson(sa.TypeDecorator[Any]):
+    """A JSON value as ASCII text, which every database takes."""
+
+    impl = sa.Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: sa.Dialect) -> str | None:
+        if value is None:
+            return None
+        try:
+            written = orjson.dumps(value).decode()
+        except TypeError:  # what orjson refuses: integers beyond 64 bits, half a surrogate pair
+            return json.dumps(value)
+        return written if written.isascii() else json.dumps(value)
+
+    def process_result_value(self, value: str | None, dialect: sa.Dialect) -> Any:
+        return None if value is None else json.loads(value)
+
+
+FLAGS = ("announced", "registration_open", "paused")
+SEASONS = sa.table(
+    "seasons",
+    *map(sa.column, ("season_id", "epoch", "league_id", "created_at", "phase", "rounds_completed", "signing_key")),
+    *(sa.column(name, sa.Boolean) for name in ("put_aside", *FLAGS)),
+    sa.column("settings", AsciiJson),
 )
-BOOLEAN_COLUMNS = ("announced", "registration_open", "paused")
-"""Columns that SQLite returns as numbers."""
-JSON_COLUMNS = ("claims", "settings", "result")
+AGENTS = sa.table(
+    "agents",
+    *map(sa.column, ("number", "season_id", "agent_id", "role", "state", "failures")),
+    *map(sa.column, ("token_sha256", "token_expires", "key_sha256")),
+    sa.column("claims", AsciiJson),
+)
+MATCHES = sa.table(
+    "matches",
+    *map(sa.column, ("number", "season_id", "match_id", "round_id", "player_a", "player_b", "referee_id")),
+    sa.column("result", AsciiJson),
+)
+SEASON_ID: sa.BindParameter[int] = sa.bindparam("season")
+LEAGUE_ID: sa.BindParameter[str] = sa.bindparam("league")
+_IS_CURRENT = (SEASONS.c.league_id == LEAGUE_ID) & ~SEASONS.c.put_aside
+SELECT_EPOCH = sa.select(SEASONS.c.epoch).where(SEASONS.c.season_id == SEASON_ID).with_for_update()
+TAKE_OVER = sa.update(SEASONS).where(_IS_CURRENT).values(epoch=SEASONS.c.epoch + 1)
+PUT_ASIDE = sa.update(SEASONS).where(_IS_CURRENT).values(epoch=SEASONS.c.epoch + 1, put_aside=True)
+SELECT_SEASON = "SELECT * FROM seasons WHERE league_id = :league AND NOT put_aside"
+"""All columns there are: a reader of an older database finds fewer."""
+SELECT_AGENTS = sa.select(AGENTS).where(AGENTS.c.season_id == SEASON_ID).order_by(AGENTS.c.number)
+SELECT_MATCHES = sa.select(MATCHES).where(MATCHES.c.season_id == SEASON_ID).order_by(MATCHES.c.number)
+CLAIM_FIELDS = (
+    *("display_name", "endpoint", "version", "game_types", "max_concurrent_matches", "protocol"),
+    *("alias", "style", "tolerated", "is_ours", "barred"),
+)
+
+
+class Statements:
+    """The statements whose form depends on the database."""
+
+    def __init__(self, backend: str) -> None:
+        self._insert: Any = sqlite.insert if backend == "sqlite" else postgresql.insert
+        lock = "" if backend == "sqlite" else " FOR SHARE"
+        kinds = dict.fromkeys(FLAGS, sa.Boolean())
+        self.select_season = sa.text(SELECT_SEASON + lock).columns(**kinds, settings=AsciiJson())
+        self.insert_season = self._insert(SEASONS).returning(SEASONS.c.season_id, SEASONS.c.epoch)
+        season: dict[str, Any] = {
+            name: sa.bindparam(name) for name in SeasonRow.__slots__ if name not in ("season_id", "league_id")
+        }
+        self.write: Mapping[type[StoredRow], sa.Executable] = {
+            SeasonRow: sa.update(SEASONS).where(SEASONS.c.season_id == SEASON_ID).values(season),
+            AgentRow: self._upsert(AGENTS, "agent_id"),
+            MatchRow: self._upsert(MATCHES, "match_id"),
+        }
+
+    def _upsert(self, into: sa.TableClause, key: str) -> sa.Executable:
+        """Insert a row, or replace the values of the one with this key in its season."""
+        keys = ("season_id", key)
+        names = [part.name for part in into.c if part.name != "number"]
+        made = self._insert(into).values({name: sa.bindparam(name) for name in names} | {"season_id": SEASON_ID})
+        changed = {name: made.excluded[name] for name in names if name not in keys}
+        statement: sa.Executable = made.on_conflict_do_update(index_elements=keys, set_=changed)
+        return statement
 
 
 def row_to_values(season_id: int, row: StoredRow) -> dict[str, Any]:
     """Return the parameters of the statement that writes this row."""
     values = {name: getattr(row, name) for name in row.__slots__}
-    values["season_id"] = season_id
     if isinstance(row, AgentRow):
         values["claims"] = {name: values.pop(name) for name in CLAIM_FIELDS}
-    for name in JSON_COLUMNS:
-        if values.get(name) is not None:
-            values[name] = _encode_ascii_json(values[name])
-    return values
+    if isinstance(row, SeasonRow):
+        del values["season_id"], values["league_id"]
+    return values | {"season": season_id}
 
 
-def _encode_ascii_json(value: Any) -> str:
-    """Encode as ASCII JSON, which every database takes; with the slower json if orjson can't."""
-    try:
-        text = orjson.dumps(value).decode()
-    except TypeError:
-        return json.dumps(value)
-    return text if text.isascii() else json.dumps(value)
-
-
-def agent_from_values(answer: Mapping[str, Any]) -> AgentRow:
+def agent_from_values(answer: Mapping[Any, Any]) -> AgentRow:
     """Build an agent's row; claims that only another version knows are ignored."""
-    values = _decode_json_columns(answer)
-    claims = values.pop("claims")
-    return AgentRow(**{name: claims[name] for name in CLAIM_FIELDS if name in claims}, **values)
+    claims = {name: answer["claims"][name] for name in CLAIM_FIELDS if name in answer["claims"]}
+    return AgentRow(**_select_fields(AgentRow, answer), **claims)
 
 
-def match_from_values(answer: Mapping[str, Any]) -> MatchRow:
-    return MatchRow(**_decode_json_columns(answer))
+def match_from_values(answer: Mapping[Any, Any]) -> MatchRow:
+    return MatchRow(**_select_fields(MatchRow, answer))
 
 
-def season_from_values(answer: Mapping[str, Any]) -> tuple[int, SeasonRow]:
+def season_from_values(answer: Mapping[Any, Any]) -> tuple[int, SeasonRow]:
     """Build a season's row; returns its epoch, which grows with every new manager, and the row."""
-    values = _decode_json_columns(answer)
-    values |= {name: bool(values[name]) for name in BOOLEAN_COLUMNS if name in values}
-    known = (part.name for part in fields(SeasonRow))
-    return values["epoch"], SeasonRow(**{name: values[name] for name in known if name in values})
+    return answer["epoch"], SeasonRow(**_select_fields(SeasonRow, answer))
 
 
-def _decode_json_columns(answer: Mapping[str, Any]) -> dict[str, Any]:
-    values = dict(answer)
-    return values | {name: json.loads(values[name]) for name in JSON_COLUMNS if values.get(name) is not None}
+def _select_fields(kind: type[StoredRow], answer: Mapping[Any, Any]) -> dict[str, Any]:
+    return {part.name: answer[part.name] for part in fields(kind) if part.name in answer}

@@ -57,17 +57,10 @@ class LeagueError(Message):
 
     TYPE: ClassVar = "LEAGUE_ERROR"
     ALWAYS_SENT: ClassVar = (
-        "conversation_id",
-        "error_name",
-        "error_description",
-        "message",
-        "original_message_type?",
-        "affected_player?",
-        "action_required?",
-        "context",
-        "retryable",
+        "conversation_id error_name error_description message original_message_type? affected_player?"
+        " action_required? context retryable"
     )
-    NEVER_SENT: ClassVar = ("auth_token", "league_id", "round_id", "match_id")
+    NEVER_SENT: ClassVar = "auth_token league_id round_id match_id"
 
     conversation_id: ConversationId | None = None  # type: ignore[assignment]  # seed 002 sends it without
     error_code: ErrorCodeText
@@ -118,24 +111,11 @@ class GameError(Message):
 
     TYPE: ClassVar = "GAME_ERROR"
     ALWAYS_SENT: ClassVar = (
-        "conversation_id",
-        "league_id",
-        "round_id",
-        "error_name",
-        "error_description",
-        "message",
-        "affected_player",
-        "player_id",
-        "action_required",
-        "game_state",
-        "retryable",
-        "consequence",
-        "retry_info",
-        "retry_info.next_retry_at?",
-        "retry_count",
-        "max_retries",
+        "conversation_id league_id round_id error_name error_description message affected_player player_id"
+        " action_required game_state retryable consequence retry_info retry_info.next_retry_at? retry_count"
+        " max_retries"
     )
-    NEVER_SENT: ClassVar = ("auth_token",)
+    NEVER_SENT: ClassVar = "auth_token"
 
     conversation_id: ConversationId | None = None  # type: ignore[assignment]  # seed 002 sends it without
     match_id: MatchId

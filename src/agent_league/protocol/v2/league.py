@@ -35,7 +35,7 @@ class StartLeague(Message):
     """The organiser closes registration and starts; `auth_token` is the admin token."""
 
     TYPE: ClassVar = "START_LEAGUE"
-    NEVER_SENT: ClassVar = ("round_id", "match_id")
+    NEVER_SENT: ClassVar = "round_id match_id"
 
     auth_token: OwnToken | None = Field(default=None, examples=["tok-admin-…"])
 
@@ -49,7 +49,7 @@ class ManageLeague(Message):
     """The organiser opens or closes registration, pauses or goes on, or suspends a player; with the admin token."""
 
     TYPE: ClassVar = "MANAGE_LEAGUE"
-    NEVER_SENT: ClassVar = ("round_id", "match_id")
+    NEVER_SENT: ClassVar = "round_id match_id"
 
     auth_token: OwnToken | None = Field(default=None, examples=["tok-admin-…"])
 
@@ -90,8 +90,8 @@ class RoundAnnouncement(Message):
     """A round begins: who meets whom, and where the referee is."""
 
     TYPE: ClassVar = "ROUND_ANNOUNCEMENT"
-    ALWAYS_SENT: ClassVar = ("league_id",)
-    NEVER_SENT: ClassVar = ("auth_token", "match_id")
+    ALWAYS_SENT: ClassVar = "league_id"
+    NEVER_SENT: ClassVar = "auth_token match_id"
 
     round_id: RoundId
     matches: Items[AnnouncedMatch] = Field(description="The matches.")
@@ -109,8 +109,8 @@ class RoundCompletedNotice(Message):
     """A round is over."""
 
     TYPE: ClassVar = "ROUND_COMPLETED"
-    ALWAYS_SENT: ClassVar = ("league_id", "matches_completed", "matches_played", "next_round_id?", "summary")
-    NEVER_SENT: ClassVar = ("auth_token", "match_id")
+    ALWAYS_SENT: ClassVar = "league_id matches_completed matches_played next_round_id? summary"
+    NEVER_SENT: ClassVar = "auth_token match_id"
 
     round_id: RoundId
     matches_completed: int | None = Field(default=None, description="Matches of the round that are over.", examples=[2])
@@ -138,8 +138,8 @@ class LeagueCompletedNotice(Message):
     """The last round is over."""
 
     TYPE: ClassVar = "LEAGUE_COMPLETED"
-    ALWAYS_SENT: ClassVar = ("league_id",)
-    NEVER_SENT: ClassVar = ("auth_token", "round_id", "match_id")
+    ALWAYS_SENT: ClassVar = "league_id"
+    NEVER_SENT: ClassVar = "auth_token round_id match_id"
 
     total_rounds: TotalRounds
     total_matches: TotalMatches
@@ -162,8 +162,8 @@ class LeagueStandingsUpdate(Message):
     """The table after a round."""
 
     TYPE: ClassVar = "LEAGUE_STANDINGS_UPDATE"
-    ALWAYS_SENT: ClassVar = ("league_id",)
-    NEVER_SENT: ClassVar = ("auth_token", "match_id")
+    ALWAYS_SENT: ClassVar = "league_id"
+    NEVER_SENT: ClassVar = "auth_token match_id"
 
     round_id: RoundId
     standings: Items[Standing] = Field(description="The table, best first.")
@@ -179,8 +179,8 @@ class LeagueQuery(Message):
     """A registered agent asks about the league."""
 
     TYPE: ClassVar = "LEAGUE_QUERY"
-    ALWAYS_SENT: ClassVar = ("query_params",)
-    NEVER_SENT: ClassVar = ("round_id", "match_id")
+    ALWAYS_SENT: ClassVar = "query_params"
+    NEVER_SENT: ClassVar = "round_id match_id"
 
     query_type: QueryType
     query_params: dict[str, Any] = Field(
@@ -194,8 +194,8 @@ class LeagueQueryResponse(Message):
     """The answer; for GET_STANDINGS `standings` stands at the top as well."""
 
     TYPE: ClassVar = "LEAGUE_QUERY_RESPONSE"
-    ALWAYS_SENT: ClassVar = ("league_id", "data?", "error?")
-    NEVER_SENT: ClassVar = ("auth_token", "round_id", "match_id")
+    ALWAYS_SENT: ClassVar = "league_id data? error?"
+    NEVER_SENT: ClassVar = "auth_token round_id match_id"
 
     query_type: QueryType
     success: bool = Field(description="Whether there is an answer.")

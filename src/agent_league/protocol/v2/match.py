@@ -49,7 +49,7 @@ class GameInvitation(Message):
     """The referee invites a player."""
 
     TYPE: ClassVar = "GAME_INVITATION"
-    ALWAYS_SENT: ClassVar = ("auth_token", "league_id", "round_id", "game_type", "role_in_match", "opponent_id")
+    ALWAYS_SENT: ClassVar = "auth_token league_id round_id game_type role_in_match opponent_id"
 
     match_id: MatchId
     game_type: GameType | None = None
@@ -63,8 +63,8 @@ class GameJoinAck(Message):
     """The player comes, or declines."""
 
     TYPE: ClassVar = "GAME_JOIN_ACK"
-    ALWAYS_SENT: ClassVar = ("match_id", "player_id", "arrival_timestamp")
-    NEVER_SENT: ClassVar = ("league_id", "round_id")
+    ALWAYS_SENT: ClassVar = "match_id player_id arrival_timestamp"
+    NEVER_SENT: ClassVar = "league_id round_id"
 
     match_id: MatchId | None = None
     player_id: PlayerId | None = None
@@ -99,19 +99,9 @@ class ChooseParityCall(Message):
 
     TYPE: ClassVar = "CHOOSE_PARITY_CALL"
     ALWAYS_SENT: ClassVar = (
-        "auth_token",
-        "league_id",
-        "round_id",
-        "player_id",
-        "game_type",
-        "deadline",
-        "context",
-        "context.opponent_id",
-        "context.round_id",
-        "context.your_standings",
-        "context.your_standings.wins",
-        "context.your_standings.losses",
-        "context.your_standings.draws",
+        "auth_token league_id round_id player_id game_type deadline context context.opponent_id context.round_id"
+        " context.your_standings context.your_standings.wins context.your_standings.losses"
+        " context.your_standings.draws"
     )
 
     match_id: MatchId
@@ -149,8 +139,8 @@ class ChooseParityResponse(Message):
     """Even/Odd: the choice, exactly `even` or `odd`."""
 
     TYPE: ClassVar = "CHOOSE_PARITY_RESPONSE"
-    ALWAYS_SENT: ClassVar = ("match_id", "player_id")
-    NEVER_SENT: ClassVar = ("league_id", "round_id")
+    ALWAYS_SENT: ClassVar = "match_id player_id"
+    NEVER_SENT: ClassVar = "league_id round_id"
     CODES: ClassVar[Mapping[str, ErrorCode]] = {"parity_choice": ErrorCode.INVALID_PARITY_CHOICE}
 
     match_id: MatchId | None = None
@@ -191,15 +181,8 @@ class GameMoveCall(Message):
 
     TYPE: ClassVar = "GAME_MOVE_CALL"
     ALWAYS_SENT: ClassVar = (
-        "auth_token",
-        "league_id",
-        "round_id",
-        "player_id",
-        "deadline",
-        "context",
-        "context.opponent_id",
-        "context.round_id",
-        "context.your_standings",
+        "auth_token league_id round_id player_id deadline context context.opponent_id context.round_id"
+        " context.your_standings"
     )
 
     match_id: MatchId
@@ -214,8 +197,8 @@ class GameMoveResponse(Message):
     """Any game: the move."""
 
     TYPE: ClassVar = "GAME_MOVE_RESPONSE"
-    ALWAYS_SENT: ClassVar = ("match_id", "player_id")
-    NEVER_SENT: ClassVar = ("league_id", "round_id")
+    ALWAYS_SENT: ClassVar = "match_id player_id"
+    NEVER_SENT: ClassVar = "league_id round_id"
     CODES: ClassVar[Mapping[str, ErrorCode]] = {"move_data": ErrorCode.INVALID_MOVE}
 
     match_id: MatchId | None = None
@@ -238,13 +221,7 @@ class GameOver(Message):
 
     TYPE: ClassVar = "GAME_OVER"
     ALWAYS_SENT: ClassVar = (
-        "auth_token",
-        "league_id",
-        "round_id",
-        "game_type",
-        "game_result.winner_player_id?",
-        "game_result.choices",
-        "game_result.reason",
+        "auth_token league_id round_id game_type game_result.winner_player_id? game_result.choices game_result.reason"
     )
 
     match_id: MatchId
@@ -358,16 +335,10 @@ class StartMatch(Message):
 
     TYPE: ClassVar = "START_MATCH"
     ALWAYS_SENT: ClassVar = (
-        "player_A_id",
-        "player_A_endpoint",
-        "player_B_id",
-        "player_B_endpoint",
-        "match_token",
-        "player_A.protocol",
-        "player_A.standings",
-        "player_A.token_sha256?",
+        "player_A_id player_A_endpoint player_B_id player_B_endpoint match_token player_A.protocol"
+        " player_A.standings player_A.token_sha256?"
     )
-    NEVER_SENT: ClassVar = ("auth_token",)
+    NEVER_SENT: ClassVar = "auth_token"
 
     league_id: LeagueId
     round_id: RoundId
@@ -431,15 +402,7 @@ class MatchResultReport(Message):
     """A match was played."""
 
     TYPE: ClassVar = "MATCH_RESULT_REPORT"
-    ALWAYS_SENT: ClassVar = (
-        "auth_token",
-        "league_id",
-        "round_id",
-        "game_type",
-        "result.score",
-        "result.details",
-        "result.status",
-    )
+    ALWAYS_SENT: ClassVar = "auth_token league_id round_id game_type result.score result.details result.status"
 
     auth_token: OwnToken | None = Field(default=None, examples=["tok-ref01-…"])
     match_id: MatchId

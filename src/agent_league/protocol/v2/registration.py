@@ -89,7 +89,7 @@ class LeagueRegisterRequest(RegisterRequest):
     """A player asks to take part."""
 
     TYPE: ClassVar = "LEAGUE_REGISTER_REQUEST"
-    NEVER_SENT: ClassVar = ("auth_token", "league_id", "round_id", "match_id")
+    NEVER_SENT: ClassVar = "auth_token league_id round_id match_id"
 
     player_meta: PlayerMeta = Field(description="What the player says of itself.")
 
@@ -98,8 +98,8 @@ class RefereeRegisterRequest(RegisterRequest):
     """A referee offers its service."""
 
     TYPE: ClassVar = "REFEREE_REGISTER_REQUEST"
-    ALWAYS_SENT: ClassVar = ("referee_meta.max_concurrent_matches",)
-    NEVER_SENT: ClassVar = ("auth_token", "league_id", "round_id", "match_id")
+    ALWAYS_SENT: ClassVar = "referee_meta.max_concurrent_matches"
+    NEVER_SENT: ClassVar = "auth_token league_id round_id match_id"
 
     referee_meta: RefereeMeta = Field(description="What the referee says of itself.")
 
@@ -128,8 +128,8 @@ class LeagueRegisterResponse(RegisterResponse):
     """The manager's answer to a player."""
 
     TYPE: ClassVar = "LEAGUE_REGISTER_RESPONSE"
-    ALWAYS_SENT: ClassVar = ("league_id", "player_id?", "auth_token?", "reason?")
-    NEVER_SENT: ClassVar = ("round_id", "match_id")
+    ALWAYS_SENT: ClassVar = "league_id player_id? auth_token? reason?"
+    NEVER_SENT: ClassVar = "round_id match_id"
 
     player_id: PlayerId | None = None
     match_key: str | None = Field(
@@ -143,8 +143,8 @@ class RefereeRegisterResponse(RegisterResponse):
     """The manager's answer to a referee."""
 
     TYPE: ClassVar = "REFEREE_REGISTER_RESPONSE"
-    ALWAYS_SENT: ClassVar = ("league_id", "referee_id?", "auth_token?", "reason?")
-    NEVER_SENT: ClassVar = ("round_id", "match_id")
+    ALWAYS_SENT: ClassVar = "league_id referee_id? auth_token? reason?"
+    NEVER_SENT: ClassVar = "round_id match_id"
 
     auth_token: str | None = Field(
         default=None,

@@ -97,10 +97,11 @@ def describe_message(key: str) -> MessageDescription:
     asked = tuple(method for method in METHODS.values() if method.request is model)
     answers = tuple(method for method in METHODS.values() if method.reply is model)
     sender = _example_sender(asked, answers)
-    envelope: dict[str, Any] = {"sender": sender, **dict.fromkeys(model.NEVER_SENT)}
+    never_sent = model.NEVER_SENT.split()
+    envelope: dict[str, Any] = {"sender": sender, **dict.fromkeys(never_sent)}
     if sender.startswith("player:"):
         envelope.setdefault("auth_token", PLAYER_TOKEN)
-    if "match_id" in model.NEVER_SENT:
+    if "match_id" in never_sent:
         envelope["conversation_id"] = "conv-league-001"
     example = model.model_validate(_build_example(schema, schema, envelope)).to_wire()
     return MessageDescription(
