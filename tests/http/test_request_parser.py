@@ -15,6 +15,7 @@ class Told:
     def __init__(self) -> None:
         self.url, self.headers, self.body = b"", HeaderList(), b""
         self.requests: list[tuple[bytes, HeaderList, bytes]] = []
+        self.parser = RequestParser(self)
 
     def on_message_begin(self) -> None:
         self.url, self.headers, self.body = b"", [], b""
@@ -32,12 +33,13 @@ class Told:
         self.body += body
 
     def on_message_complete(self) -> None:
-        self.requests.append((self.url, self.headers, self.body))
+        if not self.parser.should_upgrade():
+            self.requests.append((self.url, self.headers, self.body))
 
 
 def test_a_request_with_an_offer_is_told_once_and_without_it() -> None:
     told = Told()
-    RequestParser(told).feed_data(request(b"hello", *SOCKET) * 2)
+    told.parser.feed_data(request(b"hello", *SOCKET) * 2)
     assert told.requests == [(b"/mcp", [(b"host", b"localhost"), (b"content-length", b"5")], b"hello")] * 2
 
 
@@ -47,9 +49,9 @@ def test_what_is_said_of_a_connection_but_the_offer_is_kept() -> None:
     assert remove_upgrade_headers([(b"connection", b"Upgrade"), (b"host", b"h")]) == [(b"host", b"h")]
 
 
-def feed(parser: RequestParser, data: bytes, size: int) -> None:
+def feed(told: Told, data: bytes, size: int) -> None:
     for start in range(0, len(data), size):
-        parser.feed_data(data[start : start + size])
+        told.parser.feed_data(data[start : start + size])
 
 
 @pytest.mark.parametrize("size", [1, 1000])
@@ -59,9 +61,8 @@ def feed(parser: RequestParser, data: bytes, size: int) -> None:
 )
 def test_what_is_no_http_1_is_told_apart_from_a_bad_request(asked: bytes, status: int, size: int) -> None:
     told = Told()
-    parser = RequestParser(told)
     with pytest.raises(httptools.HttpParserError):
-        feed(parser, asked, size)
-    assert parser.rejection is not None
-    assert parser.rejection[0] == status
+        feed(told, asked, size)
+    assert told.parser.rejection is not None
+    assert told.parser.rejection[0] == status
     assert told.requests == []

@@ -64,7 +64,7 @@ def test_uvicorn_asks_its_parser_for_nothing_that_ours_lacks() -> None:
     source = inspect.getsource(HttpToolsProtocol)
     asked = {part.split("(")[0] for part in source.split("self.parser.")[1:]}
     assert asked <= PARSER_METHODS | {"set_dangerous_leniencies"}  # which ours sets itself
-    assert set(vars(request_parser.RequestParser)) >= PARSER_METHODS
+    assert set(dir(request_parser.RequestParser)) >= PARSER_METHODS
     told = {name for name in vars(HttpToolsProtocol) if name.startswith("on_")}
     assert told == PARSER_CALLBACKS | {"on_response_complete"}
 

@@ -435,7 +435,6 @@ TAMPERED: dict[str, tuple[Change, str]] = {
     ),
     "notes of what was sent": (put(T, ASKED, "tolerated", value=["no 'sender'"]), "tolerated"),
     "an answer's own token": (put(T, CHOSE | {"player_id": "P01"}, "token", value="ok"), "tolerated"),
-    "an answer's token in words": (put(T, CHOSE, "token", value="good"), "tolerated"),
     "made strict": (put("strict", value=True), "dialogue"),
     "a protocol": (put("protocols", "P01", value="league.v1"), "messages"),
     "an unknown protocol": (put("protocols", "P01", value="league.v9"), "messages"),
@@ -523,6 +522,13 @@ def test_no_value_anywhere_makes_the_check_itself_fail(honest: Content, value: A
 @pytest.mark.parametrize("content", [{}, {"transcript": []}, {"a": "\ud800"}, {"a": 2**70}])
 def test_what_has_not_the_shape_of_a_match_file_is_none(content: Content) -> None:
     with pytest.raises(NotAMatchFile, match="not a match file"):
+        verify_match(content)
+
+
+def test_a_state_of_a_token_that_there_is_not_makes_no_match_file(honest: Content) -> None:
+    content = copy.deepcopy(honest)
+    put(T, CHOSE, "token", value="good")(content)
+    with pytest.raises(NotAMatchFile, match=r"transcript\.\d+\.token"):
         verify_match(content)
 
 

@@ -14,9 +14,11 @@ from agent_league.config.models import LeagueConfig
 from agent_league.model.agents import Role
 from agent_league.model.results import StandingsRow
 from agent_league.model.schedule import LeagueRound
-from agent_league.protocol import v1
+from agent_league.protocol import v1, v2
+from agent_league.protocol.checks import check_envelope, parse_fields
+from agent_league.protocol.v1.checks import check_v1_message
 from agent_league.protocol.v1.envelope import UUID_PATTERN, format_millis
-from agent_league.protocol.v1.ids import derive_conversation_uuid, make_league_uuid, to_v1_player_id
+from agent_league.protocol.v1.ids import derive_conversation_uuid, from_v1_player_id, make_league_uuid, to_v1_player_id
 from agent_league.protocol.v1.messages import calculate_win_rate
 from agent_league.protocol.v1.translation import translate_registration_to_v1
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
@@ -63,6 +65,8 @@ class Dialect:
     keeps_call_form = False
     """Whether its agents are only ever called in the form in which they registered."""
     needs_semantic_version = False
+    names_methods = True
+    """Whether its messages come in a frame with a method; else the message is the whole body."""
 
     def adapt_rules(
         self, league: LeagueConfig, *, explicit_parameters: Collection[str], keep_format: bool = False
@@ -78,6 +82,11 @@ class Dialect:
     ) -> MessageFields:
         """A player's registration as it is sent to a manager of this protocol."""
         return request
+
+    def check_registration(self, message: MessageFields) -> None:
+        """Check a player's registration to the letter; raises Refusal."""
+        check_envelope(message, v2.LeagueRegisterRequest.TYPE)
+        parse_fields(v2.LeagueRegisterRequest, message)
 
     def registration_fields(self, league_uuid: str) -> dict[str, Any]:
         """What the manager adds to the answer to a registration."""
@@ -98,6 +107,7 @@ class DialectV1(Dialect):
     asks_by_registering = True
     keeps_call_form = True
     needs_semantic_version = True
+    names_methods = False
 
     def adapt_rules(
         self, league: LeagueConfig, *, explicit_parameters: Collection[str], keep_format: bool = False
@@ -116,6 +126,10 @@ class DialectV1(Dialect):
         known = league_id if UUID_PATTERN.fullmatch(league_id or "") else None
         conversation_id, name = str(uuid4()), name_in_address(wanted_id)
         return translate_registration_to_v1(request, name, now, known or str(uuid4()), conversation_id).to_wire()
+
+    def check_registration(self, message: MessageFields) -> None:
+        check_v1_message(message, v1.LeagueRegisterRequest.TYPE)
+        parse_fields(v1.LeagueRegisterRequest, message)
 
     def registration_fields(self, league_uuid: str) -> dict[str, Any]:
         return {"league_uuid": league_uuid}
@@ -141,6 +155,11 @@ def dialect_of(protocol: str) -> Dialect:
 def name_in_address(wanted_id: str) -> str:
     """The last part of a player's address in protocols that name it there, made from the id it asks for."""
     return to_v1_player_id(wanted_id)
+
+
+def to_own_player_id(player_id: str) -> str:
+    """A player's id as our own protocol writes it."""
+    return from_v1_player_id(player_id)
 
 
 def is_foreign_message(message: MessageFields) -> bool:

@@ -69,6 +69,7 @@ ANONYMOUS_SENDERS: Mapping[Caller, str] = {
 """Characters of a foreign agent's sentence that are logged."""
 
 
+NOT_JSON = object()
 REJECTED = "REJECTED"
 """The status of an answer that refuses a registration."""
 BAD_REQUEST = 400
@@ -160,31 +161,25 @@ class Dispatcher:
         """Answer a frame or a batch of frames; None if there is no answer (notifications)."""
         received = self.message_log.receive_call(body)
         answers: list[Any] | dict[str, Any] | None
+        parsed: Any = NOT_JSON
         try:
-            parsed = self._parse_body(body, received)
+            parsed = jsonrpc.parse_body(body)
             if isinstance(parsed, list):
+                received.log_received()
                 answers = await self._answer_batch(parsed, bearer, received)
             else:
+                if not _is_mcp_frame(parsed):  # which the MCP side may have to answer and to log
+                    received.log_received()
                 answers = await self._answer_frame(parsed, bearer, path, received)
         except JsonRpcError as error:
+            if parsed is NOT_JSON:
+                received.log_received(is_json=False)
             self._metrics.count_event("calls_served", OTHER_METHOD, str(int(error.code)))
             received.add_refusal_code(str(int(error.code)))
             answers = jsonrpc.build_error_frame(error, None)
         encoded = None if answers is None else self._encode_answer(answers)
         received.log_answer(encoded)
         return encoded
-
-    def _parse_body(self, body: bytes, received: ReceivedCall) -> Any:
-        """Parse a body; raises JsonRpcError. Logs it as received, unless the MCP side may have to answer it."""
-        try:
-            parsed = jsonrpc.parse_body(body)
-        except JsonRpcError:
-            received.log_received(is_json=False)
-            raise
-        method = parsed.get("method") if isinstance(parsed, dict) else None
-        if not isinstance(method, str) or not is_mcp_method(method):
-            received.log_received()
-        return parsed
 
     async def call_method(
         self, name: str, arguments: Mapping[str, Any], bearer: str | None = None, *, is_logged: bool = False
@@ -327,12 +322,16 @@ class Dispatcher:
         return [found for task in answering if (found := task.result()) is not None] or None
 
     async def _answer_frame(self, frame: Any, bearer: str | None, path: str | None, received: ReceivedCall) -> Any:
+        asked: ParsedCall | None = None
         try:
-            asked = self._parse_call(frame, path)
+            asked = self._parser.parse_frame(frame, path)
             result = await self._execute_call(asked, bearer, received)
             return None if asked.is_notification else asked.build_answer(result)
         except JsonRpcError as error:
-            if received.is_alone and path is None and _is_left_to_mcp(frame, error) and not _is_notification(frame):
+            is_for_mcp = error.code == JsonRpcErrorCode.METHOD_NOT_FOUND and _is_mcp_frame(frame)
+            if asked is None and not is_for_mcp:
+                self._metrics.count_event("calls_served", OTHER_METHOD, str(int(error.code)))
+            if is_for_mcp and received.is_alone and path is None and not _is_notification(frame):
                 received.mark_passed_on()
             else:
                 received.add_refusal_code(str(int(error.code)))
@@ -342,52 +341,40 @@ class Dispatcher:
         except TypeError as error:
             return self._encoding_error_frame(error, jsonrpc.find_request_id(frame))
 
-    def _parse_call(self, frame: Any, path: str | None) -> ParsedCall:
-        try:
-            return self._parser.parse_frame(frame, path)
-        except JsonRpcError as error:
-            if not _is_left_to_mcp(frame, error):
-                self._metrics.count_event("calls_served", OTHER_METHOD, str(int(error.code)))
-            raise
-
     async def _execute_call(self, asked: ParsedCall, bearer: str | None, received: ReceivedCall) -> Any:
         """Run a call and count it; returns the reply or the written refusal, raises JsonRpcError."""
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
         asked.has_bearer = bearer is not None
-        now = self._loop.time
-        began = now()
+        began, outcome = self._loop.time(), OK_OUTCOME
         try:
-            reply, outcome = await self._run_handler(asked, bearer, received), OK_OUTCOME
-        except Refusal as refusal:
-            reply, outcome = self._report_refusal(refusal, asked, received), refusal.code
-        except JsonRpcError as error:
-            self._metrics.record_served_call(asked.method, str(int(error.code)), now() - began)
-            raise
-        self._metrics.record_served_call(asked.method or OTHER_METHOD, outcome, now() - began)
-        return reply
-
-    async def _run_handler(self, asked: ParsedCall, bearer: str | None, received: ReceivedCall) -> Any:
-        if asked.refusal:
-            raise asked.refusal
-        if asked.method == ACKNOWLEDGE_ONLY:
-            if asked.params.get("message_type") == LeagueError.TYPE:
-                if received.may_be_logged:
-                    self._log_league_error(asked.params)
-                received.add_refusal_code(LeagueError.TYPE)
-            return OK
-        method, handler = self._tools[asked.method]
-        try:
+            if asked.refusal:
+                raise asked.refusal
+            if asked.method == ACKNOWLEDGE_ONLY:
+                return self._acknowledge(asked, received)
+            method, handler = self._tools[asked.method]
             reply = await handler(await self._check_message(method, asked, bearer, received))
-        except Refusal:
-            raise
+            answer = reply.to_wire() if isinstance(reply, Message) else reply
+            if method.caller is Caller.APPLICANT:
+                received.record_decision(answer.get("status"))
+            return answer
+        except Refusal as refusal:
+            outcome = refusal.code
+            return self._report_refusal(refusal, asked, received)
         except Exception as error:
-            self._log.error("handler_failed", method=method.name, error=repr(error))
+            self._log.error("handler_failed", method=asked.method, error=repr(error))
+            outcome = str(int(JsonRpcErrorCode.INTERNAL_ERROR))
             raise JsonRpcError(JsonRpcErrorCode.INTERNAL_ERROR, "an error of ours; it is in our log") from error
-        answer = reply.to_wire() if isinstance(reply, Message) else reply
-        if method.caller is Caller.APPLICANT:
-            received.record_decision(answer.get("status"))
-        return answer
+        finally:
+            self._metrics.record_served_call(asked.method or OTHER_METHOD, outcome, self._loop.time() - began)
+
+    def _acknowledge(self, asked: ParsedCall, received: ReceivedCall) -> Mapping[str, Any]:
+        """Answer a message that asks for nothing; logs one that tells of an error."""
+        if asked.params.get("message_type") == LeagueError.TYPE:
+            if received.may_be_logged:
+                self._log_league_error(asked.params)
+            received.add_refusal_code(LeagueError.TYPE)
+        return OK
 
     async def _check_message(
         self, method: Method, asked: ParsedCall, bearer: str | None, received: ReceivedCall
@@ -483,9 +470,10 @@ def _refusal_status(body: bytes, answer: bytes) -> int | None:
     return REFUSED_STATUS.get(reply.get("error_code"), BAD_REQUEST) if "error_code" in reply else None
 
 
-def _is_left_to_mcp(frame: Any, error: JsonRpcError) -> bool:
+def _is_mcp_frame(frame: Any) -> bool:
     """Whether a frame calls an MCP method, which the MCP side of this agent answers."""
-    return error.code == JsonRpcErrorCode.METHOD_NOT_FOUND and is_mcp_method(frame.get("method"))
+    method = frame.get("method") if isinstance(frame, dict) else None
+    return isinstance(method, str) and is_mcp_method(method)
 
 
 def _check_batch_size(frames: list[Any]) -> None:

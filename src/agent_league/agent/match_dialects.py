@@ -13,7 +13,6 @@ from agent_league.agent.v1_matches import (
     AnswerParserV1,
     PlayerMessagesV1,
     RefereedMatch,
-    check_message_type,
     write_report,
 )
 from agent_league.clock import Clock, format_utc, parse_utc
@@ -23,6 +22,7 @@ from agent_league.protocol import v2
 from agent_league.protocol.checks import check_envelope, parse_fields, wrong_type_refusal
 from agent_league.protocol.envelope import MessagePart
 from agent_league.protocol.methods import JOIN_TIMEOUT, METHODS
+from agent_league.protocol.v1.checks import check_v1_message
 from agent_league.protocol.v1.envelope import format_millis
 from agent_league.protocol.v1.ids import to_v1_player_id
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
@@ -97,7 +97,7 @@ class MatchDialectV1(MatchDialect):
         kind = SENT_MESSAGES.get(method)
         if kind is None:
             raise wrong_type_refusal("message", "one of the protocol", message)
-        check_message_type(message, kind.TYPE)
+        check_v1_message(message, kind.TYPE)
         _check_content(kind, message, format_millis)
 
 

@@ -16,8 +16,7 @@ from agent_league.games.game_messages import Wire, legal_move_fields
 from agent_league.games.registry import Game
 from agent_league.model.results import MatchVerdict, Outcome
 from agent_league.protocol import v1, v2
-from agent_league.protocol.checks import wrong_type_refusal
-from agent_league.protocol.v1.checks import TYPE_OF_OTHER_NAME, check_v1_envelope
+from agent_league.protocol.v1.checks import TYPE_OF_OTHER_NAME, check_v1_message
 from agent_league.protocol.v1.envelope import format_millis
 from agent_league.protocol.v1.ids import derive_conversation_uuid, derive_league_uuid, to_v1_player_id
 from agent_league.protocol.v1.messages import build_game_summary, format_seconds
@@ -243,15 +242,8 @@ class AnswerParserV1(AnswerParser):
         return ParsedAnswer(response.play.value, noted)
 
     def _check_envelope(self, said: Mapping[str, Any], message_type: str) -> None:
-        check_message_type(said, message_type)
+        check_v1_message(said, message_type)
 
     def _fill_envelope(self, tidy: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
         """The envelope of an answer needn't be right; the fields beside it are parsed even if they are null."""
         return {**tidy, **self.envelope}
-
-
-def check_message_type(message: Mapping[str, Any], message_type: str) -> None:
-    """Check the envelope of a message and that its type is exactly this one; raises Refusal."""
-    check_v1_envelope(message)
-    if message["message_type"] != message_type:
-        raise wrong_type_refusal("message_type", repr(message_type), message["message_type"])

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from agent_league.cli.options import GameOption, HomeOption, StoreOption, open_existing_home, print_remark
+from agent_league.cli.options import GameOption, HomeOption, StoreOption, open_existing_home
+from agent_league.cli.terminal import print_remark
 from agent_league.version import __version__
 
 

@@ -9,8 +9,7 @@ import asyncio
 import ipaddress
 import re
 from collections import deque
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from agent_league.http.carrier import MAX_BODY, FrameHandler, RequestRejected
@@ -40,11 +39,12 @@ TokenCheck = Callable[[str], bool]
 
 
 class _CallQueue:
-    """One caller's calls: how many are running, and those that wait."""
+    """The calls of one caller and kind: how many are running, and those that wait."""
 
-    __slots__ = ("most", "timer", "under_way", "waiting")
+    __slots__ = ("most", "name", "timer", "under_way", "waiting")
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, name: str, most: int) -> None:
+        self.name = name
         self.most = most
         self.under_way = 0
         self.waiting: deque[asyncio.Future[None]] = deque()
@@ -65,106 +65,90 @@ class CallLimits:
         self._waiting_bytes = 0
 
     async def answer_call(self, answer: FrameHandler, body: bytes, bearer: str | None, address: str) -> bytes | None:
-        """Answer a frame as soon as its caller has a free slot; raises RequestRejected."""
-        if len(body) > LARGE_BYTES:
-            return await self._answer_large_call(answer, body, bearer, address)
-        kind, most = ("batches", MAX_BATCHES) if BATCH_PATTERN.match(body) else ("calls", MAX_CALLS)
-        name = f"{kind} {caller_network(address)}"
-        line = self._get_queue(name, most)
-        if line.is_full and (token := find_good_token(body, bearer, self._has_good_token)):
-            name = f"{kind} with {token}"
-            line = self._get_queue(name, most)
-        if line.is_full:
-            await self._wait_for_turn(line, len(body))
-        else:
-            line.under_way += 1
-        try:
-            return await answer(body, bearer)
-        finally:
-            self._leave_queue(name, line)
+        """Answer a frame as soon as its caller has a free slot; raises RequestRejected.
 
-    async def _answer_large_call(
-        self, answer: FrameHandler, body: bytes, bearer: str | None, address: str
-    ) -> bytes | None:
-        """Answer a call, batch or not, whose body takes much memory and time to parse.
-
-        The event loop runs once between two of them, since parsing one blocks everybody else.
+        The event loop runs once between two large calls, since parsing one blocks everybody else.
         """
-        token = find_good_token(body, bearer, self._has_good_token)
-        async with AsyncExitStack() as turns:
-            whose = f"with {token}" if token else caller_network(address)
-            await turns.enter_async_context(self._occupy_slot(f"large {whose}", MAX_LARGE_CALLS, len(body)))
-            if token is None:
-                await turns.enter_async_context(self._occupy_slot("large of all", MAX_LARGE_CALLS_TOTAL, len(body)))
-            async with self._large_call_lock:
-                await asyncio.sleep(0)
-            return await answer(body, bearer)
-
-    @asynccontextmanager
-    async def _occupy_slot(self, name: str, most: int, size: int) -> AsyncIterator[None]:
-        """Hold one slot of a queue, waiting for it if none is free; raises RequestRejected."""
-        line = self._get_queue(name, most)
-        if line.is_full:
-            await self._wait_for_turn(line, size)
-        else:
-            line.under_way += 1
+        is_large = len(body) > LARGE_BYTES
+        slots = self._choose_slots(body, bearer, address, is_large=is_large)
+        held: list[_CallQueue] = []
         try:
-            yield
+            for name, most in slots:
+                held.append(await self._occupy_slot(name, most, len(body)))
+            if is_large:
+                async with self._large_call_lock:
+                    await asyncio.sleep(0)
+            return await answer(body, bearer)
         finally:
-            self._leave_queue(name, line)
+            for queue in held:
+                self._free_slot(queue)
 
-    def _leave_queue(self, name: str, line: _CallQueue) -> None:
-        """End a call, and remove its queue if that is empty."""
-        self._end_call(line)
-        if not line.under_way and not line.waiting:
-            self._queues.pop(name, None)
+    def _choose_slots(
+        self, body: bytes, bearer: str | None, address: str, *, is_large: bool
+    ) -> Sequence[tuple[str, int]]:
+        """The queues that a call has to pass, by name, each with the number of its slots."""
+        if is_large:
+            kind, most = "large", MAX_LARGE_CALLS
+        else:
+            kind, most = ("batches", MAX_BATCHES) if BATCH_PATTERN.match(body) else ("calls", MAX_CALLS)
+        name = f"{kind} {caller_network(address)}"
+        queue = self._queues.get(name)
+        if is_large or (queue is not None and queue.is_full):
+            if token := find_good_token(body, bearer, self._has_good_token):
+                return [(f"{kind} with {token}", most)]
+            if is_large:
+                return [(name, most), ("large of all", MAX_LARGE_CALLS_TOTAL)]
+        return [(name, most)]
 
-    def _get_queue(self, name: str, most: int) -> _CallQueue:
-        line = self._queues.get(name)
-        if line is None:
-            line = self._queues[name] = _CallQueue(most)
-        return line
-
-    async def _wait_for_turn(self, line: _CallQueue, size: int) -> None:
-        """Wait for a slot and occupy it; raises RequestRejected."""
+    async def _occupy_slot(self, name: str, most: int, size: int) -> _CallQueue:
+        """Take a slot of a queue, waiting for it if none is free; raises RequestRejected."""
+        queue = self._queues.get(name)
+        if queue is None:
+            queue = self._queues[name] = _CallQueue(name, most)
+        if not queue.is_full:
+            queue.under_way += 1
+            return queue
         if self._waiting_bytes + size > MAX_WAITING:
             raise RequestRejected(503, "too many calls wait here; come again in a while")
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        line.waiting.append(turn)
-        self._start_timer(line)
+        queue.waiting.append(turn)
+        self._start_timer(queue)
         self._waiting_bytes += size
         try:
             await turn
         except asyncio.CancelledError:
             if not turn.cancelled():  # its turn came at the same moment
-                self._end_call(line)
+                self._free_slot(queue)
             raise
         finally:
             self._waiting_bytes -= size
+        return queue
 
-    def _end_call(self, line: _CallQueue) -> None:
-        """Free a slot and begin the next calls."""
-        line.under_way -= 1
-        while line.waiting and line.under_way < line.most:
-            self._begin_next(line)
+    def _free_slot(self, queue: _CallQueue) -> None:
+        """End a call and begin the next ones; a queue that is empty is removed."""
+        queue.under_way -= 1
+        while queue.waiting and queue.under_way < queue.most:
+            self._begin_next(queue)
+        if not queue.under_way and not queue.waiting:
+            self._queues.pop(queue.name, None)
 
-    def _begin_next(self, line: _CallQueue) -> None:
-        turn = line.waiting.popleft()
+    def _begin_next(self, queue: _CallQueue) -> None:
+        turn = queue.waiting.popleft()
         if not turn.done():
-            line.under_way += 1
+            queue.under_way += 1
             turn.set_result(None)
 
-    def _start_timer(self, line: _CallQueue) -> None:
-        if line.timer is None:
-            seconds = WAIT_SECONDS if line.most == MAX_CALLS else BATCH_WAIT_SECONDS
-            line.timer = asyncio.get_running_loop().call_later(seconds, self._begin_overdue, line)
+    def _start_timer(self, queue: _CallQueue) -> None:
+        if queue.timer is None:
+            seconds = WAIT_SECONDS if queue.most == MAX_CALLS else BATCH_WAIT_SECONDS
+            queue.timer = asyncio.get_running_loop().call_later(seconds, self._begin_overdue, queue)
 
-    def _begin_overdue(self, line: _CallQueue) -> None:
-        line.timer = None
-        if line.waiting:
-            self._begin_next(line)
-        if line.waiting:
-            self._start_timer(line)
+    def _begin_overdue(self, queue: _CallQueue) -> None:
+        queue.timer = None
+        if queue.waiting:
+            self._begin_next(queue)
+        if queue.waiting:
+            self._start_timer(queue)
 
 
 def find_good_token(body: bytes, bearer: str | None, is_good: TokenCheck | None) -> str | None:

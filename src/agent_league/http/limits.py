@@ -140,7 +140,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self, config: Config, server_state: ServerLimits, app_state: dict[str, object], **rest: object
     ) -> None:
         super().__init__(config, server_state, app_state, **rest)  # type: ignore[arg-type]
-        self.parser: RequestParser = RequestParser(self)  # type: ignore[assignment]  # with the same methods
+        self.parser: RequestParser = RequestParser(self)
         self.connection_number = next(server_state.connection_numbers)
         self.waiting_ticks = 0
         """Ticks spent waiting for its request, or for it to read an answer."""
@@ -166,7 +166,6 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._release_bytes()
-        self.parser.close()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -186,20 +185,22 @@ class LimitedProtocol(HttpToolsProtocol):
         self._is_unfinished = True
 
     def on_headers_complete(self) -> None:
-        if self._has_large_head:
-            self.parser.reject_request(431, HEAD_TOO_LARGE)
+        parser = self.parser
+        if parser.should_upgrade():
+            return
+        if len(self.headers) > MAX_HEADERS or (
+            self.unfinished_bytes + self._chunk_size > MAX_HEAD and self._measure_head() > MAX_HEAD
+        ):
+            parser.reject_request(431, HEAD_TOO_LARGE)
         super().on_headers_complete()
 
-    @property
-    def _has_large_head(self) -> bool:
-        """Whether the head that was just parsed is too large; it may have come in one chunk."""
-        if len(self.headers) > MAX_HEADERS:
-            return True
-        if self.unfinished_bytes + self._chunk_size <= MAX_HEAD:
-            return False
-        return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers) > MAX_HEAD
+    def _measure_head(self) -> int:
+        """Bytes of the head that was just parsed; it may have come in one chunk with what follows."""
+        return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
 
     def on_message_complete(self) -> None:
+        if self.parser.should_upgrade():
+            return
         self._is_unfinished, self.waiting_ticks = False, 0
         self._requests_read += 1
         if self.unfinished_bytes or self._drained_bytes:
@@ -209,12 +210,15 @@ class LimitedProtocol(HttpToolsProtocol):
             self.cycle.more_body = False  # uvicorn leaves that out if the answer was quicker than the body
 
     def on_response_complete(self) -> None:
+        """Begin the next request, if it came already; else do without uvicorn's timer: ticks close idle connections."""
         self._idle_ticks = 0
         final = self._final_response
         if final and not self.is_closing and (not self.pipeline or self.pipeline[-1][0].more_body):
             self._send_final_response(*final)
-        else:
+        elif self.pipeline:
             super().on_response_complete()
+        elif not self.is_closing:
+            self.flow.resume_reading()
 
     @property
     def is_closing(self) -> bool:

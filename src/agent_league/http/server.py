@@ -13,9 +13,6 @@ from starlette.types import ASGIApp
 from agent_league.errors import PortInUse, UserError
 from agent_league.http.limits import ConnectionLimits, LimitedProtocol, ServerLimits
 
-NEVER = 365 * 24 * 3600
-"""Seconds until uvicorn itself closes an idle connection; its limits do so earlier."""
-
 
 class HttpServer:
     """One agent's server: binds its port when created, serves between `start` and `stop`."""
@@ -37,7 +34,6 @@ class HttpServer:
             server_header=False,
             date_header=False,
             proxy_headers=False,
-            timeout_keep_alive=NEVER,
             timeout_graceful_shutdown=1,
         )
         config.load()

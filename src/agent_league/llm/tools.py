@@ -8,7 +8,7 @@ from typing import Any
 from pydantic_ai import FunctionToolset, RunContext, Tool
 
 from agent_league.config import McpServer
-from agent_league.llm.turn import ANSWER_TOOL, MAX_TOOL_CALLS, ModelTurn
+from agent_league.llm.budget import ANSWER_TOOL, MAX_TOOL_CALLS, ModelTurn
 from agent_league.log import JsonLogger
 from agent_league.mcp.client.failures import ToolFailed
 from agent_league.mcp.client.queue import MessagePriority

@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from agent_league.agent.dialects import to_own_player_id
 from agent_league.check.check import normalise_agent_url, open_player
 from agent_league.check.http_probe import HttpProbe
 from agent_league.check.listener import IncomingCall
@@ -22,7 +23,6 @@ from agent_league.model.agents import ANY_GAME, supports_game
 from agent_league.protocol.envelope import Sender
 from agent_league.protocol.tokens import SigningKey
 from agent_league.protocol.tolerance import normalise
-from agent_league.protocol.v1.ids import from_v1_player_id
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 from agent_league.text import MAX_SENTENCE, to_printable
 
@@ -142,7 +142,7 @@ def _adopt_claimed_id(bench: Subject, exchange: Exchange) -> None:
         return
     said = str(exchange.answer.get("sender"))
     sender = Sender.parse(said)
-    claimed = exchange.answer.get("player_id") or (sender.agent_id if sender else from_v1_player_id(said))
+    claimed = exchange.answer.get("player_id") or (sender.agent_id if sender else to_own_player_id(said))
     if isinstance(claimed, str) and claimed.isprintable() and 0 < len(claimed) <= 100:
         bench.agent_id = claimed
 

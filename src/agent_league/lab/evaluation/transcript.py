@@ -8,16 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent_league.agent.answers import AnswerParser
+from agent_league.agent.dialects import dialect_of
 from agent_league.agent.match_dialects import match_dialect_of
 from agent_league.check.listener import IncomingCall
 from agent_league.clock import Clock
 from agent_league.errors import BadAnswer, ErrorCode, Refusal
 from agent_league.lab.evaluation.model import MessageFault
-from agent_league.protocol import v1, v2
-from agent_league.protocol.checks import check_envelope, parse_fields, wrong_type_refusal
+from agent_league.protocol import v2
 from agent_league.protocol.tolerance import CALL_FORMS, MessageFrame
-from agent_league.protocol.v1.checks import check_v1_envelope
-from agent_league.protocol.version import PROTOCOL_V1
 from agent_league.referee.messages import MatchContext, PlayerMessages, select_messages
 from agent_league.referee.play import MatchPlay
 from agent_league.text import MAX_SENTENCE, to_printable
@@ -71,22 +69,14 @@ def find_registration_faults(heard: IncomingCall) -> tuple[MessageFault, ...]:
 
 def _find_registration_problems(heard: IncomingCall) -> Iterator[str]:
     message, kind = heard.message, v2.LeagueRegisterRequest.TYPE
-    is_v1 = message.get("protocol") == PROTOCOL_V1
-    if (
-        not is_v1 and heard.called_method != MCP_METHOD
-    ):  # a message of `league.v1` is the whole body, and names no method
+    dialect = dialect_of(str(message.get("protocol")))
+    if dialect.names_methods and heard.called_method != MCP_METHOD:
         if heard.frame is not MessageFrame.PARAMS:
             yield f"the message is in {heard.frame}"
         elif heard.called_method != REGISTER_METHOD:
             yield f"called as {heard.called_method!r:.80}"
     try:
-        if is_v1:
-            if check_v1_envelope(message) != message["message_type"] or message["message_type"] != kind:
-                raise wrong_type_refusal("message_type", repr(kind), message["message_type"])
-            parse_fields(v1.LeagueRegisterRequest, message)
-        else:
-            check_envelope(message, kind)
-            parse_fields(v2.LeagueRegisterRequest, message)
+        dialect.check_registration(message)
     except Refusal as refusal:
         yield f"{refusal.code}: {kind}: {refusal.message}"
 

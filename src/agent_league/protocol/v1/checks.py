@@ -46,3 +46,10 @@ def check_v1_envelope(message: Mapping[str, Any]) -> str:
         raise wrong_type_refusal("sender", "'league_manager', 'referee' or 'player_ID'", message["sender"])
     check_timestamp(message["timestamp"], "timestamp")
     return message_type
+
+
+def check_v1_message(message: Mapping[str, Any], message_type: str) -> None:
+    """Check the envelope of a message and that its type has exactly this name; raises Refusal."""
+    check_v1_envelope(message)
+    if message["message_type"] != message_type:
+        raise wrong_type_refusal("message_type", repr(message_type), message["message_type"])
