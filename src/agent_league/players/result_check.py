@@ -98,7 +98,7 @@ class ResultChecker:
 
     def _open_memo(self, match_id: str) -> _MatchMemo:
         """Return the memo of a match, which becomes the latest one; the oldest of too many is forgotten."""
-        memo = self._memos_by_match[match_id] = self._memos_by_match.pop(match_id, None) or _MatchMemo()
+        memo = self._memos_by_match[match_id] = self._memos_by_match.pop(match_id, _MatchMemo())
         if len(self._memos_by_match) > MAX_MATCHES:
             del self._memos_by_match[next(iter(self._memos_by_match))]
         return memo
