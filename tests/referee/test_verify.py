@@ -189,7 +189,7 @@ async def test_a_dead_player_s_match_holds(home: Path) -> None:
 async def test_a_match_that_the_referee_gave_up_is_void_and_holds(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with hall(home, clock=VirtualClock()) as match:
         match.pair()
-        game = match.referee._loaded_games["even_odd"]
+        game = match.referee._orders.loaded_games["even_odd"]
         with monkeypatch.context() as broken:
             broken.setattr(type(game.rules), "apply", lambda *_: 1 / 0)
             await match.play()
@@ -202,7 +202,7 @@ async def test_a_match_that_the_referee_gave_up_is_void_and_holds(home: Path, mo
 async def test_a_game_by_turns_without_words_of_its_own_holds(home: Path) -> None:
     async with hall(home, clock=VirtualClock()) as match:
         match.pair()
-        match.referee._loaded_games["sticks"] = STICKS
+        match.referee._orders.loaded_games["sticks"] = STICKS
         await match.play(game_type="sticks")
     content = match.record()
 
@@ -225,7 +225,7 @@ async def test_a_good_answer_closes_the_breaker_in_the_retelling_too(home: Path)
     one = {"message_type": "GAME_MOVE_RESPONSE", "move_data": 1}
     async with hall(home, clock=VirtualClock()) as match:
         match.pair(a={"make_move": in_turn(never_reply, one, never_reply, one)})
-        match.referee._loaded_games["sticks"] = STICKS
+        match.referee._orders.loaded_games["sticks"] = STICKS
         await match.play(game_type="sticks", P01={"failures_in_a_row": 3})
     content = match.record()
     assert len(lines(content, direction="failed")) == 2

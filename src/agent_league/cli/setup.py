@@ -34,7 +34,7 @@ def rebuild(
     """Write the files of a league (standings, rounds, lost match files) anew from the manager's database."""
     from agent_league.clock import SystemClock
     from agent_league.errors import UserError
-    from agent_league.league.rebuild_files import rebuild_league_files as rebuild_files
+    from agent_league.league.projections import rebuild_league_files as rebuild_files
     from agent_league.league.resume import open_store
 
     home, loader = open_existing_home(home)

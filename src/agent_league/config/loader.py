@@ -26,6 +26,7 @@ from agent_league.config.models import (
 )
 from agent_league.errors import ConfigError
 from agent_league.model.names import is_safe_name, list_known_names
+from agent_league.text import quote
 
 S = TypeVar("S", bound=ConfigModel)
 AGENTS_FILE = "agents/agents_config.json"
@@ -238,7 +239,7 @@ def apply_overrides(data: dict[str, Any], overrides: Mapping[str, Any]) -> dict[
 
 
 def _describe_bad_league_id(league_id: str) -> str:
-    return f"expected up to 100 letters, digits, '_', '-' and '.', found {league_id[:120]!r}"
+    return f"expected up to 100 letters, digits, '_', '-' and '.', found {quote(league_id)}"
 
 
 def _list_setting_paths(model: type[ConfigModel]) -> Iterator[str]:
