@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from agent_league.lab.evaluation.plots import PLOT_WIDTH, render_svg
+from agent_league.lab.charts import PLOT_WIDTH, draw_bar, draw_line, draw_svg, draw_text
 from bench.figures import Figures, by_kind
 
 LEFT, SPAN, ROW, BAR = 116, 470, 20, 14
@@ -20,16 +20,16 @@ def plot(figures: Figures) -> str:
         f"{one['players']} players: {one['matches_per_second']:g} matches/s, {one['ratio_to_limit']:.2f} of the limit"
         for one in leagues
     )
-    return render_svg("A league beside the limit of this machine", f"{told}.", height, [*rates, *costs])
+    return draw_svg("A league beside the limit of this machine", f"{told}.", height, [*rates, *costs])
 
 
 def _rates(leagues: Sequence[Figures], top: float) -> Iterator[str]:
     """Calls a second: league, limit and floor."""
-    yield _text(8, top - 20, "name", "Calls a second")
+    yield draw_text("name", 8, top - 20, "Calls a second")
     most = max((one["floor_calls_per_second"] for one in leagues), default=1)
     for number, one in enumerate(leagues):
         y = top + 4 * ROW * number
-        yield _text(8, y + 11, "soft", f"{one['players']} players")
+        yield draw_text("soft", 8, y + 11, f"{one['players']} players")
         for line, (kind, shade, share) in enumerate(
             (
                 ("league", "win", one["ratio_to_limit"]),
@@ -39,39 +39,28 @@ def _rates(leagues: Sequence[Figures], top: float) -> Iterator[str]:
         ):
             rate = one["calls_per_second" if kind == "league" else f"{kind}_calls_per_second"]
             note = f"{rate:,.0f} {kind}" + (f": {share:.2f} of the limit" if share is not None else "")
-            yield from _bar(LEFT, y + ROW * line, SPAN * rate / most, shade)
-            yield _text(LEFT + SPAN * rate / most + 8, y + ROW * line + 11, "soft", note)
+            yield draw_bar(shade, LEFT, y + ROW * line, SPAN * rate / most, BAR)
+            yield draw_text("soft", LEFT + SPAN * rate / most + 8, y + ROW * line + 11, note)
 
 
 def _costs(leagues: Sequence[Figures], top: float) -> Iterator[str]:
     """CPU time of a match by kind of process, and a mark where its calls alone would be."""
-    yield _text(8, top - 20, "name", "CPU time of a match")
+    yield draw_text("name", 8, top - 20, "CPU time of a match")
     x = LEFT + 90.0
     for kind, shade in SHADES.items():
-        yield from _bar(x, top - 31, 12, shade)
-        yield _text(x + 18, top - 20, "soft", kind)
+        yield draw_bar(shade, x, top - 31, 12, BAR)
+        yield draw_text("soft", x + 18, top - 20, kind)
         x += 90
-    yield _mark(x, top - 34, 18)
-    yield _text(x + 8, top - 20, "soft", "its calls alone: the limit")
+    yield draw_line("mark", x, top - 34, to_y=top - 16)
+    yield draw_text("soft", x + 8, top - 20, "its calls alone: the limit")
     most = max((one["cpu_us_per_match"] for one in leagues), default=1)
     for number, one in enumerate(leagues):
         y = top + 2 * ROW * number
-        yield _text(8, y + 11, "soft", f"{one['players']} players")
+        yield draw_text("soft", 8, y + 11, f"{one['players']} players")
         x = LEFT
         for kind, micros in by_kind(one["cpu_us_per_match_by_process"]).items():
-            yield from _bar(x, y, SPAN * micros / most, SHADES.get(kind, "technical"))
+            yield draw_bar(SHADES.get(kind, "technical"), x, y, SPAN * micros / most, BAR)
             x += SPAN * micros / most
-        yield _mark(LEFT + SPAN * one["limit_cpu_us_per_call"] * one["calls_per_match"] / most, y - 4, BAR + 8)
-        yield _text(min(x + 8, PLOT_WIDTH - 90), y + 11, "soft", f"{one['cpu_us_per_match'] / 1000:.2f} ms")
-
-
-def _bar(x: float, y: float, width: float, shade: str) -> Iterator[str]:
-    yield f'<rect class="{shade}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{BAR}"/>'
-
-
-def _mark(x: float, y: float, height: float) -> str:
-    return f'<line class="mark" x1="{x:.1f}" x2="{x:.1f}" y1="{y:.1f}" y2="{y + height:.1f}"/>'
-
-
-def _text(x: float, y: float, look: str, words: str) -> str:
-    return f'<text class="{look}" x="{x:.1f}" y="{y:.1f}">{words}</text>'
+        limit = LEFT + SPAN * one["limit_cpu_us_per_call"] * one["calls_per_match"] / most
+        yield draw_line("mark", limit, y - 4, to_y=y + BAR + 4)
+        yield draw_text("soft", min(x + 8, PLOT_WIDTH - 90), y + 11, f"{one['cpu_us_per_match'] / 1000:.2f} ms")

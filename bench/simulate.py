@@ -14,7 +14,7 @@ from agent_league.games.base import CHANCE
 from agent_league.games.draw import select_outcome
 from agent_league.games.registry import Game, load_game
 from agent_league.lab.tournament import Tournament
-from agent_league.lab.workers import play_all
+from agent_league.lab.workers import run_all
 
 Meeting = tuple[str, str, str, int]
 """A game, two strategies, and how many games."""
@@ -52,7 +52,7 @@ def plain_loop(game: Game, games: int) -> None:
 
 
 def simulated(tournament: Tournament, jobs: int = 1) -> None:
-    games = sum(meeting.games for meeting in play_all(tournament.plan_series(), jobs))
+    games = sum(meeting.games for meeting in run_all(tournament.plan_series(), jobs))
     if games != tournament.games:
         raise SystemExit(f"bench: {tournament.games} games were to be played, {games} were")
 

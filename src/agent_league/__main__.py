@@ -1,6 +1,8 @@
 """`python -m agent_league` is the command `league`."""
 
+import sys
+
 from agent_league.cli import main
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,5 +1,7 @@
-"""The command `league` as a person uses it: in a process of its own, in a folder, with what it prints."""
+"""The command `league` as a person uses it, in a folder, with what it prints: in this process, or in one of its own."""
 
+import gc
+import io
 import json
 import os
 import random
@@ -10,11 +12,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, chdir, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
+from unittest.mock import patch
 
+from agent_league.cli import main
 from agent_league.config.home import make_home
 
 BOUND = 60
@@ -34,7 +38,40 @@ def environment(**more: str) -> dict[str, str]:
 def league(
     *args: object, cwd: Path | None = None, env: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Runs a command to its end."""
+    """Runs a command to its end in this process: cheap, for all that needs no signal, no pipe and no terminal."""
+    command = [str(arg) for arg in args]
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+    with (
+        chdir(cwd or "."),
+        patch.dict(os.environ, env or environment(), clear=True),
+        redirect_stdout(out),
+        redirect_stderr(err),
+        _bound(),
+    ):
+        code = main(command)
+    texts = [stream.buffer.getvalue().decode() for stream in (out, err)]
+    return subprocess.CompletedProcess(["league", *command], code, *texts)
+
+
+@contextmanager
+def _bound() -> Iterator[None]:
+    """Interrupts what hangs, and takes back what a command sets for its process."""
+    thresholds = gc.get_threshold()
+    interruption = threading.Timer(BOUND, os.kill, (os.getpid(), signal.SIGINT))
+    interruption.start()
+    try:
+        yield
+    finally:
+        assert interruption.is_alive(), f"a command took longer than {BOUND} s"
+        interruption.cancel()
+        gc.set_threshold(*thresholds)  # commands that serve have fewer collections
+        gc.unfreeze()
+
+
+def league_process(
+    *args: object, cwd: Path | None = None, env: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Runs a command to its end in a process of its own."""
     command = [*LEAGUE, *map(str, args)]
     return subprocess.run(
         command, cwd=cwd, env=env or environment(), capture_output=True, text=True, timeout=BOUND, check=False

@@ -11,9 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from typer.testing import CliRunner
-
-from agent_league.cli.app import app
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
 from agent_league.launch.in_process import play_in_process
@@ -22,7 +19,7 @@ from agent_league.launch.plan import LeagueRequest, make_league_plan
 from agent_league.league.resume import open_store
 from agent_league.league.state import LeagueState
 from agent_league.storage.base import StoredRow
-from tests.cli.command import BOUND, LEAGUE, environment
+from tests.cli.command import BOUND, LEAGUE, environment, league
 from tests.web.seasons import season_of
 
 
@@ -33,20 +30,21 @@ class Said:
     out: str
     err: str
     code: int
-    error: str
 
     @property
     def json(self) -> Any:
         return json.loads(self.out)
 
+    @property
+    def error(self) -> str:
+        """The sentence that it ended with; empty where it did what it was asked for."""
+        return self.err.rpartition("league: ")[2].rstrip("\n") if self.code else ""
+
 
 def said(*args: object) -> Said:
-    """Runs a command here; what it can't do is in `error`."""
-    done = CliRunner().invoke(app, [str(arg) for arg in args], env={"COLUMNS": None, "LEAGUE_STORE": None})
-    error = done.exception
-    if error is not None and not isinstance(error, SystemExit | Exception):
-        raise error
-    return Said(done.stdout, done.stderr, done.exit_code, "" if isinstance(error, SystemExit) else str(error or ""))
+    """Runs a command here, as wide as it likes."""
+    done = league(*args, env={name: value for name, value in environment().items() if name != "COLUMNS"})
+    return Said(done.stdout, done.stderr, done.returncode)
 
 
 def in_terminal(*args: object) -> str:

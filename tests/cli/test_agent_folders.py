@@ -16,7 +16,7 @@ from agent_league.players.strategies import load_strategy
 from agent_league.testing.game_contract import check_game
 from agent_league.testing.strategy_contract import check_strategy_contract
 from tests.cli import test_scripts
-from tests.cli.command import LEAGUE_ID, Running, environment, free_ports, home_with, league
+from tests.cli.command import LEAGUE_ID, Running, environment, free_ports, home_with, league, league_process
 
 AGENTS = Path(__file__).parents[2] / "agents"
 EVEN_AGAINST_ODD = 'def choose(observation):\n    return "even" if observation.player_id == "P01" else "odd"\n'
@@ -155,7 +155,7 @@ def test_a_file_of_rules_that_is_none_is_named_with_what_is_wrong(
     if content is not None:
         file.write_text(content, "utf-8")
     home = home_with(tmp_path / "SHARED", players=2, referees=1, manager_port=8000)
-    done = league("referee", "--home", home, env=environment(AGENT_LEAGUE_GAMES=str(file)))
+    done = league_process("referee", "--home", home, env=environment(AGENT_LEAGUE_GAMES=str(file)))
     assert done.returncode == 2
     assert told in done.stderr
     assert str(file) in done.stderr

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from agent_league.cli.games import games
+from agent_league.cli.catalogue import games, strategies
 from agent_league.cli.options import find_config, load_requested_game
-from agent_league.cli.strategies import strategies
 from agent_league.config.home import make_home
 from agent_league.errors import UserError
 from agent_league.games.registry import game_types, load_game

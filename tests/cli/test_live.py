@@ -4,9 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from agent_league.cli.manager_output import print_event
-from agent_league.cli.run import _require_champion, _summary_json
-from agent_league.cli.run_view import LeagueView
+from agent_league.cli.league_view import LeagueView, print_event, summarise_league
+from agent_league.cli.run import _require_champion
 from agent_league.errors import LeagueFailed
 from agent_league.model.agents import Role
 from agent_league.model.events import AgentRegistered, LeagueCompleted, LeagueResumed, MatchFinished
@@ -70,7 +69,7 @@ def test_after_a_restart_the_bar_counts_every_match_once_and_no_agent(plan: Plan
 
 
 def test_the_summary_says_it_as_well(plan: PlanMaker) -> None:
-    void, counts = (_summary_json(completed, {}, 1.0) for completed in (ALL, SOME))
+    void, counts = (summarise_league(completed, {}, 1.0) for completed in (ALL, SOME))
     assert (void["champion"], void["broken_off"]) == (None, {"R1M1": WHY, "R2M1": WHY})
     assert (counts["champion"]["player_id"], counts["broken_off"]) == ("P01", {"R2M1": WHY})
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from agent_league.cli.manager_output import ManagerEventPrinter, print_event
-from agent_league.cli.run_view import LeagueView, QuietView, describe_unusual_event
+from agent_league.cli.league_view import LeagueView, ManagerEventPrinter, QuietView, describe_unusual_event, print_event
 from agent_league.model.agents import Role
 from agent_league.model.events import (
     AgentRegistered,
@@ -47,9 +46,12 @@ def test_what_the_organiser_does_is_told_in_a_sentence(
     assert sentence in capsys.readouterr().out
 
 
-def test_a_view_that_shows_nothing_still_says_that_the_league_is_paused(capsys: pytest.CaptureFixture[str]) -> None:
-    QuietView().show_event(PauseChanged(is_paused=True))
-    QuietView().show_event(RegistrationChanged(is_open=False))
+def test_a_view_that_shows_nothing_still_says_that_the_league_is_paused(
+    plan: PlanMaker, capsys: pytest.CaptureFixture[str]
+) -> None:
+    view = QuietView(plan(players=2))
+    view.show_event(PauseChanged(is_paused=True))
+    view.show_event(RegistrationChanged(is_open=False))
     assert capsys.readouterr().err == "The league is paused; `league admin resume` goes on.\n"
 
 

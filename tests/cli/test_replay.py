@@ -15,10 +15,8 @@ from typing import Any
 
 import pytest
 
-from agent_league.cli.conversation_lanes import render_conversation
-from agent_league.cli.replay import ReplayedMatch, ReplayViewer
 from agent_league.cli.replay import replay as replay_command
-from agent_league.cli.replay_keys import parse_keys
+from agent_league.cli.replay_view import ReplayedMatch, ReplayViewer, parse_keys, render_conversation
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
 from agent_league.errors import UserError

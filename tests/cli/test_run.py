@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
+from agent_league.cli.league_view import LeagueView
 from agent_league.cli.run import run
-from agent_league.cli.run_view import LeagueView
 from agent_league.clock import SystemClock
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home

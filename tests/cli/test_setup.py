@@ -2,16 +2,21 @@
 
 import json
 import re
+import subprocess
+import sys
+from collections.abc import Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
 
 from agent_league import __version__
-from agent_league.cli.app import COMMANDS, app
-from tests.cli.command import LEAGUE_ID, environment, league, ports
+from agent_league.cli.app import COMMANDS, load_command
+from tests.cli.command import LEAGUE_ID, environment, league, league_process, ports
 
 ROOT = Path(__file__).parents[2]
+ALL_COMMANDS = [name for listed in COMMANDS.values() for name in listed]
+HEAVY = {"asyncio", "jinja2", "mcp", "pydantic", "pydantic_ai", "rich", "sqlalchemy", "starlette", "uvicorn"}
 
 
 def test_init_writes_a_shared_folder_here(tmp_path: Path) -> None:
@@ -85,9 +90,10 @@ def test_version_is_printed(asked: str) -> None:
 
 @pytest.mark.parametrize("command", [[], ["run"], ["new"], ["bench"]])
 def test_help_has_a_short_option_too(command: list[str]) -> None:
-    done = league(*command, "-h")
+    ask = league_process if command == ["bench"] else league  # it becomes another program
+    done = ask(*command, "-h")
     assert done.returncode == 0
-    assert done.stdout == league(*command, "--help").stdout
+    assert done.stdout == ask(*command, "--help").stdout
 
 
 def test_a_mistake_is_answered_with_commands_as_they_are_typed() -> None:
@@ -101,12 +107,40 @@ def test_help_names_every_command_once_under_a_heading_with_a_whole_sentence() -
     assert done.returncode == 0
     assert "Usage: league " in done.stdout
     listed = re.findall(r"^  ([a-z][a-z-]*) {2,}\S", done.stdout, re.MULTILINE)
-    assert sorted(listed) == sorted(command.name or "" for command in app.registered_commands)
+    assert sorted(listed) == sorted(ALL_COMMANDS)
     assert [line.removesuffix(":") for line in done.stdout.splitlines() if re.fullmatch(r"\w[\w ]*:", line)] == [
         "Options",
         *COMMANDS,
     ]
     assert "..." not in done.stdout.partition("Options:")[2]
+
+
+def modules_after(program: str) -> set[str]:
+    """All modules that a program of ours has imported at its end."""
+    program = f"import sys\n{program}\nsys.stderr.write(' '.join(sys.modules))"
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=True)
+    return set(done.stderr.split())
+
+
+def test_help_imports_no_command_and_nothing_heavy() -> None:
+    loaded = modules_after("from agent_league.cli import main\nassert main(['--help']) == 0")
+    ours = {name for name in loaded if name.startswith("agent_league.")}
+    expected = ("cli", "cli.app", "cli.terminal", "errors", "text", "version")
+    assert ours == {f"agent_league.{name}" for name in expected}
+    assert not loaded & HEAVY
+
+
+def test_no_command_loads_what_draws_and_serves_before_it_does() -> None:
+    program = f"for name in {ALL_COMMANDS}: load_command(name)"
+    loaded = modules_after(f"from agent_league.cli.app import load_command\n{program}")
+    assert {"agent_league.cli.run", "agent_league.cli.show"} <= loaded
+    assert not loaded & (HEAVY - {"pydantic"}), "typer reads types with pydantic"
+
+
+@pytest.mark.parametrize("listed", COMMANDS.values(), ids=COMMANDS)
+def test_the_list_of_commands_has_the_first_paragraph_of_each_one_s_help(listed: Mapping[str, str]) -> None:
+    assert {name: " ".join((load_command(name).help or "").partition("\n\n")[0].split()) for name in listed} == listed
 
 
 def test_agent_league_is_a_second_name_of_the_command() -> None:
@@ -122,9 +156,6 @@ def test_league_home_in_the_environment_is_used(tmp_path: Path) -> None:
 
 
 def test_the_sdk_of_the_seeds_is_importable_under_its_names() -> None:
-    import subprocess
-    import sys
-
     program = """
 from league_sdk import ConfigLoader, JsonLogger, MatchRepository, PlayerHistoryRepository
 from league_sdk import RoundsRepository, StandingsRepository

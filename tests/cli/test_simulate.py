@@ -12,14 +12,11 @@ from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from agent_league.cli.app import app
 from agent_league.cli.simulate import _print_scoreboard
 from agent_league.config.home import make_home
 from agent_league.errors import UserError
-from agent_league.lab.counts import GameTally, PairTallies
-from agent_league.lab.scoreboard import Scoreboard
+from agent_league.lab.scoreboard import GameTally, PairTallies, Scoreboard
 from agent_league.lab.tournament import Tournament
 from tests.cli.command import BOUND, LEAGUE, alive, environment, league, until
 
@@ -27,10 +24,10 @@ MINUTES_OF_GAMES = ("--players", "random,random", "--rounds", "100000000", "--se
 
 
 def run(*options: str) -> tuple[int, str]:
-    result = CliRunner().invoke(app, ["simulate", *options], env={"COLUMNS": "200"})
-    if isinstance(result.exception, UserError):
-        raise result.exception
-    return result.exit_code, result.stdout
+    done = league("simulate", *options)
+    if done.stderr.startswith("league: "):
+        raise UserError(done.stderr.removeprefix("league: ").rstrip("\n"))
+    return done.returncode, done.stdout
 
 
 def test_the_table_says_who_is_better_and_how_sure_that_is() -> None:

@@ -3,21 +3,20 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-from agent_league.cli.app import app
 from agent_league.errors import UserError
 from agent_league.testing import simulation
 from agent_league.testing.league_evidence import LeagueEvidence
+from tests.cli.command import league
 
 SMALL = ["--players", "2", "--referees", "1"]
 
 
 def run(*options: str) -> tuple[int, str]:
-    result = CliRunner().invoke(app, ["simulate-faults", *options])
-    if isinstance(result.exception, UserError):
-        raise result.exception
-    return result.exit_code, result.stdout
+    done = league("simulate-faults", *options)
+    if done.stderr.startswith("league: "):
+        raise UserError(done.stderr)
+    return done.returncode, done.stdout
 
 
 def test_good_seeds_are_counted() -> None:

@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from agent_league.agent.app import AgentApp
-from agent_league.cli.run_view import standings_table
+from agent_league.cli.terminal import draw_standings
 from agent_league.cli.watch_view import MAX_ROWS, WatchedLeague
 from agent_league.errors import UserError
 from agent_league.http.server import HttpServer
@@ -224,7 +224,7 @@ def test_a_title_is_no_markup_and_leads_nowhere() -> None:
     board.apply_update(FeedChange({"progress": {"title": title, "phase": "COMPLETED"}}))
     console = Console(width=100, force_terminal=True, color_system="truecolor", legacy_windows=False)
     with console.capture() as captured:
-        console.print(standings_table(board.standings_rows(), board.title))
+        console.print(draw_standings(board.standings_rows(), board.title))
     assert "\x1b]8;" not in captured.get()
     assert title in captured.get()
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent_league.config import ConfigLoader
-from agent_league.config.overrides import apply_overrides, parse_overrides
+from agent_league.config.loader import apply_overrides, parse_overrides
 from agent_league.errors import ConfigError
 
 

@@ -10,7 +10,7 @@ from agent_league.games.registry import Game, game_types, load_game
 from agent_league.launch.in_process import play_in_process
 from agent_league.storage.repositories import MatchRepository
 from agent_league.testing.game_contract import check_game
-from tests.cli.command import environment, league
+from tests.cli.command import environment, league_process
 from tests.conftest import PlanMaker
 
 PACKAGE = Path(__file__).parents[2] / "examples/race_to_21"
@@ -72,7 +72,7 @@ def test_whoever_makes_it_21_wins(race: Game) -> None:
 
 
 def test_league_games_lists_it(site: Path, tmp_path: Path) -> None:
-    done = league("games", "race_to_21", cwd=tmp_path, env=environment(PYTHONPATH=str(site)))
+    done = league_process("games", "race_to_21", cwd=tmp_path, env=environment(PYTHONPATH=str(site)))
     assert done.returncode == 0, done.stderr
     assert "By turns the players add 1, 2 or 3" in done.stdout
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from agent_league.cli.run_view import standings_table
+from agent_league.cli.terminal import draw_standings
 from agent_league.gateway.terminal import TerminalScreen
 
 if sys.platform == "win32":
@@ -45,7 +45,7 @@ def keyboard(monkeypatch: pytest.MonkeyPatch) -> Iterator[Keyboard]:
 
 
 def terminal() -> TerminalScreen:
-    return TerminalScreen(standings_table, is_terminal=True)
+    return TerminalScreen(draw_standings, is_terminal=True)
 
 
 def test_news_under_an_open_question_leave_what_is_being_typed(

@@ -2,8 +2,6 @@
 
 import json
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 from tests.cli.command import league, running
@@ -32,12 +30,6 @@ def test_a_criterion_that_fails_is_exit_code_1_and_json_is_all_that_is_printed(t
     assert done.returncode == 1, done.stderr
     assert [one["verdict"] for one in found["criteria"]] == ["PASS", "PASS", "PASS", "FAIL", "not judged", "PASS"]
     assert len(list(tmp_path.glob("evaluations/random-*/evaluation.html"))) == 1
-
-
-def test_no_command_loads_what_draws_tables_before_it_draws_one() -> None:
-    program = "import sys, agent_league.cli.app; print([name for name in sys.modules if name in ('rich', 'asyncio')])"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout == "[]\n"
 
 
 def test_what_is_no_player_is_exit_code_2_with_a_sentence(tmp_path: Path) -> None:

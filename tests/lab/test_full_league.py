@@ -12,7 +12,7 @@ from agent_league.lab import full_league
 from agent_league.lab.full_league import plan_leagues
 from agent_league.lab.scoreboard import Scoreboard, ScoreboardRow
 from agent_league.lab.tournament import Tournament
-from agent_league.lab.workers import play_all
+from agent_league.lab.workers import run_all
 from agent_league.launch import agent_plan
 from agent_league.launch.in_process import play_in_process
 from agent_league.launch.plan import LeaguePlan
@@ -22,7 +22,7 @@ from agent_league.players.observation import Move, Observation
 def table(tournament: Tournament, *, whole_leagues: bool = True) -> list[ScoreboardRow]:
     board = Scoreboard(tournament.player_labels, by_payoff=tournament.game.payoffs)
     with TemporaryDirectory() as folder:
-        for meeting in play_all(plan_leagues(tournament, Path(folder)) if whole_leagues else tournament.plan_series()):
+        for meeting in run_all(plan_leagues(tournament, Path(folder)) if whole_leagues else tournament.plan_series()):
             board.add_tallies(meeting)
         assert not list(Path(folder).iterdir())
     return board.rows()

@@ -11,6 +11,7 @@ import pytest
 
 from agent_league.errors import UserError
 from agent_league.games.registry import load_game
+from agent_league.lab.charts import draw_outcomes, draw_progress, draw_times, format_seconds
 from agent_league.lab.evaluation.criteria import CriterionVerdict, judge_criteria
 from agent_league.lab.evaluation.findings import has_failed, results_table, summary_sentence
 from agent_league.lab.evaluation.model import (
@@ -24,8 +25,7 @@ from agent_league.lab.evaluation.model import (
     longest_run,
     summarise_times,
 )
-from agent_league.lab.evaluation.plots import draw_outcomes, draw_progress, draw_times, format_seconds
-from agent_league.lab.evaluation.random_play import chances_against_random
+from agent_league.lab.evaluation.opponents import chances_against_random
 from agent_league.lab.evaluation.report import (
     REPORT_FILES,
     check_report_folder,

@@ -5,8 +5,7 @@ from collections import Counter
 
 import pytest
 
-from agent_league.lab.counts import GameTally, PairTallies, compute_score, tally_returns
-from agent_league.lab.scoreboard import MAX_GROUPS, Scoreboard
+from agent_league.lab.scoreboard import MAX_GROUPS, GameTally, PairTallies, Scoreboard, compute_score, tally_returns
 from agent_league.lab.statistics import Estimate, estimate_mean, estimate_rate
 
 

@@ -15,10 +15,9 @@ from agent_league.errors import LeagueFailed, UserError
 from agent_league.games.base import BadParameters
 from agent_league.games.contract import BrokenGame
 from agent_league.games.nim.rules import NimRules
-from agent_league.lab.counts import GameTally, PairTallies
-from agent_league.lab.scoreboard import Scoreboard
+from agent_league.lab.scoreboard import GameTally, PairTallies, Scoreboard
 from agent_league.lab.tournament import Tournament
-from agent_league.lab.workers import play_all
+from agent_league.lab.workers import run_all
 from agent_league.players import strategies
 from agent_league.players.observation import Move, Observation
 
@@ -29,7 +28,7 @@ LEARNERS = ("random", "q_learning", "markov", "random")
 
 def table(tournament: Tournament, jobs: int = 1) -> list[Any]:
     board = Scoreboard(tournament.player_labels, by_payoff=tournament.game.payoffs)
-    for meeting in play_all(tournament.plan_series(), jobs):
+    for meeting in run_all(tournament.plan_series(), jobs):
         board.add_tallies(meeting)
     assert board.games == tournament.games
     return board.rows()
@@ -83,7 +82,7 @@ def test_rules_that_break_down_are_a_sentence(monkeypatch: pytest.MonkeyPatch) -
     (piece,) = (series for series in tournament.plan_series() if series.series_number == 0)
     monkeypatch.setattr(NimRules, "returns", returns)
     with pytest.raises(BrokenGame, match=r"the rules of 'nim' failed in returns: KeyError\('oops'\) \(test_tournament"):
-        list(piece.play())
+        list(piece.run())
 
 
 class Mute:
@@ -112,7 +111,7 @@ def test_a_seed_gives_a_table_of_its_own() -> None:
 
 
 def test_no_two_series_have_the_same_dice() -> None:
-    meetings = play_all(Tournament("kuhn_poker", ("random",) * 3, 400, "7", series=100).plan_series())
+    meetings = run_all(Tournament("kuhn_poker", ("random",) * 3, 400, "7", series=100).plan_series())
     results = {tuple(sorted(meeting.tallies[0].payoffs.items())) for meeting in meetings}
     assert len(results) == 12
 
@@ -185,7 +184,7 @@ class Piece:
     kind: str
     trace: Path = Path()
 
-    def play(self) -> Iterator[PairTallies]:
+    def run(self) -> Iterator[PairTallies]:
         if self.kind == "dies":
             os._exit(3)
         if self.kind == "fails":
@@ -198,18 +197,18 @@ class Piece:
 
 def test_a_process_that_dies_is_reported() -> None:
     with pytest.raises(LeagueFailed, match="A process that played games has ended"):
-        list(play_all([Piece("dies")], jobs=2))
+        list(run_all([Piece("dies")], jobs=2))
 
 
 def test_what_fails_in_a_process_fails_here() -> None:
     with pytest.raises(UserError, match="that was wrong"):
-        list(play_all([Piece("fails")], jobs=2))
+        list(run_all([Piece("fails")], jobs=2))
 
 
 def test_whoever_has_seen_enough_ends_the_processes(tmp_path: Path) -> None:
     others = set(multiprocessing.active_children())
     long = Piece("takes long", tmp_path / "done")
-    with closing(play_all([Piece("short"), long, long], jobs=2)) as meetings:
+    with closing(run_all([Piece("short"), long, long], jobs=2)) as meetings:
         assert next(meetings).games == 1
         assert set(multiprocessing.active_children()) > others
     assert set(multiprocessing.active_children()) <= others

@@ -8,7 +8,8 @@ import pytest
 
 from agent_league.clock import SystemClock
 from agent_league.launch.in_process import play_in_process
-from agent_league.league.resume import open_store, rebuild_league_files
+from agent_league.league.projections import rebuild_league_files
+from agent_league.league.resume import open_store
 from agent_league.storage.base import SavedSeason
 from agent_league.storage.paths import DataPaths
 from tests.conftest import PlanMaker

@@ -15,7 +15,7 @@ from agent_league.config import ConfigLoader
 from agent_league.launch.config_checks import apply_model_options
 from agent_league.launch.plan import LeaguePlan
 from agent_league.referee.verify import verify_match
-from tests.cli.command import LEAGUE_ID, free_ports, league, ports
+from tests.cli.command import LEAGUE_ID, free_ports, league, league_process, ports
 from tests.conftest import PlanMaker
 from tests.launch.scripted_guests import hosted
 from tests.llm.openai_server import chooses, hangs, model_server
@@ -115,7 +115,7 @@ async def test_the_command_plays_a_league_with_a_model_and_verifies_it(home: Pat
     async with model_server(chooses(2)) as server:
         configure(home, model="small-model", base_url=server.base_url)
         args = ["run", "--home", home, "--players", 2, "--referees", 1, "--strategy", "llm,random", *ports(2, 1)]
-        done = await asyncio.to_thread(league, *args, "--json")
+        done = await asyncio.to_thread(league_process, *args, "--json")
     assert done.returncode == 0, done.stderr
     assert len(server.asked) == 1
     assert [usage["fallback"] for usage in usages(home, "P01")] == [None]

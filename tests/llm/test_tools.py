@@ -13,7 +13,7 @@ pytest.importorskip("pydantic_ai", reason="needs the extra agent-league[llm]")
 pytest.importorskip("openai", reason="needs the extra agent-league[llm]")
 
 from agent_league.llm import tools
-from agent_league.llm.turn import MAX_TOOL_CALLS
+from agent_league.llm.budget import MAX_TOOL_CALLS
 from agent_league.log import JsonLogger
 from agent_league.players.decision import StrategyRunner
 from tests.llm.openai_server import ModelServer, calls, chooses, model_server
@@ -185,4 +185,4 @@ async def test_the_description_of_a_tool_is_cut(servers: dict[str, Any], monkeyp
     monkeypatch.setattr(tools, "MAX_DESCRIPTION_LENGTH", 4)
     server, _ = await after_calling("advise", {"game": "even_odd"}, servers)
     offered = {tool["function"]["name"]: tool["function"] for tool in server.asked[0]["tools"]}
-    assert offered["advise"]["description"] == "Says"
+    assert offered["advise"]["description"] == "S..."

@@ -43,7 +43,7 @@ async def test_a_referee_of_any_game_names_all_that_are_installed_and_the_star(h
 @in_virtual_time
 async def test_a_game_is_loaded_when_it_is_ordered(home: Path) -> None:
     async with hall(home, game_types=("*",)) as match:
-        assert match.referee._loaded_games == {}
+        assert match.referee._orders.loaded_games == {}
         match.pair()
         report = await match.play(game_type="even_odd")
     assert report["result"]["status"] in ("WIN", "DRAW")
@@ -323,7 +323,7 @@ def names(number: Any) -> Any:
 @in_virtual_time
 async def test_moves_that_nobody_can_list_are_told_as_a_schema(home: Path) -> None:
     async with hall(home, clock=VirtualClock()) as match:
-        match.referee._loaded_games["highest"] = highest(step=10)
+        match.referee._orders.loaded_games["highest"] = highest(step=10)
         match.pair(names(MOST), names(70))
         report = await match.play(game_type="highest")
     (asked,) = match.players["P01"].received_params("make_move")
@@ -347,7 +347,7 @@ async def test_moves_that_nobody_can_list_are_told_as_a_schema(home: Path) -> No
 @in_virtual_time
 async def test_a_number_that_is_not_among_them_is_told_with_e010(home: Path, move: Any) -> None:
     async with hall(home) as match:
-        match.referee._loaded_games["highest"] = highest(step=10)
+        match.referee._orders.loaded_games["highest"] = highest(step=10)
         match.pair(names(move), names(70))
         report = await match.play(game_type="highest")
     error = match.players["P01"].received_params("notify_game_error")[0]
@@ -364,7 +364,7 @@ async def test_a_player_of_001_is_told_the_schema_beside_the_view(home: Path) ->
         return player.response("PLAY_RESPONSE", asked, play={"value": state["move_schema"]["maximum"]})
 
     async with hall(home, clock=VirtualClock()) as match:
-        match.referee._loaded_games["highest"] = highest()
+        match.referee._orders.loaded_games["highest"] = highest()
         match.pair(names(3))
         player = seat_v1(match, "P02", "", {"PLAY_REQUEST": name})
         await match.start(game_type="highest", P02=V1)
@@ -400,7 +400,7 @@ class Wordy:
 async def test_a_question_that_no_player_takes_ends_the_match_and_is_no_players_fault(home: Path) -> None:
     wordy = Game("sticks", Wordy(), parameters=STICKS.parameters)
     async with hall(home, clock=VirtualClock()) as match:
-        match.referee._loaded_games["sticks"] = wordy
+        match.referee._orders.loaded_games["sticks"] = wordy
         match.pair()
         report = await match.play(game_type="sticks")
     assert report["result"]["terminations"] == dict.fromkeys(("P01", "P02"), "void")
@@ -416,7 +416,7 @@ async def test_a_question_that_no_player_takes_ends_the_match_and_is_no_players_
 async def test_a_match_of_200_rounds_is_played_and_found_true(home: Path) -> None:
     game = load_game("even_odd").with_parameters({"repeat": 200})
     async with hall(home, clock=VirtualClock()) as match:
-        match.referee._loaded_games["even_odd"] = game
+        match.referee._orders.loaded_games["even_odd"] = game
         match.pair()
         await match.play()
     record = match.record()

@@ -76,7 +76,9 @@ class Unwritable(EvenOddWire):
 async def test_of_a_match_that_json_cannot_hold_the_headlines_are_told(home: Path) -> None:
     game = load_game("even_odd")
     async with hall(home) as match:
-        match.referee._loaded_games["even_odd"] = type(game)("even_odd", game.rules, Unwritable(), game.parameters)
+        match.referee._orders.loaded_games["even_odd"] = type(game)(
+            "even_odd", game.rules, Unwritable(), game.parameters
+        )
         match.pair()
         await match.play()
         await settled(match)

@@ -274,7 +274,7 @@ class Collapsing(EvenOddRules):
 @in_virtual_time
 async def test_a_match_that_breaks_down_on_our_side_ends_without_a_winner_and_all_are_told(home: Path) -> None:
     async with hall(home) as match:
-        match.referee._loaded_games["even_odd"] = replace(EVEN_ODD, rules=Collapsing())
+        match.referee._orders.loaded_games["even_odd"] = replace(EVEN_ODD, rules=Collapsing())
         match.pair()
         report = await match.play()
     assert report["result"]["status"] == "TECHNICAL_LOSS"
@@ -302,7 +302,7 @@ class Lonely(EvenOddRules):
 @in_virtual_time
 async def test_a_game_that_fails_to_tell_its_own_result_is_reported_all_the_same(home: Path) -> None:
     async with hall(home) as match:
-        match.referee._loaded_games["even_odd"] = replace(EVEN_ODD, rules=Lonely(), payoffs=True)
+        match.referee._orders.loaded_games["even_odd"] = replace(EVEN_ODD, rules=Lonely(), payoffs=True)
         match.pair()
         report = await match.play()
     assert report["result"]["terminations"] == {"P01": "void", "P02": "void"}

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from agent_league.agent.answers import FailedAttempt
+from agent_league.agent.match_dialects import PlayerMessagesV1
 from agent_league.agent.peer_client import PeerCall
-from agent_league.agent.v1_matches import PlayerMessagesV1
 from agent_league.errors import ErrorCode
 from agent_league.games.even_odd import EVEN_ODD
 from agent_league.games.registry import Game

@@ -30,7 +30,7 @@ async def test_every_message_of_a_match_is_as_its_model_writes_it(
     home: Path, game_type: str, asked: str, illegal: bool
 ) -> None:
     async with hall(home) as match:
-        match.referee._loaded_games["sticks"] = STICKS
+        match.referee._orders.loaded_games["sticks"] = STICKS
         match.pair(
             a={"make_move": always_reply({"move_data": 1})},
             b={"make_move": always_reply({"move_data": 9 if illegal else 1})}
@@ -63,7 +63,7 @@ class WrongResult(PlainWire):
 @in_virtual_time
 async def test_what_a_game_brings_into_a_message_is_still_looked_at(home: Path, wire: PlainWire) -> None:
     async with hall(home) as match:
-        match.referee._loaded_games["sticks"] = Game("sticks", SticksRules(), wire, STICKS.parameters)
+        match.referee._orders.loaded_games["sticks"] = Game("sticks", SticksRules(), wire, STICKS.parameters)
         one = always_reply({"move_data": 1})
         match.pair(a={"make_move": one}, b={"make_move": one})
         report = await match.play(game_type="sticks")
@@ -88,7 +88,7 @@ class ForgetfulRules(SticksRules):
 async def test_a_question_is_kept_as_it_was_asked_whatever_the_game_does_with_what_it_showed(home: Path) -> None:
     rules = ForgetfulRules()
     async with hall(home) as match:
-        match.referee._loaded_games["sticks"] = Game("sticks", rules, parameters=STICKS.parameters)
+        match.referee._orders.loaded_games["sticks"] = Game("sticks", rules, parameters=STICKS.parameters)
         match.pair(a={"make_move": always_reply({"move_data": 1})}, b={"make_move": always_reply({"move_data": 1})})
         await match.play(game_type="sticks")
         told = await match.call("get_match_state", {"match_id": "R1M1"})

@@ -370,7 +370,7 @@ async def test_every_attempt_is_a_new_call_in_the_same_conversation(home: Path) 
 @in_virtual_time
 async def test_a_move_that_the_rules_of_another_game_do_not_allow_is_told_with_e010(home: Path, move: Any) -> None:
     async with hall(home) as match:
-        match.referee._loaded_games["sticks"] = STICKS
+        match.referee._orders.loaded_games["sticks"] = STICKS
         match.pair(a={"make_move": always_reply({"move_data": move})})
         report = await match.play(game_type="sticks")
     assert [error["error_code"] for error in errors(match, "P01")] == ["E010"] * 3

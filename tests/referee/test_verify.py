@@ -189,7 +189,7 @@ async def test_a_dead_player_s_match_holds(home: Path) -> None:
 async def test_a_match_that_the_referee_gave_up_is_void_and_holds(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with hall(home, clock=VirtualClock()) as match:
         match.pair()
-        game = match.referee._loaded_games["even_odd"]
+        game = match.referee._orders.loaded_games["even_odd"]
         with monkeypatch.context() as broken:
             broken.setattr(type(game.rules), "apply", lambda *_: 1 / 0)
             await match.play()
@@ -202,7 +202,7 @@ async def test_a_match_that_the_referee_gave_up_is_void_and_holds(home: Path, mo
 async def test_a_game_by_turns_without_words_of_its_own_holds(home: Path) -> None:
     async with hall(home, clock=VirtualClock()) as match:
         match.pair()
-        match.referee._loaded_games["sticks"] = STICKS
+        match.referee._orders.loaded_games["sticks"] = STICKS
         await match.play(game_type="sticks")
     content = match.record()
 
@@ -225,7 +225,7 @@ async def test_a_good_answer_closes_the_breaker_in_the_retelling_too(home: Path)
     one = {"message_type": "GAME_MOVE_RESPONSE", "move_data": 1}
     async with hall(home, clock=VirtualClock()) as match:
         match.pair(a={"make_move": in_turn(never_reply, one, never_reply, one)})
-        match.referee._loaded_games["sticks"] = STICKS
+        match.referee._orders.loaded_games["sticks"] = STICKS
         await match.play(game_type="sticks", P01={"failures_in_a_row": 3})
     content = match.record()
     assert len(lines(content, direction="failed")) == 2
@@ -435,7 +435,6 @@ TAMPERED: dict[str, tuple[Change, str]] = {
     ),
     "notes of what was sent": (put(T, ASKED, "tolerated", value=["no 'sender'"]), "tolerated"),
     "an answer's own token": (put(T, CHOSE | {"player_id": "P01"}, "token", value="ok"), "tolerated"),
-    "an answer's token in words": (put(T, CHOSE, "token", value="good"), "tolerated"),
     "made strict": (put("strict", value=True), "dialogue"),
     "a protocol": (put("protocols", "P01", value="league.v1"), "messages"),
     "an unknown protocol": (put("protocols", "P01", value="league.v9"), "messages"),
@@ -523,6 +522,13 @@ def test_no_value_anywhere_makes_the_check_itself_fail(honest: Content, value: A
 @pytest.mark.parametrize("content", [{}, {"transcript": []}, {"a": "\ud800"}, {"a": 2**70}])
 def test_what_has_not_the_shape_of_a_match_file_is_none(content: Content) -> None:
     with pytest.raises(NotAMatchFile, match="not a match file"):
+        verify_match(content)
+
+
+def test_a_state_of_a_token_that_there_is_not_makes_no_match_file(honest: Content) -> None:
+    content = copy.deepcopy(honest)
+    put(T, CHOSE, "token", value="good")(content)
+    with pytest.raises(NotAMatchFile, match=r"transcript\.\d+\.token"):
         verify_match(content)
 
 

@@ -234,7 +234,7 @@ async def test_a_match_that_the_referee_gave_up_holds(
 async def test_a_game_by_turns_holds(home: Path, v1: tuple[str, ...]) -> None:
     async with hall(home, clock=VirtualClock()) as match:
         match.pair()
-        match.referee._loaded_games["sticks"] = STICKS
+        match.referee._orders.loaded_games["sticks"] = STICKS
         for player_id in v1:
             seat_v1(match, player_id, "")
         await play_out(match, v1, game_type="sticks")

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from agent_league.cli.manager_output import print_event
-from agent_league.cli.options import print_remark
-from agent_league.cli.run_view import LeagueView, standings_table
+from agent_league.cli.league_view import LeagueView, print_event
+from agent_league.cli.terminal import draw_standings, print_remark
 from agent_league.launch.play_function import print_player_event, print_player_remark
 from agent_league.log import JsonLogger
 from agent_league.model.agents import AgentState, Role
@@ -143,7 +142,7 @@ def test_what_a_run_shows_is_tame(plan: PlanMaker, capsys: pytest.CaptureFixture
 
 
 def test_a_table_of_somebody_elses_manager_is_tame(capsys: pytest.CaptureFixture[str]) -> None:
-    Console().print(standings_table([replace(ROW, player_id=f"{HOSTILE}[/b]")], "Table"))
+    Console().print(draw_standings([replace(ROW, player_id=f"{HOSTILE}[/b]")], "Table"))
     printed = capsys.readouterr().out
     assert printed.count("Mallory") > 1
     assert is_tame(printed)

@@ -23,7 +23,17 @@ from agent_league.protocol.v1.messages import calculate_win_rate
 from agent_league.protocol.v1.translation import translate_registration_to_v1
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 
-__all__ = ["DIALECTS", "UNNAMED_REFEREE", "Dialect", "LeagueFacts", "dialect_of", "make_league_uuid"]
+__all__ = [
+    "DIALECTS",
+    "UNNAMED_REFEREE",
+    "Dialect",
+    "LeagueFacts",
+    "dialect_of",
+    "is_foreign_message",
+    "make_league_uuid",
+    "name_in_address",
+    "to_own_player_id",
+]
 
 UNNAMED_REFEREE = "referee"
 """The sender id of every referee in a protocol that gives them none of their own."""

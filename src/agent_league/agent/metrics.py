@@ -6,7 +6,7 @@ of how they are exported.
 
 import asyncio
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Awaitable, Mapping
 from typing import TypeVar
 
@@ -66,7 +66,7 @@ class AgentMetrics:
 
     def __init__(self) -> None:
         self.counts: Counter[MetricKey] = Counter()
-        self.histograms: dict[MetricKey, LatencyHistogram] = {}
+        self.histograms: defaultdict[MetricKey, LatencyHistogram] = defaultdict(LatencyHistogram)
         self._peers: dict[str, PeerStats] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -76,10 +76,7 @@ class AgentMetrics:
 
     def record_duration(self, seconds: float, *what: str) -> None:
         """Add a duration to a histogram."""
-        (self.histograms.get(what) or self._get_histogram(*what)).add_duration(seconds)
-
-    def _get_histogram(self, *what: str) -> LatencyHistogram:
-        return self.histograms.setdefault(what, LatencyHistogram())
+        self.histograms[what].add_duration(seconds)
 
     def peer_stats(self, endpoint: str) -> PeerStats | None:
         """The statistics of the peer at an endpoint; None if it was never called."""
@@ -88,9 +85,7 @@ class AgentMetrics:
     def record_served_call(self, method: str, outcome: str, seconds: float) -> None:
         """Record a call that this agent answered."""
         self.counts["calls_served", method, outcome] += 1
-        (
-            self.histograms.get(("call_served_seconds", method)) or self._get_histogram("call_served_seconds", method)
-        ).add_duration(seconds)
+        self.histograms["call_served_seconds", method].add_duration(seconds)
 
     async def track_call(self, endpoint: str, method: str, call: Awaitable[T]) -> T:
         """Await an outgoing call and record outcome and latency; cancelled calls are not counted."""
@@ -110,9 +105,7 @@ class AgentMetrics:
 
     def _record_made_call(self, endpoint: str, method: str, outcome: str, seconds: float, answered: bool) -> None:
         self.counts["calls_made", method, outcome] += 1
-        (
-            self.histograms.get(("call_made_seconds", method)) or self._get_histogram("call_made_seconds", method)
-        ).add_duration(seconds)
+        self.histograms["call_made_seconds", method].add_duration(seconds)
         peer = self._peers.get(endpoint)
         if peer is None:
             if len(self._peers) >= MOST_PEERS:

@@ -5,7 +5,7 @@ answered in the form in which it came.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -21,7 +21,6 @@ from agent_league.protocol.methods import METHODS
 from agent_league.protocol.tolerance import (
     CALL_FORMS,
     EMPTY_AT_REGISTRATION,
-    FIELD_SPELLINGS,
     FILLED_AT_REGISTRATION,
     FLAT_GAMES,
     FLAT_ROLE,
@@ -44,6 +43,7 @@ from agent_league.protocol.v1.translation import translate_reply_to_v1, translat
 from agent_league.protocol.v2.errors import LeagueError
 from agent_league.protocol.version import PROTOCOL_V2
 
+SYSTEM_CLOCK = SystemClock()
 FLAT_BODY = "a flat body"
 """The deviation of a registration whose fields are at the top level of the body, without a message."""
 ACKNOWLEDGE_ONLY = ""
@@ -63,7 +63,7 @@ class ParsedCall:
     protocol_profile: ProtocolProfile = DEFAULT_PROTOCOL_PROFILE
     foreign_message: Mapping[str, Any] | None = None
     """The message of another protocol that was translated into `params`; None for our own."""
-    clock: Clock = field(default_factory=SystemClock)
+    clock: Clock = SYSTEM_CLOCK
     """Gives the timestamp of a reply in another protocol."""
     refusal: Refusal | None = None
     """Why the message of another protocol could not be translated."""
@@ -92,22 +92,35 @@ class CallParser:
 
     def __init__(self, role: Role, tools: Collection[str], *, strict: bool = False, clock: Clock | None = None) -> None:
         self._role = role
-        self._clock = clock or SystemClock()
+        self._clock = clock or SYSTEM_CLOCK
         self._tools = tools
         self._strict = strict
-        self._canonical_types = {name: _canonical_type(kind.TYPE) for name in tools if (kind := METHODS[name].request)}
 
     def parse_frame(self, frame: Any, path: str | None = None) -> ParsedCall:
         """Parse a frame; raises JsonRpcError. `path` is REGISTER_PATH or RUN_PATH if it was posted there."""
-        if path is None and (to_the_letter := self._parse_canonical(frame)):
-            return to_the_letter
         if path == RUN_PATH:
             return self._parse_posted_start(frame)
-        is_flat = path == REGISTER_PATH and _is_flat_registration(frame)
-        asked = self._parse_any_form(_unflatten_registration(frame) if is_flat else frame)
-        if path == REGISTER_PATH and asked.method not in FORM_BY_NAME["register"].method_names:
+        if path == REGISTER_PATH:
+            return self._parse_posted_registration(frame)
+        if isinstance(frame, dict) and _is_bare_message(frame) and (not self._strict or is_foreign_message(frame)):
+            return self._build_call(MessageFrame.BARE, "", frame, None)
+        request = jsonrpc.parse_request(frame)
+        params = request.params
+        if isinstance(params, dict) and params.get("message_type") == LeagueError.TYPE:
+            return ParsedCall(ACKNOWLEDGE_ONLY, params, request.request_id, request.is_notification)
+        if self._strict or (isinstance(params, dict) and self._is_canonical(request.method, params)):
+            if request.method not in self._tools:
+                raise self._unknown_method_error(request.method)
+            return ParsedCall(request.method, jsonrpc.get_params(request), request.request_id, request.is_notification)
+        return self._parse_foreign_form(request)
+
+    def _parse_posted_registration(self, frame: Any) -> ParsedCall:
+        """Parse what is posted to REGISTER_PATH: a registration, with or without a frame, or with its fields alone."""
+        is_flat = _is_flat_registration(frame)
+        asked = self.parse_frame(_unflatten_registration(frame) if is_flat else frame)
+        if asked.method not in FORM_BY_NAME["register"].method_names:
             raise self._unknown_method_error(asked.method)
-        if path != REGISTER_PATH or asked.frame is not MessageFrame.BARE or asked.foreign_message is not None:
+        if asked.frame is not MessageFrame.BARE or asked.foreign_message is not None:
             return asked
         flat = (FLAT_BODY, *([] if "game_types" in frame else ["no 'game_types'"])) if is_flat else ()
         noted = (f"POST {REGISTER_PATH}", *flat, *asked.protocol_profile.deviations[1:])
@@ -121,36 +134,11 @@ class CallParser:
         asked = (
             self._build_call(MessageFrame.BARE, RUN_PATH.strip("/"), frame, None)
             if is_bare
-            else self._parse_any_form(frame)
+            else self.parse_frame(frame)
         )
         if asked.method != "start_match":  # this path answers with the result of a match
             raise self._unknown_method_error(asked.method)
         return asked
-
-    def _parse_canonical(self, frame: Any) -> ParsedCall | None:
-        """The fast path: parse a request in exactly our own form; None for any other."""
-        if not isinstance(frame, dict) or frame.get("jsonrpc") != "2.0":
-            return None
-        method, params, request_id = frame.get("method"), frame.get("params"), frame.get("id")
-        if type(method) is not str or not isinstance(params, dict) or type(request_id) not in (int, str):
-            return None
-        message_type, needed = self._canonical_types.get(method, (None, None))
-        if message_type is None or params.get("message_type") != message_type or params.get("protocol") != PROTOCOL_V2:
-            return None
-        return ParsedCall(method, params, request_id) if needed is None or needed in params else None
-
-    def _parse_any_form(self, frame: Any) -> ParsedCall:
-        if isinstance(frame, dict) and _is_bare_message(frame) and (not self._strict or is_foreign_message(frame)):
-            return self._build_call(MessageFrame.BARE, "", frame, None)
-        request = jsonrpc.parse_request(frame)
-        params = request.params
-        if isinstance(params, dict) and params.get("message_type") == LeagueError.TYPE:
-            return ParsedCall(ACKNOWLEDGE_ONLY, params, request.request_id, request.is_notification)
-        if self._strict or (isinstance(params, dict) and self._is_canonical(request.method, params)):
-            if request.method not in self._tools:
-                raise self._unknown_method_error(request.method)
-            return ParsedCall(request.method, jsonrpc.get_params(request), request.request_id, request.is_notification)
-        return self._parse_foreign_form(request)
 
     def _is_canonical(self, method: str, params: Mapping[str, Any]) -> bool:
         """Whether method, message type and key field are in our own form."""
@@ -223,12 +211,6 @@ class CallParser:
     def _unknown_method_error(self, name: str) -> JsonRpcError:
         known = {"methods": sorted(self._tools)}
         return JsonRpcError(JsonRpcErrorCode.METHOD_NOT_FOUND, f"no method {name[:80]!r} here", known)
-
-
-def _canonical_type(message_type: str) -> tuple[str, str | None]:
-    """The type and the key field by which a canonical message is recognised; no field if it has no other names."""
-    fields = FIELD_SPELLINGS.get(message_type)
-    return message_type, fields.key_field if fields and fields.other_names else None
 
 
 def repair_registration(

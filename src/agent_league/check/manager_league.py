@@ -18,7 +18,7 @@ from agent_league.check.http_probe import format_redacted
 from agent_league.check.listener import IncomingCall
 from agent_league.check.manager_subject import ManagerSubject, build_rejection_step, get_player_ids
 from agent_league.check.scripted_agents import MANAGER_SENDER, CheckerPlayer, CheckerReferee, format_now
-from agent_league.check.steps import CheckStep, SkipStep, StepFinding, failed, passed, warned
+from agent_league.check.steps import CheckStep, SkipStep, StepFinding, failed, passed, require, warned
 from agent_league.check.transport_steps import judge_refusal
 from agent_league.protocol.foreign_messages import KnownFacts, complete_message
 from agent_league.protocol.version import PROTOCOL_V2
@@ -64,7 +64,6 @@ def find_notice_problem(kind: str, came: Mapping[str, Any], name: str, subject: 
 
 
 def _find_announcement(subject: ManagerSubject) -> Mapping[str, Any]:
-    subject.require_started()
     call = subject.querying_player.find_calls("notify_round")[0]
     subject.sent.append(f"nothing: the manager sent {format_redacted(call.body)}")
     return call.message
@@ -102,7 +101,6 @@ async def _judge_league_start(subject: ManagerSubject) -> StepFinding:
 
 def _build_delivery_step(kind: str, method: str, *, referees: bool = False) -> ManagerStep:
     async def judge(subject: ManagerSubject) -> StepFinding:
-        subject.require_started()
         is_over = bool(subject.querying_player.find_calls("notify_league_completed"))
         limit = LAST_NOTICE_SECONDS if is_over else subject.get_limit(method)
         heard = await asyncio.gather(*(player.wait_for_calls(method, limit) for player in subject.accepted_players))
@@ -136,14 +134,14 @@ def _judge_announced_matches(_: ManagerSubject, found: Mapping[str, Any]) -> Ste
 
 
 _ANNOUNCEMENT = _make_rows("ROUND_ANNOUNCEMENT", _find_announcement)
-_START_STEPS: tuple[ManagerStep, ...] = (
-    CheckStep(
-        "the league starts",
-        "ROUND_ANNOUNCEMENT to the players, once enough agents are there",
-        "Begin once enough players and referees are there, or on `start_league` with the admin token "
-        "(--admin-token-file lets the checker start it).",
-        _judge_league_start,
-    ),
+_START_STEP: ManagerStep = CheckStep(
+    "the league starts",
+    "ROUND_ANNOUNCEMENT to the players, once enough agents are there",
+    "Begin once enough players and referees are there, or on `start_league` with the admin token "
+    "(--admin-token-file lets the checker start it).",
+    _judge_league_start,
+)
+_ANNOUNCEMENT_STEPS: tuple[ManagerStep, ...] = (
     _build_delivery_step("ROUND_ANNOUNCEMENT", "notify_round", referees=True),
     *_ANNOUNCEMENT.envelope_rows("league_manager"),
     _ANNOUNCEMENT.value_row("round_id", "1", "Number the rounds from 1, in 'round_id', as a number.", lambda _: 1),
@@ -157,7 +155,6 @@ _START_STEPS: tuple[ManagerStep, ...] = (
 
 
 def _find_order(subject: ManagerSubject) -> Mapping[str, Any]:
-    subject.require_started()
     if subject.starts_by_announcement:
         raise SkipStep("the manager sends no START_MATCH")
     referee, match_id = _get_first_match(subject)
@@ -167,7 +164,6 @@ def _find_order(subject: ManagerSubject) -> Mapping[str, Any]:
 
 def _get_first_match(subject: ManagerSubject) -> tuple[CheckerReferee, str]:
     """Return the first match that a referee was assigned; skip the step if there is none."""
-    subject.require_started()
     subject.find_open_match()
     for referee in subject.referees:
         for match_id in referee.orders:
@@ -176,7 +172,6 @@ def _get_first_match(subject: ManagerSubject) -> tuple[CheckerReferee, str]:
 
 
 async def _judge_start_match(subject: ManagerSubject) -> StepFinding:
-    subject.require_started()
     with suppress(TimeoutError):
         async with asyncio.timeout(START_MATCH_SECONDS):
             while subject.find_open_match() is None:  # noqa: ASYNC110 - any of several referees may be given one
@@ -302,7 +297,6 @@ _MATCH_STEPS: tuple[ManagerStep, ...] = (
 
 async def _judge_whole_league(subject: ManagerSubject) -> StepFinding:
     """Report every match until LEAGUE_COMPLETED comes: player A wins, and every third match is a draw."""
-    subject.require_started()
     deadline = time.monotonic() + LEAGUE_SECONDS
     while time.monotonic() < deadline:
         found = subject.find_open_match()
@@ -331,7 +325,6 @@ def _judge_pairings(subject: ManagerSubject) -> StepFinding:
 
 
 def _get_league_completed(subject: ManagerSubject) -> IncomingCall:
-    subject.require_started()
     calls = subject.querying_player.find_calls("notify_league_completed")
     if not calls:
         raise SkipStep("the league did not come to its end")
@@ -412,11 +405,6 @@ def _find_completion(subject: ManagerSubject) -> Mapping[str, Any]:
     return call.message
 
 
-def _write_late_registration(subject: ManagerSubject, player: CheckerPlayer) -> Mapping[str, Any]:
-    subject.require_started()
-    return subject.write_player_request(player)
-
-
 def _judge_champion(subject: ManagerSubject, found: Mapping[str, Any]) -> StepFinding:
     points = count_points(subject, len(subject.results))
     champion, most = get_field(found, "champion.player_id"), max(points.values())
@@ -459,7 +447,10 @@ _END_STEPS: tuple[ManagerStep, ...] = (
         "Put the number of matches that were played into 'total_matches'.",
         lambda subject: len(subject.results),
     ),
-    build_rejection_step("a registration after the end", "Registration closed", _write_late_registration),
+    build_rejection_step("a registration after the end", "Registration closed", ManagerSubject.write_player_request),
 )
-LEAGUE_STEPS: tuple[ManagerStep, ...] = (*_START_STEPS, *_MATCH_STEPS, *_ROUND_STEPS, *_END_STEPS)
+LEAGUE_STEPS: tuple[ManagerStep, ...] = (
+    _START_STEP,
+    *require(ManagerSubject.require_started, *_ANNOUNCEMENT_STEPS, *_MATCH_STEPS, *_ROUND_STEPS, *_END_STEPS),
+)
 """The steps from the start of the league to its completion."""

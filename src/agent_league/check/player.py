@@ -53,6 +53,7 @@ from agent_league.check.steps import (
     StepVerdict,
     failed,
     passed,
+    require,
     tolerate,
     warned,
 )
@@ -109,6 +110,17 @@ def build_player_steps(question: CheckQuestion = PARITY_QUESTION) -> list[Player
 def require_answer(subject: TrialPlayer, method: str) -> Exchange:
     """Return the exchange in which a question was answered; skip the step if it never was."""
     return subject.require_exchange(method, subject.reply_types[method])
+
+
+def need_answers(subject: TrialPlayer, *methods: str) -> None:
+    """Skip the step if one of these questions was never answered."""
+    for method in methods:
+        require_answer(subject, method)
+    subject.sent = []
+
+
+def _need_joining(subject: TrialPlayer) -> None:
+    need_answers(subject, JOIN)
 
 
 def find_answer(method: str) -> Callable[[TrialPlayer], Mapping[str, Any]]:
@@ -434,8 +446,6 @@ MOVE_STEPS: tuple[PlayerStep, ...] = (
 
 
 async def _judge_echoed_ids(subject: PlayerSubject, ids: tuple[str, ...]) -> StepFinding:
-    require_answer(subject, JOIN)
-    subject.sent = []
     for conversation_id in ids:
         exchange = await subject.send_question(JOIN, subject.new_match(conversation_id))
         asked = f"asked with {quote_redacted(conversation_id, 120)}"
@@ -453,13 +463,11 @@ def build_lenience_step(
     """Build a step on an unusual invitation; a refusal is only a warning, because our league never sends such."""
 
     async def judge(subject: TrialPlayer) -> StepFinding:
-        require_answer(subject, JOIN)
-        subject.sent = []
         match = subject.new_match()
         exchange = await subject.send_question(JOIN, match, change(subject.write_call(JOIN, match)))
         return passed(f"a {kind}") if exchange.answer is not None else failed(exchange.reply_text)
 
-    return CheckStep(title, f"a {kind}", hint, judge, Severity.TOLERATED)
+    return CheckStep(title, f"a {kind}", hint, judge, Severity.TOLERATED, needs=_need_joining)
 
 
 def _shorten_invitation(invitation: Mapping[str, Any]) -> dict[str, Any]:
@@ -473,6 +481,7 @@ LENIENCE_STEPS: tuple[PlayerStep, ...] = (
         "each comes back as it was sent",
         FIELD_HINTS["conversation_id"],
         partial(_judge_echoed_ids, ids=("conv-a-001", "conv-b-002", "conv-c-003")),
+        needs=_need_joining,
     ),
     CheckStep(
         "unusual conversation ids come back",
@@ -480,6 +489,7 @@ LENIENCE_STEPS: tuple[PlayerStep, ...] = (
         FIELD_HINTS["conversation_id"],
         partial(_judge_echoed_ids, ids=STRANGE_IDS),
         Severity.TOLERATED,
+        needs=_need_joining,
     ),
     build_lenience_step(
         "unknown fields are ignored",
@@ -588,6 +598,7 @@ def _build_concurrency_steps(kind: str) -> list[PlayerStep]:
             "the same GAME_JOIN_ACK again",
             "A referee repeats an invitation when the answer was lost: answer it again like the first one.",
             _judge_repeated_invitation,
+            needs=_need_joining,
         ),
         CheckStep(
             "two matches at once are kept apart",
@@ -608,8 +619,6 @@ def _build_concurrency_steps(kind: str) -> list[PlayerStep]:
 
 
 async def _judge_repeated_invitation(subject: PlayerSubject) -> StepFinding:
-    require_answer(subject, JOIN)
-    subject.sent = []
     match = subject.new_match()
     answers = [(await subject.send_question(JOIN, match)).answer or {} for _ in range(2)]
     first, second = (answer.get("accept") for answer in answers)
@@ -622,9 +631,7 @@ async def judge_two_matches(
     subject: TrialPlayer, methods: tuple[str, ...], *, excuses_known: bool = True
 ) -> StepFinding:
     """Ask in two matches at once; `excuses_known` passes over fields that are wrong in a single match too."""
-    for method in methods:
-        require_answer(subject, method)
-    subject.sent = []
+    need_answers(subject, *methods)
     matches = [subject.new_match(), subject.new_match()]
     for method in methods:
         answers = await asyncio.gather(*(subject.send_question(method, match) for match in matches))
@@ -646,7 +653,7 @@ def _is_wrong_alone(subject: TrialPlayer, method: str, name: str) -> bool:
 
 async def _judge_eight_questions(subject: PlayerSubject) -> StepFinding:
     method = subject.question.method
-    require_answer(subject, method)
+    need_answers(subject, method)
     matches = [subject.new_match() for _ in range(8)]
     for match in matches:
         await subject.send_question(JOIN, match)
@@ -656,17 +663,15 @@ async def _judge_eight_questions(subject: PlayerSubject) -> StepFinding:
     return failed(silent[0].reply_text) if silent else passed("eight answers")
 
 
-def _require_tokens(subject: PlayerSubject) -> None:
+def _need_tokens(subject: PlayerSubject) -> None:
     """Skip the step if the player can't know whose tokens are good, or answers no questions."""
     if subject.token is None:
         raise SkipStep("the player has not registered with the checker, so it can't know whose tokens are good")
-    require_answer(subject, subject.question.method)
-    subject.sent = []
+    need_answers(subject, subject.question.method)
 
 
 async def _judge_question_token(subject: PlayerSubject, is_made_up: bool) -> StepFinding:
     """Ask with a token that is made up, or that of another match."""
-    _require_tokens(subject)
     method, match = subject.question.method, subject.new_match()
     await subject.send_question(JOIN, match)
     subject.sent = []
@@ -679,7 +684,6 @@ async def _judge_question_token(subject: PlayerSubject, is_made_up: bool) -> Ste
 
 
 async def _judge_unsigned_notice(subject: PlayerSubject) -> StepFinding:
-    _require_tokens(subject)
     exchange = await subject.ask("update_standings", _write_standings(subject))
     if exchange.is_acknowledged:
         return warned("it was acknowledged")
@@ -691,7 +695,8 @@ _SIGNED_HINT = (
     "with Ed25519, with the manager's 'public_key' from your registration (match, referee and player must be "
     "right), and refuse others with E012. docs/reliability.md says what is in it."
 )
-TOKEN_STEPS: tuple[PlayerStep, ...] = (
+TOKEN_STEPS = require(
+    _need_tokens,
     CheckStep(
         "a wrong token is refused",
         "LEAGUE_ERROR E012 to a question with a made-up auth_token",

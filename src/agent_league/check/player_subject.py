@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from agent_league.agent.dialects import LeagueFacts, dialect_of
-from agent_league.agent.match_dialects import match_dialect_of
+from agent_league.agent.match_dialects import MatchDialect, match_dialect_of
 from agent_league.check.fields import get_field, take_as_came
 from agent_league.check.http_probe import HttpProbe
 from agent_league.check.listener import IncomingCall, Listener
@@ -27,7 +27,7 @@ from agent_league.protocol.envelope import Message
 from agent_league.protocol.tokens import SigningKey
 from agent_league.protocol.tolerance import FORM_BY_NAME, is_message_of_type, normalise
 from agent_league.protocol.v1.envelope import format_millis
-from agent_league.protocol.v1.ids import derive_league_uuid, to_v1_player_id
+from agent_league.protocol.v1.ids import derive_league_uuid
 from agent_league.protocol.v1.messages import format_seconds
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 
@@ -104,6 +104,18 @@ class TrialPlayer(Subject):
     _match_count = 0
 
     @property
+    def match_dialect(self) -> MatchDialect:
+        return match_dialect_of(self.protocol)
+
+    @property
+    def given_id(self) -> str:
+        return self.match_dialect.name_player(self.agent_id)
+
+    def get_limit(self, method: str) -> float:
+        """Return the limit of a call; that of an invitation depends on the protocol."""
+        return self.options.get_limit(method, self.match_dialect.join_timeout_setting if method == JOIN else None)
+
+    @property
     def opponent_id(self) -> str:
         return "P02" if self.agent_id != "P02" else "P01"
 
@@ -170,7 +182,7 @@ class TrialPlayer(Subject):
         if method == MOVE and self.question.legal_moves:
             right["move_data"] = self.question.legal_moves[0]
         answer = take_as_came(right, came, *(paths or (name for name in came if name not in right)))
-        reader = match_dialect_of(self.protocol).make_answer_parser(strict=False, expected=expected)
+        reader = self.match_dialect.make_answer_parser(strict=False, expected=expected)
         try:
             if method == JOIN:
                 reader.parse_join_answer(answer)
@@ -370,17 +382,6 @@ class V1PlayerSubject(TrialPlayer):
         super().__init__(probe, options, key, manager)
         self.call_form = FORM_BY_NAME["bare"]
 
-    def get_limit(self, method: str) -> float:
-        """Return the limit of a call; for an invitation the one that the invitation itself states."""
-        if method != JOIN:
-            return super().get_limit(method)
-        limit = self.options.timeouts.v1_game_join_ack_timeout_sec
-        return limit if self.options.timeout is None else min(limit, self.options.timeout)
-
-    @property
-    def given_id(self) -> str:
-        return to_v1_player_id(self.agent_id)
-
     @property
     def dialect(self) -> str:
         return ", ".join([PROTOCOL_V1, *dict.fromkeys(self.deviations)])
@@ -397,8 +398,8 @@ class V1PlayerSubject(TrialPlayer):
 
     def write_call(self, method: str, match: TrialMatch) -> dict[str, Any]:
         if method == JOIN:
-            limit = format_seconds(self.options.timeouts.v1_game_join_ack_timeout_sec)
-            opponent = to_v1_player_id(self.opponent_id)
+            limit = format_seconds(getattr(self.options.timeouts, self.match_dialect.join_timeout_setting))
+            opponent = self.match_dialect.name_player(self.opponent_id)
             info: dict[str, Any] = {"game_type": EVEN_ODD, "opponent_id": opponent, "your_role": "challenger"}
             return self.write_message(v1.GameInvitation, match, game_info={**info, "timeout_seconds": limit})
         state = {"turn_number": 1, "timeout_seconds": 30, "game_specific_state": {"previous_plays": []}}

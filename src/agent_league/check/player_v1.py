@@ -23,7 +23,6 @@ from agent_league.check.scripted_agents import EVEN_ODD
 from agent_league.check.steps import CheckStep, Severity, StepFinding, StepVerdict, failed, passed, tolerate, warned
 from agent_league.check.transport_steps import HOSTILE_STEPS, SERVER_STEPS, build_survival_step
 from agent_league.protocol import v1
-from agent_league.protocol.v1.ids import to_v1_player_id
 from agent_league.protocol.version import PROTOCOL_V1
 
 V1Step = CheckStep[V1PlayerSubject]
@@ -179,7 +178,7 @@ def _write_validation(subject: V1PlayerSubject, status: str) -> Mapping[str, Any
 
 def _write_result(subject: V1PlayerSubject, outcome: str) -> Mapping[str, Any]:
     is_forfeit = outcome == "FORFEIT"
-    player, opponent = subject.given_id, to_v1_player_id(subject.opponent_id)
+    player, opponent = subject.given_id, subject.match_dialect.name_player(subject.opponent_id)
     summary = {
         f"{player}_choice": None if is_forfeit else "even",
         f"{opponent}_choice": "even" if outcome == "DRAW" else "odd",

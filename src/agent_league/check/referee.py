@@ -29,6 +29,7 @@ from agent_league.check.steps import (
     StepVerdict,
     failed,
     passed,
+    require,
     tolerate,
     warned,
 )
@@ -86,6 +87,7 @@ def build_referee_steps() -> list[RefereeStep]:
             "TECHNICAL_LOSS, the other player wins",
             TECHNICAL_LOSS_HINT.format("doesn't answer within the limit, three times") + " No match may hang for ever.",
             _judge_silent_player,
+            needs=RefereeSubject.require_first_match,
         ),
         build_notice_step("ROUND_COMPLETED", "notify_round_completed", write_round_completed),
         build_notice_step(
@@ -515,7 +517,6 @@ async def _play_match(
 
 
 async def _judge_tied_match(subject: RefereeSubject) -> StepFinding:
-    subject.get_match("first")
     played = await _play_match(subject, PlayerBehaviour(), PlayerBehaviour())
     result, report = played.get_result(), played.report
     if result is None:
@@ -535,7 +536,6 @@ async def _judge_technical_loss(
     subject: RefereeSubject, behaviour: PlayerBehaviour, limit: float | None = None
 ) -> StepFinding:
     """Judge a match in which player A behaves like this, and therefore must lose."""
-    subject.get_match("first")
     limit = limit or subject.options.match_seconds
     played = await _play_match(subject, replace(behaviour), PlayerBehaviour(answers=("odd",)), limit)
     result = played.get_result(1)
@@ -561,7 +561,6 @@ async def _judge_silent_player(subject: RefereeSubject) -> StepFinding:
 
 
 async def _judge_second_question(subject: RefereeSubject) -> StepFinding:
-    subject.get_match("first")
     played = await _play_match(subject, PlayerBehaviour(answers=("Even", "even")), PlayerBehaviour(answers=("odd",)))
     errors = [call.message for call in played.find_calls("notify_game_error", 0)]
     asked = len(played.find_calls(CHOOSE, 0))
@@ -587,7 +586,6 @@ async def _judge_capacity(subject: RefereeSubject) -> StepFinding:
 
 
 async def _judge_full_referee(subject: RefereeSubject) -> StepFinding:
-    subject.get_match("first")
     if subject.max_concurrent_matches > MAX_MATCHES_TRIED:
         raise SkipStep(
             f"the referee takes {subject.max_concurrent_matches} matches at once, more than the checker tries"
@@ -625,7 +623,6 @@ async def _judge_full_referee(subject: RefereeSubject) -> StepFinding:
 
 
 async def _judge_varying_draws(subject: RefereeSubject) -> StepFinding:
-    subject.get_match("first")
     numbers = []
     for _ in range(DRAWN_MATCHES):
         played = await _play_match(subject, PlayerBehaviour(), PlayerBehaviour(answers=("odd",)))
@@ -636,7 +633,8 @@ async def _judge_varying_draws(subject: RefereeSubject) -> StepFinding:
     return passed(said) if len(set(numbers)) > 1 else failed(said)
 
 
-BEHAVIOUR_STEPS: tuple[RefereeStep, ...] = (
+BEHAVIOUR_STEPS = require(
+    RefereeSubject.require_first_match,
     CheckStep(
         "the same choice is a draw",
         "DRAW, no winner, 1 point each",
@@ -695,8 +693,6 @@ async def _judge_unknown_match(subject: RefereeSubject) -> StepFinding:
 
 async def _judge_stranger(subject: RefereeSubject, sender: str) -> StepFinding:
     """Send an order without the manager's signature, in the name of this sender."""
-    subject.get_match("first")
-    subject.require_orders()
     order = {**subject.write_order(subject.new_match_id()), "sender": sender}
     exchange = await subject.ask("start_match", order)
     if exchange.is_acknowledged:
@@ -707,8 +703,6 @@ async def _judge_stranger(subject: RefereeSubject, sender: str) -> StepFinding:
 
 
 async def _judge_incomplete_order(subject: RefereeSubject) -> StepFinding:
-    subject.get_match("first")
-    subject.require_orders()
     order = {name: value for name, value in subject.write_order("R9M999").items() if name != "match_id"}
     exchange = await subject.ask("start_match", order, bearer=subject.sign_manager_token())
     return replace(judge_refusal(exchange, "E003"), hint="")  # the advice of the step says more
@@ -734,6 +728,7 @@ ORDER_STEPS: tuple[RefereeStep, ...] = (
         "Check 'sender': only \"league_manager\" may give you a match.",
         partial(_judge_stranger, sender="player:P66"),
         Severity.TOLERATED,
+        needs=RefereeSubject.require_orders,
     ),
     CheckStep(
         "an order without the manager's signature is refused",
@@ -742,6 +737,7 @@ ORDER_STEPS: tuple[RefereeStep, ...] = (
         "'public_key' from your registration.",
         partial(_judge_stranger, sender="league_manager"),
         Severity.TOLERATED,
+        needs=RefereeSubject.require_orders,
     ),
     CheckStep(
         "an order with a missing field is refused",
@@ -749,5 +745,6 @@ ORDER_STEPS: tuple[RefereeStep, ...] = (
         "Check that START_MATCH has all fields before you begin, and name what is missing (E003).",
         _judge_incomplete_order,
         Severity.TOLERATED,
+        needs=RefereeSubject.require_orders,
     ),
 )

@@ -198,8 +198,13 @@ class RefereeSubject(Subject):
     async def _has_begun(self, match_id: str) -> bool:
         return bool(await self.players[0].wait_for_calls("handle_game_invitation", BEGIN_SECONDS, match_id=match_id))
 
+    def require_first_match(self) -> None:
+        """Skip the step if the referee has played no match."""
+        self.get_match("first")
+
     def require_orders(self) -> None:
-        """Skip the step if the referee takes no START_MATCH."""
+        """Skip the step if the referee has played no match, or takes no START_MATCH."""
+        self.require_first_match()
         if self.starts_by_poll:
             raise SkipStep(f"the referee takes no orders: it fetches its matches with `{POLL_METHOD}`")
 

@@ -121,6 +121,13 @@ class CheckStep(Generic[S_contra]):
     """Why our own league refuses what came, or None if it accepts it: then a failure is a tolerated warning."""
     is_vital: bool = False
     """Whether all steps after this one are skipped if it fails."""
+    needs: Callable[[S_contra], object] | None = None
+    """Raises SkipStep if what the step needs has not happened; called before its judge."""
+
+
+def require(needs: Callable[[B], object], *steps: CheckStep[B]) -> tuple[CheckStep[B], ...]:
+    """Return steps that all need the same to have happened."""
+    return tuple(replace(step, needs=needs) for step in steps)
 
 
 async def judge_step(step: CheckStep[B], subject: B) -> StepFinding:
@@ -129,6 +136,8 @@ async def judge_step(step: CheckStep[B], subject: B) -> StepFinding:
         step.severity is Severity.TOLERATED_IF_REGISTERED and subject.is_registered
     )
     try:
+        if step.needs:
+            step.needs(subject)
         found = step.judge(subject)
         finding = found if isinstance(found, StepFinding) else await found
     except NoReply as error:

@@ -63,10 +63,10 @@ class CheckOptions:
     admin_token: str | None = None
     timeouts: TimeoutConfig = field(default_factory=TimeoutConfig)
 
-    def get_limit(self, method: str) -> float:
-        """Return how many seconds a call of this method may take."""
-        name = METHODS[method].timeout_setting if method in METHODS else "generic_response_timeout_sec"
-        limit = float(getattr(self.timeouts, name))
+    def get_limit(self, method: str, setting: str | None = None) -> float:
+        """Return how many seconds a call of this method may take, by its own setting or the given one."""
+        own = METHODS[method].timeout_setting if method in METHODS else "generic_response_timeout_sec"
+        limit = float(getattr(self.timeouts, setting or own))
         return limit if self.timeout is None else min(limit, self.timeout)
 
 

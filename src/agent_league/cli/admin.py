@@ -6,12 +6,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent_league.cli.agents import ManagerOption, resolve_manager
-from agent_league.cli.command_text import format_home_option
-from agent_league.cli.options import GameOption, HomeOption, open_existing_home, print_remark
-from agent_league.config import ConfigLoader
+from agent_league.cli.options import (
+    GameOption,
+    HomeOption,
+    ManagerOption,
+    format_home_option,
+    open_existing_home,
+    resolve_manager,
+)
+from agent_league.cli.terminal import print_remark
+from agent_league.errors import CallFailed, LeagueFailed, PeerUnreachable, UserError
 
 if TYPE_CHECKING:
+    from agent_league.config import ConfigLoader
     from agent_league.protocol.envelope import Message
 
 ConductedLeagueOption = Annotated[
@@ -73,7 +80,6 @@ def admin(
     A pause lets the matches in play end and no other begin, and outlasts a restart. A suspended player loses its
     matches technically, those in play too, whatever it does and its referee reports, until it is reinstated.
     """
-    from agent_league.errors import UserError
     from agent_league.protocol.v2 import ManageLeague
 
     if (player is not None) is not (action in PLAYER_ACTIONS):
@@ -88,10 +94,9 @@ def admin(
 
 
 def _resolve_league(
-    home: Path, loader: ConfigLoader, manager: str | None, league_id: str | None, game: str | None
+    home: Path, loader: "ConfigLoader", manager: str | None, league_id: str | None, game: str | None
 ) -> tuple[str, str]:
     """Return league id and manager's endpoint: as typed, else those of the league that this folder's manager runs."""
-    from agent_league.errors import UserError
     from agent_league.http.hosts import normalise_endpoint
     from agent_league.launch.league_start import find_running_leagues
 
@@ -119,7 +124,6 @@ def _send_command(
 ) -> None:
     """Send a message with the admin token to the manager; UserError if there is no usable token file."""
     from agent_league.clock import SystemClock, format_utc
-    from agent_league.errors import UserError
     from agent_league.launch.serving import run_async
     from agent_league.storage.paths import DataPaths
 
@@ -151,7 +155,6 @@ def _send_command(
 
 async def _call_manager(manager: str, method: str, message: "Message") -> None:
     from agent_league.agent.peer_client import PeerClient
-    from agent_league.errors import CallFailed, LeagueFailed, PeerUnreachable
     from agent_league.http.client import HttpCarrier
 
     carrier = HttpCarrier()

@@ -1,76 +1,124 @@
-"""The Typer application: all commands, grouped by purpose."""
+"""The Typer application: all commands under their headings. A command's module is imported when the command is used."""
 
-from collections.abc import Callable, Mapping
-from itertools import chain
+from collections.abc import Mapping
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
-from agent_league.cli import (
-    admin,
-    agents,
-    check,
-    evaluate,
-    export,
-    games,
-    join,
-    logs,
-    new,
-    play,
-    replay,
-    run,
-    setup,
-    show,
-    simulate,
-    simulate_faults,
-    strategies,
-    verify,
-    watch,
-)
+from agent_league.version import __version__
 
-COMMANDS: Mapping[str, tuple[Callable[..., None], ...]] = {
-    "Play": (run.run, play.play, join.join, games.games, strategies.strategies),
-    "Look": (watch.watch, show.show, replay.replay, logs.logs, export.export),
-    "Build a player": (new.new, check.check, evaluate.evaluate, simulate.simulate),
-    "Organise a league": (agents.manager, agents.referee, agents.player, admin.start, admin.admin, verify.verify),
-    "Tools": (
-        setup.init,
-        setup.rebuild,
-        setup.schemas,
-        setup.spec,
-        simulate_faults.simulate_faults,
-        setup.bench,
-        setup.version,
-    ),
+COMMANDS: Mapping[str, Mapping[str, str]] = {
+    "Play": {
+        "run": "Start a manager, referees and players, play the league, show it live, print the table.",
+        "play": "Play in a league yourself, in this terminal.",
+        "join": "Let an MCP host play: a gateway with tools to join a league, wait for turns and move.",
+        "games": "List the games that can be played here; with a name, tell its rules in full.",
+        "strategies": "List the strategies that players can have; with a name, tell all about it.",
+    },
+    "Look": {
+        "watch": (
+            "Watch a league live, from anywhere, until it is over: its table, its matches, what happens, who is in "
+            "trouble."
+        ),
+        "show": (
+            "Show the standings, the schedule, a match or a player of a league, as its manager's database has it now."
+        ),
+        "replay": "Show a finished match step by step: arrow keys, space, Home and End go through it, q ends.",
+        "logs": (
+            "Show the logs of the manager, the referees, the players and `league run` as one, in the order of time."
+        ),
+        "export": (
+            "Write a league out of the manager's database: as a site to put anywhere, for spreadsheets, for programs."
+        ),
+    },
+    "Build a player": {
+        "new": (
+            "Write a player to start from: its decision in one function, a configuration, and a test with `league "
+            "check`."
+        ),
+        "check": "Check a running player, referee or manager from outside, step by step.",
+        "evaluate": (
+            "Play a player against random, deterministic and mirror agents and its earlier version, and report on it."
+        ),
+        "simulate": (
+            "Play strategies against each other, by the rules alone, and say who is better and how sure that is."
+        ),
+    },
+    "Organise a league": {
+        "manager": "Run a League Manager.",
+        "referee": "Run a Referee. It waits for the manager where that isn't there yet.",
+        "player": "Run a Player. It waits for the manager where that isn't there yet.",
+        "start": "Close registration and start the league now.",
+        "admin": "Open or close registration, pause or resume the league, suspend or reinstate a player.",
+        "verify": (
+            "Check match files: the draw against its commitment, and the result against rules, moves and transcript."
+        ),
+    },
+    "Tools": {
+        "init": "Write a SHARED folder with the default configuration; files that are there stay as they are.",
+        "rebuild": (
+            "Write the files of a league (standings, rounds, lost match files) anew from the manager's database."
+        ),
+        "schemas": "Write the JSON Schemas of all messages, one file a message; those of league.v1 in a folder v1.",
+        "spec": "Write the protocol for readers: protocol-spec.md, and an example of every message in messageexamples.",
+        "simulate-faults": (
+            "Play leagues on virtual time while frames get lost, agents are killed, disks fill and clocks jump."
+        ),
+        "bench": "Measure a league against the limit of this machine (needs a source checkout).",
+        "version": "Print the version.",
+    },
 }
-"""Command functions by heading; a command is named after its function."""
+"""The commands by heading, with the first paragraph of their help, which is that of the function's docstring."""
+SHARED_MODULES = {
+    "join": ("play",),
+    "catalogue": ("games", "strategies"),
+    "agents": ("referee", "player"),
+    "admin": ("start",),
+    "setup": ("init", "rebuild", "schemas", "spec", "bench", "version"),
+    "simulate_faults": ("simulate-faults",),
+}
+"""Modules with several commands, or with a command of another name; any other module is named after its command."""
 PASS_THROUGH_SETTINGS = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 """Context settings of a command that passes all options, `--help` too, on to another program."""
 MAX_HELP_LENGTH = 500
 HELP_SETTINGS = {"help_option_names": ["--help", "-h"]}
 
 
-class HeadedCommandGroup(TyperGroup):
-    """A Typer group whose help lists commands under headings, each with its whole first sentence."""
+def load_command(name: str) -> Any:
+    """Import a command's module and make the command; it is named after its function."""
+    module = next((module for module, names in SHARED_MODULES.items() if name in names), name)
+    function = getattr(import_module(f"agent_league.cli.{module}"), name.replace("-", "_"))
+    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+    alone.command(name, context_settings=PASS_THROUGH_SETTINGS if name == "bench" else None)(function)
+    return typer.main.get_command(alone)
+
+
+class LazyCommandGroup(TyperGroup):
+    """A Typer group that lists commands under headings, each with its first sentence, and imports only the one used."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        for listed in COMMANDS.values():
+            for name, summary in listed.items():
+                self.commands[name] = TyperCommand(name, help=summary)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return load_command(cmd_name) if cmd_name in self.commands else None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         widest = max(map(len, self.commands))
-        for heading, functions in COMMANDS.items():
-            shown = [self.commands[_command_name(function)] for function in functions]
+        for heading, listed in COMMANDS.items():
             with formatter.section(heading):
                 formatter.write_dl(
-                    [(str(one.name).ljust(widest), one.get_short_help_str(MAX_HELP_LENGTH)) for one in shown]
+                    [(name.ljust(widest), self.commands[name].get_short_help_str(MAX_HELP_LENGTH)) for name in listed]
                 )
-
-
-def _command_name(function: Callable[..., None]) -> str:
-    return function.__name__.replace("_", "-")
 
 
 app = typer.Typer(
     name="league",
-    cls=HeadedCommandGroup,
+    cls=LazyCommandGroup,
     help="Leagues of autonomous agents that meet over an open protocol and play.",
     epilog="`league COMMAND --help` tells more. In a source checkout, ./league test runs the checks.",
     no_args_is_help=True,
@@ -86,11 +134,5 @@ def print_version(
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
     if version:
-        setup.version()
+        typer.echo(f"agent-league {__version__}")
         raise typer.Exit
-
-
-for command in chain.from_iterable(COMMANDS.values()):
-    app.command(_command_name(command), context_settings=PASS_THROUGH_SETTINGS if command is setup.bench else None)(
-        command
-    )

@@ -1,24 +1,20 @@
 """`league check`: check anybody's agent or match record, print the steps, write the reports."""
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import orjson
 import typer
 
-from agent_league.cli.options import write_to_stdout
+from agent_league.cli.options import CallTimeoutOption, JsonOption
+from agent_league.cli.terminal import print_json, write_to_stdout
 from agent_league.errors import UserError
-from agent_league.model.agents import Role
 from agent_league.text import to_printable
 
 if TYPE_CHECKING:
     from agent_league.check.steps import CheckReport, StepOutcome
-    from agent_league.check.subject import CheckOptions
-
-OutcomeListener = Callable[["StepOutcome"], Any]
 
 
 class CheckedRole(StrEnum):
@@ -29,26 +25,17 @@ class CheckedRole(StrEnum):
     MANAGER = "manager"
 
 
-ROLE_BY_CHOICE = {
-    CheckedRole.PLAYER: Role.PLAYER,
-    CheckedRole.REFEREE: Role.REFEREE,
-    CheckedRole.MANAGER: Role.LEAGUE_MANAGER,
-}
-
-
 def check(
     url: Annotated[
         str | None, typer.Argument(metavar="URL", help="The agent, such as http://localhost:8101/mcp.")
     ] = None,
     role: Annotated[CheckedRole | None, typer.Option(help="What the agent is (default: found out).")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Tolerate nothing: a warning is a failure.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    json: JsonOption = False,
     junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a report for CI systems.")] = None,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a report to read and to hand in.")] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show the details of passed steps too.")] = False,
-    timeout: Annotated[
-        float | None, typer.Option(min=0.1, metavar="SECONDS", help="No call may take longer than this.")
-    ] = None,
+    timeout: CallTimeoutOption = None,
     wait: Annotated[
         float, typer.Option(min=0, max=600, metavar="SECONDS", help="Time for the agent to appear and to register.")
     ] = 3.0,
@@ -78,8 +65,11 @@ def check(
         raise typer.Exit(_check_record(Path(record), as_json=json))
     for path in filter(None, (junit, html)):
         _check_writable(path)
+    from agent_league.check.check import ROLES_BY_NAME, check_agent
     from agent_league.check.reports import TerminalReport
     from agent_league.check.subject import CheckOptions
+    from agent_league.cli.check_self import check_own_agents
+    from agent_league.launch.serving import run_async
 
     terminal = TerminalReport(in_full=verbose)
     options = CheckOptions(timeout=timeout, wait_seconds=wait, admin_token=_read_admin_token(admin_token_file))
@@ -88,14 +78,12 @@ def check(
         if not json:
             _print_lines(terminal.format_outcome(outcome))
 
-    if itself:
-        reports = _check_own_agents(options, strict=strict, watch=watch)
+    if url is None:
+        reports = run_async(check_own_agents(options, strict=strict, on_outcome=watch))
     else:
-        reports = [
-            _check_agent(
-                str(url), ROLE_BY_CHOICE.get(role) if role else None, options, manager_port, strict=strict, watch=watch
-            )
-        ]
+        known = ROLES_BY_NAME[role] if role else None
+        how: dict[str, Any] = {"role": known, "options": options, "manager_port": manager_port, "strict": strict}
+        reports = [run_async(check_agent(url, **how, on_outcome=watch))]
     if not json:
         _print_lines(terminal.flush_skipped())
     _write_reports(reports, as_json=json, junit=junit, html=html)
@@ -103,50 +91,12 @@ def check(
         raise typer.Exit(code)
 
 
-def _check_agent(
-    url: str,
-    role: Role | None,
-    options: "CheckOptions",
-    manager_port: int | None,
-    *,
-    strict: bool,
-    watch: OutcomeListener,
-) -> "CheckReport":
-    from agent_league.check.check import check_agent
-    from agent_league.launch.serving import run_async
-
-    found: list[CheckReport] = []
-
-    async def run() -> None:
-        found.append(
-            await check_agent(
-                url, role=role, options=options, manager_port=manager_port, strict=strict, on_outcome=watch
-            )
-        )
-
-    run_async(run())
-    return found[0]
-
-
-def _check_own_agents(options: "CheckOptions", *, strict: bool, watch: OutcomeListener) -> "list[CheckReport]":
-    from agent_league.cli.check_self import check_own_agents
-    from agent_league.launch.serving import run_async
-
-    found: list[CheckReport] = []
-
-    async def run() -> None:
-        found.extend(await check_own_agents(options, strict=strict, tell=watch))
-
-    run_async(run())
-    return found
-
-
 def _check_record(path: Path, *, as_json: bool) -> int:
     from agent_league.check.transcript_check import validate_transcripts
 
     report = validate_transcripts(path)
     if as_json:
-        write_to_stdout(orjson.dumps(report.to_json()))
+        print_json(report.to_json())
     else:
         _print_lines(report.format_lines())
     return report.exit_code

@@ -27,7 +27,7 @@ PLAYER_COUNT = 4
 
 
 async def check_own_agents(
-    options: CheckOptions, *, strict: bool, tell: Callable[[StepOutcome], Any]
+    options: CheckOptions, *, strict: bool, on_outcome: Callable[[StepOutcome], Any]
 ) -> list[CheckReport]:
     """Check our player, referee and manager; a report for each."""
     reports = []
@@ -44,7 +44,7 @@ async def check_own_agents(
                         options=options,
                         manager_port=manager_port,
                         strict=strict,
-                        on_outcome=tell,
+                        on_outcome=on_outcome,
                     )
                 )
     return reports

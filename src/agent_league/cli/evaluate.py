@@ -3,32 +3,37 @@
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent_league.cli.exit_codes import EXIT_FAILED, EXIT_INTERRUPTED
 from agent_league.cli.options import (
+    CallTimeoutOption,
+    JsonOption,
     ParamOption,
     PlayerProtocol,
     find_config,
     load_requested_game,
     parse_game_parameters,
-    print_remark,
     require_utf8,
+)
+from agent_league.cli.terminal import (
+    EXIT_FAILED,
+    EXIT_INTERRUPTED,
+    make_rich_table,
+    print_remark,
+    show_progress_bar,
     write_to_stdout,
 )
-from agent_league.cli.progress import show_progress_bar
 from agent_league.errors import UserError
 from agent_league.text import to_printable
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from agent_league.lab.evaluation.evaluator import EvaluationRequest
-    from agent_league.lab.evaluation.findings import ReportTable
     from agent_league.lab.evaluation.model import Evaluation, PracticeGame
+    from agent_league.model.tables import DataTable
 
     GameListener = Callable[[str, PracticeGame | None], None]
 
@@ -52,13 +57,11 @@ def evaluate(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Where the report goes (default: a new folder in evaluations/).")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    json: JsonOption = False,
     protocol: Annotated[
         PlayerProtocol | None, typer.Option(help="What the player speaks (default: found out).")
     ] = None,
-    timeout: Annotated[
-        float | None, typer.Option(min=0.1, metavar="SECONDS", help="No call may take longer than this.")
-    ] = None,
+    timeout: CallTimeoutOption = None,
     wait: Annotated[
         float, typer.Option(min=0, max=600, metavar="SECONDS", help="Time for the player to appear and to register.")
     ] = 5.0,
@@ -169,6 +172,7 @@ def _show_progress(games: int, *, quiet: bool) -> "Iterator[GameListener]":
 
 
 def _print_evaluation(evaluation: "Evaluation") -> None:
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.padding import Padding
     from rich.text import Text
@@ -177,11 +181,16 @@ def _print_evaluation(evaluation: "Evaluation") -> None:
     from agent_league.lab.evaluation.criteria import judge_criteria
 
     console = Console(highlight=False)
-    console.print(_make_rich_table(findings.results_table(evaluation), f"{evaluation.player}: {evaluation.title}"))
+
+    def print_table(table: "DataTable", title: str) -> None:
+        look: dict[str, Any] = {"box": SIMPLE_HEAD, "collapse_padding": True, "pad_edge": False}
+        console.print(make_rich_table(replace(table, title=title), **look))
+
+    print_table(findings.results_table(evaluation), f"{evaluation.player}: {evaluation.title}")
     console.print(Text(to_printable(findings.describe_opponents(evaluation)) + "\n"))
-    console.print(_make_rich_table(findings.times_table(evaluation), "Response times"))
+    print_table(findings.times_table(evaluation), "Response times")
     if evaluation.faults_by_frequency:
-        console.print(_make_rich_table(findings.faults_table(evaluation), "Messages that are not valid"))
+        print_table(findings.faults_table(evaluation), "Messages that are not valid")
     for one in judge_criteria(evaluation):
         console.print(Text(f"{one.verdict.value:12}{one.name}", style=VERDICT_STYLES[one.verdict.value]))
         for line in filter(None, (one.found, one.note)):
@@ -189,18 +198,3 @@ def _print_evaluation(evaluation: "Evaluation") -> None:
     for remark in findings.list_remarks(evaluation):
         console.print(Text(to_printable(remark)))
     console.print(Text(findings.summary_sentence(evaluation)))
-
-
-def _make_rich_table(sheet: "ReportTable", title: str) -> "Table":
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(
-        title=Text(to_printable(title)), title_justify="left", box=SIMPLE_HEAD, collapse_padding=True, pad_edge=False
-    )
-    for name in sheet.headings:
-        table.add_column(Text(name))
-    for row in sheet.rows:
-        table.add_row(*(Text(to_printable(cell)) for cell in row))
-    return table

@@ -1,12 +1,9 @@
 """`league export`: a league as a static site, as CSV tables, or as one JSON document."""
 
-import multiprocessing
 import os
-import signal
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -14,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent_league.cli.options import ExistingHomeOption, StoreOption, open_league, print_remark, write_to_stdout
-from agent_league.errors import LeagueFailed, UserError
+from agent_league.cli.options import ExistingHomeOption, StoredLeagueOption, StoreOption, open_league
+from agent_league.cli.terminal import print_remark, show_progress_bar, write_to_stdout
+from agent_league.errors import UserError
 
 if TYPE_CHECKING:
     from agent_league.launch.stored_leagues import StoredLeague
@@ -27,6 +25,8 @@ PAGES_PER_CHUNK = 250
 """Pages of a chunk, the unit of work of a process."""
 MAX_PAGES_IN_PROCESS = 500
 """Up to so many pages, starting worker processes takes longer than writing them here."""
+
+BROKEN_POOL = "A process that wrote pages has ended: was there too little memory?"
 
 
 class TableName(StrEnum):
@@ -46,9 +46,7 @@ def export(
     json: Annotated[str | None, typer.Option(help="Write one JSON document; - is stdout.", metavar="FILE")] = None,
     table: Annotated[TableName, typer.Option(help="The table of --csv.")] = TableName.STANDINGS,
     force: Annotated[bool, typer.Option("--force", help="Write a site among files that are there already.")] = False,
-    league_id: Annotated[
-        str | None, typer.Option(help="The league (default: the one that runs, or the latest).")
-    ] = None,
+    league_id: StoredLeagueOption = None,
     store: StoreOption = None,
     home: ExistingHomeOption = None,
 ) -> None:
@@ -108,14 +106,14 @@ class PageChunk:
     places: Sequence["PageIndex"]
     note: str
 
-    def write_pages(self) -> "list[ExportedFile]":
+    def run(self) -> "Iterator[ExportedFile]":
         from agent_league.web.export import write_pages
 
-        return list(write_pages(self.league.make_reader(), self.folder, self.places, self.note))
+        return write_pages(self.league.make_reader(), self.folder, self.places, self.note)
 
 
 def _export_site(found: "StoredLeague", folder: Path, *, force: bool) -> None:
-    from agent_league.cli.progress import show_progress_bar
+    from agent_league.lab.workers import run_all
     from agent_league.web.export import claim_folder, finish_export, list_pages, write_assets
 
     began = time.perf_counter()
@@ -130,11 +128,11 @@ def _export_site(found: "StoredLeague", folder: Path, *, force: bool) -> None:
     ]
     with show_progress_bar(quiet=False) as progress:
         task = progress.add_task("Writing pages", total=len(wanted))
-        for piece, done in (
-            _write_in_workers(pieces) if len(wanted) > MAX_PAGES_IN_PROCESS else _write_in_process(pieces)
-        ):
-            written += done
-            progress.advance(task, len(piece.places))
+        jobs = min(len(pieces), os.cpu_count() or 1) if len(wanted) > MAX_PAGES_IN_PROCESS else 1
+        with closing(run_all(pieces, jobs, preload=["agent_league.web.export"], broken=BROKEN_POOL)) as pages:
+            for page in pages:
+                written.append(page)
+                progress.advance(task)
     written += write_assets(folder, written)
     finish_export(folder, written, earlier, reader.state.league_id)
     for file in written:
@@ -157,25 +155,3 @@ def _unfinished_note(reader: "LeagueReader") -> str:
     if not matches:
         return f"As it stood at {now}; the league had not started."
     return f"As it stood at {now}, after {len(season.results)} of {matches} matches."
-
-
-def _write_in_process(pieces: Sequence[PageChunk]) -> Iterator[tuple[PageChunk, "list[ExportedFile]"]]:
-    return ((piece, piece.write_pages()) for piece in pieces)
-
-
-def _write_in_workers(pieces: Sequence[PageChunk]) -> Iterator[tuple[PageChunk, "list[ExportedFile]"]]:
-    """Write chunks in worker processes and yield them as they finish; closing the iterator ends the workers."""
-    pool = ProcessPoolExecutor(
-        min(len(pieces), os.cpu_count() or 1),
-        multiprocessing.get_context("spawn"),
-        initializer=signal.signal,
-        initargs=(signal.SIGINT, signal.SIG_IGN),
-    )
-    try:
-        futures = {pool.submit(piece.write_pages): piece for piece in pieces}
-        for future in as_completed(futures):
-            yield futures[future], future.result()
-    except BrokenProcessPool:
-        raise LeagueFailed("A process that wrote pages has ended: was there too little memory?") from None
-    finally:
-        pool.shutdown(cancel_futures=True)

@@ -1,5 +1,6 @@
-"""`league join`: a gateway through which an MCP host, such as Claude Desktop, plays in a league."""
+"""`league join` and `league play`: an MCP host, such as Claude Desktop, or a person plays in a league."""
 
+import getpass
 import shlex
 import sys
 from collections.abc import Callable
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agent_league.cli.agents import check_display_name
-from agent_league.cli.options import HomeOption, SettingsOption, open_or_create_home, print_remark
+from agent_league.cli.options import HomeOption, SettingsOption, open_or_create_home
+from agent_league.cli.terminal import draw_standings, print_remark
 
 if TYPE_CHECKING:
     from agent_league.launch.outside_player import OutsidePlayer
@@ -63,6 +65,32 @@ def join(
     run_async(serve())
 
 
+def play(
+    league_url: LeagueUrlArgument,
+    name: Annotated[str | None, typer.Option(help="The name to show (default: yours on this machine).")] = None,
+    fallback: FallbackOption = "random",
+    port: OwnPortOption = None,
+    host: PlayerHostOption = "127.0.0.1",
+    home: HomeOption = None,
+    settings: SettingsOption = None,
+) -> None:
+    """Play in a league yourself, in this terminal."""
+    from agent_league.gateway.terminal import TerminalPlayer, TerminalScreen
+    from agent_league.launch.serving import run_async
+
+    own_name = _get_user_name() if name is None else name
+    screen = TerminalScreen(draw_standings, is_terminal=sys.stdin.isatty() and sys.stdout.isatty())
+
+    async def serve() -> None:
+        seat = make_outside_player(league_url, own_name, fallback, port, host, home, settings, screen.write_remark)
+        try:
+            await TerminalPlayer(seat, screen).run()
+        finally:
+            await seat.leave()
+
+    run_async(serve())
+
+
 def make_outside_player(
     league_url: str,
     name: str,
@@ -101,3 +129,10 @@ def make_outside_player(
         game_types=defaults.game_types,
     )
     return OutsidePlayer(identity, load_strategy(fallback, defaults, remark), host=host, port=port, remark=remark)
+
+
+def _get_user_name() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # nobody has a name here
+        return "Somebody"

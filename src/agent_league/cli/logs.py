@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 import typer
 
-from agent_league.cli.options import ExistingHomeOption, open_existing_home, print_remark
-from agent_league.cli.tables import make_stdout_console
+from agent_league.cli.options import ExistingHomeOption, open_existing_home
+from agent_league.cli.terminal import make_stdout_console, print_remark
 from agent_league.errors import UserError
 from agent_league.log import LEVEL_NUMBERS, MESSAGE_EVENTS, MESSAGE_RECEIVED, MESSAGE_SENT, MESSAGE_UNANSWERED
 from agent_league.model.names import is_safe_name, list_known_names

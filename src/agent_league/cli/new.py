@@ -17,7 +17,7 @@ from typing import Annotated
 
 import typer
 
-from agent_league.cli.options import print_remark
+from agent_league.cli.terminal import print_remark
 from agent_league.errors import UserError
 from agent_league.model.names import is_displayable
 

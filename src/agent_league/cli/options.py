@@ -1,23 +1,21 @@
-"""Options that several commands share, the SHARED folders and leagues that they open, and output to the terminal."""
+"""Options that several commands share, and the SHARED folders, leagues and games that they open."""
 
-import sys
-from collections.abc import Iterator, Mapping
+import signal
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from agent_league.cli.command_text import rewrite_commands
-from agent_league.config import ConfigLoader
-from agent_league.config.home import HOME_FOLDER, find_home, is_home, make_home
-from agent_league.config.overrides import parse_overrides
+from agent_league.cli.terminal import format_options, print_remark
 from agent_league.errors import UserError
-from agent_league.text import to_printable
 
 if TYPE_CHECKING:
+    from agent_league.config import ConfigLoader
     from agent_league.games import registry
+    from agent_league.launch.agent_plan import AgentPlan
     from agent_league.launch.stored_leagues import StoredLeague
 
 HomeOption = Annotated[
@@ -76,8 +74,13 @@ StoreOption = Annotated[
 NoWebOption = Annotated[bool, typer.Option("--no-web", help="Serve no pages.")]
 NoSeatsOption = Annotated[bool, typer.Option("--no-seats", help="Let nobody play in the browser.")]
 ExitWhenDoneOption = Annotated[bool, typer.Option("--exit-when-done", help="End after LEAGUE_COMPLETED.")]
-
-
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+CallTimeoutOption = Annotated[
+    float | None, typer.Option(min=0.1, metavar="SECONDS", help="No call may take longer than this.")
+]
+HostOption = Annotated[str, typer.Option(help="The address to listen on.")]
+LeagueIdOption = Annotated[str | None, typer.Option(help="The league (default: default_league_id of system.json).")]
+ManagerOption = Annotated[str | None, typer.Option(help="The League Manager's address.", metavar="URL")]
 StrictOption = Annotated[
     bool, typer.Option("--strict", help="For grading: what isn't in the protocol's own form is an error.")
 ]
@@ -85,10 +88,12 @@ StrictOption = Annotated[
 
 def parse_game_parameters(params: list[str] | None) -> dict[str, Any]:
     """Parse the values of `--param`."""
+    from agent_league.config.loader import parse_overrides
+
     return parse_overrides(params or [], "--param", "NAME=VALUE, such as repeat=15")
 
 
-def load_requested_game(loader: ConfigLoader | None, game: str, parameters: Mapping[str, Any]) -> "registry.Game":
+def load_requested_game(loader: "ConfigLoader | None", game: str, parameters: Mapping[str, Any]) -> "registry.Game":
     """Load the game of `--game` and `--param`; other parameters come from the SHARED folder, if there is one."""
     from agent_league.launch.config_checks import load_configured_game
 
@@ -135,11 +140,6 @@ def add_strict_setting(settings: list[str] | None, *, strict: bool) -> list[str]
     return [*(settings or []), *(["tolerance.strict=true"] if strict else [])]
 
 
-def print_remark(sentence: str) -> None:
-    """Print a remark for the person at the terminal to stderr; stdout is for results."""
-    sys.stderr.write(to_printable(rewrite_commands(sentence)) + "\n")
-
-
 def print_pages_address(endpoint: str, people: int = 0) -> None:
     """Print the address of a manager's pages, and of the page where people take their seats."""
     pages = endpoint.removesuffix("mcp")
@@ -149,16 +149,10 @@ def print_pages_address(endpoint: str, people: int = 0) -> None:
         print_remark(f"It starts once {awaited} at {pages}play")
 
 
-def write_to_stdout(result: bytes) -> None:
-    """Write a result and a line break to stdout, to the last byte: a pipe may take less than all of it at once."""
-    rest = memoryview(result + b"\n")
-    while rest:
-        rest = rest[sys.stdout.buffer.write(rest) :]
-    sys.stdout.flush()
-
-
-def open_or_create_home(home: Path | None, settings: list[str] | None) -> tuple[Path, ConfigLoader]:
+def open_or_create_home(home: Path | None, settings: list[str] | None) -> "tuple[Path, ConfigLoader]":
     """Find the SHARED folder, or create one with the default configuration; return it with its configuration."""
+    from agent_league.config.home import HOME_FOLDER, find_home, is_home, make_home
+
     home = home or find_home(Path.cwd()) or Path(HOME_FOLDER)
     if not is_home(home):
         make_home(home)
@@ -166,16 +160,20 @@ def open_or_create_home(home: Path | None, settings: list[str] | None) -> tuple[
     return home, open_config(home, settings)
 
 
-def open_existing_home(home: Path | None) -> tuple[Path, ConfigLoader]:
+def open_existing_home(home: Path | None) -> "tuple[Path, ConfigLoader]":
     """Find the SHARED folder of something that runs or ran, and its configuration; UserError if there is none."""
+    from agent_league.config.home import find_home, is_home
+
     found = home or find_home(Path.cwd())
     if found is None or not is_home(found):
         raise UserError(f"No SHARED folder at {found or Path.cwd()}; name the one that the manager uses with --home.")
     return found, open_config(found, None)
 
 
-def find_config(home: Path | None = None) -> ConfigLoader | None:
+def find_config(home: Path | None = None) -> "ConfigLoader | None":
     """Open the configuration of the SHARED folder; None if there is no folder, and none is created."""
+    from agent_league.config.home import find_home
+
     found = home or find_home(Path.cwd())
     return open_config(found, None) if found else None
 
@@ -191,7 +189,52 @@ def open_league(home: Path | None, league_id: str | None, store: str | None) -> 
     return found
 
 
-def open_config(home: Path, settings: list[str] | None) -> ConfigLoader:
+def begin_league(
+    home: Path, league_id: str, store: str | None, agents: "Sequence[AgentPlan]" = (), *, new: bool
+) -> None:
+    """Put an earlier league aside, with what `agents` kept of it; print what was moved or, without `new`, lost."""
+    from agent_league.launch.league_start import describe_lost_league, describe_moved, start_new_league
+
+    if not new and (lost := describe_lost_league(home, league_id, store)):
+        print_remark(lost)
+    if moved := start_new_league(home, league_id, store, agents):
+        print_remark(describe_moved(moved))
+
+
+def open_config(home: Path, settings: list[str] | None) -> "ConfigLoader":
+    from agent_league.config import ConfigLoader
+    from agent_league.config.loader import parse_overrides
+
     loader = ConfigLoader(home, parse_overrides(settings or []))
     loader.check_overrides()
     return loader
+
+
+def resolve_manager(address: str | None, loader: "ConfigLoader") -> str:
+    """Return the manager's endpoint: the address that was typed, else that of agents_config.json."""
+    from agent_league.http.hosts import parse_manager_endpoint
+
+    return parse_manager_endpoint(address) if address else loader.load_agents().league_manager.endpoint
+
+
+def format_home_option(home: Path) -> str:
+    """Format `--home`; empty if a command that runs here finds this folder by itself."""
+    from agent_league.config.home import find_home
+
+    found = find_home(Path.cwd())
+    is_found = found is not None and found.resolve() == home.resolve()
+    return format_options({"--home": None if is_found else home})
+
+
+@contextmanager
+def interrupt_on_sigterm() -> Iterator[None]:
+    """Treat SIGTERM as Ctrl-C inside this context: both raise KeyboardInterrupt."""
+
+    def end(*_: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

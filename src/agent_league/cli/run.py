@@ -1,20 +1,17 @@
 """`league run`: plan, start, show and end a whole league in one command."""
 
-import signal
 import time
-from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
 
-import orjson
 import typer
 
-from agent_league.cli.command_text import format_home_option, format_options
 from agent_league.cli.options import (
     FirstPortOption,
     GameOption,
     HomeOption,
+    JsonOption,
     LeagueProtocol,
     NoWebOption,
     OptionalPortOption,
@@ -24,19 +21,20 @@ from agent_league.cli.options import (
     StoreOption,
     StrictOption,
     add_strict_setting,
+    begin_league,
+    format_home_option,
+    interrupt_on_sigterm,
     name_options_in_errors,
     open_or_create_home,
     parse_game_parameters,
     print_pages_address,
-    print_remark,
-    write_to_stdout,
 )
-from agent_league.cli.tables import tolerate_closed_stdout
+from agent_league.cli.terminal import format_options, print_remark, tolerate_closed_stdout
 from agent_league.errors import AgentLeagueError, LeagueFailed, UserError
 from agent_league.model.events import LeagueCompleted
 
 if TYPE_CHECKING:
-    from agent_league.cli.run_view import LeagueView, QuietView
+    from agent_league.cli.league_view import QuietView
     from agent_league.launch.plan import LeaguePlan
     from agent_league.launch.processes import LeagueProcesses
 
@@ -82,24 +80,22 @@ def run(
             show_default=False,
         ),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    json: JsonOption = False,
 ) -> None:
     """Start a manager, referees and players, play the league, show it live, print the table.
 
     Every round has all its pairs, unless --set scheduling.matches_per_round=K or the file of a league that you name
     splits it. A league of --game GAME has an id and data of its own, league_GAME, unless --league-id names another.
     """
+    from agent_league.cli.league_view import LeagueView, QuietView
     from agent_league.http.hosts import own_endpoint
     from agent_league.launch.league_start import (
         check_no_other_league,
-        describe_lost_league,
-        describe_moved,
         describe_progress,
         load_interrupted_run,
         load_unfinished,
         lock_league,
         save_request,
-        start_new_league,
     )
     from agent_league.launch.plan import LeagueRequest, make_league_plan
     from agent_league.launch.serving import check_ports
@@ -151,33 +147,24 @@ def run(
                     f" `league run --resume{which}` or `league manager{which}`, put it aside with --new, or play"
                     " elsewhere with --home."
                 )
-            if not new and (lost := describe_lost_league(home, plan.league.league_id, store)):
-                print_remark(lost)
-            if moved := start_new_league(home, plan.league.league_id, store, plan.agent_plans):
-                print_remark(describe_moved(moved))
+            begin_league(home, plan.league.league_id, store, plan.agent_plans, new=new)
             save_request(replace(request, store=None), plan.league.league_id, loader.overrides)
         if not no_web and not json:
             print_pages_address(endpoint, plan.people)
-        how = _RunDisplay(*_choose_view(plan, as_json=json), stay, f"league run --resume{which}", started)
-        completed = _play_league(plan, request.seed, how)
+        view = QuietView(plan) if json else LeagueView(plan)
+        try:
+            completed = _play_league(plan, request.seed, view, started, stay=stay)
+        except KeyboardInterrupt:
+            continued = f"`league run --resume{which}` continues it."
+            print_remark(f"Interrupted; everything that was started has ended. {continued}")
+            raise
     if completed is not None:
         _require_champion(completed)
 
 
-@dataclass(frozen=True, slots=True)
-class _RunDisplay:
-    """How a league is shown, and what happens after it."""
-
-    view: "LeagueView | QuietView"
-    print_summary: Callable[[LeagueCompleted, float], None]
-    """Called with the completed league and its duration in seconds."""
-    stay: bool
-    resume_command: str
-    """The command that continues it."""
-    started_at: float
-
-
-def _play_league(plan: "LeaguePlan", seed: str | None, how: _RunDisplay) -> LeagueCompleted | None:
+def _play_league(
+    plan: "LeaguePlan", seed: str | None, view: "QuietView", started: float, *, stay: bool
+) -> LeagueCompleted | None:
     """Start the processes, follow the league and print its summary; None if the manager ended without a result."""
     from agent_league.launch.play_function import open_orchestrator_log
     from agent_league.launch.processes import LeagueProcesses
@@ -186,31 +173,31 @@ def _play_league(plan: "LeaguePlan", seed: str | None, how: _RunDisplay) -> Leag
     league_id = plan.league.league_id
     log = open_orchestrator_log(plan.home, plan.system)
     log.info("league_run_started", league_id=league_id, agents=len(plan.agent_plans), seed=seed)
-    signal.signal(signal.SIGTERM, _raise_interrupt)
     try:
-        with nonblocking_output(), LeagueProcesses(plan.group_by_process()) as fleet:
+        with interrupt_on_sigterm(), nonblocking_output(), LeagueProcesses(plan.group_by_process()) as fleet:
             log.info("processes_started", league_id=league_id, pids=fleet.pids)
-            completed = _follow_league(fleet, how.view, stay=how.stay)
-            seconds = time.perf_counter() - how.started_at
-            if how.stay and completed:
-                how.print_summary(completed, seconds)
+            completed = _follow_league(fleet, view, stay=stay)
+            seconds = time.perf_counter() - started
+            if stay and completed:
+                view.print_summary(completed, seconds)
                 _keep_serving(fleet)
     except KeyboardInterrupt:
         log.warning("league_run_interrupted", league_id=league_id)
-        print_remark(f"Interrupted; everything that was started has ended. `{how.resume_command}` continues it.")
         raise
     except AgentLeagueError as error:
         log.error("league_run_failed", league_id=league_id, error=str(error))
         raise
-    log.info("league_run_completed", league_id=league_id, seconds=round(seconds, 3))
-    log.close()
-    if completed and not how.stay:
+    else:
+        log.info("league_run_completed", league_id=league_id, seconds=round(seconds, 3))
+    finally:
+        log.close()
+    if completed and not stay:
         with tolerate_closed_stdout():
-            how.print_summary(completed, seconds)
+            view.print_summary(completed, seconds)
     return completed
 
 
-def _follow_league(fleet: "LeagueProcesses", view: "LeagueView | QuietView", *, stay: bool) -> LeagueCompleted | None:
+def _follow_league(fleet: "LeagueProcesses", view: "QuietView", *, stay: bool) -> LeagueCompleted | None:
     """Show events until the manager ends, or with `stay` until the league is completed."""
     completed = None
     with view:
@@ -237,43 +224,3 @@ def _require_champion(completed: LeagueCompleted) -> None:
             "every match was aborted, so there is no champion; check_game of agent_league.testing.game_contract"
             " tests a game"
         )
-
-
-def _choose_view(
-    plan: "LeaguePlan", *, as_json: bool
-) -> "tuple[LeagueView | QuietView, Callable[[LeagueCompleted, float], None]]":
-    """Choose the view, and the function that prints the summary."""
-    from agent_league.cli.run_view import LeagueView, QuietView
-
-    if as_json:
-        return QuietView(), lambda completed, seconds: write_to_stdout(
-            orjson.dumps(_summary_json(completed, plan.strategies, seconds))
-        )
-    view = LeagueView(plan)
-    return view, view.print_summary
-
-
-def _summary_json(completed: LeagueCompleted, strategies: Mapping[str, str], seconds: float) -> dict[str, Any]:
-    champion = completed.standings[0]
-    return {
-        "league_id": completed.league_id,
-        "rounds": completed.rounds,
-        "matches": completed.matches,
-        "champion": None
-        if completed.is_void
-        else {
-            "player_id": champion.player_id,
-            "display_name": champion.display_name,
-            "points": champion.points,
-        },
-        "standings": [row.to_json() for row in completed.standings],
-        "strategies": dict(strategies),
-        "tolerated": {agent_id: list(noted) for agent_id, noted in completed.tolerated.items()},
-        "broken_off": dict(completed.broken_off),
-        "seconds": round(seconds, 3),
-    }
-
-
-def _raise_interrupt(*_: object) -> NoReturn:
-    """Handle SIGTERM as Ctrl-C, which ends all processes."""
-    raise KeyboardInterrupt

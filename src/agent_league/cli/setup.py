@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from agent_league.cli.options import GameOption, HomeOption, StoreOption, open_existing_home, print_remark
+from agent_league.cli.options import GameOption, HomeOption, StoreOption, open_existing_home
+from agent_league.cli.terminal import print_remark
 from agent_league.version import __version__
 
 
@@ -33,8 +34,8 @@ def rebuild(
     """Write the files of a league (standings, rounds, lost match files) anew from the manager's database."""
     from agent_league.clock import SystemClock
     from agent_league.errors import UserError
+    from agent_league.league.projections import rebuild_league_files as rebuild_files
     from agent_league.league.resume import open_store
-    from agent_league.league.resume import rebuild_league_files as rebuild_files
 
     home, loader = open_existing_home(home)
     league = loader.load_league(league_id, game)

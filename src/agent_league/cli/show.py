@@ -8,12 +8,19 @@ from contextlib import suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
-import orjson
 import typer
 
-from agent_league.cli.command_text import format_options, rewrite_commands, spell_command
-from agent_league.cli.options import ExistingHomeOption, StoreOption, open_league, write_to_stdout
-from agent_league.cli.tables import make_stdout_console, print_lines, print_table
+from agent_league.cli.options import ExistingHomeOption, JsonOption, StoredLeagueOption, StoreOption, open_league
+from agent_league.cli.terminal import (
+    draw_standings,
+    format_options,
+    make_stdout_console,
+    print_json,
+    print_lines,
+    print_table,
+    rewrite_commands,
+    spell_command,
+)
 from agent_league.errors import UserError
 
 if TYPE_CHECKING:
@@ -34,6 +41,7 @@ class ShowSubject(StrEnum):
 
 
 SUBJECT_CHOICES = "|".join(ShowSubject)
+EXAMPLE_IDS = {ShowSubject.MATCH: "R1M1", ShowSubject.PLAYER: "P01"}
 _ID_PATTERNS = {ShowSubject.MATCH: re.compile(r"(?i)r\d+m\d+"), ShowSubject.PLAYER: re.compile(r"(?i)p\d+")}
 
 
@@ -50,36 +58,50 @@ def parse_subject(word: str) -> ShowSubject:
 
 
 def show(
-    what: Annotated[
-        ShowSubject, typer.Argument(help="ShowSubject to show.", parser=parse_subject, metavar=SUBJECT_CHOICES)
-    ],
+    what: Annotated[ShowSubject, typer.Argument(help="What to show.", parser=parse_subject, metavar=SUBJECT_CHOICES)],
     which: Annotated[str | None, typer.Argument(metavar="[ID]", help="The match, or the player (id or name).")] = None,
     round_id: Annotated[int | None, typer.Option("--round", min=1, help="Of the schedule, this round alone.")] = None,
-    league_id: Annotated[
-        str | None, typer.Option(help="The league (default: the one that runs, or the latest).")
-    ] = None,
+    league_id: StoredLeagueOption = None,
     store: StoreOption = None,
     home: ExistingHomeOption = None,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    json: JsonOption = False,
 ) -> None:
     """Show the standings, the schedule, a match or a player of a league, as its manager's database has it now."""
-    if (which is None) is (what in (ShowSubject.MATCH, ShowSubject.PLAYER)):
-        wanted = (
-            f"expected its id, such as `league show {what} {EXAMPLE_IDS[what]}`" if which is None else "takes no id"
-        )
-        raise UserError(f"league show {what}: {wanted}")
+    if which is None and what in EXAMPLE_IDS:
+        raise UserError(f"league show {what}: expected its id, such as `league show {what} {EXAMPLE_IDS[what]}`")
+    if which is not None and what not in EXAMPLE_IDS:
+        raise UserError(f"league show {what}: takes no id")
     if round_id is not None and what is not ShowSubject.SCHEDULE:
         raise UserError("--round is for `league show schedule`")
     reader = open_league(home, league_id, store).make_reader()
-    told = SUBJECT_READERS[what](reader, which or "", round_id)
-    if json:
-        write_to_stdout(orjson.dumps(told))
-    else:
-        SUBJECT_PRINTERS[what](make_stdout_console(), told, reader)
+    read, print_subject = SUBJECTS[what]
+    told = read(reader, which or "", round_id)
+    print_json(told) if json else print_subject(make_stdout_console(), told, reader)
 
 
 def _read_standings(reader: "LeagueReader", _: str, __: int | None) -> dict[str, Any]:
-    return {**reader.queries.get_standings(), **_read_progress(reader)}
+    season = reader.state
+    return {
+        **reader.queries.get_standings(),
+        "total_rounds": len(season.schedule.rounds),
+        "matches_played": len(season.results),
+        "total_matches": len(season.schedule.pairings),
+    }
+
+
+def _print_standings(console: "Console", told: Mapping[str, Any], reader: "LeagueReader") -> None:
+    from agent_league.model.result_words import format_count
+
+    rows = reader.state.standings()
+    console.print(draw_standings(rows, reader.title, len(rows)))
+    matches, rounds = format_count(told["total_matches"], "match"), format_count(told["total_rounds"], "round")
+    is_open = "open" if reader.state.is_registration_open else "closed"
+    so_far = {
+        "REGISTRATION": f"Registration is {is_open}; {format_count(len(rows), 'player')} so far.",
+        "RUNNING": f"{told['matches_played']} of {matches} played, {told['rounds_completed']} of {rounds} completed.",
+        "COMPLETED": f"The league is over: {matches} in {rounds}.",
+    }
+    print_lines(console, [so_far.get(told["phase"], told["phase"])], "dim")
 
 
 def _read_schedule(reader: "LeagueReader", _: str, round_id: int | None) -> dict[str, Any]:
@@ -91,6 +113,34 @@ def _read_schedule(reader: "LeagueReader", _: str, round_id: int | None) -> dict
             raise UserError(f"--round {round_id}: no such round; {there}")
         told["rounds"] = [round_ for round_ in told["rounds"] if round_["round_id"] == round_id]
     return told
+
+
+def _print_schedule(console: "Console", told: Mapping[str, Any], reader: "LeagueReader") -> None:
+    names = reader.player_names
+    rows = [
+        (
+            match["round_id"],
+            match["match_id"],
+            *(_id_with_name(match[f"player_{side}_id"], names) for side in "AB"),
+            match["referee_id"],
+            _describe_outcome(match, reader.state.results.get(match["match_id"])),
+        )
+        for round_ in told["rounds"]
+        for match in round_["matches"]
+    ]
+    print_table(console, reader.title, (">Round", "Match", "A", "B", "Referee", "Result"), rows)
+
+
+def _describe_outcome(match: Mapping[str, Any], result: "MatchResult | None") -> str:
+    """Describe a scheduled match's result in a word or two; empty before it is assigned."""
+    if result is None:
+        return "being played" if match["referee_id"] else ""
+    if result.is_void:
+        return "aborted"
+    if match["status"] == "DRAW":
+        return "draw"
+    technically = ", technically" if match["status"] == "TECHNICAL_LOSS" else ""
+    return f"{match['winner_player_id'] or 'nobody'} wins{technically}"
 
 
 def _read_match(reader: "LeagueReader", match_id: str, _: int | None) -> dict[str, Any]:
@@ -105,165 +155,70 @@ def _read_match(reader: "LeagueReader", match_id: str, _: int | None) -> dict[st
         told["state"] = "RUNNING"
     filed = read_match(reader.paths, season.league_id, result, told["referee_id"]) if result else None
     file = filed.content if filed else None
+    path = reader.paths.match_file(season.league_id, match_id)
     return {
         **told,
         "reason": file["result"].get("reason") if file else None,
         "lifecycle": [state for state in filter_objects(file.get("lifecycle")) if "at" in state] if file else None,
         "moves": [step for step in filter_objects(file.get("moves")) if step] if file else None,
         "calls": _summarise_calls(file) if file else None,
-        "file": str(reader.paths.match_file(season.league_id, match_id)) if file else None,
+        "file": str(path) if file else None,
         "no_file": filed.missing_reason or None if filed else None,
-        "is_filed": reader.paths.match_file(season.league_id, match_id).is_file(),
+        "is_filed": path.is_file(),
     }
-
-
-def _read_player(reader: "LeagueReader", player_id: str, _: int | None) -> dict[str, Any]:
-    from agent_league.model.result_words import label_result
-
-    season = reader.state
-    names = {name: other for other, name in reader.player_names.items()}
-    player_id = _resolve_id(player_id, list(reader.player_names), "player", "`league show standings` lists them", names)
-    told = reader.queries.get_player(player_id)
-    for match in told["matches"]:
-        result = season.results.get(match["match_id"])
-        match["points"] = season.scoring.points_for(result, player_id) if result else None
-        match["result"] = label_result(result, player_id).letter if result else None
-        match["termination"] = str(result.terminations.get(player_id, "normal")) if result else None
-    played = [match for match in told["matches"] if match["points"] is not None]
-    return {**told, "form": [match["result"] for match in played], "head_to_head": _count_head_to_head(played)}
-
-
-SUBJECT_READERS: Mapping[ShowSubject, Callable[["LeagueReader", str, int | None], dict[str, Any]]] = {
-    ShowSubject.STANDINGS: _read_standings,
-    ShowSubject.SCHEDULE: _read_schedule,
-    ShowSubject.MATCH: _read_match,
-    ShowSubject.PLAYER: _read_player,
-}
-EXAMPLE_IDS = {ShowSubject.MATCH: "R1M1", ShowSubject.PLAYER: "P01"}
-
-
-def _read_progress(reader: "LeagueReader") -> dict[str, Any]:
-    season = reader.state
-    return {
-        "total_rounds": len(season.schedule.rounds),
-        "matches_played": len(season.results),
-        "total_matches": len(season.schedule.pairings),
-    }
-
-
-def _resolve_id(asked: str, known: Sequence[str], kind: str, list_: str, names: Mapping[str, str]) -> str:
-    """Find an id by its letters in either case or by a display name; UserError with what there is."""
-    from agent_league.model.names import list_known_names, normalise_confusables
-
-    alike = {normalise_confusables(name): one for name, one in names.items()} | {
-        normalise_confusables(one): one for one in known
-    }
-    if found := alike.get(normalise_confusables(asked)):
-        return found
-    if not known:
-        raise UserError(f"No {kind} {asked[:80]!r}: the league hasn't started, and has none yet.")
-    if len(known) <= MAX_LISTED:
-        raise UserError(f"No {kind} {asked[:80]!r} in this league {list_known_names(asked, known)}.")
-    raise UserError(
-        f"No {kind} {asked[:80]!r} in this league; there are {len(known)}, {known[0]} to {known[-1]}: {list_}."
-    )
-
-
-def _count_head_to_head(played: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Count wins, draws, losses and points by opponent, in the order of the first match."""
-    from agent_league.model.result_words import RESULT_LABELS
-
-    columns = {sign.letter: {"W": "wins", "D": "draws", "L": "losses"}.get(sign.column, "") for sign in RESULT_LABELS}
-    against: dict[str, dict[str, Any]] = {}
-    for match in played:
-        opponent = match["opponent_id"]
-        empty = {"opponent_id": opponent, "played": 0, "wins": 0, "draws": 0, "losses": 0, "points": 0}
-        tally = against.setdefault(opponent, empty)
-        tally["played"] += 1
-        tally[columns[match["result"]]] += 1
-        tally["points"] += match["points"]
-    return list(against.values())
 
 
 def _summarise_calls(file: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Summarise each player's calls in a transcript: answers, failures and latency."""
-    entries = [entry for entry in file["transcript"] if isinstance(entry.get("player_id"), str)]
-    told = {}
-    for player_id in dict.fromkeys(entry["player_id"] for entry in entries):
-        own = [entry for entry in entries if entry["player_id"] == player_id]
-        times = [entry["latency_ms"] for entry in own if isinstance(entry.get("latency_ms"), int | float)]
-        told[player_id] = {
-            "answers": sum(entry["direction"] == "received" for entry in own),
-            "failures": [str(entry.get("error_code") or "?") for entry in own if entry["direction"] == "failed"],
-            "median_ms": round(statistics.median(times), 3) if times else None,
-            "slowest_ms": max(times, default=None),
-        }
-    return told
+    told: dict[str, list[Mapping[str, Any]]] = {}
+    for entry in file["transcript"]:
+        if isinstance(entry.get("player_id"), str):
+            told.setdefault(entry["player_id"], []).append(entry)
+    return {player_id: _summarise_player_calls(entries) for player_id, entries in told.items()}
 
 
-def _print_standings(console: "Console", told: Mapping[str, Any], reader: "LeagueReader") -> None:
-    from agent_league.cli.run_view import standings_table
-    from agent_league.model.result_words import format_count
-
-    rows = reader.state.standings()
-    console.print(standings_table(rows, reader.title, len(rows)))
-    matches, rounds = format_count(told["total_matches"], "match"), format_count(told["total_rounds"], "round")
-    is_open = "open" if reader.state.is_registration_open else "closed"
-    so_far = {
-        "REGISTRATION": f"Registration is {is_open}; {format_count(len(rows), 'player')} so far.",
-        "RUNNING": f"{told['matches_played']} of {matches} played, {told['rounds_completed']} of {rounds} completed.",
-        "COMPLETED": f"The league is over: {matches} in {rounds}.",
+def _summarise_player_calls(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    times = [entry["latency_ms"] for entry in entries if isinstance(entry.get("latency_ms"), int | float)]
+    return {
+        "answers": sum(entry["direction"] == "received" for entry in entries),
+        "failures": [str(entry.get("error_code") or "?") for entry in entries if entry["direction"] == "failed"],
+        "median_ms": round(statistics.median(times), 3) if times else None,
+        "slowest_ms": max(times, default=None),
     }
-    print_lines(console, [so_far.get(told["phase"], told["phase"])], "dim")
-
-
-def _print_schedule(console: "Console", told: Mapping[str, Any], reader: "LeagueReader") -> None:
-    names = reader.player_names
-    rows = [
-        (
-            match["round_id"],
-            match["match_id"],
-            _id_with_name(match["player_A_id"], names),
-            _id_with_name(match["player_B_id"], names),
-            match["referee_id"] or "",
-            _describe_outcome(match, reader.state.results.get(match["match_id"])),
-        )
-        for round_ in told["rounds"]
-        for match in round_["matches"]
-    ]
-    print_table(console, reader.title, (">Round", "Match", "A", "B", "Referee", "Result"), rows)
 
 
 def _print_match(console: "Console", told: Mapping[str, Any], reader: "LeagueReader") -> None:
-    result, names = told["result"], reader.player_names
-    players = [player["player_id"] for player in told["players"]]
-    title = f"{told['match_id']} · round {told['round_id']} · {told['game_type']} · {told['state'].lower()}"
-    calls = told["calls"] or {}
-    rows = [
-        (
+    from agent_league.model.tables import DataTable
+    from agent_league.text import MAX_WORD, format_move
+
+    result, players = told["result"], [player["player_id"] for player in told["players"]]
+    rows = []
+    for side, player_id in zip("AB", players, strict=True):
+        calls = (told["calls"] or {}).get(player_id, {})
+        row = [
             side,
             player_id,
-            names.get(player_id, player_id),
+            reader.player_names.get(player_id, player_id),
             result["score"].get(player_id, 0) if result else "",
-            result["terminations"].get(player_id, "normal").replace("_", " ") if result else "",
-            calls.get(player_id, {}).get("answers", ""),
-            ", ".join(calls.get(player_id, {}).get("failures", [])),
-            _format_ms(calls.get(player_id, {}).get("median_ms")),
-            _format_ms(calls.get(player_id, {}).get("slowest_ms")),
-        )
-        for side, player_id in zip("AB", players, strict=True)
-    ]
-    columns = ("", "Player", "Name", ">Points", "Ending", ">Answers", "Failures", ">Median", ">Slowest")
-    seen = [index for index in range(len(columns)) if index < 3 or any(row[index] not in ("", None) for row in rows)]
-    print_table(console, title, [columns[i] for i in seen], [[row[i] for i in seen] for row in rows])
+            _termination_words(result["terminations"].get(player_id, "normal")) if result else "",
+            calls.get("answers"),
+            ", ".join(calls.get("failures", [])),
+            *(_format_ms(calls.get(name)) for name in ("median_ms", "slowest_ms")),
+        ]
+        rows.append(row)
+    headings = ("", "Player", "Name", ">Points", "Ending", ">Answers", "Failures", ">Median", ">Slowest")
+    title = f"{told['match_id']} · round {told['round_id']} · {told['game_type']} · {told['state'].lower()}"
+    table = DataTable(headings, rows).without_empty_columns(kept=3)
+    print_table(console, title, table.columns, table.rows)
     print_lines(console, _describe_match(told, players))
     if moves := told["moves"]:
         steps = [
-            (step, *(_describe_move(move, player) for player in players)) for step, move in enumerate(moves, start=1)
+            (number, *(format_move(step[player], MAX_WORD) if player in step else "" for player in players))
+            for number, step in enumerate(moves[:MAX_MOVES], start=1)
         ]
-        print_table(console, "Moves", (">Step", *players), steps[:MAX_MOVES])
-        if len(steps) > MAX_MOVES:
-            print_lines(console, [f"and {len(steps) - MAX_MOVES} more"])
+        print_table(console, "Moves", (">Step", *players), steps)
+        if len(moves) > MAX_MOVES:
+            print_lines(console, [f"and {len(moves) - MAX_MOVES} more"])
     print_lines(console, map(rewrite_commands, _suggest_commands(told, reader)), "dim")
 
 
@@ -275,8 +230,8 @@ def _describe_match(told: Mapping[str, Any], players: Sequence[str]) -> Iterable
         is_void = "void" in result["terminations"].values()
         ending = f"{result['status']}, {f'{winner} wins' if winner else 'nobody wins'}"
         yield f"Result: {'void, it counts for nobody' if is_void else ending}"
-        if told["reason"] or result["details"].get("fault"):
-            yield f"Reason: {result['details'].get('fault') or told['reason']}"
+        if reason := result["details"].get("fault") or told["reason"]:
+            yield f"Reason: {reason}"
         for player_id in players:
             if noted := result["tolerated"].get(player_id):
                 yield f"Tolerated from {player_id}: {'; '.join(noted)}"
@@ -300,15 +255,44 @@ def _suggest_commands(told: Mapping[str, Any], reader: "LeagueReader") -> Iterab
     yield spell_command(f"verify {shlex.quote(str(told['file']))}")
 
 
+def _read_player(reader: "LeagueReader", player_id: str, _: int | None) -> dict[str, Any]:
+    names = {name: other for other, name in reader.player_names.items()}
+    player_id = _resolve_id(player_id, list(reader.player_names), "player", "`league show standings` lists them", names)
+    told = reader.queries.get_player(player_id)
+    for match in told["matches"]:
+        view = reader.queries.view_match(reader.state.get_pairing(match["match_id"]))
+        match["points"] = view.points.get(player_id)
+        match["result"] = view.label(player_id).letter if view.is_finished else None
+        match["termination"] = view.terminations.get(player_id)
+    played = [match for match in told["matches"] if match["points"] is not None]
+    return {**told, "form": [match["result"] for match in played], "head_to_head": _count_head_to_head(played)}
+
+
+def _count_head_to_head(played: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Count wins, draws, losses and points by opponent, in the order of the first match."""
+    from agent_league.model.result_words import RESULT_LABELS
+
+    columns = {sign.letter: {"W": "wins", "D": "draws", "L": "losses"}.get(sign.column, "") for sign in RESULT_LABELS}
+    against: dict[str, dict[str, Any]] = {}
+    for match in played:
+        opponent = match["opponent_id"]
+        empty = {"opponent_id": opponent, "played": 0, "wins": 0, "draws": 0, "losses": 0, "points": 0}
+        tally = against.setdefault(opponent, empty)
+        tally["played"] += 1
+        tally[columns[match["result"]]] += 1
+        tally["points"] += match["points"]
+    return list(against.values())
+
+
 def _print_player(console: "Console", told: Mapping[str, Any], reader: "LeagueReader") -> None:
     from agent_league.web.agents import describe_state
 
     names = reader.player_names
     state = describe_state(told["state"], is_barred=reader.state.is_barred(told["player_id"]))
-    title = f"{told['player_id']} {told['display_name']} · {state}"
-    record = (told["rank"], told["played"], told["wins"], told["draws"], told["losses"], told["technical_losses"])
+    record = ("rank", "played", "wins", "draws", "losses", "technical_losses", "points")
     columns = (">#", ">Played", ">Won", ">Drawn", ">Lost", ">Technically", ">Points")
-    print_table(console, title, columns, [(*record, told["points"])])
+    title = f"{told['player_id']} {told['display_name']} · {state}"
+    print_table(console, title, columns, [[told[name] for name in record]])
     if told["form"]:
         print_lines(console, [f"Form: {' '.join(told['form'][-MAX_LISTED:])}"])
     if told["tolerated"]:
@@ -318,55 +302,62 @@ def _print_player(console: "Console", told: Mapping[str, Any], reader: "LeagueRe
             match["round_id"],
             match["match_id"],
             _id_with_name(match["opponent_id"], names),
-            match["result"] or "",
+            match["result"],
             match["points"],
-            "" if match["termination"] in (None, "normal") else match["termination"].replace("_", " "),
+            "" if match["termination"] in (None, "normal") else _termination_words(match["termination"]),
         )
         for match in told["matches"]
     ]
     if rows:
         print_table(console, "Matches", (">Round", "Match", "Opponent", "Result", ">Points", "Ending"), rows)
     if any(meeting["played"] > 1 for meeting in told["head_to_head"]):
+        tally = ("played", "wins", "draws", "losses", "points")
         meetings = [
-            (_id_with_name(meeting["opponent_id"], names), *(meeting[name] for name in ("played", *TALLY_FIELDS)))
+            (_id_with_name(meeting["opponent_id"], names), *(meeting[name] for name in tally))
             for meeting in told["head_to_head"]
         ]
-        headings = ("Opponent", ">Played", ">Won", ">Drawn", ">Lost", ">Points")
-        print_table(console, "Head to head", headings, meetings)
+        print_table(console, "Head to head", ("Opponent", ">Played", ">Won", ">Drawn", ">Lost", ">Points"), meetings)
 
 
-TALLY_FIELDS = ("wins", "draws", "losses", "points")
-SUBJECT_PRINTERS: Mapping[ShowSubject, Callable[["Console", Mapping[str, Any], "LeagueReader"], None]] = {
-    ShowSubject.STANDINGS: _print_standings,
-    ShowSubject.SCHEDULE: _print_schedule,
-    ShowSubject.MATCH: _print_match,
-    ShowSubject.PLAYER: _print_player,
+SUBJECTS: Mapping[
+    ShowSubject,
+    tuple[
+        Callable[["LeagueReader", str, int | None], dict[str, Any]],
+        Callable[["Console", Mapping[str, Any], "LeagueReader"], None],
+    ],
+] = {
+    ShowSubject.STANDINGS: (_read_standings, _print_standings),
+    ShowSubject.SCHEDULE: (_read_schedule, _print_schedule),
+    ShowSubject.MATCH: (_read_match, _print_match),
+    ShowSubject.PLAYER: (_read_player, _print_player),
 }
+"""By subject: how it is read, as the data of `--json`, and how these are printed."""
+
+
+def _resolve_id(asked: str, known: Sequence[str], kind: str, list_: str, names: Mapping[str, str]) -> str:
+    """Find an id by its letters in either case or by a display name; UserError with what there is."""
+    from agent_league.model.names import list_known_names, normalise_confusables
+
+    alike = {normalise_confusables(name): one for name, one in names.items()} | {
+        normalise_confusables(one): one for one in known
+    }
+    if found := alike.get(normalise_confusables(asked)):
+        return found
+    if not known:
+        raise UserError(f"No {kind} {asked[:80]!r}: the league hasn't started, and has none yet.")
+    if len(known) <= MAX_LISTED:
+        raise UserError(f"No {kind} {asked[:80]!r} in this league {list_known_names(asked, known)}.")
+    raise UserError(
+        f"No {kind} {asked[:80]!r} in this league; there are {len(known)}, {known[0]} to {known[-1]}: {list_}."
+    )
 
 
 def _id_with_name(player_id: str, names: Mapping[str, str]) -> str:
     return f"{player_id} {names.get(player_id, '')}".rstrip()
 
 
-def _describe_outcome(match: Mapping[str, Any], result: "MatchResult | None") -> str:
-    """Describe a scheduled match's result in a word or two; empty before it is assigned."""
-    if result is None:
-        return "being played" if match["referee_id"] else ""
-    if result.is_void:
-        return "aborted"
-    winner = match["winner_player_id"]
-    if match["status"] == "DRAW":
-        return "draw"
-    return f"{winner or 'nobody'} wins{', technically' if match['status'] == 'TECHNICAL_LOSS' else ''}"
-
-
-def _describe_move(move: Any, player_id: str) -> str:
-    """Return a player's move in a step; empty if only its opponent moved."""
-    if not isinstance(move, Mapping) or player_id not in move:
-        return ""
-    from agent_league.text import MAX_WORD, format_move
-
-    return format_move(move[player_id], MAX_WORD)
+def _termination_words(termination: str) -> str:
+    return termination.replace("_", " ")
 
 
 def _format_ms(value: float | None) -> str:

@@ -1,38 +1,35 @@
 """`league simulate`: play strategies against each other many times; print a table with confidence intervals."""
 
 import secrets
-import signal
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from math import isfinite
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
-import orjson
 import typer
 
-from agent_league.cli.exit_codes import EXIT_INTERRUPTED
 from agent_league.cli.options import (
+    JsonOption,
     ParamOption,
     find_config,
+    interrupt_on_sigterm,
     load_requested_game,
     parse_game_parameters,
-    print_remark,
     require_utf8,
-    write_to_stdout,
 )
-from agent_league.cli.progress import show_progress_bar
+from agent_league.cli.terminal import EXIT_INTERRUPTED, make_rich_table, print_json, print_remark, show_progress_bar
 from agent_league.errors import UserError
 from agent_league.text import to_printable
 
 if TYPE_CHECKING:
-    from agent_league.lab.counts import PlayerScore
-    from agent_league.lab.scoreboard import Scoreboard
+    from agent_league.lab.scoreboard import PairTallies, PlayerScore, Scoreboard
     from agent_league.lab.statistics import Estimate
     from agent_league.lab.tournament import Tournament
     from agent_league.lab.workers import WorkItem
+    from agent_league.model.tables import DataTable
 
 MAX_MATRIX_PLAYERS = 8
 """With more players the head-to-head table is left out; `--json` has its numbers."""
@@ -57,7 +54,7 @@ def simulate(
         bool,
         typer.Option("--full", help="Play whole leagues instead: manager, referee, players and every message."),
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    json: JsonOption = False,
 ) -> None:
     """Play strategies against each other, by the rules alone, and say who is better and how sure that is.
 
@@ -95,9 +92,7 @@ def simulate(
     seconds = time.perf_counter() - started
     if json:
         told = {"full": full, "interrupted": interrupted, "seconds": round(seconds, 3)}
-        write_to_stdout(
-            orjson.dumps(_summary_json(tournament, board) | told | {"games_per_second": round(board.games / seconds)})
-        )
+        print_json(_summary_json(tournament, board) | told | {"games_per_second": round(board.games / seconds)})
     elif board.games:
         _print_scoreboard(tournament, board)
         print_remark(f"{_games_text(board.games)} in {seconds:.2f} s: {board.games / seconds:.0f} games a second.")
@@ -106,15 +101,17 @@ def simulate(
         raise typer.Exit(EXIT_INTERRUPTED)
 
 
-def _play_games(work: "Iterable[WorkItem]", jobs: int, board: "Scoreboard", games: int, *, quiet: bool) -> bool:
+def _play_games(
+    work: "Iterable[WorkItem[PairTallies]]", jobs: int, board: "Scoreboard", games: int, *, quiet: bool
+) -> bool:
     """Play all games and count them on the board; False if interrupted before the last."""
-    from agent_league.lab.workers import play_all
+    from agent_league.lab.workers import run_all
 
     try:
         with (
-            _interrupt_on_sigterm(),
+            interrupt_on_sigterm(),
             show_progress_bar(quiet=quiet) as progress,
-            closing(play_all(work, jobs)) as meetings,
+            closing(run_all(work, jobs)) as meetings,
         ):
             task = progress.add_task("Games", total=games)
             for meeting in meetings:
@@ -129,9 +126,9 @@ def _print_scoreboard(tournament: "Tournament", board: "Scoreboard") -> None:
     from rich.console import Console
 
     console = Console(highlight=False)
-    console.print(_scoreboard_table(tournament, board))
+    console.print(make_rich_table(_scoreboard_table(tournament, board), title_style="table.title"))
     if 2 < len(board.names) <= MAX_MATRIX_PLAYERS:
-        console.print(_head_to_head_table(board))
+        console.print(make_rich_table(_head_to_head_table(board), title_style="table.title"))
     for sentence in _describe_problems(board):
         console.print(to_printable(sentence), markup=False)
 
@@ -144,31 +141,34 @@ def _describe_problems(board: "Scoreboard") -> Iterator[str]:
         yield f"{one} or {other} changed the game's state instead of playing: what came of their games means nothing."
 
 
-def _scoreboard_table(tournament: "Tournament", board: "Scoreboard") -> Any:
-    from rich.table import Table
+def _scoreboard_table(tournament: "Tournament", board: "Scoreboard") -> "DataTable":
+    from agent_league.model.tables import DataTable
 
     rows = board.rows()
     faulty = any(row.total.tally.faults for row in rows)
-    title = f"{tournament.game_type}: {_games_text(tournament.rounds)} for each pair, seed {tournament.seed}"
     caption = "In brackets: 95% intervals."
     if any(row.total.series == 1 for row in rows):
         caption += " A pair's only series tells nothing of others: they take games as independent."
-    table = Table(title=title, title_justify="left", caption=caption, caption_justify="left")
-    table.add_column("#")
-    table.add_column("Player")
-    worth = "Mean payoff" if board.by_payoff else "Points"
-    for heading in ("Games", "W-D-L", "Win rate", worth, *(("Faults",) if faulty else ())):
-        table.add_column(heading, justify="right")
+    worth = ">Mean payoff" if board.by_payoff else ">Points"
+    cells = []
     for row in rows:
         tally = row.total.tally
         if not tally.games:
-            table.add_row("-", row.name, "0", *["-"] * (3 + faulty))
+            cells.append(("-", row.name, 0, *["-"] * (3 + faulty)))
             continue
-        counts = (str(tally.games), f"{tally.wins}-{tally.draws}-{tally.losses}")
-        worth = _format_estimate(row.total.mean_payoff, ".2f") if board.by_payoff else str(row.points)
-        faults = (str(tally.faults),) if faulty else ()
-        table.add_row(str(row.rank), row.name, *counts, _format_estimate(row.total.win_rate, ".1%"), worth, *faults)
-    return table
+        counts = (
+            tally.games,
+            f"{tally.wins}-{tally.draws}-{tally.losses}",
+            _format_estimate(row.total.win_rate, ".1%"),
+        )
+        value = _format_estimate(row.total.mean_payoff, ".2f") if board.by_payoff else row.points
+        cells.append((row.rank, row.name, *counts, value, *([tally.faults] if faulty else [])))
+    return DataTable(
+        ("#", "Player", ">Games", ">W-D-L", ">Win rate", worth, *([">Faults"] if faulty else [])),
+        cells,
+        f"{tournament.game_type}: {_games_text(tournament.rounds)} for each pair, seed {tournament.seed}",
+        caption,
+    )
 
 
 def _games_text(number: int) -> str:
@@ -184,19 +184,14 @@ def _format_estimate(estimate: "Estimate | None", form: str) -> str:
     return f"{estimate.value:{form}} [{low}, {high}]"
 
 
-def _head_to_head_table(board: "Scoreboard") -> Any:
+def _head_to_head_table(board: "Scoreboard") -> "DataTable":
     """Make the head-to-head table: the row's player against the column's."""
-    from rich.table import Table
+    from agent_league.model.tables import DataTable
 
     rows = board.rows()
     title = "Won-drawn-lost (and mean payoff) against" if board.by_payoff else "Won-drawn-lost against"
-    table = Table(title=title, title_justify="left")
-    table.add_column("Player")
-    for row in rows:
-        table.add_column(row.name, justify="right")
-    for row in rows:
-        table.add_row(row.name, *(_format_meeting(row.against.get(other.name)) for other in rows))
-    return table
+    cells = [(row.name, *(_format_meeting(row.against.get(other.name)) for other in rows)) for row in rows]
+    return DataTable(("Player", *(f">{row.name}" for row in rows)), cells, title)
 
 
 def _format_meeting(score: "PlayerScore | None") -> str:
@@ -214,17 +209,3 @@ def _summary_json(tournament: "Tournament", board: "Scoreboard") -> dict[str, An
         "seed": tournament.seed,
         **board.to_json(),
     }
-
-
-@contextmanager
-def _interrupt_on_sigterm() -> Iterator[None]:
-    """Treat SIGTERM as Ctrl-C inside this context."""
-
-    def end(*_: object) -> NoReturn:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -6,11 +6,10 @@ import sys
 import time
 from typing import Annotated, Any
 
-import orjson
 import typer
 
-from agent_league.cli.exit_codes import EXIT_FAILED
-from agent_league.cli.options import print_remark
+from agent_league.cli.options import JsonOption
+from agent_league.cli.terminal import EXIT_FAILED, print_json, print_remark
 from agent_league.errors import UserError
 
 MAX_SHOWN_EVENTS = 40
@@ -27,7 +26,7 @@ def simulate_faults(
     ] = "",
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes to use (default: one for each core).")] = None,
     trace: Annotated[bool, typer.Option("--trace", help="Print everything that happens; for a single seed.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    json: JsonOption = False,
 ) -> None:
     """Play leagues on virtual time while frames get lost, agents are killed, disks fill and clocks jump.
 
@@ -57,7 +56,7 @@ def simulate_faults(
             break
     progress.finish()
     if json:
-        sys.stdout.write(orjson.dumps(progress.summarise(failed)).decode() + "\n")
+        print_json(progress.summarise(failed))
     elif failed is not None:
         sys.stdout.write(_failure_report(failed, _repeat_command(failed.scenario.seed, players, referees, faults)))
     elif not trace:

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import orjson
 import typer
 
-from agent_league.cli.exit_codes import EXIT_FAILED, EXIT_WRONG_INPUT
-from agent_league.cli.options import write_to_stdout
+from agent_league.cli.options import JsonOption
+from agent_league.cli.terminal import EXIT_FAILED, EXIT_WRONG_INPUT, print_json
 from agent_league.errors import UserError
 from agent_league.text import to_printable
 
@@ -20,7 +20,7 @@ def verify(
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE...", help="Match files, or folders with match files in them.")
     ],
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    json: JsonOption = False,
 ) -> None:
     """Check match files: the draw against its commitment, and the result against rules, moves and transcript.
 
@@ -28,7 +28,7 @@ def verify(
     """
     reports = [_verify_file(path) for path in _find_match_files(files)]
     if json:
-        write_to_stdout(orjson.dumps({"ok": all(report["ok"] for report in reports), "files": reports}))
+        print_json({"ok": all(report["ok"] for report in reports), "files": reports})
     else:
         for report in reports:
             sys.stdout.write(

@@ -1,16 +1,15 @@
 """`league watch`: follow a manager's live feed: full screen in a terminal, a line for each event in a pipe."""
 
 import sys
-from contextlib import aclosing
-from typing import TYPE_CHECKING, Annotated, Protocol
+from contextlib import AbstractContextManager, aclosing, nullcontext
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-if TYPE_CHECKING:
-    from rich.console import RenderableType
+from agent_league.cli.terminal import draw_standings, make_stdout_console, print_lines
 
+if TYPE_CHECKING:
     from agent_league.cli.watch_view import WatchedLeague
-    from agent_league.launch.live_feed import FeedUpdate
 
 
 def watch(
@@ -28,71 +27,32 @@ def watch(
     run_async(_follow_league(parse_manager_endpoint(url, "URL")))
 
 
-class _WatchOutput(Protocol):
-    def show_update(self, update: "FeedUpdate") -> None: ...
-    def close(self) -> None: ...
-
-
 async def _follow_league(endpoint: str) -> None:
     from agent_league.cli.watch_view import WatchedLeague
     from agent_league.launch.live_feed import FeedChange, LeagueFeed
 
     board = WatchedLeague(endpoint)
-    view: _WatchOutput = _ScreenOutput(board) if sys.stdout.isatty() else _LineOutput(board)
-    try:
+    on_screen = sys.stdout.isatty()
+    with _show_on_screen(board) if on_screen else nullcontext():
         async with aclosing(LeagueFeed(endpoint).iter_updates()) as updates:
             async for update in updates:
                 board.apply_update(update)
-                view.show_update(update)
+                if not on_screen:
+                    sys.stdout.writelines(f"{line}\n" for line in board.drain_lines())
+                    sys.stdout.flush()
                 if board.is_over or (board.has_all_results and not isinstance(update, FeedChange)):
                     break
-    finally:
-        view.close()
-    _print_final_table(board)
-
-
-class _ScreenOutput:
-    """Output to the whole terminal; restored by `close`."""
-
-    def __init__(self, board: "WatchedLeague") -> None:
-        from rich.console import Console
-        from rich.live import Live
-
-        self._league = board
-        self._console = Console(highlight=False)
-        self._live = Live(console=self._console, screen=True, refresh_per_second=4, get_renderable=self._render)
-        self._live.start(refresh=True)
-
-    def show_update(self, update: "FeedUpdate") -> None:
-        """Do nothing: the screen redraws itself."""
-
-    def close(self) -> None:
-        self._live.stop()
-
-    def _render(self) -> "RenderableType":
-        return self._league.render(*self._console.size)
-
-
-class _LineOutput:
-    """Output as a line for each piece of news."""
-
-    def __init__(self, board: "WatchedLeague") -> None:
-        self._league = board
-
-    def show_update(self, update: "FeedUpdate") -> None:
-        for line in self._league.drain_lines():
-            sys.stdout.write(f"{line}\n")
-        sys.stdout.flush()
-
-    def close(self) -> None:
-        """Nothing to close."""
-
-
-def _print_final_table(board: "WatchedLeague") -> None:
-    from agent_league.cli.run_view import standings_table
-    from agent_league.cli.tables import make_stdout_console, print_lines
-
-    console = make_stdout_console()
-    rows = board.standings_rows()
-    console.print(standings_table(rows, board.title, len(rows)))
+    console, rows = make_stdout_console(), board.standings_rows()
+    console.print(draw_standings(rows, board.title, len(rows)))
     print_lines(console, [board.closing_sentence()])
+
+
+def _show_on_screen(board: "WatchedLeague") -> AbstractContextManager[Any]:
+    """Fill the whole terminal, which redraws itself, inside this context."""
+    from rich.console import Console
+    from rich.live import Live
+
+    console = Console(highlight=False)
+    return Live(
+        "", console=console, screen=True, refresh_per_second=4, get_renderable=lambda: board.render(*console.size)
+    )

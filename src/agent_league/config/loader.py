@@ -3,7 +3,7 @@
 import json
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin
@@ -24,9 +24,9 @@ from agent_league.config.models import (
     port_of,
     replace_port,
 )
-from agent_league.config.overrides import apply_overrides
 from agent_league.errors import ConfigError
 from agent_league.model.names import is_safe_name, list_known_names
+from agent_league.text import quote
 
 S = TypeVar("S", bound=ConfigModel)
 AGENTS_FILE = "agents/agents_config.json"
@@ -34,6 +34,7 @@ MANAGER_PORT_SETTING = "network.default_league_manager_port"
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 CUSTOM_KEY_PREFIX = "x_"
 """Prefix of the user's own keys, which are allowed everywhere and ignored."""
+OVERRIDE_FORM = "PATH=VALUE, such as timeouts.move_timeout_sec=2"
 NON_ID_CHARACTERS = re.compile(r"[^A-Za-z0-9]+")
 
 
@@ -113,12 +114,10 @@ class ConfigLoader:
 
     def check_overrides(self) -> None:
         """Raise ConfigError for an override that is no setting of any file."""
-        known = set(self._overrides_for(SystemConfig)) | set(self._overrides_for(LeagueConfig))
+        known = [*_list_setting_paths(SystemConfig), *_list_setting_paths(LeagueConfig)]
         for path in self.overrides:
             if path not in known:
-                near = get_close_matches(
-                    path, [*_list_setting_paths(SystemConfig), *_list_setting_paths(LeagueConfig)], n=1
-                )
+                near = get_close_matches(path, known, n=1)
                 meant = f"; did you mean {near[0]}?" if near else ""
                 raise ConfigError("--set", path, f"no such setting in system.json or the league file{meant}")
 
@@ -154,7 +153,8 @@ class ConfigLoader:
         return league
 
     def _overrides_for(self, model: type[ConfigModel]) -> dict[str, Any]:
-        return {path: value for path, value in self.overrides.items() if _has_setting(model, path.split("."))}
+        known = set(_list_setting_paths(model))
+        return {path: value for path, value in self.overrides.items() if path in known}
 
     def _load_file(self, name: str, model: type[S], overrides: Mapping[str, Any] | None = None) -> S:
         path = self.file_path(name)
@@ -211,18 +211,35 @@ class ConfigLoader:
         return entries[agent_id]
 
 
+def parse_overrides(settings: Iterable[str], option: str = "--set", expected: str = OVERRIDE_FORM) -> dict[str, Any]:
+    """Parse settings such as `timeouts.move_timeout_sec=2`; a value that isn't JSON is text. Raises ConfigError."""
+    overrides: dict[str, Any] = {}
+    for setting in settings:
+        path, separator, text = setting.partition("=")
+        if not separator or not path.strip():
+            raise ConfigError(option, setting, f"expected {expected}")
+        try:
+            overrides[path.strip()] = json.loads(text)
+        except json.JSONDecodeError:
+            overrides[path.strip()] = text
+    return overrides
+
+
+def apply_overrides(data: dict[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of the data with values set by path; missing objects on the way are created."""
+    result = dict(data)
+    for path, value in overrides.items():
+        name, _, rest = path.partition(".")
+        inner = result.get(name, {})
+        if not rest:
+            result[name] = value
+        elif isinstance(inner, dict):  # anything else is a mistake in the file, which validation reports
+            result[name] = apply_overrides(inner, {rest: value})
+    return result
+
+
 def _describe_bad_league_id(league_id: str) -> str:
-    return f"expected up to 100 letters, digits, '_', '-' and '.', found {league_id[:120]!r}"
-
-
-def _has_setting(model: type[ConfigModel], path: list[str]) -> bool:
-    field = model.model_fields.get(path[0])
-    if field is None:
-        return False
-    inner = field.annotation
-    if len(path) == 1:
-        return not (isinstance(inner, type) and issubclass(inner, ConfigModel))
-    return isinstance(inner, type) and issubclass(inner, ConfigModel) and _has_setting(inner, path[1:])
+    return f"expected up to 100 letters, digits, '_', '-' and '.', found {quote(league_id)}"
 
 
 def _list_setting_paths(model: type[ConfigModel]) -> Iterator[str]:

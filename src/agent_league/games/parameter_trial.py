@@ -1,7 +1,7 @@
 """Trial of game parameters in a subprocess, before they are used in this process.
 
 Game libraries crash, hang or use up all memory with some parameters, and parameters may come from anybody. Knows no
-library: `rules` is any class with parameters `name` and `tried`, which is True in the subprocess.
+library: `LibraryRules` is what the rules of every library's games share.
 """
 
 import json
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from functools import lru_cache
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar
 
 from agent_league.games.base import CHANCE, BadParameters, Rules
 
@@ -22,7 +22,35 @@ STEPS = 50
 MAX_TEXT_LENGTH = 1000
 INVALID_PATTERN = re.compile(r"\binvalid\b", re.IGNORECASE)
 """Some libraries only print this on stderr, and go on with undefined values."""
+SOURCE_LOCATION = re.compile(r"^\S+\.(cc|h):\d+ ")
+"""Where in a library's own source an error was raised."""
 TYPE_NAMES = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
+
+
+ParameterKey = tuple[tuple[str, Any], ...]
+"""Parameters in the order of their names, as a key of caches."""
+
+
+def make_parameter_key(parameters: Mapping[str, Any]) -> ParameterKey:
+    return tuple(sorted(parameters.items()))
+
+
+class LibraryRules:
+    """Rules of one game of a library. With `tried`, parameters get no trial in a subprocess: they are in it."""
+
+    library: ClassVar[str]
+
+    def __init__(self, name: str, *, tried: bool = False) -> None:
+        self._name = name
+        self._skip_trial = tried
+
+    def try_parameters(self, parameters: Mapping[str, Any]) -> None:
+        """Start a game with these parameters in a subprocess; raises BadParameters if that fails."""
+        if parameters and not self._skip_trial:
+            kind = type(self)
+            problem = _run_trial(kind.__module__, kind.__qualname__, self._name, json.dumps(dict(parameters)))
+            if problem:
+                raise BadParameters(f"{self.library} makes no {self._name} of these: {problem}")
 
 
 def convert_parameter(name: str, value: Any, own: Any) -> Any:
@@ -38,11 +66,6 @@ def convert_parameter(name: str, value: Any, own: Any) -> Any:
     return kind(value)
 
 
-def find_parameter_problem(rules: type, name: str, parameters: Mapping[str, Any]) -> str | None:
-    """Start a game with these parameters in a subprocess; describe what went wrong, or None."""
-    return _run_trial(rules.__module__, rules.__qualname__, name, json.dumps(parameters))
-
-
 @lru_cache(maxsize=256)
 def _run_trial(*words: str) -> str | None:
     """Run this module with these arguments, and describe how it failed; None if it didn't."""
@@ -54,10 +77,10 @@ def _run_trial(*words: str) -> str | None:
     told, aside = (text.decode(errors="replace").strip() for text in (done.stdout, done.stderr))
     invalid = next((line for line in aside.splitlines() if INVALID_PATTERN.search(line)), None)
     if invalid or done.returncode == 0:
-        return invalid and invalid[:300]
+        return invalid and SOURCE_LOCATION.sub("", invalid)[:300]
     if done.returncode < 0:
         return f"the library breaks down with signal {-done.returncode}"
-    return (told or aside).splitlines()[-1][:300]
+    return SOURCE_LOCATION.sub("", (told or aside).splitlines()[-1])[:300]
 
 
 def play_first_steps(rules: Rules, parameters: Mapping[str, Any]) -> None:

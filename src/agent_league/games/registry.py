@@ -6,12 +6,14 @@ is found as well, and replaces an installed game of the same name.
 """
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from agent_league.config.python_files import load_python_file
 from agent_league.errors import ConfigError, UserError
@@ -24,6 +26,7 @@ from agent_league.model.names import list_known_names
 
 GAME_ENTRY_POINTS = "agent_league.games"
 SOURCE_ENTRY_POINTS = "agent_league.game_sources"
+INSTALL_HINT = "pip install 'agent-league[games]' (in a checkout: .venv/bin/pip install -e '.[games]')"
 FILES_VARIABLE = "AGENT_LEAGUE_GAMES"
 """Environment variable with paths of Python files, separated as in PATH."""
 
@@ -102,6 +105,48 @@ class GameSource(Protocol):
     def load(self, name: str) -> Game:
         """Return a game, whose game type is prefixed with the source's name; raises ConfigError."""
         ...
+
+
+class LibraryGames(ABC):
+    """A source of the games of a library, which is imported on first use."""
+
+    name: ClassVar[str]
+    library: ClassVar[str]
+    unit: ClassVar[str] = "game"
+    """What the library calls its games."""
+
+    @abstractmethod
+    def list_all(self) -> Mapping[str, Any]:
+        """List all games of the library by name; raises ImportError."""
+
+    @abstractmethod
+    def find_obstacle(self, name: str) -> str | None:
+        """Describe why a game of the library can't be played in a league; None if it can."""
+
+    @abstractmethod
+    def make_game(self, name: str) -> Game:
+        """Make a game that can be played."""
+
+    def names(self) -> Sequence[str]:
+        return sorted(name for name in self._list_known() if self.find_obstacle(name) is None)
+
+    def load(self, name: str) -> Game:
+        known = self._list_known()
+        if name not in known:
+            near = ", ".join(get_close_matches(name, known, cutoff=0.5))
+            like = f" (names like it: {near})" if near else ""
+            lists = f"`league games {self.name}` lists them"
+            raise ConfigError("game_type", "", f"{self.library} has no {self.unit} {name!r:.80}{like}; {lists}")
+        if obstacle := self.find_obstacle(name):
+            raise ConfigError("game_type", "", f"{self.name}:{name} can't be played in a league: it {obstacle}")
+        return self.make_game(name)
+
+    def _list_known(self) -> Mapping[str, Any]:
+        try:
+            return self.list_all()
+        except ImportError as error:
+            told = f"{self.library} is not installed ({error}): {INSTALL_HINT}"
+            raise ConfigError(self.name, "", told) from None
 
 
 def game_types() -> tuple[str, ...]:

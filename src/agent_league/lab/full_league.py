@@ -18,7 +18,7 @@ import orjson
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
 from agent_league.errors import LeagueFailed
-from agent_league.lab.counts import GameTally, PairTallies
+from agent_league.lab.scoreboard import GameTally, PairTallies
 from agent_league.lab.tournament import Tournament
 from agent_league.launch.in_process import play_in_process
 from agent_league.launch.plan import LeaguePlan, LeagueRequest, make_league_plan
@@ -50,7 +50,7 @@ class PlannedLeague:
     first_round: int
     is_double: bool
 
-    def play(self) -> Iterator[PairTallies]:
+    def run(self) -> Iterator[PairTallies]:
         """Play the league and yield the tallies of each match; LeagueFailed if a match file fails verification."""
         with TemporaryDirectory(dir=self.folder) as home:
             plan = self._make_league_plan(Path(home))

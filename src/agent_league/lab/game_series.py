@@ -7,20 +7,52 @@ writes into its view can change the state of the game; `is_start_changed` finds 
 
 import traceback
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, overload
 
 from agent_league.games.base import CHANCE, Move, State, winning_seat
 from agent_league.games.draw import select_outcome
 from agent_league.games.registry import Game
-from agent_league.lab.series_memory import FinishedGame, SeriesMemory
 from agent_league.players.moves import find_equal_moves
-from agent_league.players.observation import GameRecord, Observation, Strategy, Thought
+from agent_league.players.observation import GameMemory, GameRecord, MoveHistory, Observation, Strategy, Thought
 
 PLAYER_IDS = ("P01", "P02")
+FinishedGame = tuple[State, Sequence[Mapping[int, Move]]]
+"""The final state of a game, and the moves of its steps by seat."""
+
+
+class SeriesMemory(GameMemory):
+    """The games of a series from one player's side; the list `finished` grows as the series is played.
+
+    Records are built only when a strategy reads them: most never do, and a record costs more than a game of Even/Odd.
+    """
+
+    def __init__(self, finished: Sequence[FinishedGame], record: Callable[[int], GameRecord]) -> None:
+        super().__init__()
+        self._finished_games = finished
+        self._make_record = record
+
+    def find_history(self, game_type: str, opponent_id: str | None = None) -> MoveHistory:
+        self._append_new_records()
+        return super().find_history(game_type, opponent_id)
+
+    @overload
+    def __getitem__(self, index: int) -> GameRecord: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[GameRecord]: ...
+    def __getitem__(self, index: int | slice) -> GameRecord | list[GameRecord]:
+        self._append_new_records()
+        return super().__getitem__(index)
+
+    def __len__(self) -> int:
+        return len(self._finished_games)
+
+    def _append_new_records(self) -> None:
+        for number in range(super().__len__(), len(self._finished_games)):
+            self.append(self._make_record(number))
 
 
 def make_match_id(number: int) -> str:

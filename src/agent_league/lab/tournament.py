@@ -13,10 +13,9 @@ from typing import Any
 from agent_league.errors import UserError
 from agent_league.games.contract import BrokenGame, describe_breakdown
 from agent_league.games.registry import Game, load_playable_game
-from agent_league.lab.counts import PairTallies, tally_returns
 from agent_league.lab.game_series import Series
-from agent_league.lab.scoreboard import Scoreboard
-from agent_league.lab.workers import play_all
+from agent_league.lab.scoreboard import PairTallies, Scoreboard, tally_returns
+from agent_league.lab.workers import run_all
 from agent_league.launch.config_checks import load_configured_game
 from agent_league.players.strategies import (
     can_choose,
@@ -92,7 +91,7 @@ class Tournament:
         load_configured_game(None, self.game_type, self.parameters)
         self.check_players()
         board = self.make_scoreboard()
-        for played in play_all(self.plan_series(), jobs):
+        for played in run_all(self.plan_series(), jobs):
             board.add_tallies(played)
         return board
 
@@ -129,7 +128,7 @@ class PlannedSeries:
     first_game: int
     games: int
 
-    def play(self) -> Iterator[PairTallies]:
+    def run(self) -> Iterator[PairTallies]:
         """Play the games, and yield the tallies of those played since the last, a few times a second."""
         tournament, game = self.tournament, self.tournament.game
         one, other = (load_strategy(tournament.strategies[player]) for player in self.pair)

@@ -1,45 +1,56 @@
-"""Playing work items in several processes. Their number changes the order of the results, not the results."""
+"""Running work items in several processes. Their number changes the order of the results, not the results."""
 
 import multiprocessing
 import os
 import signal
 import sys
 import threading
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from agent_league.errors import LeagueFailed
-from agent_league.lab.counts import PairTallies
 
 QUEUED_PER_PROCESS = 4
 """Work items queued for each process, so that none is idle between two."""
+BROKEN_POOL = (
+    "A process that played games has ended: was there too little memory, or does a script play without"
+    " `if __name__ == '__main__':` before it?"
+)
+T_co = TypeVar("T_co", covariant=True)
+T = TypeVar("T")
 
 
-class WorkItem(Protocol):
-    """A piece of work that can be pickled and played in another process."""
+class WorkItem(Protocol[T_co]):
+    """A piece of work that can be pickled and run in another process."""
 
-    def play(self) -> Iterator[PairTallies]: ...
+    def run(self) -> Iterator[T_co]: ...
 
 
-def play_all(work: Iterable[WorkItem], jobs: int = 1) -> Generator[PairTallies]:
-    """Play all work items and yield tallies as they come; closing the iterator ends the processes."""
+def run_all(
+    work: Iterable[WorkItem[T]],
+    jobs: int = 1,
+    *,
+    preload: Sequence[str] = ("agent_league.lab.tournament",),
+    broken: str = BROKEN_POOL,
+) -> Generator[T]:
+    """Run all work items and yield their results as they come; closing the iterator ends the processes.
+
+    `preload` are modules to import before a process is forked. If one ends, LeagueFailed is raised with `broken`.
+    """
     if jobs == 1:
         for piece in work:
-            yield from piece.play()
+            yield from piece.run()
         return
     others = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(jobs, _make_context(), initializer=_start_worker)
+    pool = ProcessPoolExecutor(jobs, _make_context(preload), initializer=_start_worker)
     finished = False
     try:
-        yield from _play_in_pool(pool, work, jobs * QUEUED_PER_PROCESS)
+        yield from _run_in_pool(pool, work, jobs * QUEUED_PER_PROCESS)
         finished = True
     except BrokenProcessPool:
-        raise LeagueFailed(
-            "A process that played games has ended: was there too little memory, or does a script play without"
-            " `if __name__ == '__main__':` before it?"
-        ) from None
+        raise LeagueFailed(broken) from None
     finally:
         if not finished:
             for process in set(multiprocessing.active_children()) - others:
@@ -47,28 +58,26 @@ def play_all(work: Iterable[WorkItem], jobs: int = 1) -> Generator[PairTallies]:
         pool.shutdown(cancel_futures=True)
 
 
-def _play_in_pool(pool: ProcessPoolExecutor, work: Iterable[WorkItem], most: int) -> Iterator[PairTallies]:
-    waiting: set[Future[list[PairTallies]]] = set()
+def _run_in_pool(pool: ProcessPoolExecutor, work: Iterable[WorkItem[T]], most: int) -> Iterator[T]:
+    waiting: set[Future[list[T]]] = set()
     for piece in work:
-        waiting.add(pool.submit(_play_item, piece))
+        waiting.add(pool.submit(_run_item, piece))
         if len(waiting) >= most:
             waiting = yield from _yield_finished(waiting)
     while waiting:
         waiting = yield from _yield_finished(waiting)
 
 
-def _yield_finished(
-    waiting: set[Future[list[PairTallies]]],
-) -> Generator[PairTallies, None, set[Future[list[PairTallies]]]]:
-    """Wait for a future, yield the tallies of all that are done, return the others."""
+def _yield_finished(waiting: set[Future[list[T]]]) -> Generator[T, None, set[Future[list[T]]]]:
+    """Wait for a future, yield the results of all that are done, return the others."""
     done, still = wait(waiting, return_when=FIRST_COMPLETED)
     for future in done:
         yield from future.result()
     return still
 
 
-def _play_item(piece: WorkItem) -> list[PairTallies]:
-    return list(piece.play())
+def _run_item(piece: WorkItem[T]) -> list[T]:
+    return list(piece.run())
 
 
 def _start_worker() -> None:
@@ -84,10 +93,10 @@ def _exit_with_parent() -> None:
         os._exit(1)
 
 
-def _make_context() -> Any:
-    """Make a forkserver context with our modules preloaded; on Windows a spawn context."""
+def _make_context(preload: Sequence[str]) -> Any:
+    """Make a forkserver context with modules preloaded; on Windows a spawn context."""
     if sys.platform == "win32":
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__, "agent_league.lab.tournament"])
+    context.set_forkserver_preload([__name__, *preload])
     return context

@@ -4,7 +4,7 @@ import asyncio
 import gc
 import sys
 from collections.abc import Callable, Coroutine, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from agent_league.agent.app import AgentApp, PagesApp
 from agent_league.agent.runtime import Agent
@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 
 GC_THRESHOLDS = (20_000, 20, 20)
 """Rare collections: messages are many, and hardly any is in a reference cycle."""
+T = TypeVar("T")
 
 
-def run_async(main: Coroutine[Any, Any, None]) -> None:
+def run_async(main: Coroutine[Any, Any, T]) -> T:
     """Run the event loop, on uvloop except on Windows; imported modules are frozen out of garbage collection."""
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
@@ -35,7 +36,7 @@ def run_async(main: Coroutine[Any, Any, None]) -> None:
 
         factory = uvloop.new_event_loop
     with asyncio.Runner(loop_factory=factory) as runner:
-        runner.run(main)
+        return runner.run(main)
 
 
 async def serve_agents(

@@ -13,6 +13,7 @@ from agent_league.model.agents import Role
 from agent_league.protocol.checks import Envelope
 from agent_league.protocol.envelope import ANONYMOUS, Sender
 from agent_league.protocol.methods import Caller, Method
+from agent_league.text import shorten
 
 EXPECTED_FORMAT = "tok-{agent_id}-{hash}"
 UNKNOWN_TOKEN = "unknown or expired; register again for a new one"  # noqa: S105 - a sentence
@@ -56,7 +57,7 @@ class ManagerAuthorizer:
             raise Refusal(
                 ErrorCode.LEAGUE_NOT_FOUND,
                 f"this is league {self._state.league_id!r}",
-                league_id=str(envelope.league_id)[:80],
+                league_id=shorten(envelope.league_id),
             )
         return sender
 
@@ -145,11 +146,11 @@ class ManagerAuthorizer:
 
 def unregistered_refusal(sender: Sender, *, needs_referee: bool = False) -> Refusal:
     """The refusal of an unregistered sender: E013 for a referee, else E005."""
-    agent_id = sender.agent_id[:80]
+    agent_id = shorten(sender.agent_id)
     if sender.role is Role.REFEREE or needs_referee:
-        sentence = f"{str(sender)[:80]} is not a registered referee; register first"
+        sentence = f"{shorten(sender)} is not a registered referee; register first"
         return Refusal(ErrorCode.REFEREE_NOT_REGISTERED, sentence, referee_id=agent_id)
-    sentence = f"{str(sender)[:80]} is not registered; register first"
+    sentence = f"{shorten(sender)} is not registered; register first"
     return Refusal(ErrorCode.PLAYER_NOT_REGISTERED, sentence, player_id=agent_id)
 
 

@@ -27,6 +27,7 @@ from agent_league.protocol.version import (
     is_supported_version,
     parse_version,
 )
+from agent_league.text import quote
 
 T = TypeVar("T")
 FETCHED_BY_POLL = "matches fetched by 'get_assigned_matches'"
@@ -225,7 +226,7 @@ class ManagerHandlers:
             return how
         if self._state.roster.rules.strict:
             raise wrong_type_refusal("player_meta.version", "a semantic version such as 1.0.0", version)
-        return replace(how, deviations=(*how.deviations, f"version {version[:40]!r} isn't MAJOR.MINOR.PATCH"))
+        return replace(how, deviations=(*how.deviations, f"version {quote(version)} isn't MAJOR.MINOR.PATCH"))
 
 
 def _require_argument(params: Mapping[str, Any], name: str, kind: type[T]) -> T:

@@ -1,11 +1,16 @@
-"""The manager's files and log, which follow the league state: `standings.json`, `rounds.json`, `league.log.jsonl`."""
+"""The manager's files and log, which follow the league state: `standings.json`, `rounds.json`, `league.log.jsonl`.
 
+They may be lost: `rebuild_league_files` writes them anew from the store.
+"""
+
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import orjson
 
 from agent_league.clock import Clock, format_utc
+from agent_league.config.models import LeagueConfig, SystemConfig
 from agent_league.league.match_files import (
     REPORTED_FIELD,
     BadMatchFile,
@@ -14,12 +19,15 @@ from agent_league.league.match_files import (
     load_match_file,
 )
 from agent_league.league.queries import LeagueQueries
+from agent_league.league.resume import get_effective_config, translate_damage
 from agent_league.league.state import LeagueState
 from agent_league.log import JsonLogger
 from agent_league.model.events import Event, LeagueCompleted, MatchAssigned, MatchFinished, to_log_fields
 from agent_league.model.results import MatchResult, MatchState
 from agent_league.model.schedule import LeagueRound
+from agent_league.storage.base import SavedSeason
 from agent_league.storage.files import ThrottledWriter
+from agent_league.storage.paths import DataPaths
 from agent_league.storage.repositories import MatchRepository, RoundsRepository, StandingsRepository
 
 
@@ -62,9 +70,7 @@ class LeagueProjections:
 
     def close(self) -> None:
         self._writer.flush()
-        self._write_reported_matches()
-        if self._is_write_due:
-            self._write_files()
+        self.write_after_commit()
 
     def _handle_event(self, event: Event) -> None:
         match event:
@@ -143,3 +149,31 @@ class LeagueProjections:
             text = self._rounds.encode_round(self._queries.describe_round(round_))
             known = self._round_cache[round_.round_id] = (status, text)
         return known[1]
+
+
+def rebuild_league_files(
+    saved: SavedSeason, league: LeagueConfig, system: SystemConfig, home: Path, clock: Clock
+) -> list[Path]:
+    """Write `standings.json`, `rounds.json` and missing match files again; returns the paths written."""
+    with translate_damage(league.league_id):
+        season = LeagueState(get_effective_config(saved, league), system, saved.season, save_row=lambda _: None)
+        season.restore_rows(saved)
+    paths = DataPaths(home)
+    log = JsonLogger("league", season.league_id, paths.logs_folder, **system.logging.logger_options)
+    LeagueProjections(season, home, clock, log).save_files()
+    return [
+        paths.standings_file(season.league_id),
+        paths.rounds_file(season.league_id),
+        *_write_missing_matches(season, MatchRepository(season.league_id, home)),
+    ]
+
+
+def _write_missing_matches(state: LeagueState, files: MatchRepository) -> Iterator[Path]:
+    """Write the missing match files: the referee's proposal if there is one, else what the league knows."""
+    for match_id, result in state.results.items():
+        if files.load(match_id) is None:
+            try:
+                files.accept_proposal(match_id, state.assigned_referees.get(match_id, ""))
+            except (OSError, ValueError):
+                files.save(match_id, {**build_match_content(state, result), "rebuilt": True})
+            yield files.paths.match_file(state.league_id, match_id)

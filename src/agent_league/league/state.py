@@ -55,6 +55,7 @@ from agent_league.model.results import (
 from agent_league.model.schedule import LeagueRound, Pairing, Schedule
 from agent_league.protocol.version import CURRENT_PROTOCOL
 from agent_league.storage.base import DISMISSED_PHASE, SavedSeason, SeasonRow, StoredRow
+from agent_league.text import quote, shorten
 
 EventListener = Callable[[Event], None]
 SaveRow = Callable[[StoredRow], None]
@@ -377,8 +378,8 @@ class LeagueState:
         if found is None:
             raise Refusal(
                 ErrorCode.MATCH_NOT_FOUND,
-                f"no match {match_id[:80]!r} in this league",
-                match_id=match_id[:80],
+                f"no match {quote(match_id)} in this league",
+                match_id=shorten(match_id),
             )
         return found
 
@@ -582,8 +583,8 @@ class LeagueState:
         if member is None:
             raise Refusal(
                 ErrorCode.PLAYER_NOT_REGISTERED,
-                f"no player {player_id[:80]!r} in this league",
-                player_id=player_id[:80],
+                f"no player {quote(player_id)} in this league",
+                player_id=shorten(player_id),
             )
         return member
 

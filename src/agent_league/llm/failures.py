@@ -12,9 +12,8 @@ import httpx2
 from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError, UnexpectedModelBehavior, UsageLimitExceeded
 
 from agent_league.config import LlmSettings
-from agent_league.llm.budget import BudgetExhausted
+from agent_league.llm.budget import BudgetExhausted, ModelTurn
 from agent_league.llm.model import API_KEY_VARIABLE
-from agent_league.llm.turn import ModelTurn
 from agent_league.text import MAX_SENTENCE, redact_tokens, to_printable
 
 RETRYABLE_STATUSES = frozenset({408, 409, 425, 429})

@@ -20,13 +20,12 @@ from agent_league.clock import Clock, SystemClock
 from agent_league.config import LlmSettings
 from agent_league.games.base import describe_range, is_long_range
 from agent_league.games.registry import is_from_source
-from agent_league.llm.budget import BudgetExhausted, ModelBudget
+from agent_league.llm.budget import MAX_TOOL_CALLS, BudgetExhausted, ModelBudget, ModelTurn
 from agent_league.llm.failures import failure_advice, failure_reason, is_retryable, is_unbilled
 from agent_league.llm.model import build_model, create_bounded_client
 from agent_league.llm.probe import find_server_problem
 from agent_league.llm.prompt import build_instructions, build_question
 from agent_league.llm.settings import load_fallback, resolve_servers
-from agent_league.llm.turn import MAX_TOOL_CALLS, ModelTurn
 from agent_league.log import JsonLogger
 from agent_league.players.deadline import FALLBACK_SECONDS, seconds_to_fall_back, seconds_to_think
 from agent_league.players.decision import ask_strategy

@@ -8,10 +8,10 @@ from typing import Any
 from pydantic_ai import FunctionToolset, RunContext, Tool
 
 from agent_league.config import McpServer
-from agent_league.llm.turn import ANSWER_TOOL, MAX_TOOL_CALLS, ModelTurn
+from agent_league.llm.budget import ANSWER_TOOL, MAX_TOOL_CALLS, ModelTurn
 from agent_league.log import JsonLogger
+from agent_league.mcp.client.calls import MessagePriority
 from agent_league.mcp.client.failures import ToolFailed
-from agent_league.mcp.client.queue import MessagePriority
 from agent_league.mcp.client.registry import RegisteredTool, ToolRegistry
 from agent_league.mcp.client.sessions import SessionManager, SessionState
 from agent_league.text import quote_data, shorten

@@ -2,8 +2,7 @@
 
 import asyncio
 from collections import ChainMap
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from functools import partial
 from random import Random
 from typing import Any
@@ -20,25 +19,23 @@ from agent_league.agent.outbox import Outboxes
 from agent_league.agent.registration import UNKNOWN_AGENT_CODES, RemarkCallback
 from agent_league.clock import Clock, format_utc
 from agent_league.errors import CallFailed, ErrorCode, LeagueFailed, PeerRefused, Refusal
-from agent_league.games.base import BadParameters
 from agent_league.games.contract import describe_breakdown
 from agent_league.games.draw import create_match_seed
-from agent_league.games.registry import Game, UnknownGame, is_from_source, load_playable_game
 from agent_league.http.carrier import Carrier
-from agent_league.http.hosts import find_endpoint_problem, normalise_endpoint
-from agent_league.model.agents import ANY_GAME, AgentState, Role, advance_state, supports_game
-from agent_league.model.names import CHECK_LEAGUE, is_safe_name
+from agent_league.model.agents import ANY_GAME, AgentState, Role, advance_state
+from agent_league.model.names import CHECK_LEAGUE
 from agent_league.model.results import MatchVerdict, find_termination
 from agent_league.protocol import v2
-from agent_league.protocol.checks import Envelope, check_envelope, describe_value, parse_fields
+from agent_league.protocol.checks import Envelope, describe_value
 from agent_league.protocol.envelope import Message, Sender
-from agent_league.protocol.foreign_messages import KnownFacts, complete_message, is_match_over
+from agent_league.protocol.foreign_messages import KnownFacts
 from agent_league.protocol.methods import Caller, Method
 from agent_league.protocol.resources import build_resource_uri
 from agent_league.protocol.tokens import matches_token_hash
 from agent_league.protocol.tolerance import RUN_PATH
 from agent_league.referee.finished_matches import FinishedMatch, FinishedMatches
-from agent_league.referee.foreign_manager import ForeignManagerClient, build_start_match
+from agent_league.referee.foreign_manager import ForeignManagerClient
+from agent_league.referee.orders import MatchOrders
 from agent_league.referee.play import MatchPlay, get_order_key
 from agent_league.referee.requests import RefereeContext
 from agent_league.referee.settings import RefereeSettings
@@ -86,15 +83,11 @@ class Referee(LeagueMember):
             require_tokens=self._strict or system.security.require_player_tokens,
             strict=self._strict,
         )
-        self._loaded_games = {name: self._load_game(name) for name in settings.game_types if name != ANY_GAME}
         self._match_tasks: dict[str, asyncio.Task[None]] = {}
         self._running_matches: dict[str, MatchPlay] = {}
         """Running matches, by id."""
         self._finished_matches = FinishedMatches()
         self._match_files = MatchRepository(settings.league_id or "", settings.home)
-        self._last_ordered_game: tuple[str, bytes, Game] | None = None
-        """Type, parameters and game of the last order with parameters; nearly all orders have the same."""
-        self._queued_orders: dict[str, v2.StartMatch] = {}
         self._task_group: asyncio.TaskGroup | None = None
         self._league_over = asyncio.Event()
         self._known_matches: Mapping[str, MatchPlay | FinishedMatch] = ChainMap[str, Any](
@@ -102,13 +95,19 @@ class Referee(LeagueMember):
             self._finished_matches,  # type: ignore[arg-type]
         )
         """Running and finished matches, by id."""
-        self._foreign_manager = ForeignManagerClient(settings, self._session, self._peer_client, self._clock)
         self._known_orders: dict[str, tuple[int, str, str]] = {}
         """Round and players of each started match; an id from a foreign manager is accepted once."""
-        self._unplayable_ids: set[str] = set()
-        """Assigned matches that can't be played; each is logged once."""
-        self._announced_rounds: dict[str, int] = {}
-        """Round of each announced match."""
+        self._orders = MatchOrders(
+            settings,
+            self._session,
+            ForeignManagerClient(settings, self._session, self._peer_client, self._clock),
+            self.log,
+            self._remark,
+            self._rng,
+            known=self._known_orders,
+            find_facts=self._get_message_defaults,
+            start_queued=self._start_queued_matches,
+        )
         self._awaited_reports: dict[str, asyncio.Future[dict[str, Any] | None]] = {}
         """Results for which a `POST /run_match` waits, by match id."""
         self._answered_match_ids: set[str] = set()
@@ -137,10 +136,10 @@ class Referee(LeagueMember):
             sender=str(Role.LEAGUE_MANAGER),
             own_id=self.agent_id,
             league_id=self._session.league_id,
-            round_id=next(reversed(self._announced_rounds.values()), None),
+            round_id=next(reversed(self._orders.announced_rounds.values()), None),
             game_type=named[0] if len(named) == 1 else DEFAULT_GAME,
             own_endpoint=self._settings.endpoint,
-            rounds=self._announced_rounds,
+            rounds=self._orders.announced_rounds,
         )
 
     async def authorize(
@@ -179,7 +178,7 @@ class Referee(LeagueMember):
         """Return the gauges for metrics: running matches and queue lengths."""
         lengths = {
             "notices": self._context.outboxes.waiting_count,
-            "matches_waiting": len(self._queued_orders),
+            "matches_waiting": len(self._orders.queued),
             "reports": len(self._match_tasks) - self._playing_count,
         }
         return {
@@ -196,7 +195,7 @@ class Referee(LeagueMember):
             self.log.rename_component(self.agent_id)
             self._remark(f"Registered as {self.agent_id}.")
             async with asyncio.TaskGroup() as self._task_group:
-                polling = self._task_group.create_task(self._poll_manager())
+                polling = self._task_group.create_task(self._orders.poll_manager())
                 failure = await self._wait_for_league_end()
                 polling.cancel()
                 self._cancel_unfinished_matches()
@@ -243,8 +242,8 @@ class Referee(LeagueMember):
 
     async def _handle_start_match(self, order: v2.StartMatch) -> HandlerReply:
         if self._session.has_foreign_manager:
-            order = await self._fill_in_addresses(order)
-        await self._preload_game(order)
+            order = await self._orders.fill_in_addresses(order)
+        await self._orders.preload_game(order)
         self._start_match(order)
         return OK
 
@@ -293,80 +292,6 @@ class Referee(LeagueMember):
             raise Refusal(ErrorCode.MATCH_NOT_FOUND, "no such match here", match_id=describe_value(match_id))
         return match
 
-    async def _fill_in_addresses(self, order: v2.StartMatch) -> v2.StartMatch:
-        """Look up the player addresses that a foreign manager's order leaves out. Raises Refusal if one is unknown."""
-        for side, player in (("player_A", order.player_A), ("player_B", order.player_B)):
-            if not player.endpoint:
-                endpoint = await self._foreign_manager.find_player_address(player.player_id)
-                if endpoint is None:
-                    self.log.warning("match_without_addresses", match_id=describe_value(order.match_id))
-                    raise Refusal(
-                        ErrorCode.MISSING_REQUIRED_FIELD,
-                        f"missing: {side}.endpoint, and neither agents_config.json nor league_query tells where"
-                        f" {describe_value(player.player_id)} is",
-                        missing_fields=[f"{side}.endpoint"],
-                    )
-                order = order.model_copy(update={side: player.model_copy(update={"endpoint": endpoint})})
-        return order
-
-    async def _poll_manager(self) -> None:
-        """Poll a foreign manager for our matches, until it turns out not to know such polls."""
-        if not self._session.has_foreign_manager or self._peer_client.strict:
-            return
-        failures = 0
-        await asyncio.sleep(POLL_SECONDS)
-        while True:
-            try:
-                matches = await self._foreign_manager.fetch_matches()
-            except CallFailed as error:
-                if is_unknown_in_all_forms(error):
-                    return
-                failures += 1
-                await asyncio.sleep(max(POLL_SECONDS, reconnect_delay(failures, self._context.rng)))
-                continue
-            if matches is None:
-                return
-            failures = 0
-            await self._queue_assigned_matches(matches)
-            await asyncio.sleep(POLL_SECONDS)
-
-    async def _queue_assigned_matches(self, matches: Sequence[Mapping[str, Any]]) -> None:
-        """Queue the matches in a poll's answer that are ours and new."""
-        for match in matches:
-            match_id = str(match.get("match_id"))
-            if match_id in self._known_orders or match_id in self._queued_orders or match_id in self._unplayable_ids:
-                continue
-            if is_match_over(match) or match.get("referee_id") not in (None, self.agent_id):
-                continue
-            message, _ = complete_message(
-                v2.StartMatch.TYPE, {**match, "message_type": v2.StartMatch.TYPE}, self._get_message_defaults()
-            )
-            try:
-                check_envelope(message, v2.StartMatch.TYPE)
-                await self._queue_order(await self._fill_in_addresses(parse_fields(v2.StartMatch, message)))
-            except Refusal as refusal:
-                self._log_unplayable_match(match_id, refusal)
-        self._start_queued_matches()
-
-    async def _queue_order(self, order: v2.StartMatch) -> None:
-        """Queue a match until a place is free; dropped if the queue is full."""
-        if len(self._queued_orders) < MAX_QUEUED_MATCHES:
-            await self._preload_game(order)
-            self._queued_orders[order.match_id] = order
-
-    def _log_unplayable_match(self, match_id: str, refusal: Refusal) -> None:
-        if len(self._unplayable_ids) < MAX_QUEUED_MATCHES:
-            self._unplayable_ids.add(match_id)
-        self.log.warning("announcement_refused", match_id=describe_value(match_id), message=refusal.message)
-        self._remark(f"{describe_value(match_id)} can't be played: {refusal.message}")
-
-    async def _preload_game(self, order: v2.StartMatch) -> None:
-        """Load a game from an external source in a thread, so that other matches go on meanwhile."""
-        name = order.game_type
-        if is_from_source(name) and supports_game(self._settings.game_types, name):
-            with suppress(Exception):  # errors are raised again when the match starts
-                await asyncio.to_thread(self._load_ordered_game, name, order.game_parameters)
-
     def _start_match(self, order: v2.StartMatch) -> None:
         """Start a match; does nothing if this order is known already. Raises Refusal if it can't be run."""
         known = self._finished_matches.get(order.match_id)
@@ -384,7 +309,7 @@ class Referee(LeagueMember):
                 expected="an id that no other match has",
                 received=describe_value(order.match_id),
             )
-        game = self._resolve_game(order)
+        game = self._orders.resolve_game(order)
         if order.player_A.player_id == order.player_B.player_id:
             raise Refusal(
                 ErrorCode.INVALID_MESSAGE_FORMAT,
@@ -414,91 +339,22 @@ class Referee(LeagueMember):
             self.changes.notify_changed(build_resource_uri("matches", match_id))
 
     async def _handle_round_announcement(self, message: v2.RoundAnnouncement) -> HandlerReply:
-        """Queue our matches of an announced round; a foreign manager may start matches in this way only."""
-        if self._session.callers.has_key:
-            return OK
-        own = normalise_endpoint(self._settings.endpoint)
-        if len(self._announced_rounds) >= MAX_QUEUED_MATCHES:
-            self._announced_rounds.clear()
-        self._announced_rounds.update(
-            (match.match_id, message.round_id) for match in message.matches[:MAX_QUEUED_MATCHES]
-        )
-        for match in message.matches:
-            if normalise_endpoint(match.referee_endpoint) != own:
-                continue
-            try:
-                await self._queue_order(await self._fill_in_addresses(build_start_match(message, match)))
-            except Refusal as refusal:
-                self._log_unplayable_match(match.match_id, refusal)
-        self._start_queued_matches()
+        await self._orders.queue_announced_matches(message)
         return OK
 
     def _start_queued_matches(self) -> None:
         """Start queued matches as long as there are free places."""
-        while self._queued_orders and self._playing_count < self._settings.max_concurrent_matches:
-            order = self._queued_orders.pop(next(iter(self._queued_orders)))
+        queued = self._orders.queued
+        while queued and self._playing_count < self._settings.max_concurrent_matches:
+            order = queued.pop(next(iter(queued)))
             try:
                 self._start_match(order)
             except Refusal as refusal:
-                self._log_unplayable_match(order.match_id, refusal)
+                self._orders.log_unplayable_match(order.match_id, refusal)
 
     @property
     def _playing_count(self) -> int:
         return sum(self._running_matches[match_id].verdict is None for match_id in self._match_tasks)
-
-    def _resolve_game(self, order: v2.StartMatch) -> Game:
-        for name, value in (("match_id", order.match_id), ("league_id", order.league_id)):
-            if not is_safe_name(value):
-                raise Refusal(
-                    ErrorCode.INVALID_MESSAGE_FORMAT,
-                    f"'{name}' can't name a file",
-                    field=name,
-                    received=describe_value(value),
-                )
-        if not self._session.callers.has_key:
-            self._check_addresses(order)
-        own, given = self._loaded_games.get(order.game_type), order.game_parameters
-        if own is None and ANY_GAME not in self._settings.game_types:
-            raise Refusal(
-                ErrorCode.INVALID_MESSAGE_FORMAT,
-                f"{self.agent_id} doesn't referee {order.game_type[:80]!r}",
-                field="game_type",
-                expected=sorted(self._loaded_games),
-                received=describe_value(order.game_type),
-            )
-        try:
-            return own if own and given is None else self._load_ordered_game(order.game_type, given)
-        except Exception as error:  # noqa: BLE001 - a third party's game may raise anything, on anybody's parameters
-            why = str(error) if isinstance(error, UnknownGame | BadParameters) else repr(error)
-            raise Refusal(
-                ErrorCode.INVALID_MESSAGE_FORMAT,
-                f"{self.agent_id} can't referee {order.game_type[:80]!r}: {why[:400]}",
-                field="game_type" if given is None or isinstance(error, UnknownGame) else "game_parameters",
-            ) from None
-
-    def _load_ordered_game(self, game_type: str, parameters: Mapping[str, Any] | None) -> Game:
-        """Load a game with an order's parameters; cached for the last type and parameters."""
-        if parameters is None:
-            return self._load_game(game_type)
-        written = orjson.dumps(parameters)
-        if self._last_ordered_game is None or self._last_ordered_game[:2] != (game_type, written):
-            self._last_ordered_game = (game_type, written, self._load_game(game_type, parameters))
-        return self._last_ordered_game[2]
-
-    def _load_game(self, game_type: str, parameters: Mapping[str, Any] | None = None) -> Game:
-        """Load a game with these parameters, by default those of our registry."""
-        return load_playable_game(
-            game_type, self._settings.games.get_parameters(game_type) if parameters is None else parameters
-        )
-
-    def _check_addresses(self, order: v2.StartMatch) -> None:
-        """Check a foreign manager's player addresses against our allowed hosts; ours has done so. Raises Refusal."""
-        for side, player in (("player_A", order.player_A), ("player_B", order.player_B)):
-            problem = find_endpoint_problem(player.endpoint, self._settings.system.network.allowed_hosts)
-            if problem:
-                raise Refusal(
-                    ErrorCode.INVALID_MESSAGE_FORMAT, f"'{side}.endpoint': {problem}", field=f"{side}.endpoint"
-                )
 
     async def _run_match(self, play: MatchPlay) -> None:
         """Play a match and report it until the manager has acknowledged it.

@@ -4,7 +4,7 @@ Only the shape is checked here; whether the content is true is for `verify` to s
 """
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 import orjson
 from pydantic import Field
@@ -13,6 +13,7 @@ from agent_league.errors import Refusal, UserError
 from agent_league.model.results import Termination
 from agent_league.protocol.checks import parse_fields
 from agent_league.protocol.envelope import Items, MessagePart
+from agent_league.protocol.v2.answers import TranscriptEntry
 from agent_league.protocol.v2.match import MatchLimits, MatchScoring
 from agent_league.protocol.version import CURRENT_PROTOCOL
 
@@ -46,24 +47,6 @@ class DrawSeed(MessagePart):
     seed: str
 
 
-class TranscriptLine(MessagePart):
-    """One line of the transcript."""
-
-    at: str
-    direction: Literal["sent", "received", "failed", "drawn"]
-    player_id: str | None = None
-    method: str | None = None
-    attempt: int | None = None
-    latency_ms: float | None = None
-    error_code: str | None = None
-    step: int | None = None
-    outcome: Any = None
-    token: str | None = None
-    """State of the answer's `auth_token`: ok, missing, wrong, or unknown."""
-    tolerated: list[str] | None = None
-    message: Any = None
-
-
 class MatchFile(MessagePart):
     """The content of a match file."""
 
@@ -91,7 +74,7 @@ class MatchFile(MessagePart):
     """Method that asked each player for moves; the game's own for those that aren't named."""
     strict: bool = False
     tolerated: dict[str, list[str]] = Field(default_factory=dict)
-    transcript: Items[TranscriptLine]
+    transcript: Items[TranscriptEntry]
 
     @property
     def player_ids(self) -> tuple[str, str]:

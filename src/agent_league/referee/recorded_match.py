@@ -27,20 +27,21 @@ from agent_league.model.agents import AgentState, Role
 from agent_league.model.results import MatchState, Termination
 from agent_league.protocol import v2
 from agent_league.protocol.tolerance import ANSWER_PLACES, order_forms
+from agent_league.protocol.v2.answers import TranscriptEntry
 from agent_league.protocol.v2.match import CallContext, MatchLimits, MatchPlayer
 from agent_league.protocol.version import CURRENT_PROTOCOL
 from agent_league.referee.match import IllegalMove
-from agent_league.referee.match_file import MatchFile, TranscriptLine
+from agent_league.referee.match_file import MatchFile
 from agent_league.referee.messages import PLAIN_WIRE, PlayerMessages
 from agent_league.referee.play import MatchPlay
 from agent_league.referee.requests import (
     RESULT_METHOD,
     TOKEN_CODES,
+    TOKEN_DEVIATIONS,
     PlayerAnswer,
     PlayerClient,
     PlayerRequest,
     RefereeContext,
-    token_deviations,
 )
 from agent_league.referee.transcript import Transcript
 from agent_league.text import MAX_WORD, quote, to_printable
@@ -155,7 +156,7 @@ class RecordedPlay(MatchPlay):
         if self.file.limits is not None:  # in older files opponents weren't told
             super().notify_opponent_of_failure(author, failure)
 
-    def next_line(self) -> tuple[int, TranscriptLine]:
+    def next_line(self) -> tuple[int, TranscriptEntry]:
         """Return number and content of the line in the place of the next entry; raises ThreadLost or MatchAborted."""
         number = len(self.transcript.entries) + 1
         if number > len(self.file.transcript):
@@ -178,7 +179,7 @@ class RecordedPlay(MatchPlay):
         rest = self.file.transcript[len(self.transcript.entries) :]
         return self.file.is_void and bool(rest) and rest[0].method == RESULT_METHOD
 
-    def _check_secrecy(self, number: int, line: TranscriptLine) -> None:
+    def _check_secrecy(self, number: int, line: TranscriptEntry) -> None:
         """Check that a player who has yet to answer isn't shown another's choice."""
         told = line.message.get("validation") if isinstance(line.message, dict) else None
         if line.direction != "sent" or line.player_id not in self.undecided_players or not isinstance(told, dict):
@@ -207,7 +208,7 @@ class RecordedPlay(MatchPlay):
                     drawn, seeded = quote(line.outcome), quote(entry["outcome"])
                     self.report("draws", f"line {number}: {drawn} was drawn; the seed gives {seeded}")
 
-    def _compare_sent(self, number: int, line: TranscriptLine, expected: Mapping[str, Any]) -> None:
+    def _compare_sent(self, number: int, line: TranscriptEntry, expected: Mapping[str, Any]) -> None:
         found = line.message if isinstance(line.message, dict) else {}
         method, wire = str(line.method), self._clients[str(line.player_id)].messages.wire
         is_ours = self.file.protocol_of(line.player_id) == CURRENT_PROTOCOL
@@ -274,7 +275,7 @@ class RecordedClient(PlayerClient):
             self._play.report("moves", problem)
             raise ThreadLost(problem) from None
 
-    def _repeat_answer(self, number: int, line: TranscriptLine, question: PlayerRequest) -> PlayerAnswer:
+    def _repeat_answer(self, number: int, line: TranscriptEntry, question: PlayerRequest) -> PlayerAnswer:
         token = str(line.token)
         if is_cut(line.message):
             value = self._restore_cut_value(question)
@@ -282,7 +283,7 @@ class RecordedClient(PlayerClient):
         read = question.parse_answer(line.message)
         if token not in self._list_token_states(line.message):
             self._play.report("tolerated", f"line {number}: no such answer's token is called {quote(line.token)}")
-        own = (*read.deviations, *token_deviations(token))
+        own = (*read.deviations, *TOKEN_DEVIATIONS.get(token, ()))
         ways = [note for note in line.tolerated or () if note not in own and note in self._list_ways(question.method)]
         return PlayerAnswer(line.message, read.value, token, (*ways, *own))
 
@@ -308,7 +309,7 @@ class RecordedClient(PlayerClient):
             return ("unknown",)
         return ("unknown", "missing", "ok", "wrong") if _has_token(answer) else ("unknown", "missing")
 
-    def _repeat_failure(self, number: int, line: TranscriptLine, question: PlayerRequest) -> CallFailed:
+    def _repeat_failure(self, number: int, line: TranscriptEntry, question: PlayerRequest) -> CallFailed:
         """Return the recorded failure as the error that it was; raises ThreadLost if it is none of the protocol."""
         code = next((code for code in ErrorCode if code == line.error_code), None)
         if code is None:
@@ -325,7 +326,7 @@ class RecordedClient(PlayerClient):
             return PeerUnreachable("", line.message)
         return BadAnswer("", line.message, code)
 
-    def _list_doubts(self, line: TranscriptLine, code: ErrorCode, question: PlayerRequest) -> Iterator[str]:
+    def _list_doubts(self, line: TranscriptEntry, code: ErrorCode, question: PlayerRequest) -> Iterator[str]:
         """Yield reasons to doubt a failure: the answer is good or bad in another way, or the player had more time."""
         if line.message is None:
             waited = (line.latency_ms or 0) / 1000
@@ -425,7 +426,7 @@ def describe_difference(path: str, found: Any, expected: Any) -> str:
     return f"{to_printable(path, MAX_WORD)} is {quote(found)}; the match gives {quote(expected)}"
 
 
-def expect_line(number: int, line: TranscriptLine, direction: str, entry: Mapping[str, Any]) -> None:
+def expect_line(number: int, line: TranscriptEntry, direction: str, entry: Mapping[str, Any]) -> None:
     """Raise ThreadLost unless a line has this direction, and method, player and attempt as the entry names them."""
     method, player_id, attempt = entry.get("method"), entry.get("player_id"), entry.get("attempt", line.attempt)
     if (line.direction, line.method, line.player_id, line.attempt) != (direction, method, player_id, attempt):

@@ -17,8 +17,9 @@ from agent_league.games.draw import compute_commitment
 from agent_league.games.registry import Game, load_game
 from agent_league.model.results import FAULT_KEY, MatchState, Termination
 from agent_league.protocol.checks import wrong_type_refusal
+from agent_league.protocol.v2.answers import TranscriptEntry
 from agent_league.protocol.version import CURRENT_PROTOCOL
-from agent_league.referee.match_file import MatchFile, TranscriptLine, read_match_file
+from agent_league.referee.match_file import MatchFile, read_match_file
 from agent_league.referee.messages import PLAIN_WIRE
 from agent_league.referee.recorded_match import (
     RecordedPlay,
@@ -131,7 +132,7 @@ def _check_messages(file: MatchFile) -> Problems:
                 yield "messages", f"line {number}: {quote(line.method)}: {refusal.message[:200]}"
 
 
-def _check_form(line: TranscriptLine, dialect: MatchDialect) -> None:
+def _check_form(line: TranscriptEntry, dialect: MatchDialect) -> None:
     """Raise Refusal if a line's message isn't a valid one of its method."""
     message = line.message
     if not isinstance(message, dict):

@@ -6,7 +6,7 @@ One table defines all metrics. No label holds text from a stranger, which could 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate
 from platform import python_version
 from typing import TYPE_CHECKING, Any
@@ -36,8 +36,8 @@ class MetricType(StrEnum):
 class MetricDefinition:
     """One metric. Its name is without the prefix, and without `_total` for a counter."""
 
-    name: str
     kind: MetricType
+    name: str
     meaning: str
     labels: tuple[str, ...] = ()
     roles: frozenset[Role] = frozenset(Role)
@@ -51,59 +51,34 @@ _MANAGER = frozenset({Role.LEAGUE_MANAGER})
 _REFEREE = frozenset({Role.REFEREE})
 _PLAYER = frozenset({Role.PLAYER})
 _AGENT = ("agent_id", "role")
+_gauge = partial(MetricDefinition, MetricType.GAUGE)
+_counter = partial(MetricDefinition, MetricType.COUNTER)
+_histogram = partial(MetricDefinition, MetricType.HISTOGRAM)
 
 METRICS = (
-    MetricDefinition(
-        "build_info", MetricType.GAUGE, "Always 1: which version runs here.", ("version", "python", "role")
-    ),
-    MetricDefinition("state", MetricType.GAUGE, "1 for the state of its life that the agent is in.", ("state",)),
-    MetricDefinition(
-        "calls_made", MetricType.COUNTER, "Calls to other agents by what came of them.", ("method", "outcome")
-    ),
-    MetricDefinition(
-        "call_made_seconds", MetricType.HISTOGRAM, "From a call to its answer or its failure.", ("method",)
-    ),
-    MetricDefinition(
-        "calls_served", MetricType.COUNTER, "Calls by others, by what we answered.", ("method", "outcome")
-    ),
-    MetricDefinition(
-        "call_served_seconds", MetricType.HISTOGRAM, "From a call that was read to its answer.", ("method",)
-    ),
-    MetricDefinition("queue_length", MetricType.GAUGE, "What waits to be done, now.", ("queue",)),
-    MetricDefinition("league_phase", MetricType.GAUGE, "1 for the phase that the league is in.", ("phase",), _MANAGER),
-    MetricDefinition("rounds_planned", MetricType.GAUGE, "Rounds of the schedule.", (), _MANAGER),
-    MetricDefinition("rounds_completed", MetricType.GAUGE, "Rounds of which every match is finished.", (), _MANAGER),
-    MetricDefinition("matches_planned", MetricType.GAUGE, "Matches of the schedule.", (), _MANAGER),
-    MetricDefinition(
-        "matches_finished", MetricType.COUNTER, "Matches whose result counts.", ("outcome", "ending"), _MANAGER
-    ),
-    MetricDefinition(
-        "agents", MetricType.GAUGE, "Registered agents by the state of their life.", ("role", "state"), _MANAGER
-    ),
-    MetricDefinition(
-        "agent_latency_seconds", MetricType.GAUGE, "How soon an agent answers the manager, smoothed.", _AGENT, _MANAGER
-    ),
-    MetricDefinition(
-        "agent_unanswered", MetricType.COUNTER, "The manager's calls that an agent left unanswered.", _AGENT, _MANAGER
-    ),
-    MetricDefinition(
-        "agent_failures_in_a_row", MetricType.GAUGE, "What is counted for an agent's suspension.", _AGENT, _MANAGER
-    ),
-    MetricDefinition("listeners", MetricType.GAUGE, "Pages and programs that follow the league live.", (), _MANAGER),
-    MetricDefinition("matches_running", MetricType.GAUGE, "Matches that the referee plays.", (), _REFEREE),
-    MetricDefinition(
-        "matches_refereed", MetricType.COUNTER, "Matches that the referee has judged.", ("outcome", "ending"), _REFEREE
-    ),
-    MetricDefinition(
-        "retries", MetricType.COUNTER, "Questions to players that were asked again.", ("method",), _REFEREE
-    ),
-    MetricDefinition("decision_seconds", MetricType.HISTOGRAM, "From a question to the strategy's move.", (), _PLAYER),
-    MetricDefinition(
-        "strategy_failures", MetricType.COUNTER, "Moves that the strategy left to chance.", ("how",), _PLAYER
-    ),
-    MetricDefinition(
-        "games", MetricType.COUNTER, "Finished games by their outcome for the player.", ("outcome",), _PLAYER
-    ),
+    _gauge("build_info", "Always 1: which version runs here.", ("version", "python", "role")),
+    _gauge("state", "1 for the state of its life that the agent is in.", ("state",)),
+    _counter("calls_made", "Calls to other agents by what came of them.", ("method", "outcome")),
+    _histogram("call_made_seconds", "From a call to its answer or its failure.", ("method",)),
+    _counter("calls_served", "Calls by others, by what we answered.", ("method", "outcome")),
+    _histogram("call_served_seconds", "From a call that was read to its answer.", ("method",)),
+    _gauge("queue_length", "What waits to be done, now.", ("queue",)),
+    _gauge("league_phase", "1 for the phase that the league is in.", ("phase",), _MANAGER),
+    _gauge("rounds_planned", "Rounds of the schedule.", (), _MANAGER),
+    _gauge("rounds_completed", "Rounds of which every match is finished.", (), _MANAGER),
+    _gauge("matches_planned", "Matches of the schedule.", (), _MANAGER),
+    _counter("matches_finished", "Matches whose result counts.", ("outcome", "ending"), _MANAGER),
+    _gauge("agents", "Registered agents by the state of their life.", ("role", "state"), _MANAGER),
+    _gauge("agent_latency_seconds", "How soon an agent answers the manager, smoothed.", _AGENT, _MANAGER),
+    _counter("agent_unanswered", "The manager's calls that an agent left unanswered.", _AGENT, _MANAGER),
+    _gauge("agent_failures_in_a_row", "What is counted for an agent's suspension.", _AGENT, _MANAGER),
+    _gauge("listeners", "Pages and programs that follow the league live.", (), _MANAGER),
+    _gauge("matches_running", "Matches that the referee plays.", (), _REFEREE),
+    _counter("matches_refereed", "Matches that the referee has judged.", ("outcome", "ending"), _REFEREE),
+    _counter("retries", "Questions to players that were asked again.", ("method",), _REFEREE),
+    _histogram("decision_seconds", "From a question to the strategy's move.", (), _PLAYER),
+    _counter("strategy_failures", "Moves that the strategy left to chance.", ("how",), _PLAYER),
+    _counter("games", "Finished games by their outcome for the player.", ("outcome",), _PLAYER),
 )
 
 

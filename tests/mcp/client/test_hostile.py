@@ -11,8 +11,7 @@ import pytest
 from aiohttp import web
 
 from agent_league.config import McpServer
-from agent_league.mcp.client.servers import MAX_ANSWER_BYTES
-from agent_league.mcp.client.sessions import SessionManager, SessionState
+from agent_league.mcp.client.sessions import MAX_ANSWER_BYTES, SessionManager, SessionState
 from tests.cli.command import free_ports
 from tests.mcp.client.house import BOUND, Naps, open_registry
 

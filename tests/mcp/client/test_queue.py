@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from agent_league.mcp.client.queue import MessagePriority, MessageQueue, QueueFull
+from agent_league.mcp.client.calls import MessagePriority, MessageQueue, QueueFull
 
 
 async def taken(queue: MessageQueue[str]) -> list[str]:

@@ -18,9 +18,8 @@ from mcp_types import (
 
 from agent_league.agent.breaker import reconnect_delay
 from agent_league.log import JsonLogger
-from agent_league.mcp.client.calls import MAX_ATTEMPTS
+from agent_league.mcp.client.calls import MAX_ATTEMPTS, MessagePriority
 from agent_league.mcp.client.failures import FailureKind, ToolFailed
-from agent_league.mcp.client.queue import MessagePriority
 from agent_league.mcp.client.sessions import SessionManager, SessionState
 from agent_league.mcp.server.gate import _redirect_sdk_log
 from tests.mcp.client.conftest import Opener

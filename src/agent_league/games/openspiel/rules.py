@@ -4,7 +4,6 @@ OpenSpiel's state objects are cached, so that a game isn't replayed for every qu
 the action, or its number if names of legal actions are equal.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
@@ -12,7 +11,7 @@ from itertools import product
 from typing import Any
 
 from agent_league.games.base import CHANCE, REPEAT_PARAMETERS, BadParameters, Move, State, check_parameter_names
-from agent_league.games.parameter_trial import convert_parameter, find_parameter_problem
+from agent_league.games.parameter_trial import LibraryRules, ParameterKey, convert_parameter, make_parameter_key
 
 PLAYER_COUNT_PARAMETERS = ("players", "num_players", "numPlayers")
 """Names of the parameter for the number of players; here it is always 2."""
@@ -20,10 +19,6 @@ FIXED_PARAMETERS = {**dict.fromkeys(PLAYER_COUNT_PARAMETERS, 2), "ansi_color_out
 MAX_POSITIONS = 1024
 MAX_GAMES = 64
 MAX_TABLE_ROWS = 256
-SOURCE_LOCATION = re.compile(r"^\S+\.(cc|h):\d+ ")
-
-ParameterKey = tuple[tuple[str, Any], ...]
-"""Parameters that differ from OpenSpiel's defaults, sorted by name."""
 
 
 def load_library() -> Any:
@@ -76,12 +71,13 @@ class OpenSpielPosition:
         return OpenSpielPosition(at)
 
 
-class OpenSpielRules:
-    """The rules of one game of OpenSpiel. With `tried`, parameters get no trial in a subprocess."""
+class OpenSpielRules(LibraryRules):
+    """The rules of one game of OpenSpiel."""
+
+    library = "OpenSpiel"
 
     def __init__(self, name: str, *, tried: bool = False) -> None:
-        self._name = name
-        self._skip_trial = tried
+        super().__init__(name, tried=tried)
         self._kind = load_game_kinds()[name]
         self._positions: dict[tuple[ParameterKey, tuple[int, ...]], OpenSpielPosition] = {}
         self._starts: dict[ParameterKey, OpenSpielPosition] = {}
@@ -112,7 +108,7 @@ class OpenSpielRules:
         before = self._find_position(state)
         numbers = [before.legal_moves(seat)[move] for seat, move in sorted(moves.items())]
         actions, after = [*state["actions"], *numbers], before.apply_actions(numbers)
-        self._store_position((_parameter_key(state["parameters"]), tuple(actions)), after)
+        self._store_position((make_parameter_key(state["parameters"]), tuple(actions)), after)
         return self._build_state(state["parameters"], actions, after)
 
     def view(self, state: State, seat: int | None) -> Any:
@@ -127,7 +123,7 @@ class OpenSpielRules:
         else:
             seen = {"observation": at.observation_string(seat)}
         if self._is_matrix:
-            seen["payoffs"] = self._find_payoff_table(_parameter_key(state["parameters"]))
+            seen["payoffs"] = self._find_payoff_table(make_parameter_key(state["parameters"]))
         return seen
 
     def returns(self, state: State) -> tuple[float, float]:
@@ -156,11 +152,7 @@ class OpenSpielRules:
         """Return the first position, cached; parameters are tried in a subprocess first. Raises BadParameters."""
         found = self._starts.get(given)
         if found is None:
-            problem = (
-                find_parameter_problem(type(self), self._name, dict(given)) if given and not self._skip_trial else None
-            )
-            if problem:
-                raise BadParameters(f"OpenSpiel makes no {self._name} of these: {SOURCE_LOCATION.sub('', problem)}")
+            self.try_parameters(dict(given))
             ours = {
                 name: value for name, value in FIXED_PARAMETERS.items() if name in self._kind.parameter_specification
             }
@@ -172,7 +164,7 @@ class OpenSpielRules:
         return found
 
     def _find_position(self, state: State) -> OpenSpielPosition:
-        key = (_parameter_key(state["parameters"]), tuple(state["actions"]))
+        key = (make_parameter_key(state["parameters"]), tuple(state["actions"]))
         found = self._positions.get(key)
         if found is None:
             found = self._find_start(key[0]).apply_actions(key[1])
@@ -192,10 +184,6 @@ class OpenSpielRules:
             pairs = product(a, b) if len(a) * len(b) <= MAX_TABLE_ROWS else ()
             self._tables[given] = [[x, y, *start.apply_actions([a[x], b[y]]).at.returns()] for x, y in pairs]
         return self._tables[given]
-
-
-def _parameter_key(parameters: Mapping[str, Any]) -> ParameterKey:
-    return tuple(sorted(parameters.items()))
 
 
 def _legal_actions(at: Any, seat: int) -> list[int]:

@@ -12,7 +12,13 @@ from importlib import import_module
 from typing import Any
 
 from agent_league.games.base import CHANCE, REPEAT_PARAMETERS, BadParameters, Move, State, check_parameter_names
-from agent_league.games.parameter_trial import TYPE_NAMES, convert_parameter, find_parameter_problem
+from agent_league.games.parameter_trial import (
+    TYPE_NAMES,
+    LibraryRules,
+    ParameterKey,
+    convert_parameter,
+    make_parameter_key,
+)
 
 DIGITS, BASE = 4, 256
 """Digits of the seed and their base; the last bit is dropped, as some environments take 31 bits."""
@@ -23,8 +29,6 @@ DISPLAY_PARAMETERS = ("render_mode", "screen_height", "screen_width", "screen_sc
 
 TWO_AGENT_PARAMETERS = {"knights_archers_zombies": {"num_archers": 1, "num_knights": 1}}
 """Parameters that make an environment for two of one that has more agents by default."""
-
-ParameterKey = tuple[tuple[str, Any], ...]
 
 
 def load_library() -> Any:
@@ -108,24 +112,24 @@ class EnvironmentRun:
         return self._observed[seat]
 
 
-class PettingZooRules:
-    """The rules of one PettingZoo environment. With `tried`, parameters get no trial in a subprocess."""
+class PettingZooRules(LibraryRules):
+    """The rules of one PettingZoo environment."""
 
+    library = "PettingZoo"
     public_moves = False
     """In some environments, agents choose one after the other what counts as chosen at the same time."""
 
     def __init__(self, name: str, *, tried: bool = False) -> None:
-        self._name = name
-        self._skip_trial = tried
+        super().__init__(name, tried=tried)
         self._runs: dict[tuple[ParameterKey, tuple[int, ...], tuple[int, ...]], EnvironmentRun] = {}
         self._checked_parameters: set[ParameterKey] = set()
         self._default_parameters: dict[str, Any] | None = None
 
     def new(self, config: Mapping[str, Any]) -> State:
         parameters = self._read_parameters(config)
-        if _parameter_key(parameters) not in self._checked_parameters:
+        if make_parameter_key(parameters) not in self._checked_parameters:
             self._check_parameters(parameters)
-            self._checked_parameters.add(_parameter_key(parameters))
+            self._checked_parameters.add(make_parameter_key(parameters))
         return {"parameters": parameters, "seed": [], "actions": []}
 
     def actors(self, state: State) -> tuple[int, ...]:
@@ -166,18 +170,18 @@ class PettingZooRules:
 
     def _check_parameters(self, parameters: dict[str, Any]) -> None:
         """Raise BadParameters for parameters that make no environment for two."""
-        problem = (
-            find_parameter_problem(type(self), self._name, parameters) if parameters and not self._skip_trial else None
-        )
-        if problem:
-            raise BadParameters(f"PettingZoo makes no {self._name} of these: {problem}")
+        self.try_parameters(parameters)
         problem = find_obstacle(make_environment(self._name, parameters))
         if problem:
             raise BadParameters(f"it {problem}")
 
     def _find_run(self, state: State) -> EnvironmentRun:
         """Return the environment in this state, stepped from the previous one if that is cached, else replayed."""
-        parameters, seed, actions = _parameter_key(state["parameters"]), tuple(state["seed"]), tuple(state["actions"])
+        parameters, seed, actions = (
+            make_parameter_key(state["parameters"]),
+            tuple(state["seed"]),
+            tuple(state["actions"]),
+        )
         life = self._runs.get((parameters, seed, actions))
         if life is None:
             life = self._runs.pop((parameters, seed, actions[:-1]), None) if actions else None
@@ -191,10 +195,6 @@ class PettingZooRules:
                 self._runs.clear()
             self._runs[parameters, seed, actions] = life
         return life
-
-
-def _parameter_key(parameters: Mapping[str, Any]) -> ParameterKey:
-    return tuple(sorted(parameters.items()))
 
 
 def _is_drawing_seed(state: State) -> bool:

@@ -7,8 +7,8 @@ import asyncio
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -28,14 +28,18 @@ from agent_league.lab.evaluation.in_process_players import (
     InProcessPlayer,
     PracticePlayer,
     SplitCarrier,
+    WatchedStrategy,
     start_in_process_players,
 )
 from agent_league.lab.evaluation.model import Conformance, Evaluation, GameEnding, OpponentSeries, PracticeGame
-from agent_league.lab.evaluation.opponents import EARLIER_VERSION, choose_opponents
+from agent_league.lab.evaluation.opponents import (
+    EARLIER_VERSION,
+    PracticeOpponent,
+    chances_against_random,
+    choose_opponents,
+)
 from agent_league.lab.evaluation.private_league import PracticeManager, PracticeReferee
-from agent_league.lab.evaluation.random_play import chances_against_random
 from agent_league.lab.evaluation.running_player import ConnectionContext, RunningPlayer, connect_player
-from agent_league.lab.evaluation.watched_strategy import WatchedStrategy
 from agent_league.league.match_tokens import TokenIssuer
 from agent_league.players.strategies import check_strategy, find_game_mismatch, load_strategy, strategy_names
 from agent_league.protocol.tokens import SigningKey
@@ -47,7 +51,6 @@ TOKEN_SECONDS = 24 * 3600
 ANNOUNCED_GAMES = 100
 """Games in one announcement to a player."""
 PLAYER_KEY = "the player"
-NO_EARLIER_VERSION = "no earlier version was named: give its address or its strategy with --earlier"
 OWN_PLAYER_NOTE = "a strategy plays inside a player of ours, which 'league check --self' judges"
 GameListener = Callable[[str, PracticeGame | None], None]
 """Called with the opponent's name and each finished game, and with None when a series begins."""
@@ -74,16 +77,6 @@ class EvaluationRequest:
     max_seconds: float = 1800.0
     """Seconds for all games together."""
     defaults: PlayerDefaults = field(default_factory=PlayerDefaults)
-
-
-@dataclass(frozen=True, slots=True)
-class _OpponentEntry:
-    """An opponent; without a player, `left_out_reason` says why it doesn't play."""
-
-    name: str
-    description: str
-    player: PracticePlayer | None = None
-    left_out_reason: str = ""
 
 
 def is_address(text: str) -> bool:
@@ -169,7 +162,8 @@ class Evaluator:
         if remark:
             self._evaluation = replace(self._evaluation, remarks=(*self._evaluation.remarks, remark))
         network = MemoryNetwork()
-        partners, rows = self._plan_players({visitor.player.player_id for visitor in visitors.values()})
+        opponents = choose_opponents(request.game, request.earlier)
+        partners = self._plan_players(opponents, {visitor.player.player_id for visitor in visitors.values()})
         room = InProcessLeague(network, inner, home, request.game.game_type, request.seed)
         seating = await stack.enter_async_context(start_in_process_players(list(partners.values()), room, self._remark))
         seated = dict(zip(partners, seating, strict=True))
@@ -186,8 +180,7 @@ class Evaluator:
                 protocol=player.protocol,
                 registration_faults=judged.registration_faults,
             )
-        referee = await stack.enter_async_context(_open_referee()) if outside else None
-        carrier = SplitCarrier(network, await stack.enter_async_context(_open_http_carrier())) if outside else network
+        referee, carrier = await _open_network(stack, network) if outside else (None, network)
         table = PracticeMatchRunner(
             game=request.game,
             league_id=inner.league_id,
@@ -198,7 +191,7 @@ class Evaluator:
             referee=referee,
         )
         stack.push_async_callback(table.close)
-        await self._play_all_series(table, player, [replace(row, player=seated.get(row.name)) for row in rows])
+        await self._play_all_series(table, seated, opponents)
         if judged:
             self._remark("Trying bad input.")
             self._evaluation = replace(self._evaluation, conformance=await judged.check_bad_input())
@@ -231,58 +224,56 @@ class Evaluator:
             update={name: min(most, value) for name, value in limits if name in TimeoutConfig.model_fields}
         )
 
-    def _plan_players(self, taken: set[str]) -> tuple[dict[str, InProcessPlayer], list[_OpponentEntry]]:
-        """Plan the players in this process, by name, and list all opponents in the order of play."""
+    def _plan_players(self, opponents: Sequence[PracticeOpponent], taken: set[str]) -> dict[str, InProcessPlayer]:
+        """Plan the players in this process, by name."""
         request = self._request
         ids = (f"P{number}" for number in range(FIRST_PARTNER_NUMBER, 10_000) if f"P{number}" not in taken)
         partners: dict[str, InProcessPlayer] = {}
-        rows: list[_OpponentEntry] = []
         if self._watched_strategy:
             player_id = "P01" if "P01" not in taken else next(ids)
             name = f"{request.player} {player_id}"
             partners[PLAYER_KEY] = InProcessPlayer(
                 player_id, self._watched_strategy, name, request.protocol or PROTOCOL_V2
             )
-        for opponent in choose_opponents(request.game):
-            if not opponent.left_out_reason:
-                partners[opponent.name] = self._make_in_process_player(next(ids), opponent.strategy)
-            rows.append(_OpponentEntry(opponent.name, opponent.description, left_out_reason=opponent.left_out_reason))
-        rows.append(_OpponentEntry(EARLIER_VERSION, request.earlier or "", left_out_reason=NO_EARLIER_VERSION))
-        if request.earlier and not is_address(request.earlier):
-            partners[EARLIER_VERSION] = self._make_in_process_player(next(ids), request.earlier)
-        return partners, rows
-
-    def _make_in_process_player(self, player_id: str, strategy: str) -> InProcessPlayer:
-        """Make an opponent. Its id is part of its name, from which its random numbers follow: no two play alike."""
-        loaded = load_strategy(strategy, self._request.defaults, self._remark)
-        return InProcessPlayer(player_id, loaded, f"{strategy} {player_id}")
+        for opponent in opponents:
+            if not opponent.left_out_reason and not (
+                opponent.name == EARLIER_VERSION and is_address(opponent.strategy)
+            ):
+                # Its id is part of its name, from which its random numbers follow: no two play alike.
+                player_id, loaded = next(ids), load_strategy(opponent.strategy, request.defaults, self._remark)
+                partners[opponent.name] = InProcessPlayer(player_id, loaded, f"{opponent.strategy} {player_id}")
+        return partners
 
     async def _play_all_series(
-        self, table: PracticeMatchRunner, player: PracticePlayer, rows: Sequence[_OpponentEntry]
+        self, table: PracticeMatchRunner, seated: Mapping[str, PracticePlayer], opponents: Sequence[PracticeOpponent]
     ) -> None:
         left = self._request.max_seconds
-        for round_id, row in enumerate(rows, 1):
-            if row.player is None:
-                self._add_series(OpponentSeries(row.name, row.description, cut_short_reason=row.left_out_reason))
+        for round_id, opponent in enumerate(opponents, 1):
+            if opponent.name not in seated:
+                why = opponent.left_out_reason
+                self._add_series(OpponentSeries(opponent.name, opponent.description, cut_short_reason=why))
                 continue
-            share = left / sum(later.player is not None for later in rows[round_id - 1 :])
+            share = left / sum(later.name in seated for later in opponents[round_id - 1 :])
             began = time.monotonic()
-            self._on_game(row.name, None)
+            self._on_game(opponent.name, None)
+            self._add_series(OpponentSeries(opponent.name, opponent.description))
             try:
-                await self._play_series(table, player, row, round_id, share)
+                await self._play_series(table, seated, opponent.name, round_id, share)
             finally:
                 took = time.monotonic() - began
                 self._evaluation = replace(self._evaluation, playing_seconds=self._evaluation.playing_seconds + took)
             left = max(left - took, 0.0)
 
     async def _play_series(
-        self, table: PracticeMatchRunner, player: PracticePlayer, row: _OpponentEntry, round_id: int, seconds: float
+        self,
+        table: PracticeMatchRunner,
+        seated: Mapping[str, PracticePlayer],
+        opponent: str,
+        round_id: int,
+        seconds: float,
     ) -> None:
         """Play the games against one opponent; stops after repeated failures or when its time is over."""
-        other, wanted = row.player, self._request.games
-        if other is None:
-            return
-        self._add_series(OpponentSeries(row.name, row.description))
+        player, other, wanted = seated[PLAYER_KEY], seated[opponent], self._request.games
         lost_in_a_row = 0
         limit = asyncio.timeout(seconds)
         try:
@@ -293,8 +284,8 @@ class Evaluator:
                             player, other, round_id, range(number, min(number + ANNOUNCED_GAMES, wanted + 1))
                         )
                     game = await table.play_game(player, other, round_id, number)
-                    self._games_by_opponent[row.name].append(game)
-                    self._on_game(row.name, game)
+                    self._games_by_opponent[opponent].append(game)
+                    self._on_game(opponent, game)
                     lost_in_a_row = lost_in_a_row + 1 if game.ending is GameEnding.TECHNICAL_LOSS else 0
                     if number < wanted and (table.is_breaker_open(player) or lost_in_a_row >= FAIL_LIMIT):
                         why = (
@@ -315,20 +306,10 @@ class Evaluator:
         self._evaluation = replace(self._evaluation, series=(*before, replace(last, cut_short_reason=why)))
 
 
-@asynccontextmanager
-async def _open_referee() -> AsyncIterator[PracticeReferee]:
-    referee = PracticeReferee()
+async def _open_network(stack: AsyncExitStack, inside: MemoryNetwork) -> tuple[PracticeReferee, SplitCarrier]:
+    """Start the referee that running players call, and open the carrier that reaches them."""
+    referee, outside = PracticeReferee(), HttpCarrier()
+    stack.push_async_callback(outside.close)
     await referee.start()
-    try:
-        yield referee
-    finally:
-        await referee.stop()
-
-
-@asynccontextmanager
-async def _open_http_carrier() -> AsyncIterator[HttpCarrier]:
-    carrier = HttpCarrier()
-    try:
-        yield carrier
-    finally:
-        await carrier.close()
+    stack.push_async_callback(referee.stop)
+    return referee, SplitCarrier(inside, outside)

@@ -2,12 +2,12 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from agent_league.lab.charts import format_seconds
 from agent_league.lab.evaluation.criteria import Criterion, CriterionVerdict, judge_criteria
 from agent_league.lab.evaluation.model import Evaluation, GameEnding, OpponentSeries
-from agent_league.lab.evaluation.plots import format_seconds
 from agent_league.lab.statistics import Estimate
+from agent_league.model.tables import DataTable
 
 MAX_SHOWN_FAULTS = 10
 EMPTY_CELL = "-"
@@ -23,14 +23,6 @@ HOW_TO_READ = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ReportTable:
-    """A table of text cells."""
-
-    headings: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-
 def summary_sentence(evaluation: Evaluation) -> str:
     """Summarise the verdicts in one line."""
     criteria = judge_criteria(evaluation)
@@ -42,7 +34,7 @@ def summary_sentence(evaluation: Evaluation) -> str:
     return f"{judged}{open_}."
 
 
-def facts_table(evaluation: Evaluation) -> ReportTable:
+def facts_table(evaluation: Evaluation) -> DataTable:
     """Make the table of basic facts: player, protocol, game, number of games, seed, time."""
     games = len(evaluation.games)
     parameters = ", ".join(f"{name} {value}" for name, value in evaluation.parameters.items())
@@ -61,22 +53,22 @@ def facts_table(evaluation: Evaluation) -> ReportTable:
         ("Seed", evaluation.seed),
         ("Begun", evaluation.started_at + interrupted),
     )
-    return ReportTable(("", ""), rows)
+    return DataTable(("", ""), rows)
 
 
-def criteria_table(criteria: Sequence[Criterion]) -> ReportTable:
+def criteria_table(criteria: Sequence[Criterion]) -> DataTable:
     rows = tuple(
         (one.verdict.value, one.name, " ".join(filter(None, (end_sentence(one.found), one.note)))) for one in criteria
     )
-    return ReportTable(("", "Criterion", "Found"), rows)
+    return DataTable(("", "Criterion", "Found"), rows)
 
 
-def results_table(evaluation: Evaluation) -> ReportTable:
+def results_table(evaluation: Evaluation) -> DataTable:
     """Make a table with a row for each opponent with games; why others have none is a remark."""
     paid = evaluation.has_amounts
     head = ("Opponent", "Games", "W/D/L", "Win rate (95%)", "p", "p (Holm)")
     rows = tuple(_make_result_row(evaluation, series, paid=paid) for series in evaluation.series if series.games)
-    return ReportTable((*head, "Payoff (95%)") if paid else head, rows)
+    return DataTable((*head, "Payoff (95%)") if paid else head, rows)
 
 
 def describe_opponents(evaluation: Evaluation) -> str:
@@ -99,21 +91,21 @@ def _make_result_row(evaluation: Evaluation, series: OpponentSeries, *, paid: bo
     )
 
 
-def times_table(evaluation: Evaluation) -> ReportTable:
+def times_table(evaluation: Evaluation) -> DataTable:
     times = evaluation.response_times
     head = ("Answers", "Median", "95th percentile", "Longest", "Timeouts")
     if times is None:
-        return ReportTable(head, (("0", EMPTY_CELL, EMPTY_CELL, EMPTY_CELL, str(evaluation.timeout_count)),))
+        return DataTable(head, (("0", EMPTY_CELL, EMPTY_CELL, EMPTY_CELL, str(evaluation.timeout_count)),))
     row = (str(times.answers), format_seconds(times.median), format_seconds(times.late), format_seconds(times.longest))
-    return ReportTable(head, ((*row, str(evaluation.timeout_count)),))
+    return DataTable(head, ((*row, str(evaluation.timeout_count)),))
 
 
-def faults_table(evaluation: Evaluation) -> ReportTable:
+def faults_table(evaluation: Evaluation) -> DataTable:
     """Make the table of the most frequent message faults."""
     rows = tuple(
         (str(count), fault.where, fault.what) for fault, count in evaluation.faults_by_frequency[:MAX_SHOWN_FAULTS]
     )
-    return ReportTable(("Times", "In answer to", "What is wrong"), rows)
+    return DataTable(("Times", "In answer to", "What is wrong"), rows)
 
 
 def list_remarks(evaluation: Evaluation) -> Iterator[str]:

@@ -2,24 +2,28 @@
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, cast
 
 from agent_league.agent.dialects import to_own_player_id
 from agent_league.config import SystemConfig
 from agent_league.config.models import LoggingConfig
 from agent_league.http.carrier import Carrier
 from agent_league.http.memory import MemoryNetwork
+from agent_league.lab.evaluation.model import MoveCounts
 from agent_league.lab.evaluation.private_league import PracticeManager
+from agent_league.lab.game_series import describe_error
 from agent_league.launch.agent_plan import AgentListeners, PlayerPlan
 from agent_league.launch.in_process import run_agents
 from agent_league.players.app import PlayerSettings
 from agent_league.players.events import LeagueJoined, PlayerEvent
-from agent_league.players.observation import Strategy
+from agent_league.players.moves import find_equal_moves
+from agent_league.players.observation import Observation, Strategy, Thought
 from agent_league.protocol.v2.match import MatchPlayer
 from agent_league.protocol.version import PROTOCOL_V2
 
@@ -148,3 +152,53 @@ async def start_in_process_players(
             )
             for partner in partners
         ]
+
+
+class WatchedStrategy:
+    """Delegates everything to the wrapped strategy and counts its choices and failures.
+
+    A player makes a random move for a strategy that fails, so its games alone don't show the failures.
+    """
+
+    def __init__(self, strategy: Strategy) -> None:
+        self._strategy = strategy
+        self._asked_count = self._failed_count = 0
+        self._first_failure = ""
+        is_async = inspect.iscoroutinefunction(getattr(strategy, "choose", None))
+        self.choose = self._choose_async if is_async else self._choose
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._strategy, name)
+
+    @property
+    def move_counts(self) -> MoveCounts:
+        return MoveCounts(self._asked_count, self._failed_count, self._first_failure)
+
+    def _choose(self, observation: Observation) -> Any:
+        with self._count_move():
+            said = self._strategy.choose(observation)
+        return self._check_choice(said, observation)
+
+    async def _choose_async(self, observation: Observation) -> Any:
+        with self._count_move():
+            said = await cast("Awaitable[Any]", self._strategy.choose(observation))
+        return self._check_choice(said, observation)
+
+    @contextmanager
+    def _count_move(self) -> Iterator[None]:
+        self._asked_count += 1
+        try:
+            yield
+        except Exception as error:
+            self._record_failure(describe_error(error))
+            raise
+
+    def _check_choice(self, said: Any, observation: Observation) -> Any:
+        move = said.move if isinstance(said, Thought) else said
+        if not inspect.isawaitable(said) and not find_equal_moves(move, observation.legal_moves):
+            self._record_failure(f"chose {move!r:.80}, which isn't legal")
+        return said
+
+    def _record_failure(self, what: str) -> None:
+        self._failed_count += 1
+        self._first_failure = self._first_failure or what

@@ -11,7 +11,7 @@ from enum import StrEnum
 from itertools import accumulate, pairwise
 from typing import Any
 
-from agent_league.lab.counts import GameTally, PlayerScore, compute_score
+from agent_league.lab.scoreboard import GameTally, PlayerScore, compute_score
 from agent_league.lab.statistics import Estimate, adjust_p_values, binomial_p_value, estimate_grouped_rate
 
 MAX_BLOCKS = 10

@@ -1,14 +1,16 @@
-"""The tool calls to one MCP server: queued, a few at once, repeated after a lost connection if that is safe.
+"""The tool calls to one MCP server: queued by priority, a few at once, repeated after a lost connection if safe.
 
 A worker task makes each call, so that a caller's timeout holds even while the SDK is still busy with it. Doesn't know
 how a session is opened.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from enum import IntEnum
 from random import Random
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import anyio
 import orjson
@@ -17,12 +19,72 @@ from mcp_types import CallToolResult
 
 from agent_league.agent.breaker import reconnect_delay
 from agent_league.mcp.client.failures import FailureKind, ToolFailed, classify_error, describe_error
-from agent_league.mcp.client.queue import MessagePriority, MessageQueue, QueueFull
 
 MAX_ATTEMPTS = 3
 """Attempts in all for a call that may be repeated."""
 
 Sleep = Callable[[float], Awaitable[None]]
+Item = TypeVar("Item")
+
+
+class MessagePriority(IntEnum):
+    """How urgent a message is."""
+
+    BACKGROUND = 0
+    NORMAL = 1
+    MOVE = 2
+    """A move with a deadline depends on it."""
+
+
+class QueueFull(Exception):
+    """The queue is full, and nothing in it is less urgent."""
+
+
+class MessageQueue(Generic[Item]):
+    """A bounded queue, in order among equal priorities; if it is full, less urgent messages are dropped."""
+
+    def __init__(self, capacity: int, on_dropped: Callable[[Item], None] | None = None) -> None:
+        if capacity < 1:
+            raise ValueError(f"a queue holds at least one message, not {capacity}")
+        self._capacity = capacity
+        self._on_dropped = on_dropped
+        self._lanes: dict[MessagePriority, deque[Item]] = {priority: deque() for priority in sorted(MessagePriority)}
+        """Lowest priority first."""
+        self._filled = asyncio.Event()
+
+    def __len__(self) -> int:
+        return sum(map(len, self._lanes.values()))
+
+    def __contains__(self, item: object) -> bool:
+        return any(item in lane for lane in self._lanes.values())
+
+    def put(self, item: Item, priority: MessagePriority = MessagePriority.NORMAL) -> None:
+        """Add a message. If full, drop the newest of the least urgent; raises QueueFull if none is less urgent."""
+        if len(self) >= self._capacity:
+            victim = self._evict_less_urgent(priority)
+            if self._on_dropped is not None:
+                self._on_dropped(victim)
+        self._lanes[priority].append(item)
+        self._filled.set()
+
+    async def get(self) -> Item:
+        """Wait for a message, and remove the oldest of the most urgent."""
+        while not self:
+            self._filled.clear()
+            await self._filled.wait()
+        return next(lane for lane in reversed(self._lanes.values()) if lane).popleft()
+
+    def discard(self, item: Item) -> None:
+        """Remove a message if it is still queued."""
+        for lane in self._lanes.values():
+            if item in lane:
+                lane.remove(item)
+
+    def _evict_less_urgent(self, priority: MessagePriority) -> Item:
+        lowest, lane = next((each, lane) for each, lane in self._lanes.items() if lane)
+        if lowest >= priority:
+            raise QueueFull(f"{len(self)} messages wait already, none less urgent than {priority.name}")
+        return lane.pop()
 
 
 class CallSession(Protocol):

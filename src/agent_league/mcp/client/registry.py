@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 from mcp_types import CallToolResult, ContentBlock, TextContent
 
-from agent_league.mcp.client.queue import MessagePriority
+from agent_league.mcp.client.calls import MessagePriority
 from agent_league.mcp.client.sessions import SessionManager, SessionState
 
 SEPARATOR = "__"

@@ -95,7 +95,7 @@ class LazyMcpServer:
     async def handle_read(self, body: bytes, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request whose body has been read; raises RequestRejected. Only a handshake opens a session."""
         inside = await self._load_sdk()
-        replayed = _ReplayedBody(body, receive)
+        replayed = _replay_body(body, receive)
         if parse_method(body) == "initialize":
             await self._handle_counted(partial(self._handle_session_request, inside.sessions), scope, replayed, send)
         else:
@@ -275,15 +275,11 @@ def _accept_json(scope: Scope) -> Scope:
     return {**scope, "headers": [*headers, (b"accept", b"application/json"), (b"content-type", b"application/json")]}
 
 
-class _ReplayedBody:
-    """An ASGI receive that replays a body, then passes on later messages such as a disconnect."""
+def _replay_body(body: bytes, receive: Receive) -> Receive:
+    """Return an ASGI receive that replays a body, then passes on later messages such as a disconnect."""
+    read: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
-    def __init__(self, body: bytes, receive: Receive) -> None:
-        self._body: bytes | None = body
-        self._receive = receive
+    async def replay() -> Message:
+        return read.pop() if read else await receive()
 
-    async def __call__(self) -> Message:
-        if self._body is None:
-            return await self._receive()
-        body, self._body = self._body, None
-        return {"type": "http.request", "body": body, "more_body": False}
+    return replay

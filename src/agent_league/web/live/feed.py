@@ -8,14 +8,15 @@ version; per listener only the version of its last message is kept.
 import asyncio
 import zlib
 from collections import Counter
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
 from urllib.parse import parse_qsl
 
 import orjson
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
+from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from agent_league.http.limits import ConnectionLimits
@@ -59,7 +60,6 @@ class _FeedListener:
     is_gzipped: bool
     seen_version: int
     wake_event: asyncio.Event = field(default_factory=asyncio.Event)
-    has_left: bool = False
 
 
 class LiveFeed:
@@ -94,23 +94,17 @@ class LiveFeed:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         listener = self._parse_listener(scope)
-        headers = [(name.encode(), value.encode()) for name, value in STREAM_HEADERS.items()]
-        if listener.is_gzipped:
-            headers.append((b"content-encoding", b"gzip"))
+        headers = {**STREAM_HEADERS, **({"content-encoding": "gzip"} if listener.is_gzipped else {})}
         if scope["method"] == "HEAD":
-            await send({"type": "http.response.start", "status": 200, "headers": headers})
-            await send({"type": "http.response.body", "body": b""})
+            await Response(headers=headers)(scope, receive, send)
             return
         address = self._admit_listener(scope)
         self._listeners.add(listener)
-        leaving = asyncio.create_task(_wait_for_disconnect(receive, listener))
         try:
             await self._refresh_sections()
             self._ensure_ticking()
-            await send({"type": "http.response.start", "status": 200, "headers": headers})
-            await self._stream_messages(listener, send)
+            await StreamingResponse(self._iter_messages(listener), headers=headers)(scope, receive, send)
         finally:
-            leaving.cancel()
             self._listeners.discard(listener)
             self._listeners_by_address[address] -= 1
             self._listeners_by_address += Counter()  # drops addresses without listeners
@@ -150,25 +144,24 @@ class LiveFeed:
         self._listeners_by_address[address] += 1
         return address
 
-    async def _stream_messages(self, listener: _FeedListener, send: Send) -> None:
-        body = GZIP_HEADER + _deflate_message(STREAM_START) if listener.is_gzipped else STREAM_START
-        await send({"type": "http.response.body", "body": body, "more_body": True})
+    async def _iter_messages(self, listener: _FeedListener) -> AsyncIterator[bytes]:
+        """Yield messages until the feed is closed; Starlette stops asking when the listener has left."""
+        yield GZIP_HEADER + _deflate_message(STREAM_START) if listener.is_gzipped else STREAM_START
         heartbeat = _deflate_message(HEARTBEAT_MESSAGE) if listener.is_gzipped else HEARTBEAT_MESSAGE
-        while not listener.has_left:
+        while True:
             if listener.seen_version < self._version:
                 message, version = await self._build_message(listener)
-                await send({"type": "http.response.body", "body": message, "more_body": True})
+                yield message
                 listener.seen_version = version
                 continue
             if self._is_closing:
-                break
+                return
             listener.wake_event.clear()
             try:
                 async with asyncio.timeout(HEARTBEAT_SECONDS):
                     await listener.wake_event.wait()
             except TimeoutError:
-                await send({"type": "http.response.body", "body": heartbeat, "more_body": True})
-        await send({"type": "http.response.body", "body": b""})
+                yield heartbeat
 
     def _ensure_ticking(self) -> None:
         if self._tick_task is None or self._tick_task.done():
@@ -262,11 +255,3 @@ def _deflate_message(message: bytes) -> bytes:
     """Compress a message independently of earlier ones, so that it fits into every listener's gzip stream."""
     packer = zlib.compressobj(5, zlib.DEFLATED, -zlib.MAX_WBITS)
     return packer.compress(message) + packer.flush(zlib.Z_FULL_FLUSH)
-
-
-async def _wait_for_disconnect(receive: Receive, listener: _FeedListener) -> None:
-    event: Any = {}
-    while event.get("type") != "http.disconnect":
-        event = await receive()
-    listener.has_left = True
-    listener.wake_event.set()

@@ -1,20 +1,17 @@
-"""The live view of `league run`: a progress bar over the matches and the current table, and its summary lines."""
+"""What `league run` and `league manager` print of a league: a live view with its summary, or a line for each event."""
 
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from rich.console import Console, Group
 from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 from rich.text import Text
 
-from agent_league.cli.command_text import rewrite_commands
-from agent_league.cli.options import print_remark
+from agent_league.cli.terminal import draw_standings, print_json, print_lines, print_remark, rewrite_commands
 from agent_league.clock import format_duration
-from agent_league.launch.plan import LeaguePlan
 from agent_league.league.standings import StandingsTable as Standings
 from agent_league.model.events import (
     AgentRegistered,
@@ -30,14 +27,17 @@ from agent_league.model.events import (
     RefereeWaitChanged,
     RegistrationChanged,
     RegistrationRefused,
+    RoundCompleted,
     RoundStarted,
     StoreChanged,
 )
-from agent_league.model.result_words import format_champion, format_count
-from agent_league.model.results import MatchResult, Scoring, StandingsRow, Termination
+from agent_league.model.result_words import describe_ending, format_champion, format_count
+from agent_league.model.results import MatchResult, Scoring, Termination
 from agent_league.text import to_printable
 
-MAX_SHOWN_ROWS = 15
+if TYPE_CHECKING:
+    from agent_league.launch.plan import LeaguePlan
+
 ANSWER_FAULTS = (Termination.UNREADABLE_ANSWER, Termination.ILLEGAL_MOVE, Termination.BAD_TOKEN)
 
 
@@ -65,7 +65,10 @@ class FaultSummary:
 
 
 class QuietView:
-    """Prints only what holds a league up: a pause, a missing referee, an overdue match. For `--json`."""
+    """Prints only what holds a league up, such as a pause or a missing referee, and a summary as JSON. For `--json`."""
+
+    def __init__(self, plan: "LeaguePlan") -> None:
+        self._strategies = plan.strategies
 
     def __enter__(self) -> Self:
         return self
@@ -80,16 +83,20 @@ class QuietView:
     def show_remark(self, sentence: str) -> None:
         print_remark(sentence)
 
+    def print_summary(self, completed: LeagueCompleted, seconds: float) -> None:
+        print_json(summarise_league(completed, self._strategies, seconds))
 
-class LeagueView:
-    """Shows a league's events live on the terminal."""
 
-    def __init__(self, plan: LeaguePlan) -> None:
+class LeagueView(QuietView):
+    """Shows a league's events live on the terminal, with a progress bar and the current table."""
+
+    def __init__(self, plan: "LeaguePlan") -> None:
+        super().__init__(plan)
         self._console = Console()
         self._scoring = Scoring.from_rule(plan.league.scoring)
         self._tiebreakers = plan.league.scoring.tiebreakers
         self._title = plan.league.display_name or plan.league.league_id
-        self._strategies = plan.strategies if len(set(plan.strategies.values())) > 1 else {}
+        self._shown_strategies = plan.strategies if len(set(plan.strategies.values())) > 1 else {}
         self._expected_agents = len(plan.agent_plans) - 1 + plan.people
         self._player_names: dict[str, str] = {}
         self._agent_ids: set[str] = set()
@@ -158,13 +165,9 @@ class LeagueView:
     def print_summary(self, completed: LeagueCompleted, seconds: float) -> None:
         """Print what stays on the screen: the final table, remarks, faults and the champion."""
         rows = completed.standings
-        self._console.print(standings_table(rows, self._title, len(rows), self._strategies))
-        for remark in self._remarks:
-            self._console.print(Text(to_printable(remark), style="yellow"), soft_wrap=True)
-        for line in describe_aborted_matches(completed):
-            self._console.print(Text(to_printable(line), style="yellow"), soft_wrap=True)
-        for line in [*self._faults.technical_loss_lines(), *describe_deviations(completed)]:
-            self._console.print(Text(to_printable(line), style="dim"), soft_wrap=True)
+        self._console.print(draw_standings(rows, self._title, len(rows), self._shown_strategies))
+        print_lines(self._console, [*self._remarks, *describe_aborted_matches(completed)], "yellow")
+        print_lines(self._console, [*self._faults.technical_loss_lines(), *describe_deviations(completed)], "dim")
         if completed.is_void:
             return
         played = f"after {format_count(completed.matches, 'match')} in {format_count(completed.rounds, 'round')}"
@@ -176,10 +179,96 @@ class LeagueView:
     def _render(self) -> Group:
         parts: list[Any] = [self._progress]
         if self._standings is not None:
-            parts.append(standings_table(self._standings.ranked_rows(), self._title, strategies=self._strategies))
+            parts.append(draw_standings(self._standings.ranked_rows(), self._title, strategies=self._shown_strategies))
         remarks = [*self._remarks[-5:], *self._faults.aborted_matches[:1]]
         parts += [Text(to_printable(remark), style="yellow") for remark in remarks]
         return Group(*parts)
+
+
+def summarise_league(completed: LeagueCompleted, strategies: Mapping[str, str], seconds: float) -> dict[str, Any]:
+    """Summarise a completed league as JSON."""
+    champion = completed.standings[0]
+    return {
+        "league_id": completed.league_id,
+        "rounds": completed.rounds,
+        "matches": completed.matches,
+        "champion": None
+        if completed.is_void
+        else {
+            "player_id": champion.player_id,
+            "display_name": champion.display_name,
+            "points": champion.points,
+        },
+        "standings": [row.to_json() for row in completed.standings],
+        "strategies": dict(strategies),
+        "tolerated": {agent_id: list(noted) for agent_id, noted in completed.tolerated.items()},
+        "broken_off": dict(completed.broken_off),
+        "seconds": round(seconds, 3),
+    }
+
+
+class ManagerEventPrinter:
+    """Prints a manager's events, and what its organiser can do while the league waits or once it is over."""
+
+    def __init__(self, endpoint: str, players: int, referees: int, ending: str = "") -> None:
+        self._referee_hint = f"`league referee --manager {endpoint.removesuffix('/mcp')}` starts one."
+        self._expected_players, self._expected_referees = players, referees
+        self._registered_agents: set[tuple[str, str]] = set()
+        self._closing_line = ending
+
+    def handle_event(self, event: Event) -> None:
+        """Print an event, and a hint if the league waits for referees or is over."""
+        print_event(event)
+        match event:
+            case AgentRegistered() if (event.role, event.agent_id) not in self._registered_agents:
+                self._registered_agents.add((event.role, event.agent_id))
+                missing = self._expected_referees - self._count_registered("referee")
+                all_in = self._count_registered("player") == self._expected_players
+                if event.role == "player" and all_in and missing > 0:
+                    awaited = format_count(missing, "referee")
+                    self._print_hint(f"All players are in; waiting for {awaited}. {self._referee_hint}")
+            case RefereeWaitChanged(is_waiting=True):
+                self._print_hint(self._referee_hint)
+            case LeagueCompleted() if self._closing_line:
+                self._print_hint(self._closing_line)
+
+    def _print_hint(self, sentence: str) -> None:
+        print_lines(Console(highlight=False), [rewrite_commands(sentence)])
+
+    def _count_registered(self, role: str) -> int:
+        return sum(role == registered for registered, _ in self._registered_agents)
+
+
+def print_event(event: Event) -> None:
+    """Print one event; those without a line of their own print nothing."""
+    console = Console(highlight=False)
+    match event:
+        case AgentRegistered():
+            again = " again" if event.returned else ""
+            noted = f" (tolerated: {'; '.join(event.tolerated)})" if event.tolerated else ""
+            line = f"{event.agent_id} registered{again}: {event.display_name} at {event.endpoint}{noted}"
+        case LeagueStarted():
+            size = ((event.players, "player"), (event.rounds, "round"), (event.matches, "match"))
+            line = f"The league starts: {', '.join(format_count(number, what) for number, what in size)}."
+        case LeagueResumed():
+            line = f"The league goes on: {len(event.results)} of {format_count(event.matches, 'match')} played."
+        case RoundStarted():
+            line = f"Round {event.round.round_id}"
+        case MatchFinished():
+            line = f"  {event.result.match_id}: {describe_ending(event.result, {})}"
+        case RoundCompleted(is_last=True):
+            return  # the final table follows
+        case RoundCompleted():
+            console.print(draw_standings(event.standings, f"After round {event.round_id}"))
+            return
+        case LeagueCompleted():
+            console.print(draw_standings(event.standings, "Final table", len(event.standings)))
+            print_lines(console, [*describe_deviations(event), *describe_aborted_matches(event)])
+            line = "There is no champion." if event.is_void else f"{format_champion(event.standings[0])}."
+        case _:
+            line = describe_unusual_event(event) or ""
+    if line:
+        print_lines(console, [line.rstrip()])
 
 
 def describe_unusual_event(event: Event) -> str | None:
@@ -217,22 +306,3 @@ def describe_deviations(completed: LeagueCompleted) -> list[str]:
     return [
         f"Tolerated from {agent_id}: {'; '.join(noted)}." for agent_id, noted in sorted(completed.tolerated.items())
     ]
-
-
-def standings_table(
-    rows: Sequence[StandingsRow], title: str, shown: int = MAX_SHOWN_ROWS, strategies: Mapping[str, str] | None = None
-) -> Table:
-    """Make a standings table; beyond `shown` rows it is cut, and says so. `strategies` adds a column, by player."""
-    table = Table(title=Text(to_printable(title)), title_justify="left")
-    for heading in ("#", "Player", "Name", *(["Strategy"] if strategies else [])):
-        table.add_column(heading)
-    for heading in ("Played", "Won", "Drawn", "Lost", "Points"):
-        table.add_column(heading, justify="right")
-    for row in rows[:shown]:
-        numbers = (row.played, row.wins, row.draws, row.losses, row.points)
-        strategy = [strategies.get(row.player_id, "")] if strategies else []
-        said = (Text(to_printable(text)) for text in (row.player_id, row.display_name, *strategy))
-        table.add_row(str(row.rank), *said, *map(str, numbers))
-    if len(rows) > shown:
-        table.add_row("", "", f"and {len(rows) - shown} more")
-    return table
