@@ -169,7 +169,7 @@ def test_a_move_is_chosen_by_name_json_place_numbers_or_beginning(typed: str, le
 def test_what_is_offered_is_short_whatever_the_referee_calls_a_move_and_every_move_has_a_place() -> None:
     legal = ["x" * 400_000, *(f"move {number}" for number in range(1000))]
     offered = list_choices(legal)
-    assert offered[:3] == [f"#1 {'x' * 60}...", "#2 move 0", "#3 move 1"]
+    assert offered[:3] == [f"#1 {'x' * 57}...", "#2 move 0", "#3 move 1"]
     assert offered[-2:] == ["#30 move 28", "... (1001 in all)"]
     assert (parse_choice("#1", legal), parse_choice("#1001", legal)) == (legal[0], legal[1000])
 

@@ -47,7 +47,7 @@ def test_what_a_result_makes_it_open_with_is_seen_in_the_next_match() -> None:
 
 def test_a_file_tells_what_the_league_has_not_recorded() -> None:
     file = {"moves": [{"P01": [1, 2]}, {"P02": {"a": 1}}]}
-    assert counts(analyse_habits("P01", [played(1, "P01", {}, file)])) == {"[1,2]": 1}
+    assert counts(analyse_habits("P01", [played(1, "P01", {}, file)])) == {"[1, 2]": 1}
     assert counts(analyse_habits("P01", [played(1, "P01", {"moves": [{"P01": 3}]}, file)])) == {"3": 1}
 
 

@@ -1,6 +1,7 @@
 """`league manager`: run a League Manager, or continue an unfinished league."""
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,6 +19,7 @@ from agent_league.cli.options import (
     StoreOption,
     StrictOption,
     add_strict_setting,
+    begin_league,
     format_home_option,
     name_options_in_errors,
     open_or_create_home,
@@ -26,6 +28,9 @@ from agent_league.cli.options import (
 )
 from agent_league.cli.terminal import format_options, print_remark
 from agent_league.model.result_words import format_count
+
+if TYPE_CHECKING:
+    from agent_league.storage.base import SavedSeason
 
 
 def manager(
@@ -57,16 +62,7 @@ def manager(
     from agent_league.http.hosts import own_endpoint
     from agent_league.launch.agent_plan import AgentListeners, ManagerPlan
     from agent_league.launch.config_checks import adapt_league_to_protocols, check_player_count, choose_league_config
-    from agent_league.launch.league_start import (
-        describe_lost_league,
-        describe_moved,
-        describe_progress,
-        find_running_leagues,
-        load_unfinished,
-        lock_league,
-        record_endpoint,
-        start_new_league,
-    )
+    from agent_league.launch.league_start import lock_league
     from agent_league.launch.play_function import serve_until_interrupted
     from agent_league.launch.serving import check_ports, run_async
     from agent_league.league.settings import ManagerSettings
@@ -103,21 +99,7 @@ def manager(
     check_ports([seat])
     endpoint = own_endpoint(host, port, system.network.base_host)
     with lock_league(home, league.league_id, endpoint):
-        saved = None if new else load_unfinished(home, league.league_id, store)
-        if saved:
-            print_remark(
-                f"Going on with the league that was left unfinished: {describe_progress(saved)}. (--new begins "
-                "another.)"
-            )
-        else:
-            if not new and (lost := describe_lost_league(home, league.league_id, store)):
-                print_remark(lost)
-            if moved := start_new_league(home, league.league_id, store):
-                print_remark(describe_moved(moved))
-        if (earlier := record_endpoint(home, league.league_id, endpoint)) and saved:
-            print_remark(
-                f"It was conducted at {earlier}. Agents of this package find it at {endpoint}; tell others to go there."
-            )
+        saved = _continue_or_begin(home, league.league_id, store, endpoint, new=new)
         per_round, full = league.scheduling.matches_per_round, players // 2
         if per_round is not None and per_round < full:
             print_remark(
@@ -130,13 +112,36 @@ def manager(
             if not no_web:
                 print_pages_address(endpoint)
             if not (saved and saved.matches):
-                is_alone = set(find_running_leagues(home)) <= {league.league_id}
-                which = format_options({"--league-id": None if is_alone else league.league_id}) + format_home_option(
-                    home
-                )
-                print_remark(f"Waiting for {awaited}`league start{which}`.")
+                print_remark(f"Waiting for {awaited}`league start{_start_options(home, league.league_id)}`.")
             print_remark(f"The admin token is in {DataPaths(home).admin_token_file(league.league_id)}.")
 
         stays = "The manager stays until Ctrl-C." if no_web else "The manager and its pages stay until Ctrl-C."
         terminal = ManagerEventPrinter(endpoint, players, referees, "" if exit_when_done else stays)
         run_async(serve_until_interrupted([seat], AgentListeners(on_league_event=terminal.handle_event), ready))
+
+
+def _continue_or_begin(
+    home: Path, league_id: str, store: str | None, endpoint: str, *, new: bool
+) -> "SavedSeason | None":
+    """Print how an unfinished league goes on here and return it; else, or with `new`, make room for a new one."""
+    from agent_league.launch.league_start import describe_progress, load_unfinished, record_endpoint
+
+    saved = None if new else load_unfinished(home, league_id, store)
+    if saved:
+        progress = describe_progress(saved)
+        print_remark(f"Going on with the league that was left unfinished: {progress}. (--new begins another.)")
+    else:
+        begin_league(home, league_id, store, new=new)
+    if (earlier := record_endpoint(home, league_id, endpoint)) and saved:
+        print_remark(
+            f"It was conducted at {earlier}. Agents of this package find it at {endpoint}; tell others to go there."
+        )
+    return saved
+
+
+def _start_options(home: Path, league_id: str) -> str:
+    """Format the options with which `league start` finds this league."""
+    from agent_league.launch.league_start import find_running_leagues
+
+    is_alone = set(find_running_leagues(home)) <= {league_id}
+    return format_options({"--league-id": None if is_alone else league_id}) + format_home_option(home)

@@ -1,7 +1,7 @@
 """Options that several commands share, and the SHARED folders, leagues and games that they open."""
 
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -15,6 +15,7 @@ from agent_league.errors import UserError
 if TYPE_CHECKING:
     from agent_league.config import ConfigLoader
     from agent_league.games import registry
+    from agent_league.launch.agent_plan import AgentPlan
     from agent_league.launch.stored_leagues import StoredLeague
 
 HomeOption = Annotated[
@@ -186,6 +187,18 @@ def open_league(home: Path | None, league_id: str | None, store: str | None) -> 
     if found.remark:
         print_remark(found.remark)
     return found
+
+
+def begin_league(
+    home: Path, league_id: str, store: str | None, agents: "Sequence[AgentPlan]" = (), *, new: bool
+) -> None:
+    """Put an earlier league aside, with what `agents` kept of it; print what was moved or, without `new`, lost."""
+    from agent_league.launch.league_start import describe_lost_league, describe_moved, start_new_league
+
+    if not new and (lost := describe_lost_league(home, league_id, store)):
+        print_remark(lost)
+    if moved := start_new_league(home, league_id, store, agents):
+        print_remark(describe_moved(moved))
 
 
 def open_config(home: Path, settings: list[str] | None) -> "ConfigLoader":

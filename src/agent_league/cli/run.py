@@ -21,6 +21,7 @@ from agent_league.cli.options import (
     StoreOption,
     StrictOption,
     add_strict_setting,
+    begin_league,
     format_home_option,
     interrupt_on_sigterm,
     name_options_in_errors,
@@ -90,14 +91,11 @@ def run(
     from agent_league.http.hosts import own_endpoint
     from agent_league.launch.league_start import (
         check_no_other_league,
-        describe_lost_league,
-        describe_moved,
         describe_progress,
         load_interrupted_run,
         load_unfinished,
         lock_league,
         save_request,
-        start_new_league,
     )
     from agent_league.launch.plan import LeagueRequest, make_league_plan
     from agent_league.launch.serving import check_ports
@@ -149,10 +147,7 @@ def run(
                     f" `league run --resume{which}` or `league manager{which}`, put it aside with --new, or play"
                     " elsewhere with --home."
                 )
-            if not new and (lost := describe_lost_league(home, plan.league.league_id, store)):
-                print_remark(lost)
-            if moved := start_new_league(home, plan.league.league_id, store, plan.agent_plans):
-                print_remark(describe_moved(moved))
+            begin_league(home, plan.league.league_id, store, plan.agent_plans, new=new)
             save_request(replace(request, store=None), plan.league.league_id, loader.overrides)
         if not no_web and not json:
             print_pages_address(endpoint, plan.people)

@@ -302,7 +302,6 @@ class HumanSeat(ABC):
             settings.home, "seat", settings.display_name, "", settings.manager
         )
         self._early_events: list[PlayerEvent] = []
-        self._opponents: dict[str, str] = {}
         self._standings_rows: tuple[StandingsRow, ...] = ()
         self._asked_ids: set[str] = set()
         self._registered = asyncio.Event()
@@ -336,7 +335,7 @@ class HumanSeat(ABC):
         """Join or rejoin the league; return whether the player is registered. Raises what made it fail."""
         if self._player_task is None or self._player_task.done():
             self._registered, self.is_over, self.failure = asyncio.Event(), False, None
-            self._early_events, self._opponents, self.begins_after = [], {}, self.mailbox.last_number
+            self._early_events, self.begins_after = [], self.mailbox.last_number
             self._player_task = asyncio.create_task(self._run_player())
         registered = asyncio.create_task(self._registered.wait())
         try:
@@ -403,10 +402,6 @@ class HumanSeat(ABC):
         match happening:
             case StandingsChanged(_, rows):
                 self._keep_standings(rows)
-            case RoundAnnounced(_, str(match_id), str(opponent_id)):
-                self._opponents[match_id] = opponent_id
-            case MatchOver(game) if game.match_id in self._opponents:  # a result without an invitation has no opponent
-                happening = MatchOver(replace(game, opponent_id=self._opponents[game.match_id]))
             case LeagueOver():
                 self.is_over = True
         self.mailbox.add_event(happening)

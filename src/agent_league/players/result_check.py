@@ -16,8 +16,16 @@ MAX_ANSWERS = 10_000
 
 @dataclass(slots=True)
 class _MatchMemo:
-    invitation: v2.GameInvitation
+    """What is known of one match."""
+
+    invitation: v2.GameInvitation | None = None
     answers: dict[int, Move] = field(default_factory=dict)
+    """The moves that were sent, by step."""
+    announced_opponent: str | None = None
+    askers: set[str] = field(default_factory=set)
+    """Machines that sent questions; only recorded under a foreign manager."""
+    is_asked: bool = False
+    """Whether a foreign referee (one that commits to no draw) has asked its question."""
 
 
 class ResultChecker:
@@ -25,76 +33,56 @@ class ResultChecker:
 
     def __init__(self) -> None:
         self._memos_by_match: dict[str, _MatchMemo] = {}
-        self._announced_opponents: dict[str, str] = {}
-        """Match id -> this player's opponent, as announced by the manager."""
-        self._asked_matches: set[str] = set()
-        """Matches in which a foreign referee (one that commits to no draw) has asked its question."""
-
-        self._askers_by_match: dict[str, set[str]] = {}
-        """Match id -> machines that sent questions; only recorded under a foreign manager."""
 
     def record_asker(self, match_id: str, machine: str | None) -> None:
         """Record a machine that sent a question in a match; None is ignored."""
-        if machine is None:
-            return
-        askers = self._askers_by_match.setdefault(match_id, set())
-        if len(askers) < MAX_ASKERS:
+        if machine is not None and len(askers := self._open_memo(match_id).askers) < MAX_ASKERS:
             askers.add(machine)
-        if len(self._askers_by_match) > MAX_MATCHES:
-            del self._askers_by_match[next(iter(self._askers_by_match))]
 
     def find_askers(self, match_id: str) -> Collection[str]:
         """Return the machines that sent questions in a match; its result must come from one of them."""
-        return self._askers_by_match.get(match_id, ())
+        memo = self._memos_by_match.get(match_id)
+        return memo.askers if memo else ()
 
     def __len__(self) -> int:
         """The number of matches with a recorded invitation."""
-        return len(self._memos_by_match)
+        return sum(memo.invitation is not None for memo in self._memos_by_match.values())
 
     def record_announcement(self, round_: v2.RoundAnnouncement, player_id: str) -> None:
         """Record the announced opponents: if one is suspended, its match gets a result without an invitation."""
         for match in round_.matches:
             players = (match.player_A_id, match.player_B_id)
             if player_id in players:
-                self._announced_opponents.pop(match.match_id, None)
-                self._announced_opponents[match.match_id] = players[players[0] == player_id]
-        while len(self._announced_opponents) > MAX_MATCHES:
-            del self._announced_opponents[next(iter(self._announced_opponents))]
+                self._open_memo(match.match_id).announced_opponent = players[players[0] == player_id]
 
     def find_opponent(self, match_id: str) -> str | None:
         """Return the opponent in a match by its invitation, else by its announcement."""
-        invitation = self.find_invitation(match_id)
-        return (invitation.opponent_id if invitation else None) or self._announced_opponents.get(match_id)
+        memo = self._memos_by_match.get(match_id) or _MatchMemo()
+        return (memo.invitation.opponent_id if memo.invitation else None) or memo.announced_opponent
 
     def record_invitation(self, invitation: v2.GameInvitation) -> bool:
         """Record an invitation; True if the match is new, or is replayed (under another token)."""
-        known = self._memos_by_match.get(invitation.match_id)
-        if known is not None and known.invitation.auth_token == invitation.auth_token:
+        known = self.find_invitation(invitation.match_id)
+        if known is not None and known.auth_token == invitation.auth_token:
             return False
-        self._memos_by_match.pop(invitation.match_id, None)
-        self._memos_by_match[invitation.match_id] = _MatchMemo(invitation)
-        if len(self._memos_by_match) > MAX_MATCHES:
-            del self._memos_by_match[next(iter(self._memos_by_match))]
+        memo = self._open_memo(invitation.match_id)
+        memo.invitation, memo.answers = invitation, {}
         return True
 
     def record_answer(self, match_id: str, step: int, move: Move) -> None:
         """Record the move that was sent at a step of a match."""
         memo = self._memos_by_match.get(match_id)
-        if memo and len(memo.answers) < MAX_ANSWERS:
+        if memo and memo.invitation and len(memo.answers) < MAX_ANSWERS:
             memo.answers[step] = move
 
     def is_repeated_by_foreign_referee(self, call: v2.ChooseParityCall) -> bool:
         """Whether a foreign referee repeats its question; referees of ours are known by their draw commitment."""
         invitation = self.find_invitation(call.match_id)
-        promised = (invitation and invitation.draw_commitment) or (call.context and call.context.draw_commitment)
-        if promised:
+        if (invitation and invitation.draw_commitment) or (call.context and call.context.draw_commitment):
             return False
-        if call.match_id in self._asked_matches:
-            return True
-        if len(self._asked_matches) >= MAX_MATCHES:
-            self._asked_matches.clear()
-        self._asked_matches.add(call.match_id)
-        return False
+        memo = self._open_memo(call.match_id)
+        is_repeated, memo.is_asked = memo.is_asked, True
+        return is_repeated
 
     def find_invitation(self, match_id: str) -> v2.GameInvitation | None:
         """Return the recorded invitation to a match; later messages may have fewer fields."""
@@ -104,9 +92,16 @@ class ResultChecker:
     def find_problem(self, over: v2.GameOver, player_id: str) -> str | None:
         """Describe what is wrong with a result in a sentence; None if nothing is, or it can't be checked."""
         memo = self._memos_by_match.get(over.match_id)
-        if memo is None or over.game_result.status == "TECHNICAL_LOSS":
+        if memo is None or memo.invitation is None or over.game_result.status == "TECHNICAL_LOSS":
             return None
         return _find_choice_problem(memo, over, player_id) or _find_draw_problem(memo.invitation, over, player_id)
+
+    def _open_memo(self, match_id: str) -> _MatchMemo:
+        """Return the memo of a match, which becomes the latest one; the oldest of too many is forgotten."""
+        memo = self._memos_by_match[match_id] = self._memos_by_match.pop(match_id, _MatchMemo())
+        if len(self._memos_by_match) > MAX_MATCHES:
+            del self._memos_by_match[next(iter(self._memos_by_match))]
+        return memo
 
 
 def _find_choice_problem(memo: _MatchMemo, over: v2.GameOver, player_id: str) -> str | None:

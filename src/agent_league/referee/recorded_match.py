@@ -37,11 +37,11 @@ from agent_league.referee.play import MatchPlay
 from agent_league.referee.requests import (
     RESULT_METHOD,
     TOKEN_CODES,
+    TOKEN_DEVIATIONS,
     PlayerAnswer,
     PlayerClient,
     PlayerRequest,
     RefereeContext,
-    token_deviations,
 )
 from agent_league.referee.transcript import Transcript
 from agent_league.text import MAX_WORD, quote, to_printable
@@ -283,7 +283,7 @@ class RecordedClient(PlayerClient):
         read = question.parse_answer(line.message)
         if token not in self._list_token_states(line.message):
             self._play.report("tolerated", f"line {number}: no such answer's token is called {quote(line.token)}")
-        own = (*read.deviations, *token_deviations(token))
+        own = (*read.deviations, *TOKEN_DEVIATIONS.get(token, ()))
         ways = [note for note in line.tolerated or () if note not in own and note in self._list_ways(question.method)]
         return PlayerAnswer(line.message, read.value, token, (*ways, *own))
 

@@ -35,7 +35,8 @@ RESULT_METHOD = "notify_match_result"
 MAX_REQUEST_BYTES = MAX_BODY - 4096
 """The rest of the body limit is for the frame around the message."""
 TOKEN_CODES = {"missing": ErrorCode.AUTH_TOKEN_MISSING, "wrong": ErrorCode.AUTH_TOKEN_INVALID}
-TOKEN_DEVIATIONS = {"missing": "no 'auth_token'", "wrong": "a wrong 'auth_token'"}
+TOKEN_DEVIATIONS = {"missing": ("no 'auth_token'",), "wrong": ("a wrong 'auth_token'",)}
+"""Deviations that the state of an answer's token is, for those that are any."""
 
 
 class RequestTooLong(Exception):
@@ -143,7 +144,8 @@ class PlayerClient:
 
     async def request_answer(self, question: PlayerRequest) -> Any:
         """Send a request in up to `max_retries` attempts; return the parsed value or Forfeit. Raises RequestTooLong."""
-        limit, attempts = self._timeout_for(question.method), self._context.retry.max_retries
+        limit = self._context.answer_timeout(question.method, self.messages.protocol)
+        attempts = self._context.retry.max_retries
         how = Termination.SUSPENDED
         for attempt in range(1, attempts + 1):
             call = question.write_call(limit)
@@ -204,7 +206,9 @@ class PlayerClient:
         if self._context.require_tokens and token in TOKEN_CODES:
             raise BadAnswer(f"the player's own auth_token is {token}", answer, TOKEN_CODES[token])
         read = question.parse_answer(answer)
-        return PlayerAnswer(answer, read.value, token, (*heard.deviations, *read.deviations, *token_deviations(token)))
+        return PlayerAnswer(
+            answer, read.value, token, (*heard.deviations, *read.deviations, *TOKEN_DEVIATIONS.get(token, ()))
+        )
 
     async def pause(self, seconds: float) -> None:
         """Wait before the next attempt."""
@@ -243,15 +247,12 @@ class PlayerClient:
         self.send_notice(self.messages.write_failure(mishap))
         return mishap
 
-    def _timeout_for(self, method: str) -> float:
-        return self._context.answer_timeout(method, self.messages.protocol)
-
     def send_notice(self, call: PeerCall | None) -> None:
         """Queue a notice for the player; None, for which its protocol has no message, is ignored."""
         if call is None:
             return
         self._transcript.record_sent(self._player.player_id, call.method, call.message)
-        limit = self._timeout_for(call.method)
+        limit = self._context.answer_timeout(call.method, self.messages.protocol)
         insist = call.method == RESULT_METHOD
         send = partial(
             self._context.peer_client.send_notice, self._player.endpoint, call, limit, self._bearer, insist=insist
@@ -279,11 +280,6 @@ def classify_token(answer: Any, token_sha256: str | None) -> str:
     if not isinstance(token, str) or not token:
         return "missing"
     return "ok" if matches_token_hash(token, token_sha256) else "wrong"
-
-
-def token_deviations(token: str | None) -> tuple[str, ...]:
-    """Return the deviation that the state of an answer's token is, if any."""
-    return (TOKEN_DEVIATIONS[token],) if token in TOKEN_DEVIATIONS else ()
 
 
 def _find_termination(error: CallFailed, question: PlayerRequest) -> Termination:
