@@ -44,7 +44,8 @@ class LeagueMember(Agent):
         super().__init__(component, settings.home, settings.system, carrier, clock, rng)
         self.state = AgentState.INIT
         self._remark = remark or (lambda _: None)
-        self._session = LeagueRegistration(settings, self._peer_client, self._clock, self.log, self._remark, self._rng)
+        dice = rng or Random()  # noqa: S311 - jitter of its own: that of matches doesn't depend on registrations
+        self._session = LeagueRegistration(settings, self._peer_client, self._clock, self.log, self._remark, dice)
 
     @property
     def agent_state(self) -> AgentState:
