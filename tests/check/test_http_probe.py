@@ -43,6 +43,7 @@ async def test_a_call_that_finds_nobody_says_so() -> None:
     probe = HttpProbe(f"http://localhost:{free_ports(1)}/mcp")
     try:
         assert await probe.find_connect_problem() == "no connection: nobody listens there"
+        assert await probe.wait_until_listening(0) == "no connection: nobody listens there"
         with pytest.raises(NoReply, match="nobody listens there") as nobody:
             await probe.post(b"{}", 5)
         assert not nobody.value.silent
@@ -59,6 +60,16 @@ async def test_a_call_without_an_answer_in_time_is_silent_and_names_its_limit() 
             with pytest.raises(NoReply, match=r"no answer within 0\.3 s") as silence:
                 await probe.post(json.dumps(call).encode(), 0.3)
             assert silence.value.silent
+        finally:
+            await probe.close()
+
+
+async def test_a_server_that_listens_is_seen_without_any_waiting() -> None:
+    port = free_ports(1)
+    with faulty_player(port, None):
+        probe = HttpProbe(f"http://localhost:{port}/mcp")
+        try:
+            assert await probe.wait_until_listening(0) is None
         finally:
             await probe.close()
 

@@ -26,7 +26,7 @@ from agent_league.league.resume import open_store
 from agent_league.referee.replay import replay_match
 from agent_league.storage.base import SeasonRow, StoredRow
 from agent_league.storage.paths import DataPaths
-from agent_league.web.match.conversation import ConversationEntry
+from agent_league.web.conversation import ConversationEntry
 from tests.cli.command import BOUND, LEAGUE, environment, league
 from tests.web.seasons import season_of
 

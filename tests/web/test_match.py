@@ -20,9 +20,9 @@ from agent_league.storage.files import write_json
 from agent_league.storage.paths import DataPaths
 from agent_league.testing.peers import Params, ScriptedPlayer, never_reply
 from agent_league.text import redact_addresses
+from agent_league.web import conversation as conversation_module
+from agent_league.web.conversation import LONGEST_JSON, MOST_ENTRIES, format_json, read_conversation
 from agent_league.web.league_reader import LeagueReader
-from agent_league.web.match import conversation as conversation_module
-from agent_league.web.match.conversation import LONGEST_JSON, MOST_ENTRIES, format_json, read_conversation
 from agent_league.web.page import PageNotFound
 from agent_league.web.pages import read_page_data, render_page
 from agent_league.web.pages.match import MATCH_PAGE, MOST_STEPS

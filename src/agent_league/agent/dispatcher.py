@@ -66,9 +66,6 @@ ANONYMOUS_SENDERS: Mapping[Caller, str] = {
     Caller.MATCH_REFEREE: f"referee:{ANONYMOUS}",
 }
 """The sender that is filled in for a caller without one."""
-"""Characters of a foreign agent's sentence that are logged."""
-
-
 NOT_JSON = object()
 REJECTED = "REJECTED"
 """The status of an answer that refuses a registration."""
@@ -472,8 +469,7 @@ def _refusal_status(body: bytes, answer: bytes) -> int | None:
 
 def _is_mcp_frame(frame: Any) -> bool:
     """Whether a frame calls an MCP method, which the MCP side of this agent answers."""
-    method = frame.get("method") if isinstance(frame, dict) else None
-    return isinstance(method, str) and is_mcp_method(method)
+    return isinstance(frame, dict) and is_mcp_method(frame.get("method"))
 
 
 def _check_batch_size(frames: list[Any]) -> None:

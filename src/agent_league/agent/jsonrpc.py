@@ -115,10 +115,6 @@ def encode_request(method: str, params: Mapping[str, Any], request_id: int) -> b
     return orjson.dumps({"jsonrpc": "2.0", "method": method, "params": params, "id": request_id})
 
 
-def build_result_frame(result: Any, request_id: RequestId) -> dict[str, Any]:
-    return {"jsonrpc": "2.0", "result": result, "id": request_id}
-
-
 def build_error_frame(error: JsonRpcError, request_id: RequestId) -> dict[str, Any]:
     body: dict[str, Any] = {"code": int(error.code), "message": error.message}
     if error.data is not None:
@@ -158,7 +154,7 @@ def parse_reply(status: int, body: bytes, request_id: int | None = None) -> Any:
     if _is_empty_reply(status, body):
         return None
     try:
-        frame = read_json(extract_event_data(body))
+        frame = read_json(extract_event_data(body) if body.startswith(EVENT_STREAM_PREFIXES) else body)
     except ValueError:
         raise BadAnswer(f"HTTP {status} and no JSON", body[:MAX_SENTENCE].decode(errors="replace")) from None
     if request_id is not None and not is_answer_to(frame, request_id):

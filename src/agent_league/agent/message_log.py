@@ -229,7 +229,7 @@ class ReceivedCall:
         if not self.is_written:
             self._write_received_line(is_json=None)
         if answer is not None:
-            messages.write_line(MESSAGE_SENT, self._peer, answer, self.seconds)
+            messages.write_line(MESSAGE_SENT, self._peer, answer, time.perf_counter() - self._began)
 
     def _write_received_line(self, *, is_json: bool | None) -> None:
         self.is_written = True

@@ -21,6 +21,7 @@ from agent_league.protocol.methods import METHODS
 from agent_league.protocol.tolerance import (
     CALL_FORMS,
     EMPTY_AT_REGISTRATION,
+    FIELD_SPELLINGS,
     FILLED_AT_REGISTRATION,
     FLAT_GAMES,
     FLAT_ROLE,
@@ -36,7 +37,6 @@ from agent_league.protocol.tolerance import (
     UNKNOWN_VERSION,
     MessageFrame,
     is_foreign_type,
-    may_have_other_names,
     normalise,
 )
 from agent_league.protocol.v1.translation import translate_reply_to_v1, translate_to_v2
@@ -77,14 +77,15 @@ class ParsedCall:
 
     def build_answer(self, reply: Any) -> Any:
         """Put a reply into the form of the request; raises TypeError if it can't be written as JSON."""
-        reply = self.to_request_protocol(reply)
+        if self.foreign_message is not None:
+            reply = self.to_request_protocol(reply)
         if self.frame is MessageFrame.BARE:
             return reply
         if self.frame is MessageFrame.ARGUMENTS:
             failed = isinstance(reply, Mapping) and reply.get("message_type") == "LEAGUE_ERROR"
             text = {"type": "text", "text": orjson.dumps(reply).decode()}
             reply = {"content": [text], "structuredContent": reply, "isError": failed}
-        return jsonrpc.build_result_frame(reply, self.request_id)
+        return {"jsonrpc": "2.0", "result": reply, "id": self.request_id}
 
 
 class CallParser:
@@ -95,24 +96,27 @@ class CallParser:
         self._clock = clock or SYSTEM_CLOCK
         self._tools = tools
         self._strict = strict
+        self._canonical_forms = {name: _find_canonical_form(METHODS[name].request) for name in tools}
 
     def parse_frame(self, frame: Any, path: str | None = None) -> ParsedCall:
         """Parse a frame; raises JsonRpcError. `path` is REGISTER_PATH or RUN_PATH if it was posted there."""
-        if path == RUN_PATH:
-            return self._parse_posted_start(frame)
-        if path == REGISTER_PATH:
-            return self._parse_posted_registration(frame)
-        if isinstance(frame, dict) and _is_bare_message(frame) and (not self._strict or is_foreign_message(frame)):
+        if path is not None:
+            return self._parse_posted_start(frame) if path == RUN_PATH else self._parse_posted_registration(frame)
+        is_bare = isinstance(frame, dict) and "jsonrpc" not in frame and _is_bare_message(frame)
+        if is_bare and (not self._strict or is_foreign_message(frame)):
             return self._build_call(MessageFrame.BARE, "", frame, None)
         request = jsonrpc.parse_request(frame)
-        params = request.params
-        if isinstance(params, dict) and params.get("message_type") == LeagueError.TYPE:
-            return ParsedCall(ACKNOWLEDGE_ONLY, params, request.request_id, request.is_notification)
-        if self._strict or (isinstance(params, dict) and self._is_canonical(request.method, params)):
-            if request.method not in self._tools:
-                raise self._unknown_method_error(request.method)
-            return ParsedCall(request.method, jsonrpc.get_params(request), request.request_id, request.is_notification)
-        return self._parse_foreign_form(request)
+        method, params = request.method, request.params
+        if isinstance(params, dict):
+            if params.get("message_type") == LeagueError.TYPE:
+                return ParsedCall(ACKNOWLEDGE_ONLY, params, request.request_id, request.is_notification)
+            if method in self._tools and (self._strict or self._is_canonical(method, params)):
+                return ParsedCall(method, params, request.request_id, request.is_notification)
+        if not self._strict:
+            return self._parse_foreign_form(request)
+        if method not in self._tools:
+            raise self._unknown_method_error(method)
+        return ParsedCall(method, jsonrpc.get_params(request), request.request_id, request.is_notification)
 
     def _parse_posted_registration(self, frame: Any) -> ParsedCall:
         """Parse what is posted to REGISTER_PATH: a registration, with or without a frame, or with its fields alone."""
@@ -141,15 +145,16 @@ class CallParser:
         return asked
 
     def _is_canonical(self, method: str, params: Mapping[str, Any]) -> bool:
-        """Whether method, message type and key field are in our own form."""
-        if method not in self._tools:
-            return False
-        kind = METHODS[method].request
-        if kind is None:
+        """Whether the message of one of our methods has our own type and key field."""
+        message_type, key_field = self._canonical_forms[method]
+        if message_type is None:
             return True
-        if "message_type" not in params or may_have_other_names(kind.TYPE, params):
+        if key_field is not None and key_field not in params:
             return False
-        return not is_foreign_message(params) and not is_foreign_type(method, params["message_type"])
+        said = params.get("message_type")
+        if said == message_type and params.get("protocol") == PROTOCOL_V2:
+            return True
+        return "message_type" in params and not is_foreign_message(params) and not is_foreign_type(method, said)
 
     def _parse_foreign_form(self, request: jsonrpc.JsonRpcRequest) -> ParsedCall:
         """Parse a JSON-RPC request with another method name or with the message in another place."""
@@ -211,6 +216,12 @@ class CallParser:
     def _unknown_method_error(self, name: str) -> JsonRpcError:
         known = {"methods": sorted(self._tools)}
         return JsonRpcError(JsonRpcErrorCode.METHOD_NOT_FOUND, f"no method {name[:80]!r} here", known)
+
+
+def _find_canonical_form(kind: type[Message] | None) -> tuple[str | None, str | None]:
+    """The type and the key field by which our own form of a message is known; no field if it has no other names."""
+    fields = FIELD_SPELLINGS.get(kind.TYPE) if kind else None
+    return kind.TYPE if kind else None, fields.key_field if fields and fields.other_names else None
 
 
 def repair_registration(

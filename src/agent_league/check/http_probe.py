@@ -5,7 +5,6 @@ import json
 import ssl
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
@@ -75,13 +74,13 @@ class HttpProbe:
         return None
 
     async def wait_until_listening(self, seconds: float) -> str | None:
-        """Wait at most this many seconds until the server accepts connections; return why it doesn't, or None."""
-        why: str | None = f"{NO_CONNECTION}: nobody listens there"
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                while (why := await self.find_connect_problem()) is not None:  # noqa: ASYNC110 - there is no event
-                    await asyncio.sleep(0.1)
-        return why
+        """Try to connect, again and again for so many seconds; return why the server doesn't listen, or None."""
+        deadline = time.monotonic() + seconds
+        while (why := await self.find_connect_problem()) is not None:
+            if time.monotonic() >= deadline:
+                return why
+            await asyncio.sleep(0.1)
+        return None
 
     async def find_other_scheme(self) -> str | None:
         """Return the address with http and https swapped if the server speaks that scheme; else None."""

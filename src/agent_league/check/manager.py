@@ -7,8 +7,8 @@ from typing import Any
 
 from agent_league.check.fields import FIELD_HINTS, MessageRows, get_field, judge_type
 from agent_league.check.http_probe import format_redacted
-from agent_league.check.manager_league import LEAGUE_STEPS
-from agent_league.check.manager_subject import ManagerSubject, RegistrationWriter, build_rejection_step
+from agent_league.check.manager_league import LEAGUE_STEPS, build_rejection_step
+from agent_league.check.manager_subject import ManagerSubject, RegistrationWriter
 from agent_league.check.scripted_agents import CheckerPlayer
 from agent_league.check.steps import (
     CheckStep,

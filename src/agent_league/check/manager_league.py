@@ -16,7 +16,7 @@ from agent_league.check.fields import (
 )
 from agent_league.check.http_probe import format_redacted
 from agent_league.check.listener import IncomingCall
-from agent_league.check.manager_subject import ManagerSubject, build_rejection_step, get_player_ids
+from agent_league.check.manager_subject import ManagerSubject, RegistrationWriter, get_player_ids
 from agent_league.check.scripted_agents import MANAGER_SENDER, CheckerPlayer, CheckerReferee, format_now
 from agent_league.check.steps import CheckStep, SkipStep, StepFinding, failed, passed, require, warned
 from agent_league.check.transport_steps import judge_refusal
@@ -33,6 +33,25 @@ LAST_NOTICE_SECONDS = 1.0
 """How long to wait for notices after LEAGUE_COMPLETED."""
 ANNOUNCED_FIELDS = ("match_id", "game_type", "player_A_id", "player_B_id", "referee_endpoint")
 ManagerStep = CheckStep[ManagerSubject]
+
+
+def build_rejection_step(what: str, reason: str, write: RegistrationWriter) -> ManagerStep:
+    """Build the step on a registration that must be rejected for a reason of the protocol."""
+
+    async def judge(subject: ManagerSubject) -> StepFinding:
+        exchange = await subject.send_bad_registration(write)
+        answer = exchange.answer or {}
+        said = answer.get("reason")
+        if answer.get("status") != "REJECTED":
+            return warned(exchange.reply_text) if exchange.is_refused else failed(exchange.reply_text)
+        return passed(reason) if said == reason else warned(f"REJECTED, but 'reason' is {format_redacted(said, 80)}")
+
+    return CheckStep(
+        f"{what} is rejected",
+        f'status REJECTED, reason "{reason}", id and token null',
+        f'Answer with status "REJECTED" and "reason": "{reason}".',
+        judge,
+    )
 
 
 def _make_rows(kind: str, find: Callable[[ManagerSubject], Mapping[str, Any]]) -> MessageRows[ManagerSubject]:

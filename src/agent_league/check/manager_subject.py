@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from agent_league.check.fields import get_field
-from agent_league.check.http_probe import HttpProbe, format_redacted
+from agent_league.check.http_probe import HttpProbe
 from agent_league.check.scripted_agents import CheckerManager, CheckerPlayer, CheckerReferee
-from agent_league.check.steps import CheckStep, SkipStep, StepFinding, failed, passed, warned
+from agent_league.check.steps import SkipStep
 from agent_league.check.subject import CheckOptions, Exchange, Subject, ValidCall
 from agent_league.model.agents import Role
 from agent_league.protocol import v2
@@ -216,25 +216,6 @@ class ManagerSubject(Subject):
 
 RegistrationWriter = Callable[[ManagerSubject, CheckerPlayer], Mapping[str, Any]]
 """Writes the registration of a player."""
-
-
-def build_rejection_step(what: str, reason: str, write: RegistrationWriter) -> CheckStep[ManagerSubject]:
-    """Build the step on a registration that must be rejected for a reason of the protocol."""
-
-    async def judge(subject: ManagerSubject) -> StepFinding:
-        exchange = await subject.send_bad_registration(write)
-        answer = exchange.answer or {}
-        said = answer.get("reason")
-        if answer.get("status") != "REJECTED":
-            return warned(exchange.reply_text) if exchange.is_refused else failed(exchange.reply_text)
-        return passed(reason) if said == reason else warned(f"REJECTED, but 'reason' is {format_redacted(said, 80)}")
-
-    return CheckStep(
-        f"{what} is rejected",
-        f'status REJECTED, reason "{reason}", id and token null',
-        f'Answer with status "REJECTED" and "reason": "{reason}".',
-        judge,
-    )
 
 
 def _make_agent_meta(name: str, endpoint: str) -> dict[str, Any]:

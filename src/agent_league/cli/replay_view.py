@@ -25,7 +25,7 @@ from agent_league.referee.match import SEAT_ROLES
 from agent_league.referee.replay import MatchReplay, ReplayStep, to_match_content
 from agent_league.storage.paths import DataPaths
 from agent_league.text import MAX_WORD, format_move, shorten, to_printable
-from agent_league.web.match.conversation import ConversationEntry, read_conversation
+from agent_league.web.conversation import ConversationEntry, read_conversation
 
 PLAYER_STYLES = ("bold blue", "bold yellow")
 KEYS_HELP = "←/→ step   Home/End   a plays by itself   q quits"

@@ -21,6 +21,7 @@ from agent_league.model.agents import (
     AgentState,
     ProtocolProfile,
     Role,
+    id_sort_key,
     supports_game,
 )
 from agent_league.model.names import is_reserved_name, normalise_confusables
@@ -282,7 +283,7 @@ class Roster:
 
     def _add_member(self, member: Member) -> None:
         if member.agent_id not in self._members:
-            insort(self._members_by_role[member.role], member, key=_id_sort_key)
+            insort(self._members_by_role[member.role], member, key=lambda one: id_sort_key(one.agent_id))
         self._members[member.agent_id] = self._members_by_token[member.token_sha256] = member
         self._index_member(member)
 
@@ -326,11 +327,6 @@ class Roster:
 def merge_deviations(known: Sequence[str], new: Sequence[str]) -> tuple[str, ...]:
     """Merge the deviations of an agent, each once, up to MAX_DEVIATIONS."""
     return tuple(dict.fromkeys((*known, *new)))[:MAX_DEVIATIONS]
-
-
-def _id_sort_key(member: Member) -> tuple[int, str]:
-    """Sort key of an id: P2 before P10, P99 before P100."""
-    return (len(member.agent_id), member.agent_id)
 
 
 def _confusable_name_key(member: Member) -> tuple[Role, str]:

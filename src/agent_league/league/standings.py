@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from agent_league.model.agents import id_sort_key
 from agent_league.model.results import MatchResult, Outcome, Scoring, StandingsRow
 
 
@@ -79,7 +80,7 @@ class StandingsTable:
         return tuple(rows)
 
     def _group_by_rank(self) -> list[Sequence[str]]:
-        return self._rank_group(sorted(self._tallies, key=_id_sort_key), ("points", *self._tiebreakers))
+        return self._rank_group(sorted(self._tallies, key=id_sort_key), ("points", *self._tiebreakers))
 
     def _rank_group(self, group: Sequence[str], criteria: Sequence[str]) -> list[Sequence[str]]:
         """Split a group by the first criterion, best first, and each part by the next ones."""
@@ -108,18 +109,5 @@ class StandingsTable:
 
     def _build_row(self, rank: int, player_id: str) -> StandingsRow:
         tally = self._tallies[player_id]
-        return StandingsRow(
-            rank=rank,
-            player_id=player_id,
-            display_name=self._names[player_id],
-            played=tally.played,
-            wins=tally.wins,
-            draws=tally.draws,
-            losses=tally.losses,
-            points=tally.points,
-        )
-
-
-def _id_sort_key(player_id: str) -> tuple[int, str]:
-    """Sort key of an id: P2 before P10, P99 before P100."""
-    return (len(player_id), player_id)
+        record = (tally.played, tally.wins, tally.draws, tally.losses, tally.points)
+        return StandingsRow(rank, player_id, self._names[player_id], *record)

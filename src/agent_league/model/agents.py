@@ -48,6 +48,11 @@ def advance_state(current: AgentState, target: AgentState) -> AgentState:
     return target
 
 
+def id_sort_key(agent_id: str) -> tuple[int, str]:
+    """Sort key of an id: P2 before P10, P99 before P100."""
+    return (len(agent_id), agent_id)
+
+
 def supports_game(game_types: Collection[str], game_type: str) -> bool:
     """Whether an agent with these `game_types` plays, or referees, this game."""
     return game_type in game_types or ANY_GAME in game_types

@@ -276,9 +276,9 @@ def flatten_registration(registration: Mapping[str, Any]) -> dict[str, Any]:
     return {**about, "endpoint": about.get("contact_endpoint"), FLAT_ROLE: meta.removesuffix("_meta"), **token}
 
 
-def is_mcp_method(method: str | None) -> bool:
+def is_mcp_method(method: object) -> bool:
     """Whether a method is one of MCP itself, other than the call of a tool."""
-    return method is not None and method != TOOL_CALL and ("/" in method or method in ("initialize", "ping"))
+    return isinstance(method, str) and method != TOOL_CALL and ("/" in method or method in ("initialize", "ping"))
 
 
 def is_foreign_type(method: str, message_type: Any) -> bool:
@@ -426,12 +426,6 @@ def is_message_of_type(message_type: str, candidate: Any) -> bool:
     ):
         return True
     return _read_status(candidate) in fields.status_values
-
-
-def may_have_other_names(message_type: str, message: Mapping[str, Any]) -> bool:
-    """Whether a message lacks its key field under our own name, and the table has other names for it."""
-    fields = FIELD_SPELLINGS.get(message_type)
-    return fields is not None and bool(fields.other_names) and fields.key_field not in message
 
 
 def get_key_field(message_type: str) -> str:

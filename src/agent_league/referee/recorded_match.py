@@ -5,35 +5,27 @@ be matched at all, the replay ends. No agent is called, nothing waits, and draws
 """
 
 from collections.abc import Callable, Collection, Coroutine, Generator, Iterator, Mapping
-from dataclasses import replace
-from functools import cache
-from random import Random
 from types import coroutine
-from typing import Any, Literal
-
-import orjson
+from typing import Any
 
 from agent_league.agent.answers import FailedAttempt
 from agent_league.agent.jsonrpc import find_refusal
 from agent_league.agent.match_dialects import match_dialect_of
-from agent_league.agent.outbox import Outboxes, SendNotice
-from agent_league.agent.peer_client import PUSHED_DEVIATION, PeerCall, PeerClient
+from agent_league.agent.peer_client import PUSHED_DEVIATION, PeerCall
 from agent_league.clock import SystemClock, parse_utc
-from agent_league.config.models import RetryPolicy, TimeoutConfig
 from agent_league.errors import BadAnswer, CallFailed, ErrorCode, PeerRefused, PeerTimeout, PeerUnreachable
 from agent_league.games.registry import Game
-from agent_league.http.memory import MemoryNetwork
-from agent_league.model.agents import AgentState, Role
 from agent_league.model.results import MatchState, Termination
-from agent_league.protocol import v2
 from agent_league.protocol.tolerance import ANSWER_PLACES, order_forms
 from agent_league.protocol.v2.answers import TranscriptEntry
-from agent_league.protocol.v2.match import CallContext, MatchLimits, MatchPlayer
+from agent_league.protocol.v2.match import CallContext, MatchPlayer
 from agent_league.protocol.version import CURRENT_PROTOCOL
+from agent_league.referee.json_differences import MISSING, describe_difference, find_differences, is_same_json
 from agent_league.referee.match import IllegalMove
 from agent_league.referee.match_file import MatchFile
-from agent_league.referee.messages import PLAIN_WIRE, PlayerMessages
+from agent_league.referee.messages import PlayerMessages
 from agent_league.referee.play import MatchPlay
+from agent_league.referee.recorded_order import INVITATION, build_context, build_order, find_stated_limit
 from agent_league.referee.requests import (
     RESULT_METHOD,
     TOKEN_CODES,
@@ -44,11 +36,10 @@ from agent_league.referee.requests import (
     RefereeContext,
 )
 from agent_league.referee.transcript import Transcript
-from agent_league.text import MAX_WORD, quote, to_printable
+from agent_league.text import quote
 
 ReportProblem = Callable[[str, str], None]
 """Called with the name of a check and a sentence about the problem."""
-INVITATION = "handle_game_invitation"
 GAME_ERROR = "notify_game_error"
 ILLEGAL = (ErrorCode.INVALID_PARITY_CHOICE, ErrorCode.INVALID_MOVE)
 SILENT = (ErrorCode.TIMEOUT_ERROR, ErrorCode.CONNECTION_ERROR)
@@ -75,7 +66,6 @@ FIELD_CHECKS = {
     **dict.fromkeys(("protocol", "message_type", "sender", "league_id", "round_id", "match_id"), "messages"),
 }
 """The check that a path in a message belongs to; for all others `METHOD_CHECKS`."""
-LONGEST_LIMIT_SECONDS = 1_000_000
 ROUNDING_SECONDS = 1.5
 """In our own protocol timestamps are cut to the second."""
 SLACK_SECONDS = 0.1
@@ -101,10 +91,10 @@ class RecordedPlay(MatchPlay):
         self._checked_count = 0
         """Lines that were checked for secrecy."""
         super().__init__(
-            _build_order(file),
+            build_order(file),
             game,
             file.referee_id,
-            _build_context(file),
+            build_context(file),
             SystemClock(),
             file.draw.seed,
             ComparedTranscript(self._compare_entry),
@@ -361,13 +351,6 @@ class ComparedTranscript(Transcript):
         super().add_entry(entry)
 
 
-class UnsentNotices(Outboxes):
-    """Sends nothing, and has nothing to wait for."""
-
-    def post_notice(self, peer_id: str, send: SendNotice) -> None:
-        pass
-
-
 @coroutine
 def _pass_turn() -> Generator[None]:
     """Let the file decide whose line is next."""
@@ -381,49 +364,6 @@ def _drive(play: Coroutine[Any, Any, Any]) -> None:
             play.send(None)
     except StopIteration:
         return
-
-
-class _Missing:
-    """A missing value, which is not the same as null."""
-
-    def __repr__(self) -> str:
-        return "missing"
-
-
-MISSING = _Missing()
-
-
-def find_differences(
-    expected: Any, found: Any, open_paths: Collection[str] = (), ignored: Collection[str] = (), path: str = ""
-) -> Iterator[tuple[str, Any, Any]]:
-    """Yield path, found and expected value wherever two values differ, but for `ignored` paths.
-
-    Objects at `open_paths` may have further fields; the path of the whole value is "".
-    """
-    if path in ignored:
-        return
-    if isinstance(expected, dict) and (isinstance(found, dict) or path in open_paths):
-        given = found if isinstance(found, dict) else {}
-        for name in expected if path in open_paths else {**expected, **given}:
-            one, other = expected.get(name, MISSING), given.get(name, MISSING)
-            yield from find_differences(one, other, open_paths, ignored, f"{path}.{name}" if path else str(name))
-    elif not is_same_json(expected, found):
-        yield path, found, expected
-
-
-def is_same_json(one: Any, other: Any) -> bool:
-    """Whether two values have the same JSON: 1 is not true, and a tuple is a list."""
-    if one is MISSING or other is MISSING:
-        return one is other
-    return _to_canonical_json(one) == _to_canonical_json(other)
-
-
-def _to_canonical_json(value: Any) -> bytes:
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
-
-
-def describe_difference(path: str, found: Any, expected: Any) -> str:
-    return f"{to_printable(path, MAX_WORD)} is {quote(found)}; the match gives {quote(expected)}"
 
 
 def expect_line(number: int, line: TranscriptEntry, direction: str, entry: Mapping[str, Any]) -> None:
@@ -464,87 +404,10 @@ def _list_visible_codes(answer: Any, fault: ErrorCode | None) -> Iterator[ErrorC
             yield from UNREADABLE
 
 
-def _build_order(file: MatchFile) -> v2.StartMatch:
-    """Build the START_MATCH that the match began with; not validated, as the file may hold anything."""
-    stated = _find_stated_limits(file)
-    limits = file.limits or MatchLimits()
-    a, b = (_build_player(file, player_id) for player_id in file.player_ids)
-    return v2.StartMatch.model_construct(
-        protocol=CURRENT_PROTOCOL,
-        message_type=v2.StartMatch.TYPE,
-        sender=str(Role.LEAGUE_MANAGER),
-        timestamp="",
-        conversation_id=file.effective_conversation_id,
-        league_id=file.league_id,
-        league_uuid=file.league_uuid,
-        round_id=max(file.round_id, 0),
-        match_id=file.match_id,
-        game_type=file.game_type,
-        player_A=a,
-        player_B=b,
-        scoring=file.scoring,
-        limits=limits.with_stated(stated.get(INVITATION), stated.get("move")),
-    )
-
-
-def _build_player(file: MatchFile, player_id: str) -> MatchPlayer:
-    plainly = file.move_methods.get(player_id) == PLAIN_WIRE.method
-    method: Literal["make_move"] | None = "make_move" if plainly else None
-    suspended = file.termination_of(player_id) == Termination.SUSPENDED
-    return MatchPlayer.model_construct(
-        player_id=player_id,
-        display_name=player_id,
-        endpoint="",
-        protocol=file.protocol_of(player_id),
-        move_method=method,
-        failures_in_a_row=file.attempts.failures_before.get(player_id, 0),
-        state=AgentState.SUSPENDED if suspended else AgentState.ACTIVE,
-    )
-
-
-def _build_context(file: MatchFile) -> RefereeContext:
-    retry = RetryPolicy.model_construct(max_retries=max(file.attempts.max, 1), base_delay_sec=0)
-    return replace(
-        _shared_context(), retry=retry, failure_threshold=file.attempts.failure_threshold, strict=file.strict
-    )
-
-
-@cache
-def _shared_context() -> RefereeContext:
-    return RefereeContext(
-        peer_client=PeerClient(MemoryNetwork()),
-        outboxes=UnsentNotices(lambda *_: None),
-        timeouts=TimeoutConfig(),
-        retry=RetryPolicy(),
-        failure_threshold=1,
-        rng=Random(0),  # noqa: S311 - never used
-    )
-
-
-def _find_stated_limits(file: MatchFile) -> dict[str, float]:
-    """Find the timeouts that the first messages state in protocols that do, as older files don't list them."""
-    limits: dict[str, float] = {}
-    for line in file.transcript:
-        if line.direction == "sent" and file.protocol_of(line.player_id) != CURRENT_PROTOCOL:
-            limits.setdefault(INVITATION if line.method == INVITATION else "move", _stated_limit(line.message))
-    return limits
-
-
-def _stated_limit(message: Any) -> float:
-    """Return the first timeout that a message states, at any depth; 0 if it states none."""
-    if not isinstance(message, dict):
-        return 0
-    for name in ("timeout_seconds", "timeout_per_move"):
-        stated = message.get(name)
-        if isinstance(stated, int | float) and not isinstance(stated, bool) and 0 < stated < LONGEST_LIMIT_SECONDS:
-            return float(stated)
-    return next(filter(None, map(_stated_limit, message.values())), 0)
-
-
 def _shortest_wait(message: Any) -> float:
     """Return the seconds before which an answer to this request can't be late."""
     given = _given_time(message)
-    return _stated_limit(message) - SLACK_SECONDS if given is None else given - ROUNDING_SECONDS
+    return find_stated_limit(message) - SLACK_SECONDS if given is None else given - ROUNDING_SECONDS
 
 
 def _is_time_given(message: Any, seconds: float | None) -> bool:

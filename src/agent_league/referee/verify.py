@@ -19,15 +19,10 @@ from agent_league.model.results import FAULT_KEY, MatchState, Termination
 from agent_league.protocol.checks import wrong_type_refusal
 from agent_league.protocol.v2.answers import TranscriptEntry
 from agent_league.protocol.version import CURRENT_PROTOCOL
+from agent_league.referee.json_differences import describe_difference, find_differences, is_same_json
 from agent_league.referee.match_file import MatchFile, read_match_file
 from agent_league.referee.messages import PLAIN_WIRE
-from agent_league.referee.recorded_match import (
-    RecordedPlay,
-    ThreadLost,
-    describe_difference,
-    find_differences,
-    is_same_json,
-)
+from agent_league.referee.recorded_match import RecordedPlay, ThreadLost
 from agent_league.referee.requests import RESULT_METHOD
 from agent_league.text import REDACTED, quote
 

@@ -83,7 +83,7 @@ async def connect_player(url: str, host: ConnectionContext, protocol: str | None
     async with AsyncExitStack() as stack:
         probe = HttpProbe(url)
         stack.push_async_callback(probe.close)
-        if (why := await probe.wait_until_listening(max(wait, 0.1))) is not None:
+        if (why := await probe.wait_until_listening(wait)) is not None:
             raise UserError(f"no player at {url}: {why}; start it first")
         host.remark(f"Waiting up to {wait:g} s for the player at {url} to register.")
         registration = await manager.wait_for_registration(url, wait) if manager else None

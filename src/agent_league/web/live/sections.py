@@ -10,7 +10,7 @@ from typing import Any
 from agent_league.clock import format_utc
 from agent_league.league.roster import Member
 from agent_league.league.state import LeaguePhase
-from agent_league.model.agents import AgentState, Role
+from agent_league.model.agents import AgentState, Role, id_sort_key
 from agent_league.model.events import (
     AgentRegistered,
     AgentStateChanged,
@@ -227,9 +227,9 @@ def read_agents(reader: LeagueReader) -> SectionData:
     return {"rows": [_read_agent(reader, member, in_hand.get(member.agent_id, 0)) for member in members]}
 
 
-def _agent_sort_key(member: Member) -> tuple[bool, bool, int, str]:
+def _agent_sort_key(member: Member) -> tuple[bool, bool, tuple[int, str]]:
     is_in_trouble = member.is_barred or member.state is AgentState.SUSPENDED or member.breaker.failure_count > 0
-    return (not is_in_trouble, member.role is Role.PLAYER, len(member.agent_id), member.agent_id)
+    return (not is_in_trouble, member.role is Role.PLAYER, id_sort_key(member.agent_id))
 
 
 def _build_sign(sign: ResultLabel) -> SectionData:

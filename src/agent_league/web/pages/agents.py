@@ -8,7 +8,7 @@ from typing import Any
 from agent_league.league.match_files import read_match
 from agent_league.league.roster import Member
 from agent_league.league.state import LeaguePhase
-from agent_league.model.agents import Role
+from agent_league.model.agents import Role, id_sort_key
 from agent_league.model.match_view import MatchView
 from agent_league.model.result_words import ABORTED
 from agent_league.model.results import MatchResult, Outcome, StandingsRow
@@ -98,7 +98,7 @@ def complete_player_data(told: PageData) -> PageData:
         "finished": len(finished),
         "answers": summarise_answers(player_id, played),
         "habits": analyse_habits(player_id, played),
-        "notes": sorted(notes, key=lambda note: (len(note.opponent_id), note.opponent_id)),
+        "notes": sorted(notes, key=lambda note: id_sort_key(note.opponent_id)),
         "points_chart": _draw_points_chart(told["places"], told["leaders"]),
         "rank_chart": _draw_rank_chart(told["places"], told["players"]),
     }

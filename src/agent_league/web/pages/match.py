@@ -16,8 +16,8 @@ from agent_league.model.results import MatchResult, Termination
 from agent_league.referee.replay import MatchReplay, ReplayStep, replay_match, to_match_content
 from agent_league.referee.transcript import filter_objects
 from agent_league.text import MAX_WORD, format_move, redact_addresses
+from agent_league.web.conversation import read_conversation
 from agent_league.web.league_reader import LeagueReader
-from agent_league.web.match.conversation import read_conversation
 from agent_league.web.page import Page, PageData, PageNotFound
 
 MOST_STEPS = 301

@@ -1,1 +1,0 @@
-"""The parts of a match's page: drawn positions and the conversation."""
