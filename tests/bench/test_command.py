@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from tests.cli.command import environment, free_ports, league, running
+from tests.cli.command import environment, free_ports, league_process, running
 
 LEAGUE_KEYS = {
     *("players", "matches", "calls", "calls_per_match", "runs", "seconds", "seconds_to_start", "matches_per_second"),
@@ -26,7 +26,7 @@ def bench(*options: object) -> list[object]:
 
 def test_a_quick_bench_prints_one_object_and_the_table_beside_it(tmp_path: Path) -> None:
     picture = tmp_path / "plot.svg"
-    done = league(*bench("--quick", "--only", "league", "--players", "6,4", "--json", "--plot", picture))
+    done = league_process(*bench("--quick", "--only", "league", "--players", "6,4", "--json", "--plot", picture))
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert [set(one) for one in found["leagues"]] == [LEAGUE_KEYS, LEAGUE_KEYS]
@@ -38,19 +38,19 @@ def test_a_quick_bench_prints_one_object_and_the_table_beside_it(tmp_path: Path)
 
 
 def test_the_first_match_of_a_real_command_is_timed() -> None:
-    done = league(*bench("--quick", "--only", "first_match"))
+    done = league_process(*bench("--quick", "--only", "first_match"))
     assert done.returncode == 0, done.stderr
     assert "`league run` with 4 players, first match, s" in done.stdout
 
 
 def test_an_unknown_part_is_named() -> None:
-    done = league(*bench("--only", "speed"))
+    done = league_process(*bench("--only", "speed"))
     assert done.returncode == 1
     assert done.stderr == "bench: --only takes league, slow_peers, first_match, simulate, mcp, not speed\n"
 
 
 def test_the_help_is_that_of_the_bench() -> None:
-    done = league("bench", "--help")
+    done = league_process("bench", "--help")
     assert done.returncode == 0
     assert all(option in done.stdout for option in ("--quick", "--json", "--plot", "--only", "--players"))
 

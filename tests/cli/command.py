@@ -40,6 +40,7 @@ def league(
 ) -> subprocess.CompletedProcess[str]:
     """Runs a command to its end in this process: cheap, for all that needs no signal, no pipe and no terminal."""
     command = [str(arg) for arg in args]
+    assert command[:1] != ["bench"], "it becomes another program: use league_process"
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
     with (
         chdir(cwd or "."),
