@@ -7,6 +7,7 @@ import pytest
 
 from agent_league.model.events import MatchFinished
 from agent_league.storage.paths import DataPaths
+from agent_league.text import shorten
 from tests.league.conftest import OfficeMaker
 from tests.league.office import LEAGUE_ID, Office, within
 from tests.league.scripted_referee import ScriptedReferee
@@ -120,7 +121,7 @@ async def test_a_report_of_an_unknown_match_is_refused_with_e007(office: OfficeM
     referee, _ = await running(office())
     answer = await referee.report(match_id, P01_WINS)
     assert answer["error_code"] == "E007"
-    assert answer["context"]["match_id"] == match_id[:80]
+    assert answer["context"]["match_id"] == shorten(match_id)
 
 
 @pytest.mark.parametrize("winner", ["P03", "P99", "REF01", "", "p01", "P01 "])
