@@ -41,6 +41,8 @@ SLOW = (
     "tests/bench/test_drill.py",
     "tests/bench/test_slow_peers.py",
     "tests/browser",
+    "tests/check/test_agreement.py",
+    "tests/check/test_dialects.py",
     "tests/cli/test_agent_folders.py",
     "tests/cli/test_join.py",
     "tests/cli/test_new.py",

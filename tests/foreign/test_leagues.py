@@ -186,6 +186,7 @@ async def test_who_hears_of_a_round_after_its_invitation_plays_all_the_same(
     assert not guest.faults
 
 
+@pytest.mark.slow
 async def test_all_foreign_players_at_once_play_a_league_with_ours(plan: PlanMaker) -> None:
     kinds = list(PLAYERS.values())
     everybody = 2 + len(kinds)

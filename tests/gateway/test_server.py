@@ -304,6 +304,7 @@ async def test_a_range_of_numbers_is_told_by_its_ends(home: Path, said: Any, mea
         assert (await question)["move_data"] == meant
 
 
+@pytest.mark.slow
 async def test_only_so_many_of_many_open_turns_are_shown_the_most_urgent_first(home: Path) -> None:
     async with hosting(home) as host:
         await joined(host)
