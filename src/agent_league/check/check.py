@@ -149,14 +149,20 @@ async def open_player(
 ) -> TrialPlayer:
     """Make the subject for a player's protocol: the given one, that of its registration, or the one it answers in."""
     protocol = protocol or (str(registration.message.get("protocol")) if registration else None)
-    kind = await _detect_player_kind(probe, options, key) if protocol is None else PLAYERS_BY_PROTOCOL.get(protocol)
+    kind = (
+        await _detect_player_kind(probe, options, key, manager)
+        if protocol is None
+        else PLAYERS_BY_PROTOCOL.get(protocol)
+    )
     return (kind or PlayerSubject)(probe, options, key, manager)
 
 
-async def _detect_player_kind(probe: HttpProbe, options: CheckOptions, key: SigningKey) -> type[TrialPlayer]:
+async def _detect_player_kind(
+    probe: HttpProbe, options: CheckOptions, key: SigningKey, manager: CheckerManager | None
+) -> type[TrialPlayer]:
     """Detect the protocol of a player by which of two invitations it answers; the current one if in doubt."""
     with suppress(NoReply):
-        old, new = V1PlayerSubject(probe, options, key, None), PlayerSubject(probe, options, key, None)
+        old, new = V1PlayerSubject(probe, options, key, manager), PlayerSubject(probe, options, key, manager)
         answered = (await send_valid_call(old)).answer is not None
         if answered and (await send_valid_call(new)).answer is None:
             return V1PlayerSubject
