@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import ChainMap
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from random import Random
 from typing import Any
@@ -23,7 +23,6 @@ from agent_league.games.contract import describe_breakdown
 from agent_league.games.draw import create_match_seed
 from agent_league.http.carrier import Carrier
 from agent_league.model.agents import ANY_GAME, AgentState, Role, advance_state
-from agent_league.model.names import CHECK_LEAGUE
 from agent_league.model.results import MatchVerdict, find_termination
 from agent_league.protocol import v2
 from agent_league.protocol.checks import Envelope, describe_value
@@ -35,12 +34,12 @@ from agent_league.protocol.tokens import matches_token_hash
 from agent_league.protocol.tolerance import RUN_PATH
 from agent_league.referee.finished_matches import FinishedMatch, FinishedMatches
 from agent_league.referee.foreign_manager import ForeignManagerClient
+from agent_league.referee.match_file import MatchFileWriter
 from agent_league.referee.orders import MatchOrders
 from agent_league.referee.play import MatchPlay, get_order_key
 from agent_league.referee.requests import RefereeContext
 from agent_league.referee.settings import RefereeSettings
 from agent_league.referee.transcript import Transcript
-from agent_league.storage.repositories import MatchRepository
 
 MAX_TOKEN_RENEWALS = 3
 POLL_SECONDS = 1.0
@@ -87,7 +86,7 @@ class Referee(LeagueMember):
         self._running_matches: dict[str, MatchPlay] = {}
         """Running matches, by id."""
         self._finished_matches = FinishedMatches()
-        self._match_files = MatchRepository(settings.league_id or "", settings.home)
+        self._match_files = MatchFileWriter(settings.home, self.log)
         self._task_group: asyncio.TaskGroup | None = None
         self._league_over = asyncio.Event()
         self._known_matches: Mapping[str, MatchPlay | FinishedMatch] = ChainMap[str, Any](
@@ -362,13 +361,13 @@ class Referee(LeagueMember):
         The match file is written beside its place before the report, and put in place once the result counts.
         """
         match_id = play.match.match_id
-        files = self._open_match_files(play.order.league_id)
+        league_id = play.order.league_id
         content: bytes | None = None
         counts: bool | None = None
         self.log.debug("match_started", match_id=match_id, conversation_id=play.order.conversation_id)
         try:
             verdict = await self._play_match(play)
-            content = self._propose_match_file(play, files)
+            content = self._match_files.propose_file(league_id, match_id, self.agent_id, play.to_match_file())
             self.log.log_buffered(
                 "match_finished",
                 match_id=match_id,
@@ -396,9 +395,8 @@ class Referee(LeagueMember):
         except Exception as error:  # noqa: BLE001 - one match's fault must not end the others
             self.log.error("match_failed", match_id=match_id, error=repr(error))
         finally:
-            if counts is not None and _has_match_file(play.order):
-                settle = files.accept_proposal if counts else files.drop_proposal
-                self._try_write(lambda: settle(match_id, self.agent_id))
+            if counts is not None:
+                self._match_files.settle_file(league_id, match_id, self.agent_id, counts=counts)
             del self._match_tasks[match_id], self._running_matches[match_id]
             if over := self._awaited_reports.pop(match_id, None):
                 over.set_result(None)
@@ -468,30 +466,6 @@ class Referee(LeagueMember):
             else:
                 return True
 
-    def _open_match_files(self, league_id: str) -> MatchRepository:
-        if self._match_files.league_id != league_id:
-            self._match_files = MatchRepository(league_id, self._settings.home)
-        return self._match_files
-
-    def _propose_match_file(self, play: MatchPlay, files: MatchRepository) -> bytes | None:
-        """Write the match file beside its place and return its content; None if JSON can't hold it."""
-        match_id = play.match.match_id
-        try:
-            content = files.encode_match(match_id, play.to_match_file())
-        except TypeError as error:  # a game whose moves JSON can't hold
-            self.log.error("write_failed", error=str(error))
-            return None
-        if _has_match_file(play.order):
-            self._try_write(lambda: files.save_proposal(match_id, content, self.agent_id))
-        return content
-
-    def _try_write(self, write: Callable[[], object]) -> None:
-        """Run a write to disk; on failure only log it, as a match goes on without its file."""
-        try:
-            write()
-        except OSError as error:
-            self.log.error("write_failed", error=str(error))
-
     def _end_league(self) -> None:
         self.state = advance_state(self.state, AgentState.SHUTDOWN)
         if not self._league_over.is_set() and not self._settings.exit_when_done:
@@ -533,7 +507,3 @@ def _check_sender_is_manager(sender: object) -> None:
             expected=str(Role.LEAGUE_MANAGER),
             received=describe_value(sender),
         )
-
-
-def _has_match_file(order: v2.StartMatch) -> bool:
-    return order.league_id != CHECK_LEAGUE

@@ -1,21 +1,25 @@
-"""The model of a match file: `data/matches/<league_id>/<match_id>.json`.
+"""The match file, `data/matches/<league_id>/<match_id>.json`: its model, and how a referee writes it.
 
 Only the shape is checked here; whether the content is true is for `verify` to say.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import orjson
 from pydantic import Field
 
 from agent_league.errors import Refusal, UserError
+from agent_league.log import JsonLogger
+from agent_league.model.names import CHECK_LEAGUE
 from agent_league.model.results import Termination
 from agent_league.protocol.checks import parse_fields
 from agent_league.protocol.envelope import Items, MessagePart
 from agent_league.protocol.v2.answers import TranscriptEntry
 from agent_league.protocol.v2.match import MatchLimits, MatchScoring
 from agent_league.protocol.version import CURRENT_PROTOCOL
+from agent_league.storage.repositories import MatchRepository
 
 
 class NotAMatchFile(UserError):
@@ -108,3 +112,49 @@ def read_match_file(content: Mapping[str, Any]) -> MatchFile:
         raise NotAMatchFile(f"not a match file: {error}") from None
     except Refusal as refusal:
         raise NotAMatchFile(f"not a match file: {refusal.message}") from None
+
+
+class MatchFileWriter:
+    """Writes a referee's match files: beside their place first, and into it once the result counts.
+
+    A write that fails is only logged, as a match goes on without its file.
+    """
+
+    def __init__(self, home: Path, log: JsonLogger) -> None:
+        self._home = home
+        self._log = log
+        self._files = MatchRepository("", home)
+
+    def propose_file(self, league_id: str, match_id: str, referee_id: str, content: Mapping[str, Any]) -> bytes | None:
+        """Write the file beside its place and return its content; None if JSON can't hold it."""
+        files = self._open_files(league_id)
+        try:
+            encoded = files.encode_match(match_id, content)
+        except TypeError as error:  # a game whose moves JSON can't hold
+            self._log.error("write_failed", error=str(error))
+            return None
+        if _has_match_files(league_id):
+            self._try_write(lambda: files.save_proposal(match_id, encoded, referee_id))
+        return encoded
+
+    def settle_file(self, league_id: str, match_id: str, referee_id: str, *, counts: bool) -> None:
+        """Put the file in its place if its result counts, else delete it."""
+        files = self._open_files(league_id)
+        if _has_match_files(league_id):
+            settle = files.accept_proposal if counts else files.drop_proposal
+            self._try_write(lambda: settle(match_id, referee_id))
+
+    def _open_files(self, league_id: str) -> MatchRepository:
+        if self._files.league_id != league_id:
+            self._files = MatchRepository(league_id, self._home)
+        return self._files
+
+    def _try_write(self, write: Callable[[], object]) -> None:
+        try:
+            write()
+        except OSError as error:
+            self._log.error("write_failed", error=str(error))
+
+
+def _has_match_files(league_id: str) -> bool:
+    return league_id != CHECK_LEAGUE
