@@ -4,6 +4,7 @@ It shows the token of its registration to the players and plays the whole match 
 """
 
 import random
+import threading
 from typing import Any
 
 from tests.foreign.web import Agent, Answer, Message, now, post
@@ -31,6 +32,9 @@ class SampleReferee(Agent):
         super().__init__(port, manager)
         self.referee_id = self.name.lower().replace(" ", "-")
         self.auth_token: str | None = None
+        self.knows_token = threading.Event()
+        """Cleared while it registers: an order may come before it has read the answer."""
+        self.knows_token.set()
         self.told: list[Message] = []
         """What it told the players of each match, once a match."""
         self.acknowledged: list[Any] = []
@@ -51,9 +55,13 @@ class SampleReferee(Agent):
                 "max_concurrent_matches": 2,
             },
         }
-        answer = self.call(self.manager, "register_referee", request)
-        if answer.get("status") == "ACCEPTED":
-            self.accepted(answer)
+        self.knows_token.clear()
+        try:
+            answer = self.call(self.manager, "register_referee", request)
+            if answer.get("status") == "ACCEPTED":
+                self.accepted(answer)
+        finally:
+            self.knows_token.set()
         return answer
 
     def accepted(self, answer: Message) -> None:
@@ -76,6 +84,7 @@ class SampleReferee(Agent):
 
     def play(self, match: Message) -> Message:
         """Plays a match; its report."""
+        self.knows_token.wait()
         ids = [match["player_A_id"], match["player_B_id"]]
         endpoints = [match["player_A_endpoint"], match["player_B_endpoint"]]
         for side, (player, endpoint, opponent) in enumerate(zip(ids, endpoints, reversed(ids), strict=True)):
