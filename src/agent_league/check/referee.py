@@ -17,7 +17,7 @@ from agent_league.check.fields import (
 )
 from agent_league.check.http_probe import format_redacted
 from agent_league.check.notices import build_notice_step, write_league_completed, write_round_completed
-from agent_league.check.referee_subject import BEGIN_SECONDS, RefereedMatch, RefereeSubject
+from agent_league.check.referee_subject import BEGIN_SECONDS, AssignedMatch, RefereeSubject
 from agent_league.check.registration import build_registration_steps
 from agent_league.check.scripted_agents import EVEN_ODD, INVALID_JSON, PlayerBehaviour, format_now
 from agent_league.check.steps import (
@@ -503,7 +503,7 @@ REPORT_STEPS: tuple[RefereeStep, ...] = (
 
 async def _play_match(
     subject: RefereeSubject, a: PlayerBehaviour, b: PlayerBehaviour, limit: float | None = None
-) -> RefereedMatch:
+) -> AssignedMatch:
     played = await subject.start_match(a, b)
     for _ in range(MAX_START_ATTEMPTS):
         if played.start_exchange.league_code != "E016":

@@ -29,7 +29,7 @@ BEGIN_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class RefereedMatch:
+class AssignedMatch:
     """A match that was assigned to the referee, and the calls that players and manager received."""
 
     match_id: str
@@ -87,7 +87,7 @@ class RefereeSubject(Subject):
         super().__init__(probe, options, key, manager)
         self.agent_id = "REF01"
         self.servers = self.players = (CheckerPlayer("P01"), CheckerPlayer("P02"))
-        self.matches: dict[str, RefereedMatch] = {}
+        self.matches: dict[str, AssignedMatch] = {}
         """Name of the test -> its match; the first match is `first`."""
         self.starts_by_announcement = False
         """Whether the referee starts its matches when a round is announced."""
@@ -162,16 +162,16 @@ class RefereeSubject(Subject):
         self._match_count += 1
         return f"R9M{self._match_count}"
 
-    async def start_match(self, a: PlayerBehaviour, b: PlayerBehaviour) -> RefereedMatch:
+    async def start_match(self, a: PlayerBehaviour, b: PlayerBehaviour) -> AssignedMatch:
         """Assign a new match to the referee, in which the players behave like this."""
         boss, match_id = self.registered_manager, self.new_match_id()
         for player, behaviour in zip(self.players, (a, b), strict=True):
             player.behaviours[match_id] = behaviour
         order = self.write_order(match_id)
         exchange = await self._assign_match(match_id, order)
-        return RefereedMatch(match_id, order, exchange, self.players, boss)
+        return AssignedMatch(match_id, order, exchange, self.players, boss)
 
-    def get_match(self, name: str) -> RefereedMatch:
+    def get_match(self, name: str) -> AssignedMatch:
         if name not in self.matches:
             raise SkipStep("no match came to its end that could be looked at")
         return self.matches[name]
