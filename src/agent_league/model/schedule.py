@@ -1,6 +1,7 @@
 """The schedule of a league: rounds of pairings."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,6 +12,8 @@ class Pairing:
     round_id: int
     player_a: str
     player_b: str
+    reason: str = ""
+    """Why these two meet, in words."""
 
     @property
     def players(self) -> tuple[str, str]:
@@ -23,6 +26,12 @@ class LeagueRound:
 
     round_id: int
     pairings: tuple[Pairing, ...]
+    byes: Mapping[str, str] = field(default_factory=dict)
+    """Players who have no opponent in this round, each with the reason in words."""
+    title: str = ""
+    """What the round is called, such as "Semi-finals"; empty if its number says it all."""
+    stage: int = 1
+    """The number of the stage it belongs to, in a tournament of several."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""Tournament formats: who meets whom in the next round, and who is ahead."""
