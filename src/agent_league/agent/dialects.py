@@ -59,7 +59,7 @@ class LeagueFacts:
     result_count: int
     champion: StandingsRow
     ranking: Sequence[StandingsRow]
-    """The table; players that are level share a rank."""
+    """The table, best first."""
     ranking_after_round: Sequence[StandingsRow]
     """The same after the last complete round, without results of the next one."""
 
@@ -251,6 +251,6 @@ def _write_round_schedule(round_: LeagueRound) -> dict[str, Any]:
 
 def _write_ranking(rows: Sequence[StandingsRow]) -> list[dict[str, Any]]:
     return [
-        {"rank": row.rank, "player_id": to_v1_player_id(row.player_id), "wins": row.wins, "losses": row.losses}
+        {"rank": row.shared_rank, "player_id": to_v1_player_id(row.player_id), "wins": row.wins, "losses": row.losses}
         for row in rows
     ]

@@ -420,8 +420,8 @@ class V1PlayerSubject(TrialPlayer):
     def write_notice(self, method: str) -> Mapping[str, Any]:
         """Write a notice of the manager as our own does, for a league of one match that the player has won."""
         pairing = Pairing("R9M1", ROUND_ID, self.agent_id, self.opponent_id)
-        champion = StandingsRow(1, self.agent_id, "Champion", 1, 1, 0, 0, 3)
-        table = (champion, StandingsRow(2, self.opponent_id, "Opponent", 1, 0, 0, 1, 0))
+        champion = StandingsRow(1, self.agent_id, "Champion", 1, 1, 0, 0, 3, 1)
+        table = (champion, StandingsRow(2, self.opponent_id, "Opponent", 1, 0, 0, 1, 0, 2))
         facts = LeagueFacts(
             now=SystemClock().now(),
             league_uuid=derive_league_uuid(self.league_id),

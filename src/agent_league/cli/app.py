@@ -16,6 +16,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         "join": "Let an MCP host play: a gateway with tools to join a league, wait for turns and move.",
         "games": "List the games that can be played here; with a name, tell its rules in full.",
         "strategies": "List the strategies that players can have; with a name, tell all about it.",
+        "formats": "List the tournament formats that leagues can have; with a name, tell its settings.",
     },
     "Look": {
         "watch": (
@@ -73,7 +74,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
 """The commands by heading, with the first paragraph of their help, which is that of the function's docstring."""
 SHARED_MODULES = {
     "join": ("play",),
-    "catalogue": ("games", "strategies"),
+    "catalogue": ("games", "strategies", "formats"),
     "agents": ("referee", "player"),
     "admin": ("start",),
     "setup": ("init", "rebuild", "schemas", "spec", "bench", "version"),

@@ -1,4 +1,4 @@
-"""`league games` and `league strategies`: list what is installed, or tell all about one.
+"""`league games`, `league strategies` and `league formats`: list what is installed, or tell all about one.
 
 A game or strategy of another package that fails to load is listed with its error.
 """
@@ -62,6 +62,56 @@ def strategies(
         raise UserError(problem)
     told = _describe_strategy(name)
     print_json(told) if json else _print_text(_strategy_lines(told))
+
+
+def formats(
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="The one to tell all about.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """List the tournament formats that leagues can have; with a name, tell its settings."""
+    from agent_league.formats.registry import format_names
+
+    if name is None:
+        found = [_or_error({"format": one}, _describe_format, one) for one in format_names()]
+        print_json({"formats": found}) if json else _print_formats(found)
+        return
+    told = _describe_format(name)
+    print_json(told) if json else _print_text(_format_lines(told))
+
+
+def _describe_format(name: str) -> dict[str, Any]:
+    from dataclasses import MISSING, fields
+
+    from agent_league.formats.registry import find_format
+
+    kind = find_format(name)
+    summary, _, more = (kind.__doc__ or "").strip().partition("\n\n")
+    return {
+        "format": name,
+        "summary": " ".join(summary.split()),
+        "description": " ".join(more.split()),
+        "settings": {part.name: None if part.default is MISSING else part.default for part in fields(kind)},
+    }
+
+
+def _print_formats(found: Sequence[Mapping[str, Any]]) -> None:
+    rows = [
+        (one["format"], one["error"], "")
+        if "error" in one
+        else (one["format"], one["summary"], _format_parameters(one["settings"]))
+        for one in found
+    ]
+    further = "`league run --format NAME` plays one; --set scheduling.settings.SETTING=VALUE changes it."
+    _print_list(("Format", "In short", "Settings"), rows, [further])
+
+
+def _format_lines(told: Mapping[str, Any]) -> list[str]:
+    return [
+        f"{told['format']}: {told['summary']}",
+        *([told["description"]] if told["description"] else []),
+        f"Settings: {_format_parameters(told['settings']) or 'none'}",
+        f"`league run --format {told['format']}` plays one.",
+    ]
 
 
 def _list_games(loader: "ConfigLoader | None", registry: "GamesRegistry") -> dict[str, Any]:

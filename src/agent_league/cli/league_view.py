@@ -31,8 +31,8 @@ from agent_league.model.events import (
     RoundStarted,
     StoreChanged,
 )
-from agent_league.model.result_words import describe_ending, format_champion, format_count
-from agent_league.model.results import MatchResult, Scoring, Termination
+from agent_league.model.result_words import describe_ending, format_champions, format_count
+from agent_league.model.results import MatchResult, Scoring, StandingsRow, Termination, select_champions
 from agent_league.text import to_printable
 
 if TYPE_CHECKING:
@@ -103,6 +103,11 @@ class LeagueView(QuietView):
         self._finished_matches: set[str] = set()
         self._void_matches: set[str] = set()
         self._standings: Standings | None = None
+        self._is_fixed = True
+        self._rows: Sequence[StandingsRow] = ()
+        """The table after the last round, as the manager has it."""
+        self._known_matches = 0
+        self._scheduled_matches: set[str] = set()
         self._remarks: list[str] = []
         self._faults = FaultSummary()
         self._progress = Progress(
@@ -128,15 +133,21 @@ class LeagueView(QuietView):
                 if self._standings is None:
                     self._progress.update(self._progress_task, completed=len(self._agent_ids))
             case LeagueStarted():
-                self._standings = Standings(self._player_names, self._scoring, self._tiebreakers)
+                self._begin_table(event, self._player_names)
                 self._count_matches(event.matches, ())
             case LeagueResumed():
-                self._standings = Standings(event.names, self._scoring, self._tiebreakers)
-                for result in event.results:
-                    self._standings.add_result(result)
+                self._begin_table(event, event.names, event.results)
+                self._rows = event.standings
                 self._count_matches(event.matches, event.results)
             case RoundStarted():
-                self._progress.update(self._progress_task, description=f"Round {event.round.round_id}")
+                self._scheduled_matches |= {pairing.match_id for pairing in event.round.pairings}
+                self._progress.update(
+                    self._progress_task,
+                    description=event.round.title or f"Round {event.round.round_id}",
+                    total=max(self._known_matches, len(self._scheduled_matches)),
+                )
+            case RoundCompleted():
+                self._rows = event.standings
             case MatchFinished():
                 self._faults.add_result(event.result)
                 match_id = event.result.match_id
@@ -152,8 +163,19 @@ class LeagueView(QuietView):
                 if event and (sentence := describe_unusual_event(event)):
                     self.show_remark(sentence)
 
+    def _begin_table(
+        self, event: LeagueStarted | LeagueResumed, names: Mapping[str, str], results: Sequence[MatchResult] = ()
+    ) -> None:
+        """Begin the table: it moves with every match if points alone rank the players, else with every round."""
+        self._is_fixed = event.is_fixed
+        self._standings = Standings(names, self._scoring, self._tiebreakers, lot=event.lot)
+        for result in results:
+            self._standings.add_result(result)
+
     def _count_matches(self, matches: int, finished: Sequence[MatchResult]) -> None:
         """Make the progress bar count matches from now on: the total, and those finished before."""
+        self._known_matches = matches
+        self._scheduled_matches = {result.match_id for result in finished}
         self._finished_matches = {result.match_id for result in finished}
         self._void_matches = {result.match_id for result in finished if result.is_void}
         self._progress.update(self._progress_task, total=matches, completed=len(self._finished_matches))
@@ -171,7 +193,7 @@ class LeagueView(QuietView):
         if completed.is_void:
             return
         played = f"after {format_count(completed.matches, 'match')} in {format_count(completed.rounds, 'round')}"
-        first = Text(to_printable(format_champion(completed.standings[0])), style="bold green")
+        first = Text(to_printable(format_champions(completed.standings)), style="bold green")
         self._console.print(
             first.append(f", {played} and {format_duration(seconds)}.", "not bold default"), soft_wrap=True
         )
@@ -179,7 +201,8 @@ class LeagueView(QuietView):
     def _render(self) -> Group:
         parts: list[Any] = [self._progress]
         if self._standings is not None:
-            parts.append(draw_standings(self._standings.ranked_rows(), self._title, strategies=self._shown_strategies))
+            rows = self._standings.ranked_rows() if self._is_fixed or not self._rows else self._rows
+            parts.append(draw_standings(rows, self._title, strategies=self._shown_strategies))
         remarks = [*self._remarks[-5:], *self._faults.aborted_matches[:1]]
         parts += [Text(to_printable(remark), style="yellow") for remark in remarks]
         return Group(*parts)
@@ -187,18 +210,16 @@ class LeagueView(QuietView):
 
 def summarise_league(completed: LeagueCompleted, strategies: Mapping[str, str], seconds: float) -> dict[str, Any]:
     """Summarise a completed league as JSON."""
-    champion = completed.standings[0]
+    champions = [
+        {"player_id": row.player_id, "display_name": row.display_name, "points": row.points}
+        for row in select_champions(completed.standings)
+    ]
     return {
         "league_id": completed.league_id,
         "rounds": completed.rounds,
         "matches": completed.matches,
-        "champion": None
-        if completed.is_void
-        else {
-            "player_id": champion.player_id,
-            "display_name": champion.display_name,
-            "points": champion.points,
-        },
+        "champion": None if completed.is_void else champions[0],
+        "champions": [] if completed.is_void else champions,
         "standings": [row.to_json() for row in completed.standings],
         "strategies": dict(strategies),
         "tolerated": {agent_id: list(noted) for agent_id, noted in completed.tolerated.items()},
@@ -264,7 +285,7 @@ def print_event(event: Event) -> None:
         case LeagueCompleted():
             console.print(draw_standings(event.standings, "Final table", len(event.standings)))
             print_lines(console, [*describe_deviations(event), *describe_aborted_matches(event)])
-            line = "There is no champion." if event.is_void else f"{format_champion(event.standings[0])}."
+            line = "There is no champion." if event.is_void else f"{format_champions(event.standings)}."
         case _:
             line = describe_unusual_event(event) or ""
     if line:

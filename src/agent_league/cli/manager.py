@@ -7,6 +7,7 @@ import typer
 
 from agent_league.cli.options import (
     ExitWhenDoneOption,
+    FormatOption,
     GameOption,
     HomeOption,
     HostOption,
@@ -21,6 +22,7 @@ from agent_league.cli.options import (
     add_strict_setting,
     begin_league,
     format_home_option,
+    list_format_settings,
     name_options_in_errors,
     open_or_create_home,
     parse_game_parameters,
@@ -40,6 +42,8 @@ def manager(
     game: GameOption = None,
     param: ParamOption = None,
     players: Annotated[int | None, typer.Option(min=2, help="Start once so many players are there.")] = None,
+    rounds: Annotated[int | None, typer.Option(min=1, help="How many rounds (default: as the format needs).")] = None,
+    format_: FormatOption = None,
     referees: Annotated[int | None, typer.Option(min=1, help="Start once so many referees are there.")] = None,
     new: Annotated[bool, typer.Option("--new", help="Begin a new league where an unfinished one is there.")] = False,
     store: StoreOption = None,
@@ -68,7 +72,9 @@ def manager(
     from agent_league.league.settings import ManagerSettings
     from agent_league.storage.paths import DataPaths
 
-    home, loader = open_or_create_home(home, add_strict_setting(settings, strict=strict))
+    home, loader = open_or_create_home(
+        home, add_strict_setting(settings, strict=strict) + list_format_settings(format_, rounds)
+    )
     system = loader.load_system()
     with name_options_in_errors():
         league = choose_league_config(

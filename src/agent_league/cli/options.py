@@ -62,6 +62,14 @@ SeedOption = Annotated[
         help="Makes draws and built-in players repeatable; what players learn is then neither loaded nor kept."
     ),
 ]
+FormatOption = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="NAME",
+        help="The tournament format, such as swiss or knockout (default: as the league file says).",
+    ),
+]
 StoreOption = Annotated[
     str | None,
     typer.Option(
@@ -138,6 +146,12 @@ class LeagueProtocol(StrEnum):
 def add_strict_setting(settings: list[str] | None, *, strict: bool) -> list[str]:
     """Return the values of `--set`, with the setting that `--strict` stands for."""
     return [*(settings or []), *(["tolerance.strict=true"] if strict else [])]
+
+
+def list_format_settings(format_name: str | None, rounds: int | None) -> list[str]:
+    """Return the settings that `--format` and `--rounds` stand for, as `--set` has them."""
+    chosen = [f"scheduling.format={format_name}", "scheduling.stages=[]"] if format_name else []
+    return [*chosen, *([f"scheduling.rounds={rounds}"] if rounds else [])]
 
 
 def print_pages_address(endpoint: str, people: int = 0) -> None:

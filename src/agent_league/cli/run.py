@@ -9,6 +9,7 @@ import typer
 
 from agent_league.cli.options import (
     FirstPortOption,
+    FormatOption,
     GameOption,
     HomeOption,
     JsonOption,
@@ -24,6 +25,7 @@ from agent_league.cli.options import (
     begin_league,
     format_home_option,
     interrupt_on_sigterm,
+    list_format_settings,
     name_options_in_errors,
     open_or_create_home,
     parse_game_parameters,
@@ -52,8 +54,9 @@ def run(
     ] = 0,
     referees: Annotated[int | None, typer.Option(min=1, help="How many referees (default: those configured).")] = None,
     rounds: Annotated[
-        int | None, typer.Option(min=1, help="How many rounds, the first of the schedule (default: as configured).")
+        int | None, typer.Option(min=1, help="How many rounds (default: as configured, or as the format needs).")
     ] = None,
+    format_: FormatOption = None,
     strategy: Annotated[
         str, typer.Option(help="Strategies of the players, dealt out in turn.", metavar="NAME[,NAME...]")
     ] = "",
@@ -102,7 +105,7 @@ def run(
     from agent_league.players.strategies import find_game_mismatch
 
     started = time.perf_counter()
-    chosen = [*add_strict_setting(settings, strict=strict), *([f"scheduling.rounds={rounds}"] if rounds else [])]
+    chosen = add_strict_setting(settings, strict=strict) + list_format_settings(format_, rounds)
     home, loader = open_or_create_home(home, chosen)
     request = LeagueRequest(
         home=home,

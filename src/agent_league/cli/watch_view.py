@@ -15,7 +15,7 @@ from rich.text import Text
 
 from agent_league.clock import format_duration
 from agent_league.launch.live_feed import FeedChange, FeedDisconnected, FeedRemark, FeedUpdate
-from agent_league.model.result_words import format_champion, format_count
+from agent_league.model.result_words import format_champions, format_count
 from agent_league.model.results import StandingsRow
 from agent_league.text import MAX_SENTENCE, to_printable
 
@@ -88,6 +88,7 @@ class WatchedLeague:
                 player_id=_read_text(row, "player_id"),
                 display_name=_read_text(row, "display_name"),
                 **{name: _read_number(row, name) for name in ("played", "wins", "draws", "losses", "points")},
+                shared_rank=_read_number(row, "shared_rank"),
             )
             for row in _read_rows(self._section("standings"), "rows")
         ]
@@ -100,7 +101,7 @@ class WatchedLeague:
         if progress.get("champion", "") is None or not rows:
             return "The league is over; there is no champion."
         matches, rounds = _read_number(progress, "matches"), _read_number(progress, "rounds")
-        return f"{format_champion(rows[0])}, after {format_count(matches, 'match')} in {format_count(rounds, 'round')}."
+        return f"{format_champions(rows)}, after {format_count(matches, 'match')} in {format_count(rounds, 'round')}."
 
     def render(self, width: int, height: int) -> RenderableType:
         """Render the league for a screen of this size."""

@@ -56,7 +56,17 @@ Endpoint = Annotated[str, AfterValidator(_check_endpoint)]
 Seconds = Annotated[float, Field(gt=0, le=86400)]
 AttemptCount = Annotated[int, Field(ge=1, le=100)]
 DelaySeconds = Annotated[float, Field(ge=0, le=3600)]
-Tiebreaker = Literal["wins", "head_to_head", "draws", "losses", "technical_losses"]
+Tiebreaker = Literal[
+    "wins",
+    "head_to_head",
+    "draws",
+    "losses",
+    "technical_losses",
+    "buchholz",
+    "buchholz_cut_1",
+    "sonneborn_berger",
+    "progressive",
+]
 AssignmentStrategy = Literal["least_connections", "round_robin", "weighted"]
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 
@@ -240,12 +250,36 @@ class ScoringConfig(ConfigModel):
     tiebreakers: tuple[Tiebreaker, ...] = ("wins", "head_to_head", "draws")
 
 
+class StageConfig(ConfigModel):
+    """One stage of a league of several: a format, and how many players go on from it."""
+
+    format: str
+    settings: dict[str, Any] = Field(default_factory=dict)
+    advance: Annotated[int, Field(ge=1)] | None = None
+    """Players who go on to the next stage, from each group if there are groups; none after the last stage."""
+
+
 class SchedulingConfig(ConfigModel):
-    format: Literal["round_robin", "double_round_robin"] = "round_robin"
+    format: str = "round_robin"
+    """The tournament format; `league formats` lists them."""
+    settings: dict[str, Any] = Field(default_factory=dict)
+    """The format's own settings, such as `best_of`."""
+    stages: tuple[StageConfig, ...] = ()
+    """Formats one after the other, in place of `format`."""
+    seeding: Literal["order", "lot", "rating"] = "order"
+    """Who is the favourite: who registered first, the lot, or who has the highest of `ratings`."""
+    ratings: dict[str, float] = Field(default_factory=dict)
+    """Ratings of players by name, for seeding; a player without one comes after those with one."""
+    seeded_players: tuple[str, ...] = ()
+    """Ids of the players, the favourite first. Set when the league starts."""
+    lot: str | None = None
+    """Decides what nothing else does, such as the order of players who are level; None: chosen with the season."""
+    play_off: bool = False
+    """Whether those who share the first place play on for it."""
     matches_per_round: Annotated[int, Field(ge=1)] | None = None
-    """Most matches in one round; None: all pairs of the round."""
+    """Most matches in one round of a round robin; None: all pairs of the round."""
     rounds: Annotated[int, Field(ge=1)] | None = None
-    """Number of rounds to play; None: all, until every pair has met."""
+    """Number of rounds to play; None: as many as the format needs."""
     overlap_rounds: bool = False
     """Whether free players start the next round while matches of the last one are running."""
     referee_assignment: AssignmentStrategy = "least_connections"

@@ -5,6 +5,7 @@ order. All state is in LeagueState; everything that is sent to an agent has been
 """
 
 import asyncio
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 
@@ -49,7 +50,7 @@ class Conductor:
         self._announcer.announce_league_start()
         if completed and self._state.phase is LeaguePhase.RUNNING:
             self._announcer.announce_round_completed(rounds[completed - 1], self._state.standings_after_round())
-        await self._play_rounds(rounds[completed:])
+        await self._play_rounds(completed)
         await self._matches.wait_while_paused()
         if self._state.phase is LeaguePhase.RUNNING:
             self._state.complete_league()
@@ -59,11 +60,14 @@ class Conductor:
         self._state.mark_end_announced()
         await self._journal.wait_for_commit()
 
-    async def _play_rounds(self, rounds: Sequence[LeagueRound]) -> None:
+    async def _play_rounds(self, completed: int) -> None:
+        """Play the rounds after the completed ones; the end of a round may add the next."""
         try:
             async with asyncio.TaskGroup() as group:
-                for number, round_ in enumerate(rounds):
-                    await self._wait_for_round_start(rounds[number : number + MAX_OPEN_ROUNDS])
+                for number in itertools.count(completed):
+                    round_ = await self._wait_for_round(number)
+                    if round_ is None:
+                        break
                     matches = await self._begin_round(round_, group)
                     self._round_tasks.append(
                         group.create_task(self._end_round(round_, matches, self._round_tasks[-1:]))
@@ -73,11 +77,16 @@ class Conductor:
                 raise failed.exceptions[0] from None
             raise
 
-    async def _wait_for_round_start(self, coming: Sequence[LeagueRound]) -> None:
-        """Wait until the first of the coming rounds may begin."""
-        while self._round_tasks and not self._can_overlap(coming):
+    async def _wait_for_round(self, number: int) -> LeagueRound | None:
+        """Wait until the round after `number` others may begin; None if there is none."""
+        while self._round_tasks and not self._can_overlap(self._list_rounds(number)):
             self._progress.clear()
             await self._progress.wait()
+        return next(iter(self._list_rounds(number)), None)
+
+    def _list_rounds(self, number: int) -> Sequence[LeagueRound]:
+        """The known rounds after the first `number`, as far ahead as rounds may overlap."""
+        return self._state.schedule.rounds[number : number + MAX_OPEN_ROUNDS]
 
     def _can_overlap(self, coming: Sequence[LeagueRound]) -> bool:
         """Whether two players are free for a match of the coming rounds while others still play an earlier one."""

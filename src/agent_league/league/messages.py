@@ -13,7 +13,7 @@ from agent_league.league.match_tokens import TokenIssuer
 from agent_league.league.roster import Admission, Member, RegistrationRejected
 from agent_league.league.state import LeagueState
 from agent_league.model.agents import Role
-from agent_league.model.results import MatchResult, Outcome, StandingsRow
+from agent_league.model.results import MatchResult, Outcome, StandingsRow, select_champions
 from agent_league.model.schedule import LeagueRound, Pairing
 from agent_league.protocol import v2
 from agent_league.protocol.envelope import Message
@@ -146,16 +146,16 @@ class ManagerMessages:
         )
 
     def build_league_completed(self, rows: Sequence[StandingsRow]) -> dict[str, Any]:
-        champion = rows[0]
+        champions = [
+            {"player_id": row.player_id, "display_name": row.display_name, "points": row.points}
+            for row in select_champions(rows)
+        ]
         message = v2.LeagueCompletedNotice.write(
             **self._envelope_fields("conv-league-complete"),
             total_rounds=len(self._state.schedule.rounds),
             total_matches=len(self._state.results),
-            champion={
-                "player_id": champion.player_id,
-                "display_name": champion.display_name,
-                "points": champion.points,
-            },
+            champion=champions[0],
+            champions=champions,
             final_standings=[row.to_json() for row in rows],
         )
         return message.to_wire()
@@ -190,8 +190,8 @@ class ManagerMessages:
             player_count=len(state.roster.players()),
             result_count=len(state.results),
             champion=state.standings()[0],
-            ranking=state.standings_table.shared_rank_rows(),
-            ranking_after_round=state.table_after_round.shared_rank_rows(),
+            ranking=state.standings(),
+            ranking_after_round=state.standings_after_round(),
         )
 
     def _player_fields(self, player_id: str, match_token: str) -> dict[str, Any]:

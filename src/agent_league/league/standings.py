@@ -1,9 +1,10 @@
-"""The standings table: points are added per match, ranks are computed on request."""
+"""The standings table: points are added per match, ranks and tiebreakers are computed on request."""
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from agent_league.model.agents import id_sort_key
+from agent_league.formats.base import PlayerGroups
 from agent_league.model.results import MatchResult, Outcome, Scoring, StandingsRow
 
 
@@ -17,15 +18,31 @@ class PlayerTally:
     losses: int = 0
     technical_losses: int = 0
     points: int = 0
+    opponents: list[tuple[str, float]] = field(default_factory=list)
+    """The opponent of each match, and the share of the match that was won: 1, 0.5 or 0."""
+    byes: int = 0
+    """Byes that count as a win."""
+    points_by_round: dict[int, int] = field(default_factory=dict)
 
 
 class StandingsTable:
     """The standings of a league, updated result by result."""
 
-    def __init__(self, names: Mapping[str, str], scoring: Scoring, tiebreakers: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        names: Mapping[str, str],
+        scoring: Scoring,
+        tiebreakers: Sequence[str] = (),
+        *,
+        lot: str = "",
+        rank_by_format: Callable[[], PlayerGroups | None] = lambda: None,
+    ) -> None:
+        """`lot` orders players who can't be separated; `rank_by_format` ranks them if points don't."""
         self._names: dict[str, str] = {}
         self._scoring = scoring
         self._tiebreakers = tuple(tiebreakers)
+        self._lot = lot
+        self._rank_by_format = rank_by_format
         self._tallies: dict[str, PlayerTally] = {}
         self._points_by_opponent: dict[str, dict[str, int]] = {}
         """Player id -> opponent id -> points against that opponent."""
@@ -46,60 +63,78 @@ class StandingsTable:
 
     def add_result(self, result: MatchResult) -> None:
         """Add one result; a void one counts for no player."""
+        self._rows = None
         if result.is_void:
             return
-        self._rows = None
         for player_id, opponent_id in (result.players, result.players[::-1]):
             tally = self._tallies[player_id]
             points = self._scoring.points_for(result, player_id)
             tally.played += 1
-            tally.points += points
+            self._add_points(tally, points, result.round_id)
+            share = 0.0
             if result.outcome is Outcome.DRAW:
                 tally.draws += 1
+                share = 0.5
             elif result.winner == player_id:
                 tally.wins += 1
+                share = 1.0
             else:
                 tally.losses += 1
                 tally.technical_losses += result.outcome is Outcome.TECHNICAL_LOSS
+            tally.opponents.append((opponent_id, share))
             against = self._points_by_opponent[player_id]
             against[opponent_id] = against.get(opponent_id, 0) + points
 
+    def add_bye(self, player_id: str, round_id: int) -> None:
+        """Give a player the points of a win for a round without an opponent."""
+        self._rows = None
+        tally = self._tallies[player_id]
+        tally.byes += 1
+        self._add_points(tally, self._scoring.win_points, round_id)
+
+    @staticmethod
+    def _add_points(tally: PlayerTally, points: int, round_id: int) -> None:
+        tally.points += points
+        tally.points_by_round[round_id] = tally.points_by_round.get(round_id, 0) + points
+
     def ranked_rows(self) -> tuple[StandingsRow, ...]:
-        """The table sorted by points, tiebreakers and player id; every rank is used once."""
+        """The table, best first. Players who are level after all tiebreakers share a rank; a lot orders them."""
         if self._rows is None:
-            ranked = (player_id for level in self._group_by_rank() for player_id in level)
-            self._rows = tuple(self._build_row(rank, player_id) for rank, player_id in enumerate(ranked, start=1))
+            rows: list[StandingsRow] = []
+            for level in self._rank_by_format() or self._rank_by_points():
+                shared_rank = len(rows) + 1
+                for player_id in sorted(level, key=self._draw_lot):
+                    rows.append(self._build_row(len(rows) + 1, shared_rank, player_id))
+            self._rows = tuple(rows)
         return self._rows
 
-    def shared_rank_rows(self) -> tuple[StandingsRow, ...]:
-        """The table in the same order, but players that are level after all tiebreakers share a rank: 1, 1, 3, 3."""
-        rows: list[StandingsRow] = []
-        for level in self._group_by_rank():
-            rank = len(rows) + 1
-            rows += [self._build_row(rank, player_id) for player_id in level]
-        return tuple(rows)
+    def _draw_lot(self, player_id: str) -> bytes:
+        return hashlib.sha256(f"{self._lot}/{player_id}".encode()).digest()
 
-    def _group_by_rank(self) -> list[Sequence[str]]:
-        return self._rank_group(sorted(self._tallies, key=id_sort_key), ("points", *self._tiebreakers))
+    def _rank_by_points(self) -> PlayerGroups:
+        return self._rank_group(list(self._tallies), ("points", *self._tiebreakers))
 
     def _rank_group(self, group: Sequence[str], criteria: Sequence[str]) -> list[Sequence[str]]:
         """Split a group by the first criterion, best first, and each part by the next ones."""
         if len(group) < 2 or not criteria:
             return [group]
         value = self._get_criterion(criteria[0], group)
+        sign = -1 if criteria[0] in LESS_IS_BETTER else 1
         levels: dict[float, list[str]] = {}
         for player_id in group:
-            levels.setdefault(value(player_id), []).append(player_id)
+            levels.setdefault(sign * value(player_id), []).append(player_id)
         ordered = (levels[level] for level in sorted(levels, reverse=True))
         return [part for level in ordered for part in self._rank_group(level, criteria[1:])]
 
     def _get_criterion(self, name: str, group: Iterable[str]) -> Callable[[str], float]:
-        """Return the function that gives a player's value in a criterion; more is better."""
+        """Return the function that gives a player's value in a criterion."""
         if name == "head_to_head":
             rivals = frozenset(group)
             return lambda player_id: self._sum_points_against(rivals, player_id)
-        sign = -1 if name in ("losses", "technical_losses") else 1
-        return lambda player_id: sign * int(getattr(self._tallies[player_id], name))
+        if name in COMPUTED_TIEBREAKERS:
+            compute = COMPUTED_TIEBREAKERS[name]
+            return lambda player_id: compute(self._tallies, player_id)
+        return lambda player_id: int(getattr(self._tallies[player_id], name))
 
     def _sum_points_against(self, rivals: frozenset[str], player_id: str) -> int:
         """Sum a player's points against these rivals, iterating over the smaller of the two sets."""
@@ -107,7 +142,55 @@ class StandingsTable:
         fewer = against if len(against) < len(rivals) else rivals
         return sum(against[other] for other in fewer if other in against and other in rivals)
 
-    def _build_row(self, rank: int, player_id: str) -> StandingsRow:
+    def _build_row(self, rank: int, shared_rank: int, player_id: str) -> StandingsRow:
         tally = self._tallies[player_id]
         record = (tally.played, tally.wins, tally.draws, tally.losses, tally.points)
-        return StandingsRow(rank, player_id, self._names[player_id], *record)
+        tiebreaks = {name: self._find_tiebreak(name, player_id) for name in self._tiebreakers}
+        return StandingsRow(rank, player_id, self._names[player_id], *record, shared_rank, tiebreaks)
+
+    def _find_tiebreak(self, name: str, player_id: str) -> float | None:
+        """A player's value in a tiebreaker; None for `head_to_head` if nobody has the same points."""
+        group = [player_id]
+        if name == "head_to_head":
+            own = self._tallies[player_id].points
+            group = [other for other, tally in self._tallies.items() if tally.points == own]
+            if len(group) < 2:
+                return None
+        return self._get_criterion(name, group)(player_id)
+
+
+Tallies = Mapping[str, PlayerTally]
+
+
+def _list_opponent_points(tallies: Tallies, player_id: str) -> list[int]:
+    """The points of each opponent; a bye counts as an opponent with the player's own points."""
+    tally = tallies[player_id]
+    return [*(tallies[opponent].points for opponent, _ in tally.opponents), *[tally.points] * tally.byes]
+
+
+def _compute_buchholz(tallies: Tallies, player_id: str) -> float:
+    return sum(_list_opponent_points(tallies, player_id))
+
+
+def _compute_buchholz_cut_1(tallies: Tallies, player_id: str) -> float:
+    return sum(sorted(_list_opponent_points(tallies, player_id))[1:])
+
+
+def _compute_sonneborn_berger(tallies: Tallies, player_id: str) -> float:
+    return sum(share * tallies[opponent].points for opponent, share in tallies[player_id].opponents)
+
+
+def _compute_progressive(tallies: Tallies, player_id: str) -> float:
+    """The sum of a player's points after each round, so that early points count more."""
+    by_round = tallies[player_id].points_by_round
+    last = max((max(tally.points_by_round, default=0) for tally in tallies.values()), default=0)
+    return sum(points * (last - round_id + 1) for round_id, points in by_round.items())
+
+
+LESS_IS_BETTER = ("losses", "technical_losses")
+COMPUTED_TIEBREAKERS: Mapping[str, Callable[[Tallies, str], float]] = {
+    "buchholz": _compute_buchholz,
+    "buchholz_cut_1": _compute_buchholz_cut_1,
+    "sonneborn_berger": _compute_sonneborn_berger,
+    "progressive": _compute_progressive,
+}

@@ -15,15 +15,17 @@ from agent_league.agent.dialects import DIALECTS, dialect_of, make_league_uuid
 from agent_league.config.models import LeagueConfig, SystemConfig
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.league.roster import Admission, AdmissionRules, AgentApplication, Member, Roster, merge_deviations
-from agent_league.league.scheduler import make_schedule
+from agent_league.formats.base import Entrant, Format, PlayerGroups, Tournament
 from agent_league.league.standings import StandingsTable
 from agent_league.league.stored_rows import (
     agent_to_row,
     match_to_row,
     member_from_row,
     result_from_row,
+    round_to_row,
     schedule_from_rows,
 )
+from agent_league.league.tournament import draw_number, lay_out_rounds, make_format, seed_players
 from agent_league.model.agents import AgentState, Role, advance_state
 from agent_league.model.events import (
     AgentRegistered,
@@ -125,6 +127,9 @@ class LeagueState:
             )
         )
         self.phase = LeaguePhase.COMPLETED if season_row.phase == DISMISSED_PHASE else LeaguePhase(season_row.phase)
+        self.lot = config.scheduling.lot or self.league_uuid
+        """Decides what nothing else does; the same in every message of a season."""
+        self.format: Format = make_format(config.scheduling)
         self.schedule = Schedule(())
         self.current_round = 0
         self.rounds_completed = season_row.rounds_completed
@@ -147,7 +152,7 @@ class LeagueState:
         for agent in saved.agents:
             self.roster.restore_member(member_from_row(agent, self._failure_threshold))
         self.standings_table, self.table_after_round = self._create_table(), self._create_table()
-        self._set_schedule(schedule_from_rows(saved.matches))
+        self._set_schedule(schedule_from_rows(saved.matches, saved.rounds))
         self.current_round = self.rounds_completed
         for match in saved.matches:
             if match.referee_id:
@@ -157,6 +162,10 @@ class LeagueState:
                 self.standings_table.add_result(result)
                 if match.round_id <= self.rounds_completed:
                     self.table_after_round.add_result(result)
+        for round_ in self.schedule.rounds[: self.rounds_completed]:
+            self._add_byes(round_)
+        if self.phase is LeaguePhase.RUNNING and self.rounds_completed == len(self.schedule.rounds):
+            self._pair_rounds()  # the earlier manager was stopped before it could save the next round
 
     @property
     def is_end_announced(self) -> bool:
@@ -256,10 +265,13 @@ class LeagueState:
         if problem := self.find_start_obstacle():
             raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, f"the league can't start: {problem}")
         self.config = self._configs_by_protocol[self.protocol].model_copy(update={"protocol": self.protocol})
-        self._set_schedule(self.preview_schedule())
-        self.table_after_round = self._create_table() if self.config.scheduling.overlap_rounds else self.standings_table
-        for pairing in self.schedule.pairings:
-            self._save_row(match_to_row(pairing, None, None))
+        seeded = seed_players(self.roster.players(), self.config.scheduling, self.lot)
+        rules = self.config.scheduling.model_copy(update={"seeded_players": seeded})
+        self.config = self.config.model_copy(update={"scheduling": rules})
+        self.format = make_format(rules)
+        self.standings_table = self._create_table()
+        self.table_after_round = self._create_table() if rules.overlap_rounds else self.standings_table
+        self._pair_rounds()
         self._update_season_row(settings=self.config.model_dump(mode="json"))  # final from here on
         self._enter_phase(LeaguePhase.RUNNING, AgentState.ACTIVE)
         self.emit(
@@ -267,8 +279,10 @@ class LeagueState:
                 league_id=self.league_id,
                 players=len(self.roster.players()),
                 referees=len(self.roster.referees()),
-                rounds=len(self.schedule.rounds),
+                rounds=self.planned_rounds,
                 matches=len(self._pairings),
+                lot=self.lot,
+                is_fixed=self.format.is_fixed,
             )
         )
 
@@ -288,13 +302,44 @@ class LeagueState:
             self._emit_referee_wait()
 
     def preview_schedule(self) -> Schedule:
-        """Make the schedule for the players registered now, without storing it."""
+        """Pair what can be paired now for the players registered now, without storing it."""
         league = self._configs_by_protocol[self.protocol] if self.phase is LeaguePhase.REGISTRATION else self.config
-        rules = league.scheduling
-        double = rules.format == "double_round_robin"
-        return make_schedule(
-            list(self.roster.players()), rules.matches_per_round, double=double, max_rounds=rules.rounds
-        )
+        seeded = seed_players(self.roster.players(), league.scheduling, self.lot)
+        entrants = [Entrant(player_id, seed) for seed, player_id in enumerate(seeded, start=1)]
+        return Schedule(tuple(lay_out_rounds(make_format(league.scheduling), Tournament(entrants, lot=draw_number(self.lot)))))
+
+    @property
+    def tournament(self) -> Tournament:
+        """What the format pairs the next round from."""
+        seeded = self.config.scheduling.seeded_players
+        late = [player_id for player_id in self.roster.players() if player_id not in seeded]
+        entrants = [
+            Entrant(player_id, seed, is_out=self.is_barred(player_id))
+            for seed, player_id in enumerate((*seeded, *late), start=1)
+        ]
+        return Tournament(entrants, self.schedule.rounds, self.results, self.scoring, draw_number(self.lot))
+
+    @property
+    def planned_rounds(self) -> int:
+        """The number of rounds of the league, or of those that are known if the rest depends on results."""
+        return max(self.format.count_rounds(self.tournament) or 0, len(self.schedule.rounds))
+
+    def _pair_rounds(self) -> None:
+        """Pair and save the rounds that can be paired now."""
+        rounds = list(lay_out_rounds(self.format, self.tournament))
+        self._set_schedule(Schedule((*self.schedule.rounds, *rounds)))
+        for round_ in rounds:
+            self._save_row(round_to_row(round_))
+            for pairing in round_.pairings:
+                self._save_row(match_to_row(pairing, None, None))
+
+    def _add_byes(self, round_: LeagueRound) -> None:
+        """Give the points of a round's byes, if the format has such."""
+        if self.format.bye_is_win:
+            tables = {id(table): table for table in (self.standings_table, self.table_after_round)}
+            for table in tables.values():
+                for player_id in round_.byes:
+                    table.add_bye(player_id, round_.round_id)
 
     def emit_resumed(self) -> None:
         """Emit how far an earlier manager of this season came, including the end if it was reached."""
@@ -303,10 +348,13 @@ class LeagueState:
                 league_id=self.league_id,
                 players=len(self.roster.players()),
                 referees=len(self.roster.referees()),
-                rounds=len(self.schedule.rounds),
+                rounds=self.planned_rounds,
                 matches=len(self._pairings),
                 names={player_id: player.display_name for player_id, player in self.roster.players().items()},
                 results=tuple(self.results.values()),
+                lot=self.lot,
+                is_fixed=self.format.is_fixed,
+                standings=self.standings(),
             )
         )
         if self.phase is LeaguePhase.COMPLETED:
@@ -451,9 +499,11 @@ class LeagueState:
     def complete_round(self, round_id: int) -> None:
         self.rounds_completed = round_id
         self._update_season_row(rounds_completed=round_id)
+        self._add_byes(self.schedule.rounds[round_id - 1])
         if self.table_after_round is not self.standings_table:
             for result in self.get_round_results(self.schedule.rounds[round_id - 1]):
                 self.table_after_round.add_result(result)
+        self._pair_rounds()
         is_last = round_id == len(self.schedule.rounds)
         self.emit(RoundCompleted(round_id, self.standings_after_round(), is_last))
 
@@ -622,7 +672,12 @@ class LeagueState:
 
     def _create_table(self) -> StandingsTable:
         names = {member.agent_id: member.agent.display_name for member in self.roster.list_members(Role.PLAYER)}
-        return StandingsTable(names, self.scoring, self.config.scoring.tiebreakers)
+        return StandingsTable(
+            names, self.scoring, self.config.scoring.tiebreakers, lot=self.lot, rank_by_format=self._rank_by_format
+        )
+
+    def _rank_by_format(self) -> PlayerGroups | None:
+        return self.format.rank_players(self.tournament) if self.schedule.rounds else None
 
     def emit(self, event: Event) -> None:
         """Tell all listeners."""

@@ -1,15 +1,17 @@
 """Conversion between the objects of a league and their rows in the store."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 from agent_league.agent.breaker import Breaker
 from agent_league.league.roster import Member
 from agent_league.model.agents import AgentProfile, AgentState, ProtocolProfile, Role
 from agent_league.model.results import MatchResult
 from agent_league.model.schedule import LeagueRound, Pairing, Schedule
-from agent_league.storage.base import AgentRow, MatchRow
+from agent_league.storage.base import AgentRow, MatchRow, RoundRow
 
 
 def agent_to_row(member: Member) -> AgentRow:
@@ -69,12 +71,36 @@ def result_from_row(row: MatchRow) -> MatchResult | None:
     return None if row.result is None else MatchResult.from_json(_pairing_from_row(row), row.result)
 
 
-def schedule_from_rows(rows: Iterable[MatchRow]) -> Schedule:
-    """Rebuild the schedule from its matches, which keep the order in which they were written."""
-    rounds: defaultdict[int, list[Pairing]] = defaultdict(list)
-    for row in rows:
-        rounds[row.round_id].append(_pairing_from_row(row))
-    return Schedule(tuple(LeagueRound(round_id, tuple(rounds[round_id])) for round_id in sorted(rounds)))
+def round_to_row(round_: LeagueRound) -> RoundRow:
+    """Write what a round has beside its matches; reasons that are all the same are written once."""
+    reasons = [pairing.reason for pairing in round_.pairings]
+    told = reasons if len(set(reasons)) > 1 else reasons[:1]
+    return RoundRow(
+        round_.round_id, {"title": round_.title, "stage": round_.stage, "byes": dict(round_.byes), "reasons": told}
+    )
+
+
+def schedule_from_rows(matches: Iterable[MatchRow], rounds: Iterable[RoundRow] = ()) -> Schedule:
+    """Rebuild the schedule from its matches, which keep the order in which they were written, and its rounds."""
+    plans = {row.round_id: row.plan for row in rounds}
+    pairings: defaultdict[int, list[Pairing]] = defaultdict(list)
+    for row in matches:
+        pairings[row.round_id].append(_pairing_from_row(row))
+    return Schedule(
+        tuple(_build_round(round_id, pairings[round_id], plans.get(round_id, {})) for round_id in sorted(pairings))
+    )
+
+
+def _build_round(round_id: int, pairings: Sequence[Pairing], plan: Mapping[str, Any]) -> LeagueRound:
+    reasons = plan.get("reasons", ())
+    told = reasons if len(reasons) == len(pairings) else [*reasons[:1], ""][:1] * len(pairings)
+    return LeagueRound(
+        round_id,
+        tuple(replace(pairing, reason=reason) for pairing, reason in zip(pairings, told, strict=True)),
+        plan.get("byes", {}),
+        plan.get("title", ""),
+        plan.get("stage", 1),
+    )
 
 
 def _pairing_from_row(row: MatchRow) -> Pairing:

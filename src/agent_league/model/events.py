@@ -107,6 +107,11 @@ class LeagueStarted:
     referees: int
     rounds: int
     matches: int
+    """Those that are known by now; a format may add others."""
+    lot: str = ""
+    """What orders players who are level."""
+    is_fixed: bool = True
+    """Whether all rounds are known, and points alone rank the players."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +126,10 @@ class LeagueResumed:
     names: Mapping[str, str]
     """The players' names by id."""
     results: tuple[MatchResult, ...]
+    lot: str = ""
+    """As in LeagueStarted."""
+    is_fixed: bool = True
+    standings: tuple[StandingsRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

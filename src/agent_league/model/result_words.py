@@ -1,9 +1,9 @@
 """Labels and sentences about results that web pages and terminal share, for every game."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from agent_league.model.results import MatchResult, Outcome, StandingsRow, Termination
+from agent_league.model.results import MatchResult, Outcome, StandingsRow, Termination, select_champions
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,7 @@ LOST_TECHNICALLY = ResultLabel("Lt", "loss tech", "lost technically", "lost tech
 ABORTED = ResultLabel("X", "void", "aborted", "had a match aborted against")
 RUNNING = ResultLabel("…", "live", "being played", "is playing")
 SCHEDULED = ResultLabel("·", "due", "to come", "is to meet")
+MAX_NAMED_CHAMPIONS = 8
 RESULT_LABELS = (WON, DREW, LOST, WON_TECHNICALLY, LOST_TECHNICALLY, ABORTED, RUNNING, SCHEDULED)
 LABELS_BY_OUTCOME: Mapping[str, ResultLabel] = {
     "WIN": WON,
@@ -100,9 +101,18 @@ def describe_ending(result: MatchResult, names: Mapping[str, str]) -> str:
     return f"{winner} beats {loser}: {wrong}" if wrong else f"{winner} beats {loser}"
 
 
-def format_champion(first: StandingsRow) -> str:
-    """Describe the winner of a finished league from the first row of its standings, without a full stop."""
-    return f"Champion: {first.display_name} ({first.player_id}) with {format_count(first.points, 'point')}"
+def format_champions(rows: Sequence[StandingsRow]) -> str:
+    """Describe who won a finished league, from its standings, without a full stop."""
+    champions = select_champions(rows)
+    named = [f"{row.display_name} ({row.player_id})" for row in champions]
+    points = f"with {format_count(rows[0].points, 'point')}"
+    if len(named) == 1:
+        return f"Champion: {named[0]} {points}"
+    shown = named[:MAX_NAMED_CHAMPIONS]
+    rest = len(named) - len(shown)
+    last = format_count(rest, "other") if rest else shown.pop()
+    level = points if len({row.points for row in champions}) == 1 else ""
+    return f"Champions, level after all tiebreakers: {', '.join(shown)} and {last} {level}".rstrip()
 
 
 def format_count(number: int, thing: str) -> str:

@@ -1,7 +1,7 @@
 """Results: the outcome (who won) apart from the termination (how it ended), and the points for them."""
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -232,6 +232,7 @@ class StandingsRow:
     """One row of the standings."""
 
     rank: int
+    """From 1 to the number of players; a lot orders those who can't be separated."""
     player_id: str
     display_name: str
     played: int
@@ -239,9 +240,19 @@ class StandingsRow:
     draws: int
     losses: int
     points: int
+    shared_rank: int
+    """The rank that players who can't be separated share: 1, 1, 3."""
+    tiebreaks: Mapping[str, float | None] = field(default_factory=dict)
+    """The values of the league's tiebreakers, in order; None where one doesn't apply."""
 
     def to_json(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__}
+        """Return the row as messages, answers and files have it."""
+        return {name: getattr(self, name) for name in self.__slots__ if name != "tiebreaks"}
+
+
+def select_champions(rows: Sequence[StandingsRow]) -> Sequence[StandingsRow]:
+    """The rows of a final table that share the first place."""
+    return [row for row in rows if row.shared_rank == rows[0].shared_rank]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,15 @@ from agent_league.text import to_printable
 FORMULA_START = re.compile(r"""(^|[,;|])(?=[\s"']*[=+\-@\uff1d\uff0b\uff0d\uff20])""")
 """Where a spreadsheet may see a formula, full-width characters included: also after other separators than ours."""
 MARKDOWN_MARKUP = re.compile(r"[\\`*_{}\[\]#|!~$@^]|:(?=//)|(?<=www)[.]", re.IGNORECASE)
+TIEBREAKER_TITLES = {
+    "head_to_head": "Head to head",
+    "technical_losses": "Technical",
+    "buchholz": "Buchholz",
+    "buchholz_cut_1": "Buchholz -1",
+    "sonneborn_berger": "Sonneborn-B.",
+    "progressive": "Progressive",
+}
+"""Headings of the tiebreakers; the others are columns of every table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,20 +78,35 @@ def make_standings_table(
 ) -> DataTable:
     """Make the standings; beyond `shown` rows they are cut, and say so. `strategies` adds a column, by player."""
     named = ["Strategy"] if strategies else []
+    tiebreakers = list_shown_tiebreakers(rows)
     cells: list[Sequence[Any]] = [
         (
-            row.rank,
+            row.shared_rank,
             row.player_id,
             row.display_name,
             *([strategies.get(row.player_id, "")] if strategies else []),
             *(row.played, row.wins, row.draws, row.losses, row.points),
+            *(format_tiebreak(row.tiebreaks[name]) for name in tiebreakers),
         )
         for row in rows[:shown]
     ]
-    columns = ("#", "Player", "Name", *named, ">Played", ">Won", ">Drawn", ">Lost", ">Points")
+    shown = [f">{TIEBREAKER_TITLES[name]}" for name in tiebreakers]
+    columns = ("#", "Player", "Name", *named, ">Played", ">Won", ">Drawn", ">Lost", ">Points", *shown)
     if len(rows) > shown:
         cells.append(("", "", f"and {len(rows) - shown} more", *[""] * (len(columns) - 3)))
     return DataTable(columns, cells, title)
+
+
+def list_shown_tiebreakers(rows: Sequence[StandingsRow]) -> list[str]:
+    """The tiebreakers that need a column of their own: those without one that apply to a player."""
+    names = rows[0].tiebreaks if rows else ()
+    return [
+        name for name in names if name in TIEBREAKER_TITLES and any(row.tiebreaks[name] is not None for row in rows)
+    ]
+
+
+def format_tiebreak(value: float | None) -> str:
+    return "" if value is None else f"{value:g}"
 
 
 def disarm_formulas(text: str) -> str:

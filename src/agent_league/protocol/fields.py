@@ -84,6 +84,10 @@ Terminations = Annotated[
 TOLERATED = "What in an agent's messages differed from the protocol and was accepted."
 
 Rank = Annotated[int, Field(description="The place in the table, from 1.", examples=[1])]
+SharedRank = Annotated[
+    int,
+    Field(description="The rank that players who can't be separated share: 1, 1, 3; `rank` orders them by lot."),
+]
 Points = Annotated[
     int,
     Field(description="By the league's rule: 3 for a win, 1 for a draw unless its file says otherwise.", examples=[7]),

@@ -1,6 +1,6 @@
 """The store: the rows a league needs to go on after its manager was killed.
 
-Rows of three kinds (`Row`), written in groups; a row replaces the one with the same key. Once `write_rows` has returned
+Rows of four kinds (`StoredRow`), written in groups; a row replaces the one with the same key. Once `write_rows` has returned
 they are on disk. Implemented by `sql.py` and, for simulations, by `memory.py`; one contract test runs over both.
 """
 
@@ -85,7 +85,15 @@ class MatchRow:
     result: Mapping[str, Any] | None = None
 
 
-StoredRow = SeasonRow | AgentRow | MatchRow
+@dataclass(frozen=True, slots=True)
+class RoundRow:
+    """What a round has beside its matches: title, stage, byes and the reasons of its pairings."""
+
+    round_id: int
+    plan: Mapping[str, Any]
+
+
+StoredRow = SeasonRow | AgentRow | MatchRow | RoundRow
 
 
 def row_key(row: StoredRow) -> tuple[type[StoredRow], str]:
@@ -97,6 +105,8 @@ def row_key(row: StoredRow) -> tuple[type[StoredRow], str]:
             return (AgentRow, row.agent_id)
         case MatchRow():
             return (MatchRow, row.match_id)
+        case RoundRow():
+            return (RoundRow, str(row.round_id))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +116,7 @@ class SavedSeason:
     season: SeasonRow
     agents: Sequence[AgentRow] = ()
     matches: Sequence[MatchRow] = ()
+    rounds: Sequence[RoundRow] = ()
 
 
 def damaged_league_error(where: str, league_id: str, error: Exception) -> UserError:

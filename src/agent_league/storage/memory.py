@@ -8,7 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from agent_league.storage.base import AgentRow, ManagerReplaced, MatchRow, SavedSeason, SeasonRow, StoredRow, row_key
+from agent_league.storage.base import (
+    AgentRow,
+    ManagerReplaced,
+    MatchRow,
+    RoundRow,
+    SavedSeason,
+    SeasonRow,
+    StoredRow,
+    row_key,
+)
 
 
 @dataclass(slots=True)
@@ -48,6 +57,7 @@ class MemoryStore:
             season=next(row for row in rows if isinstance(row, SeasonRow)),
             agents=[row for row in rows if isinstance(row, AgentRow)],
             matches=[row for row in rows if isinstance(row, MatchRow)],
+            rounds=[row for row in rows if isinstance(row, RoundRow)],
         )
 
     def create_season(

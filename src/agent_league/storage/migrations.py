@@ -63,4 +63,14 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "ALTER TABLE seasons ADD COLUMN registration_open BOOLEAN NOT NULL DEFAULT TRUE",
         "ALTER TABLE seasons ADD COLUMN paused BOOLEAN NOT NULL DEFAULT FALSE",
     ),
+    (
+        """
+        CREATE TABLE rounds (
+            season_id BIGINT NOT NULL REFERENCES seasons (season_id),
+            round_id INTEGER NOT NULL,
+            plan TEXT NOT NULL,
+            PRIMARY KEY (season_id, round_id)
+        )
+        """,
+    ),
 )

@@ -13,7 +13,7 @@ import orjson
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from agent_league.storage.base import AgentRow, MatchRow, SeasonRow, StoredRow
+from agent_league.storage.base import AgentRow, MatchRow, RoundRow, SeasonRow, StoredRow
 
 
 class AsciiJson(sa.TypeDecorator[Any]):
@@ -53,6 +53,7 @@ MATCHES = sa.table(
     *map(sa.column, ("number", "season_id", "match_id", "round_id", "player_a", "player_b", "referee_id")),
     sa.column("result", AsciiJson),
 )
+ROUNDS = sa.table("rounds", sa.column("season_id"), sa.column("round_id"), sa.column("plan", AsciiJson))
 SEASON_ID: sa.BindParameter[int] = sa.bindparam("season")
 LEAGUE_ID: sa.BindParameter[str] = sa.bindparam("league")
 _IS_CURRENT = (SEASONS.c.league_id == LEAGUE_ID) & ~SEASONS.c.put_aside
@@ -63,6 +64,7 @@ SELECT_SEASON = "SELECT * FROM seasons WHERE league_id = :league AND NOT put_asi
 """All columns there are: a reader of an older database finds fewer."""
 SELECT_AGENTS = sa.select(AGENTS).where(AGENTS.c.season_id == SEASON_ID).order_by(AGENTS.c.number)
 SELECT_MATCHES = sa.select(MATCHES).where(MATCHES.c.season_id == SEASON_ID).order_by(MATCHES.c.number)
+SELECT_ROUNDS = sa.select(ROUNDS).where(ROUNDS.c.season_id == SEASON_ID).order_by(ROUNDS.c.round_id)
 CLAIM_FIELDS = (
     *("display_name", "endpoint", "version", "game_types", "max_concurrent_matches", "protocol"),
     *("alias", "style", "tolerated", "is_ours", "barred"),
@@ -85,6 +87,7 @@ class Statements:
             SeasonRow: sa.update(SEASONS).where(SEASONS.c.season_id == SEASON_ID).values(season),
             AgentRow: self._upsert(AGENTS, "agent_id"),
             MatchRow: self._upsert(MATCHES, "match_id"),
+            RoundRow: self._upsert(ROUNDS, "round_id"),
         }
 
     def _upsert(self, into: sa.TableClause, key: str) -> sa.Executable:
@@ -115,6 +118,10 @@ def agent_from_values(answer: Mapping[Any, Any]) -> AgentRow:
 
 def match_from_values(answer: Mapping[Any, Any]) -> MatchRow:
     return MatchRow(**_select_fields(MatchRow, answer))
+
+
+def round_from_values(answer: Mapping[Any, Any]) -> RoundRow:
+    return RoundRow(**_select_fields(RoundRow, answer))
 
 
 def season_from_values(answer: Mapping[Any, Any]) -> tuple[int, SeasonRow]:

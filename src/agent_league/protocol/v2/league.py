@@ -23,6 +23,7 @@ from agent_league.protocol.fields import (
     Rank,
     RefereeId,
     RoundId,
+    SharedRank,
     ShownName,
     TechnicalLosses,
     TotalMatches,
@@ -132,6 +133,7 @@ class FinalRank(MessagePart):
     rank: Rank
     player_id: PlayerId
     points: Points
+    shared_rank: SharedRank | None = Field(default=None, examples=[1])
 
 
 class LeagueCompletedNotice(Message):
@@ -143,7 +145,10 @@ class LeagueCompletedNotice(Message):
 
     total_rounds: TotalRounds
     total_matches: TotalMatches
-    champion: Champion = Field(description="Who won the league.")
+    champion: Champion = Field(description="The first of the final table.")
+    champions: Items[Champion] | None = Field(
+        default=None, description="All who share the first place; several where the tiebreakers can't separate them."
+    )
     final_standings: Items[FinalRank] = Field(description="The final table.")
 
 
@@ -156,6 +161,7 @@ class Standing(MessagePart):
     draws: Draws
     losses: Losses
     points: Points
+    shared_rank: SharedRank | None = Field(default=None, examples=[1])
 
 
 class LeagueStandingsUpdate(Message):

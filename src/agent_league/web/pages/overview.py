@@ -11,6 +11,7 @@ from agent_league.league.state import LeaguePhase
 from agent_league.model.result_words import RESULT_LABELS, ResultLabel, label_result
 from agent_league.model.results import MatchResult, StandingsRow
 from agent_league.model.schedule import LeagueRound, Schedule
+from agent_league.league.tournament import describe_format
 from agent_league.web.league_reader import LeagueReader
 from agent_league.web.live.sections import SECTIONS
 from agent_league.web.page import Page, PageData, PageNotFound
@@ -96,7 +97,8 @@ def read_schedule_data(reader: LeagueReader, _: str) -> PageData:
         "has_started": not is_waiting,
         "names": reader.player_names,
         "missing": season.find_start_obstacle() if is_waiting else None,
-        "form": season.config.scheduling.format.replace("_", " "),
+        "form": describe_format(season.config.scheduling),
+        "goes_on": not is_waiting and not season.format.is_fixed and season.phase is LeaguePhase.RUNNING,
     }
 
 
@@ -124,12 +126,15 @@ def read_round_data(reader: LeagueReader, key: str) -> PageData:
     return {
         "page_title": f"Round {number}",
         "number": number,
+        "title": found.title,
         "last": len(rounds),
+        "has_reasons": len({pairing.reason for pairing in found.pairings}) > 1,
+        "byes": found.byes,
         "state": _round_state(reader, found),
         "has_started": season.phase is not LeaguePhase.REGISTRATION,
         "matches": [reader.queries.view_match(pairing) for pairing in found.pairings],
         "names": names,
-        "idle": [player_id for player_id in names if player_id not in seated],
+        "idle": [player_id for player_id in names if player_id not in seated and player_id not in found.byes],
     }
 
 
@@ -150,6 +155,7 @@ def _summarise_round(round_: LeagueRound, results: Mapping[str, MatchResult], st
     counts = Counter("BROKEN_OFF" if result.is_void else str(result.outcome) for result in played)
     return {
         "number": round_.round_id,
+        "title": round_.title,
         "state": state,
         "matches": len(round_.pairings),
         "played": len(played),

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from agent_league.league.tournament import describe_format
 from agent_league.config import ConfigLoader
 from agent_league.config.models import TimeoutConfig
 from agent_league.errors import ConfigError, ErrorCode, JsonRpcErrorCode
@@ -33,7 +34,7 @@ def read_game_data(reader: LeagueReader, _: str) -> PageData:
         "home": reader.home,
         "scoring": reader.state.scoring,
         "tiebreakers": [tiebreaker.replace("_", " ") for tiebreaker in league.scoring.tiebreakers],
-        "form": league.scheduling.format.replace("_", " "),
+        "form": describe_format(league.scheduling),
     }
 
 

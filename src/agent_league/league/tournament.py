@@ -1,0 +1,71 @@
+"""The tournament of a league: its format, the seeds of its players, and the rounds that can be paired."""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, replace
+
+from agent_league.config.models import SchedulingConfig
+from agent_league.errors import LeagueFailed
+from agent_league.formats.base import Format, Tournament
+from agent_league.formats.registry import find_format, load_format
+from agent_league.formats.stages import Stage, Stages
+from agent_league.model.agents import AgentProfile
+from agent_league.model.schedule import LeagueRound
+
+MAX_ROUNDS = 10_000
+"""Rounds of a fixed format; more would not end."""
+
+
+def make_format(scheduling: SchedulingConfig) -> Format:
+    """Make the format that a league file asks for; raises ConfigError."""
+    if scheduling.stages:
+        return Stages(tuple(Stage(load_format(one.format, one.settings), one.advance) for one in scheduling.stages))
+    settings = dict(scheduling.settings)
+    if scheduling.rounds is not None:
+        settings["rounds"] = scheduling.rounds
+    if scheduling.matches_per_round is not None and has_setting(scheduling.format, "matches_per_round"):
+        settings["matches_per_round"] = scheduling.matches_per_round
+    return load_format(scheduling.format, settings)
+
+
+def describe_format(scheduling: SchedulingConfig) -> str:
+    """Name the format, or the formats one after the other, in words."""
+    names = [one.format for one in scheduling.stages] or [scheduling.format]
+    return ", then ".join(name.replace("_", " ") for name in names)
+
+
+def has_setting(format_name: str, setting: str) -> bool:
+    """Whether a format has a setting of this name."""
+    return any(part.name == setting for part in fields(find_format(format_name)))
+
+
+def draw_number(lot: str) -> int:
+    """A number that depends on a lot alone."""
+    return int.from_bytes(hashlib.sha256(lot.encode()).digest()[:6])
+
+
+def seed_players(players: Mapping[str, AgentProfile], scheduling: SchedulingConfig, lot: str) -> tuple[str, ...]:
+    """Order the players, the favourite first; `players` are in the order of registration."""
+    match scheduling.seeding:
+        case "lot":
+            return tuple(sorted(players, key=lambda one: hashlib.sha256(f"{lot}/seed/{one}".encode()).digest()))
+        case "rating":
+            known = scheduling.ratings
+            return tuple(sorted(players, key=lambda one: -known.get(players[one].display_name, float("-inf"))))
+        case _:
+            return tuple(players)
+
+
+def lay_out_rounds(chosen: Format, tournament: Tournament) -> Iterator[LeagueRound]:
+    """Yield the rounds that can be paired now: all of a fixed format, else the next one. Raises LeagueFailed."""
+    while len(tournament.rounds) < MAX_ROUNDS:
+        try:
+            round_ = chosen.next_round(tournament)
+        except Exception as error:
+            raise LeagueFailed(f"the format {chosen.name!r} can't pair the next round: {error!r:.200}") from error
+        if round_ is None:
+            return
+        yield round_
+        if not chosen.is_fixed:
+            return
+        tournament = replace(tournament, rounds=(*tournament.rounds, round_))
