@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import ceil, log2
 from typing import ClassVar
 
-from agent_league.formats.base import PlayerGroups, Tournament, make_round
+from agent_league.formats.base import PlayerGroups, Tournament, list_starters, make_round
 from agent_league.formats.settings import check_whole_number
 from agent_league.formats.swiss_pairing import PlayerRecord, RecordPair, pair_round, rank_records
 from agent_league.model.schedule import LeagueRound
@@ -35,7 +35,7 @@ class Swiss:
         """The rounds that are set, or else ceil(log2 n) + 2 for the n players at the start, but no second meeting."""
         if self.rounds is not None:
             return self.rounds
-        players = sum(entrant.rounds_missed == 0 for entrant in tournament.entrants)
+        players = len(list_starters(tournament))
         if players < 2:
             return 0
         return min(ceil(log2(players)) + EXTRA_ROUNDS, players - 1 + players % 2)
