@@ -82,3 +82,8 @@ def make_round(
     round_id = len(tournament.rounds) + 1
     pairings = tuple(Pairing(f"R{round_id}M{number}", round_id, *pair) for number, pair in enumerate(pairs, start=1))
     return LeagueRound(round_id, pairings, byes or {}, title)
+
+
+def list_starters(tournament: Tournament) -> list[str]:
+    """List the ids of those who were there at the start, in the order of their seeds, whether they are out or not."""
+    return [entrant.player_id for entrant in tournament.entrants if entrant.rounds_missed == 0]

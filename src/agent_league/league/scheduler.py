@@ -5,18 +5,10 @@ A double round robin repeats all rounds with the sides swapped.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import islice
 
+from agent_league.formats.round_robin import IndexPair, count_boards, make_board
 from agent_league.model.schedule import LeagueRound, Pairing, Schedule
-
-IndexPair = tuple[int, int]
-
-FOUR_PLAYER_ROUNDS: tuple[tuple[IndexPair, ...], ...] = (
-    ((0, 1), (2, 3)),
-    ((2, 0), (3, 1)),
-    ((3, 0), (2, 1)),
-)
-"""The rounds for four players, from table 16 of seed 003."""
 
 
 def make_schedule(
@@ -29,8 +21,7 @@ def make_schedule(
     """Make a round robin; rounds with more than `matches_per_round` matches are split, `max_rounds` cuts it short."""
     rounds: list[LeagueRound] = []
     players = len(player_ids)
-    swapped = ([(b, a) for a, b in board] for board in _generate_rounds(players))
-    boards = chain(_generate_rounds(players), swapped if double else ())
+    boards = (make_board(players, turn) for turn in range(count_boards(players) * (2 if double else 1)))
     for round_id, pairs in enumerate(islice(_split_rounds(boards, matches_per_round), max_rounds), start=1):
         pairings = tuple(
             Pairing(f"R{round_id}M{number}", round_id, player_ids[a], player_ids[b])
@@ -38,29 +29,6 @@ def make_schedule(
         )
         rounds.append(LeagueRound(round_id, pairings))
     return Schedule(tuple(rounds))
-
-
-def _generate_rounds(players: int) -> Iterator[Sequence[IndexPair]]:
-    """Yield the pairs of each round by the circle method: the first player stays, the others rotate."""
-    if players == 4:
-        yield from FOUR_PLAYER_ROUNDS
-        return
-    places = players + players % 2
-    ring = list(range(1, places))
-    for _ in range(places - 1):
-        circle = [0, *ring]
-        facing = [(circle[i], circle[-1 - i]) for i in range(places // 2)]
-        yield [_order_sides(a, b, players) for a, b in facing if max(a, b) < players]
-        ring = [ring[-1], *ring[:-1]]
-
-
-def _order_sides(one: int, other: int, players: int) -> IndexPair:
-    """Decide who is player A: each player is A against the half of the field that follows it in the circle.
-
-    On an odd circle each player is A exactly as often as B; an even field is such a circle with one place empty.
-    """
-    circle = players + 1 - players % 2
-    return (one, other) if 0 < (other - one) % circle <= circle // 2 else (other, one)
 
 
 def _split_rounds(boards: Iterable[Sequence[IndexPair]], limit: int | None) -> Iterator[Sequence[IndexPair]]:
