@@ -1,0 +1,160 @@
+"""What the formats with a bracket share, and a bracket as data from which pages and terminal draw it."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar
+
+from agent_league.formats.base import PlayerGroups, Tournament
+from agent_league.formats.bracket_plan import BracketPlan, Origin, Section, Source
+from agent_league.formats.bracket_play import BracketPlay
+from agent_league.formats.series import EMPTY, Decision, Series
+from agent_league.formats.settings import check_whole_number
+from agent_league.model.schedule import LeagueRound
+
+
+@dataclass(frozen=True, slots=True)
+class BracketFormat(ABC):
+    """A format in which players go out of a seeded bracket by losing a series.
+
+    A series is decided when nobody can catch up any more. A drawn one goes on for at most two pairs of matches, sides
+    swapped in each; after them the higher seed advances. A level begins when all series of the one before it are
+    decided, so that every round has one name and all players of a level know whom they may meet next. A player that is
+    out loses its series when the next match of it is due, and its opponent advances without a match; if both are out,
+    the higher seed does. A player that comes back goes on where the bracket has it.
+    """
+
+    name: ClassVar[str]
+    is_fixed: ClassVar[bool] = False
+    takes_late_entries: ClassVar[bool] = False
+    bye_is_win: ClassVar[bool] = False
+
+    best_of: int = 1
+    """How many matches a series has at most, as long as it isn't drawn."""
+
+    def __post_init__(self) -> None:
+        check_whole_number(self.name, "best_of", self.best_of)
+
+    @abstractmethod
+    def plan_bracket(self, players: int) -> BracketPlan:
+        """Plan the bracket for a number of players."""
+
+    def play_bracket(self, tournament: Tournament) -> BracketPlay:
+        """Work out how the bracket stands."""
+        return BracketPlay(self.plan_bracket(len(tournament.entrants)), self.best_of, tournament)
+
+    def next_round(self, tournament: Tournament) -> LeagueRound | None:
+        return self.play_bracket(tournament).make_next_round()
+
+    def count_rounds(self, tournament: Tournament) -> int | None:
+        return None if len(tournament.entrants) > 1 else 0
+
+    def rank_players(self, tournament: Tournament) -> PlayerGroups:
+        return self.play_bracket(tournament).rank_players()
+
+
+class SeriesState(StrEnum):
+    """How far a series is."""
+
+    WAITING = "waiting"
+    """No match of it has been paired."""
+    LIVE = "live"
+    DECIDED = "decided"
+
+
+@dataclass(frozen=True, slots=True)
+class BracketSlot:
+    """One of the two places of a series."""
+
+    player_id: str | None
+    """None while it isn't known, and if nobody takes the place."""
+    label: str
+    """Who comes here: "seed 5", "winner of quarter-final 2" or "nobody"."""
+    wins: int
+    """The matches of the series that the player has won."""
+    has_advanced: bool
+    source: int | None
+    """The number of the series that the player comes from; None for a seed."""
+    is_loser: bool
+    """Whether it is the loser of that series who comes here."""
+
+
+@dataclass(frozen=True, slots=True)
+class BracketSeries:
+    """A series as it is shown."""
+
+    number: int
+    """Its number within the bracket, from 0 on."""
+    name: str
+    slots: tuple[BracketSlot, BracketSlot]
+    match_ids: tuple[str, ...]
+    state: SeriesState
+    decision: Decision | None
+    """How it was decided; a bye or one that wasn't needed has no match and may be left out of a drawing."""
+    winner: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class BracketLevel:
+    """A column of a bracket."""
+
+    title: str
+    section: Section
+    series: tuple[BracketSeries, ...]
+    """From top to bottom."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bracket:
+    """A whole bracket as it stands."""
+
+    levels: tuple[BracketLevel, ...]
+    """In the order of play; those of one section are its columns from left to right."""
+    champion: str | None
+    """The winner of the last series; None before the end."""
+
+
+def build_bracket(tournament: Tournament, format_: BracketFormat) -> Bracket:
+    """Build the bracket of a tournament, also before its start and while a round is played."""
+    play = format_.play_bracket(tournament)
+    levels = tuple(
+        BracketLevel(level.title, level.section, tuple(_build_series(play, index) for index in level.series))
+        for level in play.plan.levels
+    )
+    players = play.rank_players()
+    champion = players[0][0] if play.is_over and players else None
+    return Bracket(levels, champion)
+
+
+def _build_series(play: BracketPlay, index: int) -> BracketSeries:
+    series = play.series[index]
+    one, other = (_build_slot(play, series, place) for place in (0, 1))
+    state = SeriesState.LIVE if series.pairings else SeriesState.WAITING
+    return BracketSeries(
+        number=index,
+        name=series.plan.name,
+        slots=(one, other),
+        match_ids=tuple(pairing.match_id for pairing in series.pairings),
+        state=state if series.decision is None else SeriesState.DECIDED,
+        decision=series.decision,
+        winner=series.winner or None,
+    )
+
+
+def _build_slot(play: BracketPlay, series: Series, place: int) -> BracketSlot:
+    source = series.plan.sources[place]
+    player_id = series.players[place]
+    return BracketSlot(
+        player_id=player_id or None,
+        label="nobody" if player_id == EMPTY else _label_source(play, source),
+        wins=series.count_wins()[place],
+        has_advanced=bool(player_id) and series.winner == player_id,
+        source=None if source.origin is Origin.SEED else source.number,
+        is_loser=source.origin is Origin.LOSER,
+    )
+
+
+def _label_source(play: BracketPlay, source: Source) -> str:
+    if source.origin is Origin.SEED:
+        return f"seed {source.number}"
+    return f"{source.origin} of {play.series[source.number].plan.name}"

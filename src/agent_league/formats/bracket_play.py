@@ -1,0 +1,215 @@
+"""A bracket as it is played: which series are decided and how, and which matches come next.
+
+All is worked out anew from the rounds that were paired and their results. Who was out at the time of a round isn't
+kept anywhere, so each round names everybody that is still in the bracket, in a pairing or with a bye: if a series
+could have gone on and its players weren't paired, the one that the round names has advanced by walkover. So what was
+decided stays decided when a player comes back later.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
+
+from agent_league.formats.base import PlayerGroups, Tournament, make_round
+from agent_league.formats.bracket_plan import BracketPlan, Origin, Source
+from agent_league.formats.series import EMPTY, Decision, Series, name_match
+from agent_league.model.schedule import LeagueRound
+
+PairWithReason = tuple[str, str, str]
+
+
+class BracketPlay:
+    """The series of a bracket as they stand after the rounds of a tournament, with players that are out now."""
+
+    def __init__(self, plan: BracketPlan, best_of: int, tournament: Tournament) -> None:
+        """Raises ValueError if a round can't be one of this bracket."""
+        self.plan = plan
+        self.series = [Series(one, best_of) for one in plan.series]
+        self._tournament = tournament
+        self._best_of = best_of
+        self._player_ids = [entrant.player_id for entrant in tournament.entrants]
+        self._seeds = {player_id: seed for seed, player_id in enumerate(self._player_ids, start=1)}
+        self._active = {entrant.player_id for entrant in tournament.entrants if not entrant.is_out}
+        self._step = 0
+        """The index of the step that is played; the number of steps at the end."""
+        self._steps = [[self.series[index] for level in step for index in level.series] for step in plan.steps]
+        self._leans: Counter[str] = Counter()
+        """How often each player was A more than B."""
+        self._fill_places()
+        for round_ in tournament.rounds:
+            self._replay_round(round_)
+        self._pass_finished_steps()
+
+    @property
+    def is_over(self) -> bool:
+        return self._step == len(self._steps)
+
+    def make_next_round(self) -> LeagueRound | None:
+        """Pair what is still needed of the step that is played; None at the end."""
+        due = [series for series in self._current_series() if series.is_ready]
+        if not due:
+            return None
+        pairs = [self._pair_players(series, number) for number, series in enumerate(due)]
+        return make_round(self._tournament, pairs, byes=self._explain_byes(due), title=self._make_title(due))
+
+    def rank_players(self) -> PlayerGroups:
+        """Rank those that are still in by their losses, then the others by when they went out."""
+        losses = dict.fromkeys(self._player_ids, 0)
+        places = dict.fromkeys(self._player_ids, 1)
+        for series in self.series:
+            if series.loser:
+                losses[series.loser] += series.decision is not Decision.NOT_NEEDED
+                places[series.loser] = series.plan.loser_place
+            for player_id in filter(None, series.players):
+                if player_id != series.loser:
+                    places[player_id] = series.plan.winner_place
+        groups: dict[tuple[int, int], list[str]] = {}
+        for player_id in self._player_ids:
+            groups.setdefault((places[player_id], losses[player_id]), []).append(player_id)
+        return [groups[key] for key in sorted(groups)]
+
+    def find_player(self, source: Source) -> str | None:
+        """Return the player that a source stands for; EMPTY if there is none, None if it isn't known yet."""
+        if source.origin is Origin.SEED:
+            return self._player_ids[source.number - 1] if source.number <= len(self._player_ids) else EMPTY
+        series = self.series[source.number]
+        return series.winner if source.origin is Origin.WINNER else series.loser
+
+    def _current_series(self) -> Sequence[Series]:
+        return () if self.is_over else self._steps[self._step]
+
+    def _rank_seed(self, player_id: str) -> int:
+        return self._seeds[player_id]
+
+    def _fill_places(self) -> None:
+        """Bring all players to the places that they have reached, and decide what needs no match."""
+        for series in self.series:
+            if series.decision is not None:
+                continue
+            first = self.series[series.plan.repeats] if series.plan.repeats is not None else None
+            if first is not None and first.decision is None:
+                continue
+            one, other = (self.find_player(source) for source in series.plan.sources)
+            series.players = (one, other)
+            if one is None or other is None:
+                continue
+            if first is not None and first.winner == one:
+                series.decide(Decision.NOT_NEEDED, one)
+            elif EMPTY in series.players:
+                series.decide(Decision.BYE, one or other)
+
+    def _replay_round(self, round_: LeagueRound) -> None:
+        """Add a round that was paired, and settle the series that it shows to be over."""
+        pairings = {frozenset[str | None](pairing.players): pairing for pairing in round_.pairings}
+        named = {*chain.from_iterable(pairing.players for pairing in round_.pairings), *round_.byes}
+        while not self.is_over:
+            ready = [series for series in self._current_series() if series.is_ready]
+            played = [series for series in ready if frozenset(series.players) in pairings]
+            self._decide_walkovers([series for series in ready if series not in played], named)
+            for series in played:
+                pairing = pairings[frozenset(series.players)]
+                series.add_match(pairing, self._tournament.results.get(pairing.match_id), self._rank_seed)
+                self._leans[pairing.player_a] += 1
+                self._leans[pairing.player_b] -= 1
+            self._fill_places()
+            if played:
+                return
+            self._step += 1
+        raise ValueError(f"round {round_.round_id} pairs nobody who could meet in this bracket of {self.plan.players}")
+
+    def _pass_finished_steps(self) -> None:
+        """Go to the first step that has a match to play, with walkovers over the players that are out now."""
+        while not self.is_over:
+            ready = [series for series in self._current_series() if series.is_ready]
+            waiting = [
+                series
+                for series in ready
+                if series.has_open_match or self._active.issuperset(filter(None, series.players))
+            ]
+            self._decide_walkovers([series for series in ready if series not in waiting], self._active)
+            self._fill_places()
+            if waiting:
+                return
+            self._step += 1
+
+    def _decide_walkovers(self, series: Sequence[Series], present: Collection[str]) -> None:
+        """Let the player that is present advance in each of these series; the higher seed if both or none are."""
+        for one in series:
+            players = [player_id for player_id in one.players if player_id]
+            chosen = [player_id for player_id in players if player_id in present]
+            winner = chosen[0] if len(chosen) == 1 else min(players, key=self._rank_seed)
+            one.decide(Decision.WALKOVER, winner)
+
+    def _pair_players(self, series: Series, number: int) -> PairWithReason:
+        """Choose sides: they alternate in a series; the first time A is the one that has been A less often.
+
+        Where that is level, the upper and the lower place of the series are A by turns in a round.
+        """
+        one, other = (player_id or EMPTY for player_id in series.players)
+        reason = series.describe_next_match()
+        if series.pairings:
+            last = series.pairings[-1]
+            return last.player_b, last.player_a, reason
+        why = self._explain_series(series)
+        reason = f"{why}; {reason}" if reason else why
+        lean = self._leans[one] - self._leans[other] or (self._tournament.lot + number) % 2
+        return (one, other, reason) if lean <= 0 else (other, one, reason)
+
+    def _explain_series(self, series: Series) -> str:
+        one, other = series.players
+        if series.plan.repeats is not None:
+            return f"the grand final once more: {other} beat {one} in it, and each has lost one series"
+        return " meets ".join(self._describe_source(source) for source in series.plan.sources)
+
+    def _describe_source(self, source: Source) -> str:
+        """Tell where a known player comes from, such as "winner of R1M4 (P07)"."""
+        player_id = self.find_player(source)
+        if source.origin is Origin.SEED:
+            return f"seed {source.number}"
+        series = self.series[source.number]
+        is_winner = source.origin is Origin.WINNER
+        if series.decision is Decision.BYE:
+            before = next(one for one in series.plan.sources if self.find_player(one) == player_id)
+            return self._describe_source(before)
+        if series.decision is Decision.WALKOVER:
+            return f"{player_id} ({'without a match' if is_winner else f'absent from {series.plan.name}'})"
+        if series.decision is Decision.HIGHER_SEED:
+            seed = "higher" if is_winner else "lower"
+            return f"{seed} seed after the draw of {series.pairings[-1].match_id} ({player_id})"
+        return f"{source.origin} of {series.pairings[-1].match_id} ({player_id})"
+
+    def _explain_byes(self, due: Sequence[Series]) -> Mapping[str, str]:
+        """Give a reason for each player that is still in the bracket and has no match now."""
+        paired = set(chain.from_iterable(series.players for series in due))
+        latest = {player_id: series for series in self.series for player_id in series.players if player_id}
+        return {
+            player_id: self._explain_bye(player_id, latest[player_id])
+            for player_id in self._player_ids
+            if player_id in self._active and player_id not in paired and latest[player_id].loser != player_id
+        }
+
+    def _explain_bye(self, player_id: str, latest: Series) -> str:
+        now = [series for series in self._current_series() if player_id in series.players]
+        decided = now[0] if now else None
+        if decided is None:
+            return f"waits for {latest.plan.name}"
+        if decided.decision is Decision.BYE and decided.plan.sources[0].origin is Origin.SEED:
+            size, players = self.plan.size, self.plan.players
+            return f"seed {self._seeds[player_id]} has a bye: {players} players in a bracket of {size}"
+        if decided.decision is Decision.BYE:
+            return f"has a bye: nobody to meet in {decided.plan.name}"
+        if decided.decision is Decision.WALKOVER:
+            return f"advances without a match: {decided.loser} is out"
+        return f"has finished {decided.plan.name}: {decided.describe_score()}"
+
+    def _make_title(self, due: Sequence[Series]) -> str:
+        """Name the levels that are played, with the number of the match in its series."""
+        levels = [
+            level.title
+            for level in self.plan.steps[self._step]
+            if any(self.series[index] in due for index in level.series)
+        ]
+        first, *others = levels
+        title = " and ".join([first, *(f"{other[0].lower()}{other[1:]}" for other in others)])
+        number = name_match(len(due[0].pairings) + 1, self._best_of)
+        return f"{title}, {number}" if number else title

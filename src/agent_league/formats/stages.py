@@ -1,0 +1,236 @@
+"""Stages: one format after another, each among the best of the one before.
+
+Every stage plays a tournament of its own: its players with new seeds, its rounds numbered from 1 on. The rounds of the
+league go on counting, and `LeagueRound.stage` tells which stage each belongs to. Once a stage has begun, its players
+are those that its first round names, whoever comes back later.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from agent_league.formats.base import Entrant, Format, PlayerGroups, Tournament, make_round
+from agent_league.formats.bracket import BracketFormat
+from agent_league.formats.bracket_plan import find_bracket_size
+from agent_league.formats.groups import Groups, list_groups
+from agent_league.formats.plain_ranking import flatten_groups, rank_by_points
+from agent_league.formats.settings import check_whole_number, make_settings_error
+from agent_league.model.results import MatchResult
+from agent_league.model.schedule import LeagueRound
+
+STAGE_TITLES = {"groups": "Group stage"}
+"""Where it isn't the format's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A format, and how many of its players go on to the next stage."""
+
+    format: Format
+    advance: int | None = None
+    """Of each group if the format has groups, whose own setting it replaces. The last stage needs none."""
+    title: str = ""
+    """What the stage is called; by its format if empty."""
+
+    @property
+    def shown_title(self) -> str:
+        name = self.format.name
+        return self.title or STAGE_TITLES.get(name, name.replace("_", " ").capitalize())
+
+    @property
+    def places(self) -> int | None:
+        """How many go on, of each group if the format has groups."""
+        return self.format.advance if self.advance is None and isinstance(self.format, Groups) else self.advance
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """Formats that follow each other; a stage begins when the one before it has no further round.
+
+    A player that is out when a stage begins doesn't go on: the next one of its ranking, or of its group, does.
+    """
+
+    name: ClassVar[str] = "stages"
+    is_fixed: ClassVar[bool] = False
+    takes_late_entries: ClassVar[bool] = False
+    bye_is_win: ClassVar[bool] = False
+
+    stages: tuple[Stage, ...]
+
+    def __post_init__(self) -> None:
+        if not self.stages:
+            raise make_settings_error(self.name, "stages", "at least one stage", self.stages)
+        for number, stage in enumerate(self.stages, start=1):
+            if isinstance(stage.format, Stages):
+                raise make_settings_error(self.name, f"stage {number}, format", "a format without stages", "stages")
+        for number, stage in enumerate(self.stages[:-1], start=1):
+            check_whole_number(self.name, f"stage {number}, advance", stage.places)
+
+    def next_round(self, tournament: Tournament) -> LeagueRound | None:
+        number = find_current_stage(tournament)
+        inner = self.get_stage_tournament(tournament, number)
+        round_ = self.stages[number - 1].format.next_round(inner)
+        while round_ is None and number < len(self.stages):
+            inner = self._begin_next_stage(inner, number)
+            number += 1
+            if len(inner.entrants) < 2:
+                return None
+            round_ = self.stages[number - 1].format.next_round(inner)
+        return None if round_ is None else self._place_round(tournament, inner, round_, number)
+
+    def count_rounds(self, tournament: Tournament) -> int | None:
+        current = find_current_stage(tournament)
+        inner = tournament
+        total = 0
+        for number, stage in enumerate(self.stages, start=1):
+            if number <= current:
+                inner = self.get_stage_tournament(tournament, number)
+            else:
+                inner = self._begin_next_stage(inner, number - 1)
+            rounds = stage.format.count_rounds(inner)
+            if rounds is None:
+                return None
+            total += rounds
+        return total
+
+    def rank_players(self, tournament: Tournament) -> PlayerGroups:
+        """Rank the players of the latest stage, then those who went no further than the stage before, and so on."""
+        ranking: list[list[str]] = []
+        placed: set[str] = set()
+        for number in range(find_current_stage(tournament), 0, -1):
+            inner = self.get_stage_tournament(tournament, number)
+            groups = _rank_stage(self.stages[number - 1].format, inner)
+            left = [[player_id for player_id in group if player_id not in placed] for group in groups]
+            ranking += [group for group in left if group]
+            placed.update(entrant.player_id for entrant in inner.entrants)
+        return ranking
+
+    def get_stage_tournament(self, tournament: Tournament, number: int) -> Tournament:
+        """Return the tournament of a stage that has begun, as its format sees it; its matches keep their ids."""
+        rounds = [round_ for round_ in tournament.rounds if round_.stage == number]
+        entrants = tournament.entrants
+        if number > 1:
+            before = self.get_stage_tournament(tournament, number - 1)
+            entrants = self._seed_players(before, number - 1, _list_named(rounds[0]))
+        return _renumber_rounds(replace(tournament, entrants=entrants), rounds)
+
+    def describe_advance(self, number: int) -> str:
+        """Tell what it takes to go on from a stage, such as "the first 2 of each group go to the knockout"."""
+        stage = self.stages[number - 1]
+        if number == len(self.stages):
+            return "the first is champion"
+        each = " of each group" if isinstance(stage.format, Groups) else ""
+        following = self.stages[number].shown_title
+        who = f"the first {stage.places}{each} go" if stage.places != 1 or each else "the first goes"
+        return f"{who} to the {_lower_first(following)}"
+
+    def _begin_next_stage(self, inner: Tournament, number: int) -> Tournament:
+        """Make the tournament that follows a finished stage."""
+        chosen = _choose_players(self.stages[number - 1], inner)
+        return replace(inner, entrants=self._seed_players(inner, number, chosen), rounds=(), results={})
+
+    def _seed_players(self, inner: Tournament, number: int, chosen: Collection[str]) -> list[Entrant]:
+        """Seed the players that go on from a stage by their rank in it.
+
+        Who is out plays no part in it but by not going on, so that the seeds stay the same as long as the stage lasts.
+        """
+        format_ = self.stages[number - 1].format
+        gone = [replace(entrant, is_out=entrant.player_id not in chosen) for entrant in inner.entrants]
+        view = replace(inner, entrants=gone)
+        order = [one for one in flatten_groups(view, _rank_stage(format_, view)) if one in chosen]
+        if isinstance(format_, Groups):
+            places = _find_group_places(format_, view, order)
+            order.sort(key=lambda player_id: places[player_id][1])
+            if isinstance(self.stages[number].format, BracketFormat):
+                order = _separate_groups(order, places)
+        is_out = {entrant.player_id: entrant.is_out for entrant in inner.entrants}
+        return [Entrant(player_id, seed, is_out[player_id]) for seed, player_id in enumerate(order, start=1)]
+
+    def _place_round(self, tournament: Tournament, inner: Tournament, round_: LeagueRound, number: int) -> LeagueRound:
+        """Give a round of a stage its number and title in the league; the first one names all players of its stage."""
+        named = _list_named(round_)
+        byes = dict(round_.byes)
+        if number > 1 and not inner.rounds:
+            absent = (one.player_id for one in inner.entrants if not one.is_out and one.player_id not in named)
+            byes.update(dict.fromkeys(absent, "has no match in the first round of this stage"))
+        pairs = [(pairing.player_a, pairing.player_b, pairing.reason) for pairing in round_.pairings]
+        stage = self.stages[number - 1].shown_title
+        title = f"{stage}, {_lower_first(round_.title or f'round {round_.round_id}')}"
+        return replace(make_round(tournament, pairs, byes=byes, title=title), stage=number)
+
+
+GroupPlaces = Mapping[str, tuple[str, int]]
+"""By player: the name of its group, and its place among those of the group who go on."""
+
+
+def find_current_stage(tournament: Tournament) -> int:
+    """Return the number of the stage that the latest round belongs to; 1 before the first round."""
+    return tournament.rounds[-1].stage if tournament.rounds else 1
+
+
+def _rank_stage(format_: Format, inner: Tournament) -> PlayerGroups:
+    ranking = format_.rank_players(inner)
+    return rank_by_points(inner, bye_is_win=format_.bye_is_win) if ranking is None else ranking
+
+
+def _choose_players(stage: Stage, inner: Tournament) -> set[str]:
+    """Choose those who go on: the first of the ranking, or of each group, among the players that aren't out."""
+    order = flatten_groups(inner, _rank_stage(stage.format, inner))
+    pools = [order]
+    if isinstance(stage.format, Groups):
+        pools = [stage.format.rank_group(inner, group) for group in list_groups(stage.format, inner.entrants)]
+    active = {entrant.player_id for entrant in inner.entrants if not entrant.is_out}
+    return {one for pool in pools for one in [one for one in pool if one in active][: stage.places]}
+
+
+def _find_group_places(format_: Groups, inner: Tournament, chosen: Sequence[str]) -> GroupPlaces:
+    places: dict[str, tuple[str, int]] = {}
+    for group in list_groups(format_, inner.entrants):
+        order = [player_id for player_id in format_.rank_group(inner, group) if player_id in chosen]
+        places.update({player_id: (group.name, place) for place, player_id in enumerate(order)})
+    return places
+
+
+def _separate_groups(order: Sequence[str], places: GroupPlaces) -> list[str]:
+    """Swap players of the same place in their groups, so that nobody meets one of its own group in the first round.
+
+    A swap is with the nearest one for whom that holds as well; if there is none, the two meet.
+    """
+    seeds = list(order)
+    size = find_bracket_size(len(seeds))
+
+    def meets_group(seed: int, player_id: str) -> bool:
+        opponent = size - 1 - seed
+        return opponent < len(seeds) and opponent != seed and places[seeds[opponent]][0] == places[player_id][0]
+
+    for seed in range(len(seeds)):
+        player_id = seeds[seed]
+        if size - 1 - seed > seed or not meets_group(seed, player_id):
+            continue
+        rivals = [one for one, other in enumerate(seeds) if places[other][1] == places[player_id][1] and one != seed]
+        for other in sorted(rivals, key=lambda one: abs(one - seed)):
+            if not meets_group(other, player_id) and not meets_group(seed, seeds[other]):
+                seeds[seed], seeds[other] = seeds[other], seeds[seed]
+                break
+    return seeds
+
+
+def _list_named(round_: LeagueRound) -> set[str]:
+    return {player_id for pairing in round_.pairings for player_id in pairing.players} | set(round_.byes)
+
+
+def _renumber_rounds(tournament: Tournament, rounds: Sequence[LeagueRound]) -> Tournament:
+    """Keep these rounds alone, numbered from 1 on, with their results."""
+    renumbered: list[LeagueRound] = []
+    results: dict[str, MatchResult] = {}
+    for number, round_ in enumerate(rounds, start=1):
+        pairings = tuple(replace(pairing, round_id=number) for pairing in round_.pairings)
+        renumbered.append(replace(round_, round_id=number, pairings=pairings, stage=1))
+        for pairing in pairings:
+            if result := tournament.results.get(pairing.match_id):
+                results[pairing.match_id] = replace(result, round_id=number)
+    return replace(tournament, rounds=renumbered, results=results)
+
+
+def _lower_first(text: str) -> str:
+    return f"{text[:1].lower()}{text[1:]}"
