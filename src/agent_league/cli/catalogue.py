@@ -82,9 +82,9 @@ def formats(
 def _describe_format(name: str) -> dict[str, Any]:
     from dataclasses import MISSING, fields
 
-    from agent_league.formats.registry import find_format
+    from agent_league.formats.registry import load_format_class
 
-    kind = find_format(name)
+    kind = load_format_class(name)
     summary, _, more = (kind.__doc__ or "").strip().partition("\n\n")
     return {
         "format": name,

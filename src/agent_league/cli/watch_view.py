@@ -87,7 +87,11 @@ class WatchedLeague:
                 rank=_read_number(row, "rank"),
                 player_id=_read_text(row, "player_id"),
                 display_name=_read_text(row, "display_name"),
-                **{name: _read_number(row, name) for name in ("played", "wins", "draws", "losses", "points")},
+                played=_read_number(row, "played"),
+                wins=_read_number(row, "wins"),
+                draws=_read_number(row, "draws"),
+                losses=_read_number(row, "losses"),
+                points=_read_number(row, "points"),
                 shared_rank=_read_number(row, "shared_rank"),
             )
             for row in _read_rows(self._section("standings"), "rows")

@@ -41,7 +41,9 @@ def load_format_class(name: str) -> Any:
     """Load the class of a format; raises ConfigError if it isn't installed or can't be loaded."""
     point = _find_entry_points().get(name)
     if point is None:
-        raise ConfigError("format", "", f"no format {quote(name)} is installed {list_known_names(name, format_names())}")
+        raise ConfigError(
+            "format", "", f"no format {quote(name)} is installed {list_known_names(name, format_names())}"
+        )
     try:
         made = point.load()
     except (Exception, SystemExit) as error:

@@ -101,10 +101,12 @@ class StandingsTable:
         """The table, best first. Players who are level after all tiebreakers share a rank; a lot orders them."""
         if self._rows is None:
             rows: list[StandingsRow] = []
-            for level in self._rank_by_format() or self._rank_by_points():
+            by_format = self._rank_by_format()
+            tiebreakers = self._tiebreakers if by_format is None else ()
+            for level in self._rank_by_points() if by_format is None else by_format:
                 shared_rank = len(rows) + 1
                 for player_id in sorted(level, key=self._draw_lot):
-                    rows.append(self._build_row(len(rows) + 1, shared_rank, player_id))
+                    rows.append(self._build_row(len(rows) + 1, shared_rank, player_id, tiebreakers))
             self._rows = tuple(rows)
         return self._rows
 
@@ -142,10 +144,10 @@ class StandingsTable:
         fewer = against if len(against) < len(rivals) else rivals
         return sum(against[other] for other in fewer if other in against and other in rivals)
 
-    def _build_row(self, rank: int, shared_rank: int, player_id: str) -> StandingsRow:
+    def _build_row(self, rank: int, shared_rank: int, player_id: str, tiebreakers: Sequence[str]) -> StandingsRow:
         tally = self._tallies[player_id]
         record = (tally.played, tally.wins, tally.draws, tally.losses, tally.points)
-        tiebreaks = {name: self._find_tiebreak(name, player_id) for name in self._tiebreakers}
+        tiebreaks = {name: self._find_tiebreak(name, player_id) for name in tiebreakers}
         return StandingsRow(rank, player_id, self._names[player_id], *record, shared_rank, tiebreaks)
 
     def _find_tiebreak(self, name: str, player_id: str) -> float | None:

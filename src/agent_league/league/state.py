@@ -14,8 +14,8 @@ from typing import Any
 from agent_league.agent.dialects import DIALECTS, dialect_of, make_league_uuid
 from agent_league.config.models import LeagueConfig, SystemConfig
 from agent_league.errors import ErrorCode, Refusal
-from agent_league.league.roster import Admission, AdmissionRules, AgentApplication, Member, Roster, merge_deviations
 from agent_league.formats.base import Entrant, Format, PlayerGroups, Tournament
+from agent_league.league.roster import Admission, AdmissionRules, AgentApplication, Member, Roster, merge_deviations
 from agent_league.league.standings import StandingsTable
 from agent_league.league.stored_rows import (
     agent_to_row,
@@ -306,7 +306,9 @@ class LeagueState:
         league = self._configs_by_protocol[self.protocol] if self.phase is LeaguePhase.REGISTRATION else self.config
         seeded = seed_players(self.roster.players(), league.scheduling, self.lot)
         entrants = [Entrant(player_id, seed) for seed, player_id in enumerate(seeded, start=1)]
-        return Schedule(tuple(lay_out_rounds(make_format(league.scheduling), Tournament(entrants, lot=draw_number(self.lot)))))
+        return Schedule(
+            tuple(lay_out_rounds(make_format(league.scheduling), Tournament(entrants, lot=draw_number(self.lot))))
+        )
 
     @property
     def tournament(self) -> Tournament:

@@ -2,12 +2,12 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 
 from agent_league.config.models import SchedulingConfig
 from agent_league.errors import LeagueFailed
 from agent_league.formats.base import Format, Tournament
-from agent_league.formats.registry import find_format, load_format
+from agent_league.formats.registry import load_format, setting_names
 from agent_league.formats.stages import Stage, Stages
 from agent_league.model.agents import AgentProfile
 from agent_league.model.schedule import LeagueRound
@@ -23,7 +23,7 @@ def make_format(scheduling: SchedulingConfig) -> Format:
     settings = dict(scheduling.settings)
     if scheduling.rounds is not None:
         settings["rounds"] = scheduling.rounds
-    if scheduling.matches_per_round is not None and has_setting(scheduling.format, "matches_per_round"):
+    if scheduling.matches_per_round is not None and "matches_per_round" in setting_names(scheduling.format):
         settings["matches_per_round"] = scheduling.matches_per_round
     return load_format(scheduling.format, settings)
 
@@ -32,11 +32,6 @@ def describe_format(scheduling: SchedulingConfig) -> str:
     """Name the format, or the formats one after the other, in words."""
     names = [one.format for one in scheduling.stages] or [scheduling.format]
     return ", then ".join(name.replace("_", " ") for name in names)
-
-
-def has_setting(format_name: str, setting: str) -> bool:
-    """Whether a format has a setting of this name."""
-    return any(part.name == setting for part in fields(find_format(format_name)))
 
 
 def draw_number(lot: str) -> int:

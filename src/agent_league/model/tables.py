@@ -17,7 +17,7 @@ FORMULA_START = re.compile(r"""(^|[,;|])(?=[\s"']*[=+\-@\uff1d\uff0b\uff0d\uff20
 """Where a spreadsheet may see a formula, full-width characters included: also after other separators than ours."""
 MARKDOWN_MARKUP = re.compile(r"[\\`*_{}\[\]#|!~$@^]|:(?=//)|(?<=www)[.]", re.IGNORECASE)
 TIEBREAKER_TITLES = {
-    "head_to_head": "Head to head",
+    "head_to_head": "Direct",
     "technical_losses": "Technical",
     "buchholz": "Buchholz",
     "buchholz_cut_1": "Buchholz -1",
@@ -90,8 +90,8 @@ def make_standings_table(
         )
         for row in rows[:shown]
     ]
-    shown = [f">{TIEBREAKER_TITLES[name]}" for name in tiebreakers]
-    columns = ("#", "Player", "Name", *named, ">Played", ">Won", ">Drawn", ">Lost", ">Points", *shown)
+    headings = [f">{TIEBREAKER_TITLES[name]}" for name in tiebreakers]
+    columns = ("#", "Player", "Name", *named, ">Played", ">Won", ">Drawn", ">Lost", ">Points", *headings)
     if len(rows) > shown:
         cells.append(("", "", f"and {len(rows) - shown} more", *[""] * (len(columns) - 3)))
     return DataTable(columns, cells, title)

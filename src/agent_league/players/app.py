@@ -51,7 +51,7 @@ from agent_league.text import MAX_SENTENCE, shorten
 MAX_REPORTED_GAMES = 200
 """Games in an answer to `get_player_state`, the latest ones."""
 MAX_REFUSALS = 50
-_standings_row_fields = attrgetter("rank", "player_id", "display_name", "played", "wins", "draws", "losses", "points")
+STANDINGS_FIELDS = ("rank", "player_id", "display_name", "played", "wins", "draws", "losses", "points")
 _referee_token_fields = attrgetter("match_id", "referee_token_sha256")
 PREVIOUS_STATE = {AgentState.REGISTERED: AgentState.INIT, AgentState.ACTIVE: AgentState.REGISTERED}
 
@@ -411,7 +411,8 @@ class Player(LeagueMember):
 
 def to_standings_row(standing: Standing) -> StandingsRow:
     """Convert a row of a standings message into the model's row."""
-    return StandingsRow(*_standings_row_fields(standing), standing.shared_rank or standing.rank)
+    fields = {name: getattr(standing, name) for name in STANDINGS_FIELDS}
+    return StandingsRow(**fields, shared_rank=standing.shared_rank or standing.rank)
 
 
 def _round_event(message: v2.RoundAnnouncement, player_id: str) -> RoundAnnounced:

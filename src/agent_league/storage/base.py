@@ -1,7 +1,8 @@
 """The store: the rows a league needs to go on after its manager was killed.
 
-Rows of four kinds (`StoredRow`), written in groups; a row replaces the one with the same key. Once `write_rows` has returned
-they are on disk. Implemented by `sql.py` and, for simulations, by `memory.py`; one contract test runs over both.
+Rows of four kinds (`StoredRow`), written in groups; a row replaces the one with the same key. Once `write_rows` has
+returned they are on disk. Implemented by `sql.py` and, for simulations, by `memory.py`; one contract test runs over
+both.
 """
 
 from collections.abc import Mapping, Sequence

@@ -146,8 +146,9 @@ class LeagueCompletedNotice(Message):
     total_rounds: TotalRounds
     total_matches: TotalMatches
     champion: Champion = Field(description="The first of the final table.")
-    champions: Items[Champion] | None = Field(
-        default=None, description="All who share the first place; several where the tiebreakers can't separate them."
+    champions: Items[Champion] = Field(
+        default_factory=list,
+        description="All who share the first place; several where the tiebreakers can't separate them.",
     )
     final_standings: Items[FinalRank] = Field(description="The final table.")
 

@@ -8,10 +8,10 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from agent_league.league.state import LeaguePhase
+from agent_league.league.tournament import describe_format
 from agent_league.model.result_words import RESULT_LABELS, ResultLabel, label_result
 from agent_league.model.results import MatchResult, StandingsRow
 from agent_league.model.schedule import LeagueRound, Schedule
-from agent_league.league.tournament import describe_format
 from agent_league.web.league_reader import LeagueReader
 from agent_league.web.live.sections import SECTIONS
 from agent_league.web.page import Page, PageData, PageNotFound

@@ -4,13 +4,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from agent_league.league.tournament import describe_format
 from agent_league.config import ConfigLoader
 from agent_league.config.models import TimeoutConfig
 from agent_league.errors import ConfigError, ErrorCode, JsonRpcErrorCode
 from agent_league.games.base import BadParameters
 from agent_league.games.registry import Game, UnknownGame, load_game, load_playable_game
 from agent_league.league.state import LeaguePhase
+from agent_league.league.tournament import describe_format
 from agent_league.players.descriptions import rules_for_people
 from agent_league.protocol.methods import METHODS
 from agent_league.protocol.v2.errors import ERROR_MEANINGS
