@@ -13,7 +13,7 @@ from agent_league.model.results import MatchResult, Outcome, StandingsRow, Termi
 from tests.conftest import PlanMaker
 
 WHY = "the rules of 'boom' failed in apply: KeyError('oops') (boom.py:20)"
-ROWS = (StandingsRow(1, "P01", "Alpha", 2, 0, 0, 2, 0), StandingsRow(2, "P02", "Beta", 2, 0, 0, 2, 0))
+ROWS = (StandingsRow(1, "P01", "Alpha", 2, 0, 0, 2, 0, 1), StandingsRow(2, "P02", "Beta", 2, 0, 0, 2, 0, 2))
 
 
 def ended(broken_off: Mapping[str, str]) -> LeagueCompleted:

@@ -18,7 +18,7 @@ from agent_league.model.results import StandingsRow
 from agent_league.web.live.sections import describe_event
 from tests.conftest import PlanMaker
 
-ENDED = LeagueCompleted("league", rounds=1, matches=1, standings=(StandingsRow(1, "P01", "Alpha", 1, 1, 0, 0, 3),))
+ENDED = LeagueCompleted("league", rounds=1, matches=1, standings=(StandingsRow(1, "P01", "Alpha", 1, 1, 0, 0, 3, 1),))
 
 
 @pytest.fixture(autouse=True)

@@ -106,7 +106,7 @@ def test_the_table_says_who_plays_how_where_that_differs(
     plan: PlanMaker, capsys: pytest.CaptureFixture[str], strategies: tuple[str, ...]
 ) -> None:
     made = plan(players=2, strategies=strategies)
-    rows = tuple(StandingsRow(place, f"P0{place}", f"Agent {place}", 0, 0, 0, 0, 0) for place in (1, 2))
+    rows = tuple(StandingsRow(place, f"P0{place}", f"Agent {place}", 0, 0, 0, 0, 0, place) for place in (1, 2))
     LeagueView(made).print_summary(LeagueCompleted("league", 1, 1, rows), 1.0)
     shown = capsys.readouterr().out
     assert [word in shown for word in ("Strategy", "markov", "random")] == [len(strategies) > 1] * 3

@@ -38,7 +38,7 @@ from tests.conftest import PlanMaker
 from tests.players.chair import chair, game_over
 from tests.referee.hall import hall
 
-ROW = StandingsRow(1, "P01", "Agent", 1, 1, 0, 0, 3)
+ROW = StandingsRow(1, "P01", "Agent", 1, 1, 0, 0, 3, 1)
 ENDPOINT = "http://localhost:8101/mcp"
 CHANGED: list[tuple[Event, set[str]]] = [
     (AgentRegistered(Role.PLAYER, "P01", "Agent", ENDPOINT), {"standings", "schedule", "players/P01"}),

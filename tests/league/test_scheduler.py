@@ -1,6 +1,7 @@
 """The scheduler: who meets whom, and when."""
 
 from collections import Counter
+from collections.abc import Sequence
 from itertools import combinations
 from math import ceil
 from typing import Any
@@ -9,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_league.league import scheduler
-from agent_league.league.scheduler import make_schedule
+from agent_league.formats import base
+from agent_league.formats.base import Entrant, Tournament
+from agent_league.formats.round_robin import RoundRobin
+from agent_league.league.tournament import lay_out_rounds
 from agent_league.model.schedule import Pairing, Schedule
 
 SIZES = range(2, 61)
@@ -23,6 +26,14 @@ TABLE_16 = [
     ("R3M1", "P04", "P01"),
     ("R3M2", "P03", "P02"),
 ]
+
+
+def make_schedule(
+    player_ids: Sequence[str], limit: int | None = None, *, double: bool = False, max_rounds: int | None = None
+) -> Schedule:
+    chosen = RoundRobin(2 if double else 1, limit, max_rounds)
+    entrants = [Entrant(player_id, seed) for seed, player_id in enumerate(player_ids, start=1)]
+    return Schedule(tuple(lay_out_rounds(chosen, Tournament(entrants))))
 
 
 def ids(players: int) -> list[str]:
@@ -123,7 +134,7 @@ def test_rounds_that_are_not_played_are_not_made(monkeypatch: pytest.MonkeyPatch
         made.append(match_id)
         return Pairing(match_id, *more)
 
-    monkeypatch.setattr(scheduler, "Pairing", make)
+    monkeypatch.setattr(base, "Pairing", make)
     assert len(make_schedule(ids(1000), max_rounds=3).pairings) == len(made) == 1500
 
 

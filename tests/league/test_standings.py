@@ -1,6 +1,5 @@
 """The standings: points, order and ranks."""
 
-from dataclasses import replace
 from itertools import combinations
 from random import Random
 
@@ -23,16 +22,25 @@ def result(a: str, b: str, winner: str | None = None, outcome: Outcome | None = 
 
 
 def table(
-    players: str, *results: MatchResult, scoring: Scoring = SEED_SCORING, by: tuple[str, ...] = TIEBREAKERS
+    players: str,
+    *results: MatchResult,
+    scoring: Scoring = SEED_SCORING,
+    by: tuple[str, ...] = TIEBREAKERS,
+    lot: str = "",
 ) -> StandingsTable:
     names = {player: f"Agent {player}" for player in players.split()}
-    made = StandingsTable(names, scoring, by)
+    made = StandingsTable(names, scoring, by, lot=lot)
     for one in results:
         made.add_result(one)
     return made
 
 
 def order(made: StandingsTable) -> list[str]:
+    """Best first; those who share a rank by id."""
+    return [player_id for _, player_id in shared(made)]
+
+
+def lot_order(made: StandingsTable) -> list[str]:
     return [row.player_id for row in made.ranked_rows()]
 
 
@@ -140,11 +148,11 @@ def test_fewer_technical_losses_are_better() -> None:
 
 def test_ranks_count_through_also_where_all_is_level() -> None:
     made = table("P01 P02 P03 P04")
-    assert [(row.rank, row.player_id) for row in made.ranked_rows()] == [(1, "P01"), (2, "P02"), (3, "P03"), (4, "P04")]
+    assert [row.rank for row in made.ranked_rows()] == [1, 2, 3, 4]
 
 
 def shared(made: StandingsTable) -> list[tuple[int, str]]:
-    return [(row.rank, row.player_id) for row in made.shared_rank_rows()]
+    return sorted((row.shared_rank, row.player_id) for row in made.ranked_rows())
 
 
 def test_those_who_are_level_may_share_a_rank() -> None:
@@ -161,12 +169,14 @@ def test_nobody_shares_a_rank_who_is_told_apart_by_a_tiebreaker() -> None:
 
 def test_before_the_first_match_everybody_is_first() -> None:
     assert shared(table("P01 P02 P03")) == [(1, "P01"), (1, "P02"), (1, "P03")]
-    assert table("").shared_rank_rows() == table("").ranked_rows() == ()
+    assert table("").ranked_rows() == ()
 
 
-def test_the_last_word_has_the_player_id_by_number() -> None:
-    made = table("P100 P10 P99 P02 P09 P11")
-    assert order(made) == ["P02", "P09", "P10", "P11", "P99", "P100"]
+def test_a_lot_has_the_last_word_and_not_the_order_of_registration() -> None:
+    players = "P01 P02 P03 P04 P05 P06"
+    orders = {tuple(lot_order(table(players, lot=str(lot)))) for lot in range(50)}
+    assert len({first for first, *_ in orders}) == 6
+    assert lot_order(table(players, lot="7")) == lot_order(table("P06 P03 P01 P05 P04 P02", lot="7"))
 
 
 @st.composite
@@ -185,7 +195,12 @@ def seasons(draw: st.DrawFn) -> list[MatchResult]:
 
 
 EIGHT = " ".join(f"P{number:02}" for number in range(1, 9))
-ANY_TIEBREAKERS = st.permutations(["wins", "head_to_head", "draws", "losses", "technical_losses"]).map(tuple)
+ANY_TIEBREAKERS = st.permutations(
+    [
+        *("wins", "head_to_head", "draws", "losses", "technical_losses"),
+        *("buchholz", "buchholz_cut_1", "sonneborn_berger", "progressive"),
+    ]
+).map(lambda names: tuple(names[:5]))
 
 
 @given(seasons(), st.randoms(use_true_random=False), ANY_TIEBREAKERS)
@@ -210,8 +225,10 @@ def test_head_to_head_is_the_sum_over_all_matches_among_those_who_are_level(
         among = (one for one in results if player_id in one.players and set(one.players) <= set(rivals))
         return sum(SEED_SCORING.points_for(one, player_id) for one in among)
 
-    expected = sorted(rows, key=lambda row: (-row.points, -head_to_head(row.player_id), row.player_id))
-    assert order(table(EIGHT, *results, by=("head_to_head",))) == [row.player_id for row in expected]
+    ranked = table(EIGHT, *results, by=("head_to_head",)).ranked_rows()
+    keys = [(-row.points, -head_to_head(row.player_id)) for row in ranked]
+    assert keys == sorted(keys)
+    assert [row.shared_rank for row in ranked] == [keys.index(key) + 1 for key in keys]
 
 
 @given(seasons())
@@ -227,11 +244,11 @@ def test_a_shared_rank_counts_those_who_are_better_and_changes_nothing_else(
     results: list[MatchResult], tiebreakers: tuple[str, ...]
 ) -> None:
     made = table(EIGHT, *results, by=tiebreakers)
-    alone, shared_rows = made.ranked_rows(), made.shared_rank_rows()
-    assert [replace(row, rank=0) for row in shared_rows] == [replace(row, rank=0) for row in alone]
-    for own, row in zip(alone, shared_rows, strict=True):
-        assert row.rank in (own.rank, shared_rows[own.rank - 2].rank)
-        assert row.points == shared_rows[row.rank - 1].points
+    rows = made.ranked_rows()
+    assert [row.rank for row in rows] == list(range(1, len(rows) + 1))
+    for row in rows:
+        assert row.shared_rank in (row.rank, rows[row.rank - 2].shared_rank)
+        assert row.points == rows[row.shared_rank - 1].points
 
 
 @given(seasons())

@@ -120,7 +120,8 @@ async def test_nobody_is_suspended_before_the_start_or_after_the_end(office: Off
 async def test_start_and_end_are_told_with_their_numbers(office: OfficeMaker) -> None:
     here = office()
     await here.play(5, referees=({}, {}))
-    assert LeagueStarted(here.manager.state.league_id, 5, 2, 5, 10) in here.events
+    state = here.manager.state
+    assert LeagueStarted(state.league_id, 5, 2, 5, 10, state.lot) in here.events
     end = here.events[-1]
     assert isinstance(end, LeagueCompleted)
     assert (end.rounds, end.matches, end.standings) == (5, 10, here.manager.state.standings())

@@ -114,7 +114,7 @@ async def test_an_odd_name_is_a_name_and_nothing_else(tmp_path: Path, capsys: py
     assert not [path for path in files_in(tmp_path) if "passwd" in path.name or "DROP" in path.name]
 
 
-ROW = StandingsRow(1, "P01", HOSTILE, 3, 3, 0, 0, 9)
+ROW = StandingsRow(1, "P01", HOSTILE, 3, 3, 0, 0, 9, 1)
 END = LeagueCompleted(league_id=LEAGUE_ID, rounds=3, matches=6, standings=(ROW,))
 EVENTS: list[Event] = [
     AgentRegistered(Role.PLAYER, "P01", HOSTILE, f"http://localhost/{HOSTILE}", returned=True),

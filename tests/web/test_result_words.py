@@ -16,7 +16,7 @@ from agent_league.model.result_words import (
     ResultLabel,
     describe_ending,
     describe_fault,
-    format_champion,
+    format_champions,
     format_count,
     label_result,
 )
@@ -81,7 +81,8 @@ def test_every_ending_has_its_words() -> None:
 
 @pytest.mark.parametrize(("points", "words"), [(0, "0 points"), (1, "1 point"), (9, "9 points")])
 def test_the_champion_is_told_with_its_points(points: int, words: str) -> None:
-    assert format_champion(StandingsRow(1, "P01", "Alpha", 3, 3, 0, 0, points)) == f"Champion: Alpha (P01) with {words}"
+    rows = [StandingsRow(1, "P01", "Alpha", 3, 3, 0, 0, points, 1), StandingsRow(2, "P02", "Beta", 3, 0, 0, 3, 0, 2)]
+    assert format_champions(rows) == f"Champion: Alpha (P01) with {words}"
 
 
 def test_one_thing_is_not_told_as_many() -> None:

@@ -181,7 +181,7 @@ def test_what_is_announced(changes: dict[str, Any], heard: str) -> None:
     ],
 )
 def test_the_table_near_a_player_says_where_rows_are_left_out(rank: int, shown: list[int | str]) -> None:
-    rows = [StandingsRow(place, f"P{place:02}", f"Player {place}", 0, 0, 0, 0, 0) for place in range(1, 10)]
+    rows = [StandingsRow(place, f"P{place:02}", f"Player {place}", 0, 0, 0, 0, 0, place) for place in range(1, 10)]
     text = render_parts(told(rows=select_nearby_rows(rows, f"P{rank:02}")), LiveSite())["table"]
     found = re.findall(r'<td class="number">(\d+)</td><td><bdi>|(… \d+ more)', text)
     assert [int(number) if number else words for number, words in found] == shown

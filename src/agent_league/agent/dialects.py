@@ -127,7 +127,9 @@ class DialectV1(Dialect):
         if league.game_type == NUMBER_GAME:
             update["game_parameters"] = {**league.game_parameters, **numbers}
         if not keep_format:
-            update["scheduling"] = league.scheduling.model_copy(update={"format": "double_round_robin"})
+            update["scheduling"] = league.scheduling.model_copy(
+                update={"format": "double_round_robin", "settings": {}, "stages": ()}
+            )
         return league.model_copy(update=update)
 
     def adapt_registration(

@@ -8,10 +8,11 @@ from pydantic import ValidationError
 
 from agent_league.agent.dialects import DIALECTS
 from agent_league.config import ConfigLoader, GamesRegistry, LeagueConfig, LlmSettings, PlayerDefaults
-from agent_league.errors import UserError
+from agent_league.errors import ConfigError, UserError
 from agent_league.games.base import REPEAT_PARAMETERS, BadParameters
 from agent_league.games.contract import try_random_games
 from agent_league.games.registry import Game, UnknownGame, load_playable_game
+from agent_league.league.tournament import make_format
 from agent_league.model.agents import ANY_GAME
 from agent_league.model.names import list_known_names
 from agent_league.players.strategies import check_strategy, find_installation_problem
@@ -53,7 +54,12 @@ def choose_league_config(
         and MATCHES_PER_ROUND_SETTING not in loader.overrides
     ):
         own["scheduling"] = league.scheduling.model_copy(update={"matches_per_round": None})
-    return league.model_copy(update=own)
+    league = league.model_copy(update=own)
+    try:
+        make_format(league.scheduling)
+    except ConfigError as error:
+        raise loader.make_setting_error(file, "scheduling", str(error)) from None
+    return league
 
 
 def adapt_league_to_protocols(

@@ -314,12 +314,19 @@ class LeagueState:
     def tournament(self) -> Tournament:
         """What the format pairs the next round from."""
         seeded = self.config.scheduling.seeded_players
-        late = [player_id for player_id in self.roster.players() if player_id not in seeded]
+        late = [player_id for player_id in self.roster.players() if player_id not in set(seeded)]
         entrants = [
-            Entrant(player_id, seed, is_out=self.is_barred(player_id))
+            Entrant(player_id, seed, self.is_barred(player_id), self._count_missed_rounds(player_id))
             for seed, player_id in enumerate((*seeded, *late), start=1)
         ]
         return Tournament(entrants, self.schedule.rounds, self.results, self.scoring, draw_number(self.lot))
+
+    def _count_missed_rounds(self, player_id: str) -> int:
+        """How many rounds were over when a player entered; a late one is named first by the round that it enters."""
+        if player_id in self.config.scheduling.seeded_players:
+            return 0
+        named = (player_id in round_.byes or player_id in round_.players for round_ in self.schedule.rounds)
+        return next((missed for missed, is_named in enumerate(named) if is_named), len(self.schedule.rounds))
 
     @property
     def planned_rounds(self) -> int:

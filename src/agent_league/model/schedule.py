@@ -1,6 +1,6 @@
 """The schedule of a league: rounds of pairings."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 
@@ -32,6 +32,11 @@ class LeagueRound:
     """What the round is called, such as "Semi-finals"; empty if its number says it all."""
     stage: int = 1
     """The number of the stage it belongs to, in a tournament of several."""
+
+    @property
+    def players(self) -> Iterator[str]:
+        """The players who have an opponent in this round."""
+        return (player_id for pairing in self.pairings for player_id in pairing.players)
 
 
 @dataclass(frozen=True, slots=True)

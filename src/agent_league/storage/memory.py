@@ -57,7 +57,7 @@ class MemoryStore:
             season=next(row for row in rows if isinstance(row, SeasonRow)),
             agents=[row for row in rows if isinstance(row, AgentRow)],
             matches=[row for row in rows if isinstance(row, MatchRow)],
-            rounds=[row for row in rows if isinstance(row, RoundRow)],
+            rounds=tuple(row for row in rows if isinstance(row, RoundRow)),
         )
 
     def create_season(

@@ -218,7 +218,7 @@ class SqlStore:
             matches = [*map(tables.match_from_values, connection.execute(tables.SELECT_MATCHES, of_it).mappings())]
             has_rounds = inspect(connection).has_table(tables.ROUNDS.name)  # a reader of an older database finds none
             found_rounds = connection.execute(tables.SELECT_ROUNDS, of_it).mappings() if has_rounds else ()
-            rounds = [*map(tables.round_from_values, found_rounds)]
+            rounds = tuple(map(tables.round_from_values, found_rounds))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise damaged_league_error(f"The store {self._display_name}", league_id, error) from None
         return epoch, SavedSeason(season, agents, matches, rounds)
