@@ -24,6 +24,10 @@ def simulate_faults(
     faults: Annotated[
         str, typer.Option(help="Kinds of faults that may occur (default: all; none: none).", metavar="KIND[,KIND...]")
     ] = "",
+    formats: Annotated[
+        str,
+        typer.Option("--format", help="Formats that leagues play in turn (default: all).", metavar="NAME[,NAME...]"),
+    ] = "",
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes to use (default: one for each core).")] = None,
     trace: Annotated[bool, typer.Option("--trace", help="Print everything that happens; for a single seed.")] = False,
     json: JsonOption = False,
@@ -32,12 +36,16 @@ def simulate_faults(
 
     After each one the promises of a league are checked. The first seed that breaks one is shown; it repeats exactly.
     """
-    from agent_league.testing.faults import make_scenario
+    from agent_league.formats.registry import load_format
+    from agent_league.testing.faults import FORMATS, make_scenario
     from agent_league.testing.simulation import simulate_scenario, simulate_scenarios
 
     first, last = _parse_seed_range(seeds)
     kinds = _parse_fault_kinds(faults)
-    scenarios = [make_scenario(seed, players, referees, kinds) for seed in range(first, last + 1)]
+    chosen = tuple(name.strip() for name in formats.split(",") if name.strip()) or FORMATS
+    for name in chosen:
+        load_format(name)
+    scenarios = [make_scenario(seed, players, referees, kinds, chosen) for seed in range(first, last + 1)]
     if trace and len(scenarios) > 1:
         raise UserError("--trace shows one league; give one seed, such as --seeds 7")
     progress = _SimulationProgress(len(scenarios), quiet=json or trace)
@@ -58,7 +66,7 @@ def simulate_faults(
     if json:
         print_json(progress.summarise(failed))
     elif failed is not None:
-        sys.stdout.write(_failure_report(failed, _repeat_command(failed.scenario.seed, players, referees, faults)))
+        sys.stdout.write(_failure_report(failed, _repeat_command(failed.scenario, players, referees, faults)))
     elif not trace:
         sys.stdout.write(f"{progress.leagues} leagues: every promise was kept.\n")
     if failed is not None:
@@ -136,10 +144,10 @@ def _parse_fault_kinds(text: str) -> tuple[Any, ...]:
     return tuple(FaultKind(name) for name in names)
 
 
-def _repeat_command(seed: int, players: int | None, referees: int | None, faults: str) -> str:
-    chosen = {"--players": players, "--referees": referees, "--faults": faults}
+def _repeat_command(scenario: Any, players: int | None, referees: int | None, faults: str) -> str:
+    chosen = {"--players": players, "--referees": referees, "--faults": faults, "--format": scenario.format}
     options = "".join(f" {name} {value}" for name, value in chosen.items() if value)
-    return f"league simulate-faults --seeds {seed}{options} --trace"
+    return f"league simulate-faults --seeds {scenario.seed}{options} --trace"
 
 
 def _failure_report(report: Any, again: str) -> str:

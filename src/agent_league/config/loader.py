@@ -3,7 +3,7 @@
 import json
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin
@@ -36,6 +36,8 @@ CUSTOM_KEY_PREFIX = "x_"
 """Prefix of the user's own keys, which are allowed everywhere and ignored."""
 OVERRIDE_FORM = "PATH=VALUE, such as timeouts.move_timeout_sec=2"
 NON_ID_CHARACTERS = re.compile(r"[^A-Za-z0-9]+")
+OPEN_SETTINGS = ("scheduling.settings", "scheduling.ratings")
+"""Settings that hold others, whose names the configuration doesn't know."""
 
 
 class ConfigLoader:
@@ -116,7 +118,7 @@ class ConfigLoader:
         """Raise ConfigError for an override that is no setting of any file."""
         known = [*_list_setting_paths(SystemConfig), *_list_setting_paths(LeagueConfig)]
         for path in self.overrides:
-            if path not in known:
+            if not _is_known_path(path, known):
                 near = get_close_matches(path, known, n=1)
                 meant = f"; did you mean {near[0]}?" if near else ""
                 raise ConfigError("--set", path, f"no such setting in system.json or the league file{meant}")
@@ -154,7 +156,7 @@ class ConfigLoader:
 
     def _overrides_for(self, model: type[ConfigModel]) -> dict[str, Any]:
         known = set(_list_setting_paths(model))
-        return {path: value for path, value in self.overrides.items() if path in known}
+        return {path: value for path, value in self.overrides.items() if _is_known_path(path, known)}
 
     def _load_file(self, name: str, model: type[S], overrides: Mapping[str, Any] | None = None) -> S:
         path = self.file_path(name)
@@ -240,6 +242,11 @@ def apply_overrides(data: dict[str, Any], overrides: Mapping[str, Any]) -> dict[
 
 def _describe_bad_league_id(league_id: str) -> str:
     return f"expected up to 100 letters, digits, '_', '-' and '.', found {quote(league_id)}"
+
+
+def _is_known_path(path: str, known: Collection[str]) -> bool:
+    """Whether a path is a setting, or a key in one whose keys are the user's."""
+    return path in known or any(path.startswith(f"{parent}.") and parent in known for parent in OPEN_SETTINGS)
 
 
 def _list_setting_paths(model: type[ConfigModel]) -> Iterator[str]:

@@ -58,7 +58,7 @@ def choose_league_config(
     try:
         make_format(league.scheduling)
     except ConfigError as error:
-        raise loader.make_setting_error(file, "scheduling", str(error)) from None
+        raise loader.make_setting_error(file, "scheduling.format", str(error)) from None
     return league
 
 

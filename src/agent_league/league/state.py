@@ -151,7 +151,7 @@ class LeagueState:
         """Load agents, schedule and results that an earlier manager of this season saved."""
         for agent in saved.agents:
             self.roster.restore_member(member_from_row(agent, self._failure_threshold))
-        self.standings_table, self.table_after_round = self._create_table(), self._create_table()
+        self.standings_table, self.table_after_round = self._create_table(), self._create_table(self._rank_after_round)
         self._set_schedule(schedule_from_rows(saved.matches, saved.rounds))
         self.current_round = self.rounds_completed
         for match in saved.matches:
@@ -270,7 +270,8 @@ class LeagueState:
         self.config = self.config.model_copy(update={"scheduling": rules})
         self.format = make_format(rules)
         self.standings_table = self._create_table()
-        self.table_after_round = self._create_table() if rules.overlap_rounds else self.standings_table
+        overlap = rules.overlap_rounds
+        self.table_after_round = self._create_table(self._rank_after_round) if overlap else self.standings_table
         self._pair_rounds()
         self._update_season_row(settings=self.config.model_dump(mode="json"))  # final from here on
         self._enter_phase(LeaguePhase.RUNNING, AgentState.ACTIVE)
@@ -679,14 +680,25 @@ class LeagueState:
         self.schedule = schedule
         self._pairings = {pairing.match_id: pairing for pairing in schedule.pairings}
 
-    def _create_table(self) -> StandingsTable:
+    def _create_table(self, rank_by_format: Callable[[], PlayerGroups | None] | None = None) -> StandingsTable:
         names = {member.agent_id: member.agent.display_name for member in self.roster.list_members(Role.PLAYER)}
         return StandingsTable(
-            names, self.scoring, self.config.scoring.tiebreakers, lot=self.lot, rank_by_format=self._rank_by_format
+            names,
+            self.scoring,
+            self.config.scoring.tiebreakers,
+            lot=self.lot,
+            rank_by_format=rank_by_format or self._rank_by_format,
         )
 
     def _rank_by_format(self) -> PlayerGroups | None:
         return self.format.rank_players(self.tournament) if self.schedule.rounds else None
+
+    def _rank_after_round(self) -> PlayerGroups | None:
+        """The same without results of rounds that are still open."""
+        if not self.schedule.rounds:
+            return None
+        known = {key: result for key, result in self.results.items() if result.round_id <= self.rounds_completed}
+        return self.format.rank_players(replace(self.tournament, results=known))
 
     def emit(self, event: Event) -> None:
         """Tell all listeners."""

@@ -4,7 +4,7 @@ Pure data. Each seed enables only some kinds of faults, because a world in which
 single failure does.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from random import Random
@@ -92,6 +92,7 @@ class Scenario:
     """Referees whose reports are not sent."""
     is_silence_permanent: bool = False
     """Whether referees stay silent after all other faults have ended."""
+    format: str = "round_robin"
 
     @property
     def agent_names(self) -> tuple[str, ...]:
@@ -99,10 +100,12 @@ class Scenario:
 
 
 MANAGER_NAME = "manager"
+FORMATS = ("round_robin", "round_robin", "swiss", "knockout", "double_elimination", "groups", "gauntlet")
+"""The formats that scenarios play in turn."""
 FRAME_FAULTS = (FaultKind.LOST, FaultKind.DELAYED, FaultKind.DOUBLED, FaultKind.BROKEN)
 STEPS_PER_CALL = 4
 MOST_SILENT_PLAYERS = 4
-"""In larger leagues referees are silent only until faults end, because every match of a silent referee takes long."""
+"""In other leagues referees are silent only until faults end, because every match of a silent referee takes long."""
 
 
 def list_agent_names(players: int, referees: int) -> tuple[str, ...]:
@@ -114,10 +117,15 @@ def list_agent_names(players: int, referees: int) -> tuple[str, ...]:
 
 
 def make_scenario(
-    seed: int, players: int | None = None, referees: int | None = None, faults: Collection[FaultKind] = tuple(FaultKind)
+    seed: int,
+    players: int | None = None,
+    referees: int | None = None,
+    faults: Collection[FaultKind] = tuple(FaultKind),
+    formats: Sequence[str] = FORMATS,
 ) -> Scenario:
-    """Draw the scenario of a seed; only `faults` may occur in it."""
+    """Draw the scenario of a seed; only `faults` may occur in it. Seeds play the `formats` in turn."""
     rng = Random(f"scenario {seed}")  # noqa: S311 - a simulation
+    format_name = formats[seed % len(formats)]
     players = players or rng.choice((2, 3, 4, 4, 5, 6, 8))
     referees = referees or rng.choice((1, 2, 2, 3))
     drawn = (fault for fault in FaultKind if fault not in (FaultKind.PAUSES, FaultKind.SILENCE))
@@ -141,7 +149,8 @@ def make_scenario(
         healing_at=10 ** rng.uniform(0.5, 2.8),
         overlap_rounds=rng.random() < 0.5,
         silent_referees=_draw_silent_referees(seed, names) if FaultKind.SILENCE in faults else (),
-        is_silence_permanent=players <= MOST_SILENT_PLAYERS,
+        is_silence_permanent=players <= MOST_SILENT_PLAYERS and format_name == "round_robin",
+        format=format_name,
     )
 
 

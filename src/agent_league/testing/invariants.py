@@ -6,7 +6,7 @@ no mistake with the agents.
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -15,6 +15,7 @@ import orjson
 from pydantic import ValidationError
 
 from agent_league.errors import Refusal
+from agent_league.model.results import MatchResult
 from agent_league.protocol.checks import check_envelope, parse_fields
 from agent_league.protocol.methods import METHODS
 from agent_league.protocol.v2 import MESSAGES, LeagueError
@@ -59,8 +60,8 @@ def league_is_completed(evidence: LeagueEvidence) -> Iterator[str]:
         yield f"the league is {saved.season.phase}, {missing} of {len(saved.matches)} matches have no result"
 
 
-def each_pair_has_one_result(evidence: LeagueEvidence) -> Iterator[str]:
-    """Each pair has exactly one result."""
+def each_pairing_has_one_result(evidence: LeagueEvidence) -> Iterator[str]:
+    """Each pairing has exactly one result; in a round robin, each pair has."""
     players = (
         sorted(row.agent_id for row in evidence.saved_league.agents if row.role == "player")
         if evidence.saved_league
@@ -68,6 +69,10 @@ def each_pair_has_one_result(evidence: LeagueEvidence) -> Iterator[str]:
     )
     if len(players) != evidence.scenario.players:
         yield f"{len(players)} players are registered, not {evidence.scenario.players}: {players}"
+    if missing := [match_id for match_id, row in evidence.match_rows.items() if row.result is None]:
+        yield f"matches without a result: {missing}"
+    if evidence.scenario.format != "round_robin":
+        return
     met = Counter(tuple(sorted((row.player_a, row.player_b))) for row in evidence.match_rows.values() if row.result)
     for pair in combinations(players, 2):
         if met[pair] != 1:
@@ -76,9 +81,25 @@ def each_pair_has_one_result(evidence: LeagueEvidence) -> Iterator[str]:
         yield f"results of pairs that don't exist: {sorted(extra)}"
 
 
+def rounds_follow_from_the_results(evidence: LeagueEvidence) -> Iterator[str]:
+    """Each round is the one that the format pairs from the results before it, and none is missing at the end."""
+    whole = evidence.rebuild_tournament()
+    for number, round_ in enumerate(whole.rounds):
+        before = replace(whole, rounds=whole.rounds[:number], results=_select_results(whole.results, number))
+        paired = evidence.chosen_format.next_round(before)
+        if paired != round_:
+            yield f"round {number + 1} has {round_}, expected {paired}"
+    if whole.rounds and (further := evidence.chosen_format.next_round(whole)):
+        yield f"the league ended before {further}"
+
+
+def _select_results(results: Mapping[str, MatchResult], until: int) -> dict[str, MatchResult]:
+    return {match_id: result for match_id, result in results.items() if result.round_id <= until}
+
+
 def standings_follow_from_the_matches(evidence: LeagueEvidence) -> Iterator[str]:
-    """The standings in every place equal those recomputed from the matches."""
-    expected = _compute_standings(list(evidence.match_rows.values()))
+    """The standings in every place equal those recomputed from the matches, and have the same order."""
+    expected = _compute_standings(evidence)
     if manager := evidence.world.manager:
         rows = [row.to_json() for row in manager.state.standings()]
         yield from _compare_standings("the manager's table", rows, expected)
@@ -95,12 +116,10 @@ def standings_follow_from_the_matches(evidence: LeagueEvidence) -> Iterator[str]
 
 def updates_tell_the_table_of_their_round(evidence: LeagueEvidence) -> Iterator[str]:
     """A standings update after a round contains the results up to that round, and none of later ones."""
-    rows = list(evidence.match_rows.values())
     for said in evidence.calls_of("update_standings"):
         round_id = said.params["round_id"]
-        until_then = [row if row.round_id <= round_id else replace(row, result=None) for row in rows]
         yield from _compare_standings(
-            f"the update after round {round_id}", said.params["standings"], _compute_standings(until_then)
+            f"the update after round {round_id}", said.params["standings"], _compute_standings(evidence, round_id)
         )
 
 
@@ -320,7 +339,8 @@ def no_token_is_written(evidence: LeagueEvidence) -> Iterator[str]:
 INVARIANTS: Sequence[Invariant] = (
     nobody_raised,
     league_is_completed,
-    each_pair_has_one_result,
+    each_pairing_has_one_result,
+    rounds_follow_from_the_results,
     standings_follow_from_the_matches,
     updates_tell_the_table_of_their_round,
     only_what_a_silent_referee_took_is_void,
@@ -339,25 +359,35 @@ INVARIANTS: Sequence[Invariant] = (
 )
 
 
-def _compute_standings(matches: Sequence[MatchRow]) -> list[dict[str, Any]]:
-    """Compute the standings: points 3, 1, 0; ties by wins, points among the tied, draws, id."""
+def _compute_standings(evidence: LeagueEvidence, until: int | None = None) -> dict[str, dict[str, Any]]:
+    """Compute each player's row after a round: points 3, 1, 0, and the rank that those who are level share."""
     rows: dict[str, dict[str, Any]] = {}
     against: Counter[tuple[str, str]] = Counter()
-    for match in matches:
+    for player in evidence.player_agents:
+        rows[player] = dict.fromkeys(("played", "wins", "draws", "losses", "points"), 0)
+    for match in evidence.match_rows.values():
+        if match.result is None or _is_void_match(match) or (until is not None and match.round_id > until):
+            continue
         for player, other in ((match.player_a, match.player_b), (match.player_b, match.player_a)):
-            row = rows.setdefault(player, dict.fromkeys(("played", "wins", "draws", "losses", "points"), 0))
-            if match.result is None or _is_void_match(match):
-                continue
+            row = rows[player]
             drawn, won = match.result["outcome"] == "DRAW", match.result["winner"] == player
             points = 1 if drawn else 3 * won
             row["played"] += 1
             row["draws" if drawn else "wins" if won else "losses"] += 1
             row["points"] += points
             against[player, other] += points
-    return [
-        {"rank": rank, "player_id": player, **rows[player]}
-        for rank, player in enumerate(_rank_players(rows, against), start=1)
-    ]
+    tournament = evidence.rebuild_tournament(until)
+    if evidence.chosen_format.bye_is_win:
+        for round_ in tournament.rounds[:until]:
+            for player in round_.byes:
+                rows[player]["points"] += 3
+    by_format = evidence.chosen_format.rank_players(tournament) if tournament.rounds else None
+    rank = 1
+    for group in _rank_players(rows, against) if by_format is None else by_format:
+        for player in group:
+            rows[player]["shared_rank"] = rank
+        rank += len(group)
+    return rows
 
 
 def _is_void_match(row: MatchRow) -> bool:
@@ -365,25 +395,30 @@ def _is_void_match(row: MatchRow) -> bool:
     return [ends.get(player) for player in (row.player_a, row.player_b)] == ["void", "void"]
 
 
-def _rank_players(rows: dict[str, dict[str, Any]], against: Counter[tuple[str, str]]) -> list[str]:
+def _rank_players(rows: dict[str, dict[str, Any]], against: Counter[tuple[str, str]]) -> list[list[str]]:
+    """Rank by points, wins, points among those who are level, draws; players of one group are level."""
     level: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
     for player, row in rows.items():
         level[row["points"], row["wins"]].append(player)
-    ranked: list[str] = []
+    ranked: list[list[str]] = []
     for _, group in sorted(level.items(), reverse=True):
         meetings = {one: sum(against[one, other] for other in group) for one in group}
-        ranked += sorted(group, key=lambda one: (-meetings[one], -rows[one]["draws"], len(one), one))
+        keys = {one: (-meetings[one], -rows[one]["draws"]) for one in group}
+        ranked += [[one for one in group if keys[one] == key] for key in sorted(set(keys.values()))]
     return ranked
 
 
-def _compare_standings(where: str, rows: Sequence[dict[str, Any]], expected: Sequence[dict[str, Any]]) -> Iterator[str]:
-    if len(rows) != len(expected):
+def _compare_standings(
+    where: str, rows: Sequence[dict[str, Any]], expected: Mapping[str, dict[str, Any]]
+) -> Iterator[str]:
+    if sorted(row["player_id"] for row in rows) != sorted(expected):
         yield f"{where} has {len(rows)} rows, expected {len(expected)}"
         return
-    for row, right in zip(rows, expected, strict=True):
+    for rank, row in enumerate(rows, start=1):
+        right = {**expected[row["player_id"]], "rank": rank}
         wrong = {key: (row[key], value) for key, value in right.items() if key in row and row[key] != value}
         if wrong:
-            yield f"{where}, rank {right['rank']}: found and expected differ in {wrong}"
+            yield f"{where}, rank {rank}: found and expected differ in {wrong}"
 
 
 def _may_have_replaced(one: RecordedCall, told: RecordedCall, refused: RecordedCall) -> bool:

@@ -8,6 +8,10 @@ from typing import Any
 
 import orjson
 
+from agent_league.agent.dialects import make_league_uuid
+from agent_league.formats.base import Entrant, Format, Tournament
+from agent_league.league.stored_rows import result_from_row, schedule_from_rows
+from agent_league.league.tournament import draw_number, make_format
 from agent_league.model.agents import Role
 from agent_league.storage.base import MatchRow, SavedSeason
 from agent_league.storage.memory import MemoryStore
@@ -91,6 +95,29 @@ class LeagueEvidence:
     @cached_property
     def match_rows(self) -> dict[str, MatchRow]:
         return {row.match_id: row for row in self.saved_league.matches} if self.saved_league else {}
+
+    @cached_property
+    def chosen_format(self) -> Format:
+        """The format of the league."""
+        return make_format(self.world.league.scheduling)
+
+    def rebuild_tournament(self, results_until: int | None = None) -> Tournament:
+        """Rebuild what the format knew after a round, from the stored rows; without a round, at the end."""
+        saved = self.saved_league
+        if saved is None:
+            return Tournament(())
+        rows = self.match_rows.values()
+        rounds = schedule_from_rows(rows, saved.rounds).rounds
+        played = [row for row in rows if results_until is None or row.round_id <= results_until]
+        results = {row.match_id: result for row in played if (result := result_from_row(row))}
+        seeded = saved.season.settings["scheduling"]["seeded_players"]
+        entrants = [Entrant(player_id, seed) for seed, player_id in enumerate(seeded, start=1)]
+        known = rounds if results_until is None else rounds[: results_until + 1]
+        return Tournament(entrants, known, results, lot=draw_number(self._find_lot(saved)))
+
+    def _find_lot(self, saved: SavedSeason) -> str:
+        season = saved.season
+        return make_league_uuid(season.league_id, f"{season.season_id}/{season.created_at}/{season.signing_key}")
 
     @cached_property
     def player_agents(self) -> dict[str, str]:

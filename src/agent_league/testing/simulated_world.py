@@ -161,7 +161,9 @@ class SimulatedWorld:
             league_id=LEAGUE_ID,
             game_type="even_odd",
             scheduling=SchedulingConfig(
-                matches_per_round=scenario.matches_per_round, overlap_rounds=scenario.overlap_rounds
+                format=scenario.format,
+                matches_per_round=scenario.matches_per_round,
+                overlap_rounds=scenario.overlap_rounds,
             ),
             participants=ParticipantsConfig(max_players=max(scenario.players, 100)),
         )
