@@ -132,6 +132,8 @@ class _ScoreTable:
             return f"{down}: it has met everybody else who has {points}"
         if any(other in upper.meetings for other in level):
             return f"{down}: nobody there was left that it hadn't met"
+        if len(level) % 2 == 0:
+            return f"{down}: an odd number of players has {points}, and it was left over"
         return f"{down}: nobody there was left for it"
 
 
