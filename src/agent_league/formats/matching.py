@@ -126,40 +126,44 @@ class MatchingImprover:
         while starts and self._steps > 0:
             start = starts.popleft()
             waiting.discard(start)
-            changed = [vertex for pair in self._find_exchange(start) for vertex in pair]
-            fresh = [vertex for vertex in changed if vertex not in waiting]
+            fresh = [vertex for vertex in self._find_exchange(start) if vertex not in waiting]
             waiting.update(fresh)
             starts.extend(fresh)
 
-    def _find_exchange(self, anchor: int) -> list[tuple[int, int]]:
-        """Make the first exchange found that begins by separating a vertex from its mate; return the new pairs."""
+    def _find_exchange(self, anchor: int) -> Sequence[int]:
+        """Make the first exchange found that begins by separating a vertex from its mate; return its vertices.
+
+        A path begins with these two; on it, old and new pairs alternate. The last vertex on it has lost its mate.
+        """
         first = self._mates[anchor]
         saved = {first: self._costs[anchor]}
-        queue: deque[tuple[int, int, tuple[tuple[int, int], ...]]] = deque([(first, saved[first], ())])
+        queue: deque[tuple[int, tuple[int, ...]]] = deque([(saved[first], (anchor, first))])
         while queue and self._steps > 0:
-            free, budget, path = queue.popleft()
+            budget, path = queue.popleft()
+            free = path[-1]
             if budget < saved[free]:
                 continue
             for price, other in self._list_candidates(free):
                 if price >= budget:
                     break
                 self._steps -= 1
-                left = self._mates[other]
-                if other in (anchor, first) or any(other in pair or left in pair for pair in path):
+                if other in path:
                     continue
+                left = self._mates[other]
                 gained = budget - price + self._costs[other]
                 if gained > self._cost(left, anchor):
-                    return self._match_pairs([*path, (free, other), (left, anchor)])
+                    return self._exchange_mates((*path, other, left))
                 if gained > saved.get(left, 0):
                     saved[left] = gained
-                    queue.append((left, gained, (*path, (free, other))))
-        return []
+                    queue.append((gained, (*path, other, left)))
+        return ()
 
-    def _match_pairs(self, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        for one, other in pairs:
+    def _exchange_mates(self, path: Sequence[int]) -> Sequence[int]:
+        """Match the vertices of a path as its new pairs are, and the last with the first."""
+        for one, other in zip(path[1::2], (*path[2::2], path[0]), strict=True):
             self._mates[one], self._mates[other] = other, one
             self._costs[one] = self._costs[other] = self._cost(one, other)
-        return pairs
+        return path
 
     def _list_candidates(self, vertex: int) -> list[tuple[int, int]]:
         """List the vertices that this one may be matched with, each with the cost, the cheapest first."""

@@ -41,9 +41,8 @@ def load_format_class(name: str) -> Any:
     """Load the class of a format; raises ConfigError if it isn't installed or can't be loaded."""
     point = _find_entry_points().get(name)
     if point is None:
-        raise ConfigError(
-            "format", "", f"no format {quote(name)} is installed {list_known_names(name, format_names())}"
-        )
+        known = list_known_names(name, format_names())
+        raise ConfigError("format", "", f"no format {quote(name)} is installed {known}")
     try:
         made = point.load()
     except (Exception, SystemExit) as error:
@@ -64,10 +63,9 @@ def setting_names(name: str) -> tuple[str, ...]:
 
 def _check_setting_names(name: str, given: Mapping[str, Any]) -> None:
     known = setting_names(name)
-    for setting in given:
-        if setting not in known:
-            told = f"expected a setting of this format {list_known_names(setting, known)}, found {quote(setting)}"
-            raise ConfigError(f"format {name}", "", told)
+    for unknown in sorted(given.keys() - set(known)):
+        told = f"expected a setting of this format {list_known_names(unknown, known)}, found {quote(unknown)}"
+        raise ConfigError(f"format {name}", "", told)
     for setting in fields(load_format_class(name)):
         has_default = setting.default is not MISSING or setting.default_factory is not MISSING
         if setting.init and not has_default and setting.name not in given:

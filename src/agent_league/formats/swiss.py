@@ -123,16 +123,27 @@ class _ScoreTable:
 
     def _explain_float(self, pair: RecordPair) -> str:
         upper, lower = pair
-        level = [other for other in self._groups[upper.points] if other != upper.player_id]
         points = _count_points(upper.points)
-        down = f"{upper.player_id} floated down from {points} to meet {lower.player_id} with {lower.points}"
-        if not level:
-            return f"{down}: nobody else has {points}"
-        if all(other in upper.meetings for other in level):
-            return f"{down}: it has met everybody else who has {points}"
-        if any(other in upper.meetings for other in level):
-            return f"{down}: nobody there was left that it hadn't met"
-        return f"{down}: nobody there was left for it"
+        why = self._explain_leaving(upper, points)
+        between = [one for score in self._groups if lower.points < score < upper.points for one in self._groups[score]]
+        if between:
+            everybody = all(other in upper.meetings for other in between)
+            why += ", and it has met all in between" if everybody else ", nor in between"
+        return f"{upper.player_id} floated down from {points} to meet {lower.player_id} with {lower.points}: {why}"
+
+    def _explain_leaving(self, floating: PlayerRecord, points: str) -> str:
+        """Say why a player meets nobody of its score group."""
+        others = [other for other in self._groups[floating.points] if other != floating.player_id]
+        met = [other for other in others if other in floating.meetings]
+        if not others:
+            return f"nobody else has {points}"
+        if len(met) == len(others):
+            return f"it has met everybody else who has {points}"
+        if met:
+            return "nobody there was left that it hadn't met"
+        if len(others) % 2 == 0:
+            return f"an odd number of players has {points}, and it was left over"
+        return "nobody there was left for it"
 
 
 def _explain_bye(bye: PlayerRecord, players: Sequence[PlayerRecord]) -> str:

@@ -31,7 +31,7 @@ FLOAT = 10**9
 
 NEARBY = 24
 """Players above and below its score group that a player may be moved to when a pairing is improved."""
-STEPS_PER_PLAYER = 250
+STEPS_PER_PLAYER = 350
 """Work that may be spent on improving a pairing."""
 MAX_TRIES = 24
 """Pairings that are tried to find one that leaves a next round without second meetings."""
