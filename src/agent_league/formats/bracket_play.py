@@ -35,7 +35,16 @@ class BracketPlay:
         self._steps = [[self.series[index] for level in step for index in level.series] for step in plan.steps]
         self._leans: Counter[str] = Counter()
         """How often each player was A more than B."""
-        self._fill_places()
+        self._followers: list[list[Series]] = [[] for _ in self.series]
+        """The series in which the players of each go on, by its index."""
+        for series in self.series:
+            for source in series.plan.sources:
+                if source.origin is not Origin.SEED:
+                    self._followers[source.number].append(series)
+            if series.plan.repeats is not None:
+                self._followers[series.plan.repeats].append(series)
+        for series in self.series:
+            self._fill_places(series)
         for round_ in tournament.rounds:
             self._replay_round(round_)
         self._pass_finished_steps()
@@ -81,22 +90,26 @@ class BracketPlay:
     def _rank_seed(self, player_id: str) -> int:
         return self._seeds[player_id]
 
-    def _fill_places(self) -> None:
-        """Bring all players to the places that they have reached, and decide what needs no match."""
-        for series in self.series:
-            if series.decision is not None:
-                continue
-            first = self.series[series.plan.repeats] if series.plan.repeats is not None else None
-            if first is not None and first.decision is None:
-                continue
-            one, other = (self.find_player(source) for source in series.plan.sources)
-            series.players = (one, other)
-            if one is None or other is None:
-                continue
-            if first is not None and first.winner == one:
-                series.decide(Decision.NOT_NEEDED, one)
-            elif EMPTY in series.players:
-                series.decide(Decision.BYE, one or other)
+    def _fill_places(self, series: Series) -> None:
+        """Bring the players of a series to their places, and decide it if it needs no match."""
+        first = self.series[series.plan.repeats] if series.plan.repeats is not None else None
+        if series.decision is not None or (first is not None and first.decision is None):
+            return
+        one, other = (self.find_player(source) for source in series.plan.sources)
+        series.players = (one, other)
+        if one is None or other is None:
+            return
+        if first is not None and first.winner == one:
+            series.decide(Decision.NOT_NEEDED, one)
+        elif not one or not other:
+            series.decide(Decision.BYE, one or other)
+        self._fill_following(series)
+
+    def _fill_following(self, series: Series) -> None:
+        """Bring the players of a decided series to the places where they go on."""
+        if series.decision is not None:
+            for following in self._followers[series.plan.index]:
+                self._fill_places(following)
 
     def _replay_round(self, round_: LeagueRound) -> None:
         """Add a round that was paired, and settle the series that it shows to be over."""
@@ -111,11 +124,12 @@ class BracketPlay:
                 series.add_match(pairing, self._tournament.results.get(pairing.match_id), self._rank_seed)
                 self._leans[pairing.player_a] += 1
                 self._leans[pairing.player_b] -= 1
-            self._fill_places()
+                self._fill_following(series)
             if played:
-                return
+                break
             self._step += 1
-        raise ValueError(f"round {round_.round_id} pairs nobody who could meet in this bracket of {self.plan.players}")
+        if self.is_over or len(played) < len(pairings):
+            raise ValueError(f"round {round_.round_id} doesn't belong to this bracket of {self.plan.players} players")
 
     def _pass_finished_steps(self) -> None:
         """Go to the first step that has a match to play, with walkovers over the players that are out now."""
@@ -127,7 +141,6 @@ class BracketPlay:
                 if series.has_open_match or self._active.issuperset(filter(None, series.players))
             ]
             self._decide_walkovers([series for series in ready if series not in waiting], self._active)
-            self._fill_places()
             if waiting:
                 return
             self._step += 1
@@ -139,6 +152,7 @@ class BracketPlay:
             chosen = [player_id for player_id in players if player_id in present]
             winner = chosen[0] if len(chosen) == 1 else min(players, key=self._rank_seed)
             one.decide(Decision.WALKOVER, winner)
+            self._fill_following(one)
 
     def _pair_players(self, series: Series, number: int) -> PairWithReason:
         """Choose sides: they alternate in a series; the first time A is the one that has been A less often.

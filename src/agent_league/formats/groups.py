@@ -7,7 +7,7 @@ from string import ascii_uppercase
 from typing import ClassVar
 
 from agent_league.formats.base import Entrant, PlayerGroups, Tournament, make_round
-from agent_league.formats.plain_ranking import count_scores, flatten_groups, rank_by_points, split_by
+from agent_league.formats.plain_ranking import count_scores, rank_scores, split_by
 from agent_league.formats.settings import check_whole_number
 from agent_league.model.schedule import LeagueRound
 
@@ -75,8 +75,7 @@ class Groups:
     def rank_players(self, tournament: Tournament) -> PlayerGroups:
         """Rank all group winners first, then all who are second in their group, and so on.
 
-        Within a group points, wins and the results among those who are level decide; between groups, which may differ
-        in size, the points and the wins per match.
+        Between groups, which may differ in size, the points and the wins per match decide.
         """
         scores = count_scores(tournament)
 
@@ -88,14 +87,18 @@ class Groups:
         places: dict[int, list[str]] = {}
         for group in list_groups(self, tournament.entrants):
             place = 1
-            for level in rank_by_points(tournament, group.player_ids):
+            for level in rank_scores(scores, group.player_ids):
                 places.setdefault(place, []).extend(level)
                 place += len(level)
-        return [part for place in sorted(places) for part in split_by(places[place], rate)]
+        ranking = [part for place in sorted(places) for part in split_by(places[place], rate)]
+        order = {entrant.player_id: number for number, entrant in enumerate(tournament.entrants)}
+        return [sorted(part, key=order.__getitem__) for part in ranking]
 
-    def rank_group(self, tournament: Tournament, group: Group) -> list[str]:
-        """Order the players of a group, those who are level by their seeds."""
-        return flatten_groups(tournament, rank_by_points(tournament, group.player_ids))
+    def rank_groups(self, tournament: Tournament) -> list[tuple[Group, PlayerGroups]]:
+        """Rank the players of each group by points, wins and the points among those who are level in both."""
+        scores = count_scores(tournament)
+        groups = list_groups(self, tournament.entrants)
+        return [(group, rank_scores(scores, group.player_ids)) for group in groups]
 
     def _list_boards(self, entrants: Sequence[Entrant]) -> list[list[GroupPairing]]:
         """List all pairings of each round, whoever is out."""
