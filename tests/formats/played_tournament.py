@@ -5,11 +5,12 @@ from dataclasses import dataclass, field, replace
 from random import Random
 
 from agent_league.formats.base import Entrant, Format, Tournament
+from agent_league.formats.stages import Stages
 from agent_league.model.results import MatchResult, Outcome, Termination
 from agent_league.model.schedule import LeagueRound, Pairing
 
 Judge = Callable[[Pairing], MatchResult]
-MAX_ROUNDS = 2000
+MAX_ROUNDS = 200
 
 
 def make_entrants(players: int, out: Iterable[str] = ()) -> list[Entrant]:
@@ -26,8 +27,9 @@ def make_result(pairing: Pairing, winner: str | None) -> MatchResult:
 
 
 def make_void_result(pairing: Pairing) -> MatchResult:
-    lost = make_double_loss(pairing)
-    return replace(lost, terminations=dict.fromkeys(pairing.players, Termination.VOID))
+    """Make a void result in which a winner stands all the same; it counts for nobody."""
+    result = make_result(pairing, pairing.player_a)
+    return replace(result, terminations=dict.fromkeys(pairing.players, Termination.VOID))
 
 
 def make_double_loss(pairing: Pairing) -> MatchResult:
@@ -90,7 +92,8 @@ class PlayedTournament:
         if len(before.rounds) % 3 == 0:
             assert round_ == self.format.next_round(strip_words(before)), "it depends on more than pairings and results"
         if round_ is not None:
-            check_round(before, round_)
+            stage = self.format.stages[round_.stage - 1].format if isinstance(self.format, Stages) else self.format
+            check_round(before, round_, is_fixed=stage.is_fixed)
         return round_
 
     def play_round(self) -> LeagueRound | None:
@@ -130,11 +133,11 @@ def strip_words(tournament: Tournament) -> Tournament:
     return replace(tournament, entrants=list(tournament.entrants), rounds=rounds, results=dict(tournament.results))
 
 
-def check_round(tournament: Tournament, round_: LeagueRound) -> None:
-    """Check that a round holds what any round does."""
+def check_round(tournament: Tournament, round_: LeagueRound, *, is_fixed: bool) -> None:
+    """Check that a round holds what any round does; in a fixed schedule players that are out keep their places."""
     number = len(tournament.rounds) + 1
     paired = [player_id for pairing in round_.pairings for player_id in pairing.players]
-    active = {entrant.player_id for entrant in tournament.entrants if not entrant.is_out}
+    active = {entrant.player_id for entrant in tournament.entrants if is_fixed or not entrant.is_out}
     assert round_.round_id == number
     assert [pairing.match_id for pairing in round_.pairings] == [
         f"R{number}M{place}" for place in range(1, len(round_.pairings) + 1)

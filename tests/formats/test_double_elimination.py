@@ -85,7 +85,7 @@ def test_the_grand_final_is_played_once_more_if_the_unbeaten_player_loses_it() -
     played = play(DoubleElimination(), 4, judge)
     last = played.tournament.rounds[-1]
     assert last.title == "Grand final, once more"
-    assert last.pairings[0].reason == "the grand final once more: P02 beat P01 in it, and each has lost one series"
+    assert last.pairings[0].reason == "the grand final once more: P02 won it, so each has lost one series"
     assert played.rank_players() == [["P01"], ["P02"], ["P03"], ["P04"]]
     bracket = build_bracket(played.tournament, DoubleElimination())
     assert [series.decision for level in bracket.levels[-2:] for series in level.series] == [Decision.WON, Decision.WON]

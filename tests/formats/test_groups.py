@@ -2,11 +2,11 @@
 
 from collections import Counter
 from itertools import combinations
-from random import Random
 
 import pytest
 
 from agent_league.errors import ConfigError
+from agent_league.formats.base import Tournament
 from agent_league.formats.groups import Groups, list_groups
 from agent_league.model.results import MatchResult
 from agent_league.model.schedule import Pairing
@@ -15,7 +15,6 @@ from tests.formats.played_tournament import (
     draw_all,
     let_better_seed_win,
     make_entrants,
-    make_random_judge,
     make_result,
     play,
 )
@@ -61,6 +60,14 @@ def test_pairings_name_the_group_and_everybody_else_has_a_bye() -> None:
     assert len(last.byes) == 5
 
 
+def test_all_rounds_are_known_at_the_start() -> None:
+    played = play(Groups(groups=2, cycles=2), 9).tournament
+    planned = Tournament(make_entrants(9))
+    while round_ := Groups(groups=2, cycles=2).next_round(planned):
+        planned = Tournament(planned.entrants, [*planned.rounds, round_])
+    assert planned.rounds == played.rounds
+
+
 def test_group_winners_come_first_then_all_who_are_second() -> None:
     assert play(Groups(), 8).rank_players() == [["P01", "P02"], ["P03", "P04"], ["P05", "P06"], ["P07", "P08"]]
     ranking = play(Groups(groups=2), 7).rank_players()
@@ -78,34 +85,11 @@ def test_those_who_are_level_are_told_apart_by_their_meeting_or_share_their_plac
     assert play(Groups(groups=1), 4, draw_all).rank_players() == [["P01", "P02", "P03", "P04"]]
 
 
-def test_a_player_that_is_out_is_left_out_and_goes_on_when_it_is_back() -> None:
-    played = PlayedTournament(Groups(groups=1), 4, let_better_seed_win)
+def test_a_player_that_is_out_keeps_its_pairings() -> None:
+    planned = play(Groups(groups=2), 7).tournament.rounds
+    played = PlayedTournament(Groups(groups=2), 7, let_better_seed_win)
     played.set_out(["P01", "P02", "P03"])
-    assert played.play_round() is None
-    played.set_out(["P01", "P03"])
-    only = played.play_round()
-    assert only is not None
-    assert [set(pairing.players) for pairing in only.pairings] == [{"P02", "P04"}]
-    played.set_out([])
-    boards = Groups(groups=1).count_rounds(played.tournament)
-    played.play_to_end()
-    assert len(played.tournament.rounds) <= boards
-    pairs = [frozenset(pairing.players) for round_ in played.tournament.rounds for pairing in round_.pairings]
-    assert len(set(pairs)) == len(pairs)
-
-
-def test_a_group_whose_players_leave_and_come_back_never_plays_a_board_twice() -> None:
-    for seed in range(30):
-        chance = Random(seed)
-        played = PlayedTournament(Groups(groups=2, cycles=2), 7, make_random_judge(chance))
-        while True:
-            played.set_out(f"P0{number}" for number in range(1, 8) if chance.random() < 0.5)
-            if played.play_round() is None:
-                break
-        pairs = Counter(
-            frozenset(pairing.players) for round_ in played.tournament.rounds for pairing in round_.pairings
-        )
-        assert max(pairs.values(), default=0) <= 2
+    assert played.play_to_end().rounds == planned
 
 
 def test_settings_are_checked() -> None:

@@ -198,6 +198,20 @@ def test_a_final_without_an_opponent_has_a_champion() -> None:
     assert played.play_round() is None
 
 
+def test_a_champion_without_a_final_stays_so_while_the_third_place_is_played() -> None:
+    played = PlayedTournament(Knockout(best_of=3, third_place=True), 4, let_better_seed_win)
+    played.play_round()
+    played.play_round()
+    played.set_out(["P01"])
+    third = played.play_round()
+    assert third is not None
+    assert third.title == "Third place, game 1 of 3"
+    assert third.byes == {"P02": "advances without a match: P01 is out"}
+    played.set_out([])
+    played.play_to_end()
+    assert played.rank_players() == [["P02"], ["P01"], ["P03"], ["P04"]]
+
+
 def test_pairings_and_byes_tell_their_reasons() -> None:
     played = play(Knockout(best_of=1), 13)
     first, second, *_ = played.tournament.rounds
@@ -246,9 +260,9 @@ def test_the_bracket_is_known_before_the_start_and_while_a_round_is_played() -> 
     assert [series.decision for series in quarter] == [Decision.BYE, None, Decision.BYE, Decision.BYE]
     assert [slot.label for slot in quarter[0].slots] == ["seed 1", "nobody"]
     semi = before.levels[1].series[0]
-    assert [(slot.player_id, slot.label) for slot in semi.slots] == [
-        ("P01", "winner of quarter-final 1"),
-        (None, "winner of quarter-final 2"),
+    assert [(slot.player_id, slot.seed, slot.label) for slot in semi.slots] == [
+        ("P01", 1, "winner of quarter-final 1"),
+        (None, None, "winner of quarter-final 2"),
     ]
     third = before.levels[3].series[0]
     assert [(slot.source, slot.is_loser) for slot in third.slots] == [
@@ -260,6 +274,7 @@ def test_the_bracket_is_known_before_the_start_and_while_a_round_is_played() -> 
     played.play_round()
     round_ = played.pair_round()
     assert round_ is not None
+    played.set_out(["P05"])
     live = build_bracket(
         Tournament(played.tournament.entrants, [*played.tournament.rounds, round_], played.tournament.results),
         Knockout(best_of=3),

@@ -1,14 +1,17 @@
 """Stages: who goes on, with which seeds, and how rounds are counted through."""
 
+from typing import ClassVar
+
 import pytest
 
 from agent_league.errors import ConfigError
+from agent_league.formats.base import Tournament, make_round
 from agent_league.formats.bracket import build_bracket
 from agent_league.formats.groups import Groups, list_groups
 from agent_league.formats.knockout import Knockout
 from agent_league.formats.stages import Stage, Stages
 from agent_league.model.results import MatchResult
-from agent_league.model.schedule import Pairing
+from agent_league.model.schedule import LeagueRound, Pairing
 from tests.formats.played_tournament import PlayedTournament, let_better_seed_win, make_result, play
 
 WORLD_CUP = Stages((Stage(Groups()), Stage(Knockout(third_place=True))))
@@ -96,6 +99,45 @@ def test_the_seeds_of_a_stage_stay_whoever_is_out_later() -> None:
     after = format_.get_stage_tournament(played.tournament, 2)
     assert [one.player_id for one in after.entrants] == ["P01", "P03", "P04", "P05"]
     assert after.entrants[0].is_out
+
+
+class OneMatch:
+    """A format of a single match between two players, in whose ranking those who are out come last."""
+
+    name: ClassVar[str] = "one_match"
+    is_fixed: ClassVar[bool] = True
+    takes_late_entries: ClassVar[bool] = False
+    bye_is_win: ClassVar[bool] = False
+
+    def next_round(self, tournament: Tournament) -> LeagueRound | None:
+        one, other, *_ = (entrant.player_id for entrant in tournament.entrants if not entrant.is_out)
+        return None if tournament.rounds else make_round(tournament, [(one, other, "they come first")])
+
+    def count_rounds(self, tournament: Tournament) -> int:
+        return 1
+
+    def rank_players(self, tournament: Tournament) -> list[list[str]]:
+        order = sorted(tournament.entrants, key=lambda entrant: (entrant.is_out, entrant.seed))
+        return [[entrant.player_id] for entrant in order]
+
+
+def test_players_and_seeds_of_a_stage_stay_in_formats_of_any_kind() -> None:
+    format_ = Stages((Stage(OneMatch(), 6), Stage(OneMatch(), 4), Stage(Knockout(best_of=3))))
+    played = PlayedTournament(format_, 9, let_better_seed_win)
+    played.set_out(["P02"])
+    second = [played.play_round(), played.play_round()][1]
+    assert second is not None
+    assert second.title == "One match, round 1"
+    assert second.byes == dict.fromkeys(("P04", "P05", "P06", "P07"), "has no match in the first round of this stage")
+    played.play_round()
+    for out in ([], ["P01"], ["P01", "P04"], ["P03", "P05", "P06"]):
+        played.set_out(out)
+        entrants = [format_.get_stage_tournament(played.tournament, stage).entrants for stage in (2, 3)]
+        assert [[one.player_id for one in stage] for stage in entrants] == [
+            ["P01", "P03", "P04", "P05", "P06", "P07"],
+            ["P01", "P03", "P04", "P05"],
+        ]
+        assert played.pair_round()
 
 
 def test_it_ends_if_nobody_is_left_to_go_on() -> None:

@@ -28,7 +28,7 @@ class BracketPlay:
         self._tournament = tournament
         self._best_of = best_of
         self._player_ids = [entrant.player_id for entrant in tournament.entrants]
-        self._seeds = {player_id: seed for seed, player_id in enumerate(self._player_ids, start=1)}
+        self.seeds = {player_id: seed for seed, player_id in enumerate(self._player_ids, start=1)}
         self._active = {entrant.player_id for entrant in tournament.entrants if not entrant.is_out}
         self._step = 0
         """The index of the step that is played; the number of steps at the end."""
@@ -87,9 +87,6 @@ class BracketPlay:
     def _current_series(self) -> Sequence[Series]:
         return () if self.is_over else self._steps[self._step]
 
-    def _rank_seed(self, player_id: str) -> int:
-        return self._seeds[player_id]
-
     def _fill_places(self, series: Series) -> None:
         """Bring the players of a series to their places, and decide it if it needs no match."""
         first = self.series[series.plan.repeats] if series.plan.repeats is not None else None
@@ -121,7 +118,7 @@ class BracketPlay:
             self._decide_walkovers([series for series in ready if series not in played], named)
             for series in played:
                 pairing = pairings[frozenset(series.players)]
-                series.add_match(pairing, self._tournament.results.get(pairing.match_id), self._rank_seed)
+                series.add_match(pairing, self._tournament.results.get(pairing.match_id), self.seeds.__getitem__)
                 self._leans[pairing.player_a] += 1
                 self._leans[pairing.player_b] -= 1
                 self._fill_following(series)
@@ -150,7 +147,7 @@ class BracketPlay:
         for one in series:
             players = [player_id for player_id in one.players if player_id]
             chosen = [player_id for player_id in players if player_id in present]
-            winner = chosen[0] if len(chosen) == 1 else min(players, key=self._rank_seed)
+            winner = chosen[0] if len(chosen) == 1 else min(players, key=self.seeds.__getitem__)
             one.decide(Decision.WALKOVER, winner)
             self._fill_following(one)
 
@@ -170,9 +167,8 @@ class BracketPlay:
         return (one, other, reason) if lean <= 0 else (other, one, reason)
 
     def _explain_series(self, series: Series) -> str:
-        one, other = series.players
         if series.plan.repeats is not None:
-            return f"the grand final once more: {other} beat {one} in it, and each has lost one series"
+            return f"the grand final once more: {series.players[1]} won it, so each has lost one series"
         return " meets ".join(self._describe_source(source) for source in series.plan.sources)
 
     def _describe_source(self, source: Source) -> str:
@@ -209,7 +205,7 @@ class BracketPlay:
             return f"waits for {latest.plan.name}"
         if decided.decision is Decision.BYE and decided.plan.sources[0].origin is Origin.SEED:
             size, players = self.plan.size, self.plan.players
-            return f"seed {self._seeds[player_id]} has a bye: {players} players in a bracket of {size}"
+            return f"seed {self.seeds[player_id]} has a bye: {players} players in a bracket of {size}"
         if decided.decision is Decision.BYE:
             return f"has a bye: nobody to meet in {decided.plan.name}"
         if decided.decision is Decision.WALKOVER:
