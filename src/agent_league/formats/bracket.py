@@ -68,6 +68,8 @@ class BracketSlot:
 
     player_id: str | None
     """None while it isn't known, and if nobody takes the place."""
+    seed: int | None
+    """Of the player."""
     label: str
     """Who comes here: "seed 5", "winner of quarter-final 2" or "nobody"."""
     wins: int
@@ -146,6 +148,7 @@ def _build_slot(play: BracketPlay, series: Series, place: int) -> BracketSlot:
     player_id = series.players[place]
     return BracketSlot(
         player_id=player_id or None,
+        seed=play.seeds[player_id] if player_id else None,
         label="nobody" if player_id == EMPTY else _label_source(play, source),
         wins=series.count_wins()[place],
         has_advanced=bool(player_id) and series.winner == player_id,

@@ -42,6 +42,8 @@ SourcePair = tuple[Source, Source]
 class SeriesPlan:
     """Two places in a bracket whose players meet until one of them advances."""
 
+    index: int
+    """Its place in the plan."""
     name: str
     """In the middle of a sentence, such as "quarter-final 2"."""
     sources: SourcePair
@@ -89,7 +91,9 @@ class BracketPlanner:
         self._steps: list[tuple[LevelPlan, ...]] = []
 
     def pair_seeds(self) -> list[SourcePair]:
-        """Pair the seeds of the first level."""
+        """Pair the seeds of the first level; none if there are no two players."""
+        if self.players < 2:
+            return []
         return pair_neighbours([Source(Origin.SEED, seed) for seed in order_seeds(self.size)])
 
     def add_level(
@@ -106,7 +110,7 @@ class BracketPlanner:
         """Add the series of a level, each named by its number in place of the braces in `name`; `add_step` plays it."""
         first = len(self._series)
         self._series += [
-            SeriesPlan(name.format(number), pair, loser_place, winner_place, repeats)
+            SeriesPlan(first + number - 1, name.format(number), pair, loser_place, winner_place, repeats)
             for number, pair in enumerate(pairs, start=1)
         ]
         return LevelPlan(title, section, tuple(range(first, len(self._series))))

@@ -28,14 +28,23 @@ class BracketPlay:
         self._tournament = tournament
         self._best_of = best_of
         self._player_ids = [entrant.player_id for entrant in tournament.entrants]
-        self._seeds = {player_id: seed for seed, player_id in enumerate(self._player_ids, start=1)}
+        self.seeds = {player_id: seed for seed, player_id in enumerate(self._player_ids, start=1)}
         self._active = {entrant.player_id for entrant in tournament.entrants if not entrant.is_out}
         self._step = 0
         """The index of the step that is played; the number of steps at the end."""
         self._steps = [[self.series[index] for level in step for index in level.series] for step in plan.steps]
         self._leans: Counter[str] = Counter()
         """How often each player was A more than B."""
-        self._fill_places()
+        self._followers: list[list[Series]] = [[] for _ in self.series]
+        """The series in which the players of each go on, by its index."""
+        for series in self.series:
+            for source in series.plan.sources:
+                if source.origin is not Origin.SEED:
+                    self._followers[source.number].append(series)
+            if series.plan.repeats is not None:
+                self._followers[series.plan.repeats].append(series)
+        for series in self.series:
+            self._fill_places(series)
         for round_ in tournament.rounds:
             self._replay_round(round_)
         self._pass_finished_steps()
@@ -78,25 +87,26 @@ class BracketPlay:
     def _current_series(self) -> Sequence[Series]:
         return () if self.is_over else self._steps[self._step]
 
-    def _rank_seed(self, player_id: str) -> int:
-        return self._seeds[player_id]
+    def _fill_places(self, series: Series) -> None:
+        """Bring the players of a series to their places, and decide it if it needs no match."""
+        first = self.series[series.plan.repeats] if series.plan.repeats is not None else None
+        if series.decision is not None or (first is not None and first.decision is None):
+            return
+        one, other = (self.find_player(source) for source in series.plan.sources)
+        series.players = (one, other)
+        if one is None or other is None:
+            return
+        if first is not None and first.winner == one:
+            series.decide(Decision.NOT_NEEDED, one)
+        elif not one or not other:
+            series.decide(Decision.BYE, one or other)
+        self._fill_following(series)
 
-    def _fill_places(self) -> None:
-        """Bring all players to the places that they have reached, and decide what needs no match."""
-        for series in self.series:
-            if series.decision is not None:
-                continue
-            first = self.series[series.plan.repeats] if series.plan.repeats is not None else None
-            if first is not None and first.decision is None:
-                continue
-            one, other = (self.find_player(source) for source in series.plan.sources)
-            series.players = (one, other)
-            if one is None or other is None:
-                continue
-            if first is not None and first.winner == one:
-                series.decide(Decision.NOT_NEEDED, one)
-            elif EMPTY in series.players:
-                series.decide(Decision.BYE, one or other)
+    def _fill_following(self, series: Series) -> None:
+        """Bring the players of a decided series to the places where they go on."""
+        if series.decision is not None:
+            for following in self._followers[series.plan.index]:
+                self._fill_places(following)
 
     def _replay_round(self, round_: LeagueRound) -> None:
         """Add a round that was paired, and settle the series that it shows to be over."""
@@ -108,14 +118,15 @@ class BracketPlay:
             self._decide_walkovers([series for series in ready if series not in played], named)
             for series in played:
                 pairing = pairings[frozenset(series.players)]
-                series.add_match(pairing, self._tournament.results.get(pairing.match_id), self._rank_seed)
+                series.add_match(pairing, self._tournament.results.get(pairing.match_id), self.seeds.__getitem__)
                 self._leans[pairing.player_a] += 1
                 self._leans[pairing.player_b] -= 1
-            self._fill_places()
+                self._fill_following(series)
             if played:
-                return
+                break
             self._step += 1
-        raise ValueError(f"round {round_.round_id} pairs nobody who could meet in this bracket of {self.plan.players}")
+        if self.is_over or len(played) < len(pairings):
+            raise ValueError(f"round {round_.round_id} doesn't belong to this bracket of {self.plan.players} players")
 
     def _pass_finished_steps(self) -> None:
         """Go to the first step that has a match to play, with walkovers over the players that are out now."""
@@ -127,7 +138,6 @@ class BracketPlay:
                 if series.has_open_match or self._active.issuperset(filter(None, series.players))
             ]
             self._decide_walkovers([series for series in ready if series not in waiting], self._active)
-            self._fill_places()
             if waiting:
                 return
             self._step += 1
@@ -137,8 +147,9 @@ class BracketPlay:
         for one in series:
             players = [player_id for player_id in one.players if player_id]
             chosen = [player_id for player_id in players if player_id in present]
-            winner = chosen[0] if len(chosen) == 1 else min(players, key=self._rank_seed)
+            winner = chosen[0] if len(chosen) == 1 else min(players, key=self.seeds.__getitem__)
             one.decide(Decision.WALKOVER, winner)
+            self._fill_following(one)
 
     def _pair_players(self, series: Series, number: int) -> PairWithReason:
         """Choose sides: they alternate in a series; the first time A is the one that has been A less often.
@@ -156,9 +167,8 @@ class BracketPlay:
         return (one, other, reason) if lean <= 0 else (other, one, reason)
 
     def _explain_series(self, series: Series) -> str:
-        one, other = series.players
         if series.plan.repeats is not None:
-            return f"the grand final once more: {other} beat {one} in it, and each has lost one series"
+            return f"the grand final once more: {series.players[1]} won it, so each has lost one series"
         return " meets ".join(self._describe_source(source) for source in series.plan.sources)
 
     def _describe_source(self, source: Source) -> str:
@@ -195,7 +205,7 @@ class BracketPlay:
             return f"waits for {latest.plan.name}"
         if decided.decision is Decision.BYE and decided.plan.sources[0].origin is Origin.SEED:
             size, players = self.plan.size, self.plan.players
-            return f"seed {self._seeds[player_id]} has a bye: {players} players in a bracket of {size}"
+            return f"seed {self.seeds[player_id]} has a bye: {players} players in a bracket of {size}"
         if decided.decision is Decision.BYE:
             return f"has a bye: nobody to meet in {decided.plan.name}"
         if decided.decision is Decision.WALKOVER:

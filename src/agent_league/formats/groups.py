@@ -7,7 +7,7 @@ from string import ascii_uppercase
 from typing import ClassVar
 
 from agent_league.formats.base import Entrant, PlayerGroups, Tournament, make_round
-from agent_league.formats.plain_ranking import count_scores, flatten_groups, rank_by_points, split_by
+from agent_league.formats.plain_ranking import count_scores, rank_scores, split_by
 from agent_league.formats.settings import check_whole_number
 from agent_league.model.schedule import LeagueRound
 
@@ -36,8 +36,8 @@ class GroupPairing:
 class Groups:
     """Round robins in groups.
 
-    The seeds are dealt to the groups forth and back, so that all are about equally strong. A player that is out is left
-    out of the pairings; one that comes back goes on with the matches that are still to come.
+    The seeds are dealt to the groups forth and back, so that all are about equally strong. The schedule is fixed: a
+    player that is out keeps its pairings and loses them technically, which is fair to all of its group.
     """
 
     name: ClassVar[str] = "groups"
@@ -62,12 +62,19 @@ class Groups:
 
     def next_round(self, tournament: Tournament) -> LeagueRound | None:
         boards = self._list_boards(tournament.entrants)
-        active = {entrant.player_id for entrant in tournament.entrants if not entrant.is_out}
-        for number in range(_count_past_boards(boards, tournament.rounds), len(boards)):
-            board = [one for one in boards[number] if one.player_a in active and one.player_b in active]
-            if board:
-                return self._make_round(tournament, board, number + 1, active)
-        return None
+        number = len(tournament.rounds) + 1
+        if number > len(boards):
+            return None
+        board = boards[number - 1]
+        paired = {player_id for one in board for player_id in (one.player_a, one.player_b)}
+        pairs = [(one.player_a, one.player_b, f"group {one.group.name}, round {number}") for one in board]
+        byes = {
+            player_id: f"no match in round {number} of group {group.name}"
+            for group in list_groups(self, tournament.entrants)
+            for player_id in group.player_ids
+            if player_id not in paired
+        }
+        return make_round(tournament, pairs, byes=byes)
 
     def count_rounds(self, tournament: Tournament) -> int:
         return len(self._list_boards(tournament.entrants))
@@ -75,8 +82,7 @@ class Groups:
     def rank_players(self, tournament: Tournament) -> PlayerGroups:
         """Rank all group winners first, then all who are second in their group, and so on.
 
-        Within a group points, wins and the results among those who are level decide; between groups, which may differ
-        in size, the points and the wins per match.
+        Between groups, which may differ in size, the points and the wins per match decide.
         """
         scores = count_scores(tournament)
 
@@ -88,37 +94,28 @@ class Groups:
         places: dict[int, list[str]] = {}
         for group in list_groups(self, tournament.entrants):
             place = 1
-            for level in rank_by_points(tournament, group.player_ids):
+            for level in rank_scores(scores, group.player_ids):
                 places.setdefault(place, []).extend(level)
                 place += len(level)
-        return [part for place in sorted(places) for part in split_by(places[place], rate)]
+        ranking = [part for place in sorted(places) for part in split_by(places[place], rate)]
+        order = {entrant.player_id: number for number, entrant in enumerate(tournament.entrants)}
+        return [sorted(part, key=order.__getitem__) for part in ranking]
 
-    def rank_group(self, tournament: Tournament, group: Group) -> list[str]:
-        """Order the players of a group, those who are level by their seeds."""
-        return flatten_groups(tournament, rank_by_points(tournament, group.player_ids))
+    def rank_groups(self, tournament: Tournament) -> list[tuple[Group, PlayerGroups]]:
+        """Rank the players of each group by points, wins and the points among those who are level in both."""
+        scores = count_scores(tournament)
+        groups = list_groups(self, tournament.entrants)
+        return [(group, rank_scores(scores, group.player_ids)) for group in groups]
 
     def _list_boards(self, entrants: Sequence[Entrant]) -> list[list[GroupPairing]]:
-        """List all pairings of each round, whoever is out."""
-        rounds: list[list[GroupPairing]] = []
+        """List the pairings of all rounds."""
+        boards: list[list[GroupPairing]] = []
         for group in list_groups(self, entrants):
             for number, pairs in enumerate(_pair_group(group.player_ids, self.cycles)):
-                if number == len(rounds):
-                    rounds.append([])
-                rounds[number] += [GroupPairing(group, *pair) for pair in pairs]
-        return [board for board in rounds if board]
-
-    def _make_round(
-        self, tournament: Tournament, board: Sequence[GroupPairing], number: int, active: set[str]
-    ) -> LeagueRound:
-        paired = {player_id for one in board for player_id in (one.player_a, one.player_b)}
-        pairs = [(one.player_a, one.player_b, f"group {one.group.name}, round {number}") for one in board]
-        byes = {
-            player_id: f"no match in round {number} of group {group.name}"
-            for group in list_groups(self, tournament.entrants)
-            for player_id in group.player_ids
-            if player_id in active and player_id not in paired
-        }
-        return make_round(tournament, pairs, byes=byes)
+                if number == len(boards):
+                    boards.append([])
+                boards[number] += [GroupPairing(group, *pair) for pair in pairs]
+        return boards
 
 
 def list_groups(format_: Groups, entrants: Sequence[Entrant]) -> list[Group]:
@@ -141,19 +138,6 @@ def _name_group(number: int) -> str:
     """Name groups A to Z, then AA to ZZ."""
     lap, letter = divmod(number, len(ascii_uppercase))
     return f"{ascii_uppercase[lap - 1] if lap else ''}{ascii_uppercase[letter]}"
-
-
-def _count_past_boards(boards: Sequence[Sequence[GroupPairing]], rounds: Sequence[LeagueRound]) -> int:
-    """Count the boards that are over: the rounds, and boards that were left out as all their players were out."""
-    past = 0
-    for round_ in rounds:
-        played = {frozenset(pairing.players) for pairing in round_.pairings}
-        while past < len(boards):
-            board = boards[past]
-            past += 1
-            if any(frozenset((one.player_a, one.player_b)) in played for one in board):
-                break
-    return past
 
 
 def _pair_group(player_ids: Sequence[str], cycles: int) -> Iterator[list[PlayerPair]]:

@@ -46,17 +46,15 @@ def count_scores(tournament: Tournament, *, bye_is_win: bool = False) -> dict[st
     return scores
 
 
-def rank_by_points(
-    tournament: Tournament, player_ids: Iterable[str] | None = None, *, bye_is_win: bool = False
-) -> PlayerGroups:
-    """Rank players by points, wins and the points among those who are level in both; all players unless some are given.
-
-    Those of one group are in the order of their seeds.
-    """
+def rank_by_points(tournament: Tournament, *, bye_is_win: bool = False) -> PlayerGroups:
+    """Rank all players by points, wins and the points among those who are level in both."""
     scores = count_scores(tournament, bye_is_win=bye_is_win)
-    chosen = set(scores if player_ids is None else player_ids)
-    players = [entrant.player_id for entrant in tournament.entrants if entrant.player_id in chosen]
-    level = split_by(players, lambda player_id: (scores[player_id].points, scores[player_id].wins))
+    return rank_scores(scores, [entrant.player_id for entrant in tournament.entrants])
+
+
+def rank_scores(scores: Mapping[str, PlayerScore], player_ids: Sequence[str]) -> PlayerGroups:
+    """Rank some players, as `rank_by_points` does; those who are level stay in the order given."""
+    level = split_by(player_ids, lambda player_id: (scores[player_id].points, scores[player_id].wins))
     return [part for group in level for part in _split_by_meetings(scores, group)]
 
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 from agent_league.formats.base import Entrant, Format, PlayerGroups, Tournament, make_round
 from agent_league.formats.bracket import BracketFormat
 from agent_league.formats.bracket_plan import find_bracket_size
-from agent_league.formats.groups import Groups, list_groups
+from agent_league.formats.groups import Groups
 from agent_league.formats.plain_ranking import flatten_groups, rank_by_points
 from agent_league.formats.settings import check_whole_number, make_settings_error
 from agent_league.model.results import MatchResult
@@ -119,10 +119,10 @@ class Stages:
         stage = self.stages[number - 1]
         if number == len(self.stages):
             return "the first is champion"
+        who = "the first" if stage.places == 1 else f"the first {stage.places}"
         each = " of each group" if isinstance(stage.format, Groups) else ""
-        following = self.stages[number].shown_title
-        who = f"the first {stage.places}{each} go" if stage.places != 1 or each else "the first goes"
-        return f"{who} to the {_lower_first(following)}"
+        go = "goes" if stage.places == 1 else "go"
+        return f"{who}{each} {go} to the {_lower_first(self.stages[number].shown_title)}"
 
     def _begin_next_stage(self, inner: Tournament, number: int) -> Tournament:
         """Make the tournament that follows a finished stage."""
@@ -175,18 +175,18 @@ def _rank_stage(format_: Format, inner: Tournament) -> PlayerGroups:
 
 def _choose_players(stage: Stage, inner: Tournament) -> set[str]:
     """Choose those who go on: the first of the ranking, or of each group, among the players that aren't out."""
-    order = flatten_groups(inner, _rank_stage(stage.format, inner))
-    pools = [order]
     if isinstance(stage.format, Groups):
-        pools = [stage.format.rank_group(inner, group) for group in list_groups(stage.format, inner.entrants)]
+        pools = [flatten_groups(inner, ranking) for _, ranking in stage.format.rank_groups(inner)]
+    else:
+        pools = [flatten_groups(inner, _rank_stage(stage.format, inner))]
     active = {entrant.player_id for entrant in inner.entrants if not entrant.is_out}
     return {one for pool in pools for one in [one for one in pool if one in active][: stage.places]}
 
 
 def _find_group_places(format_: Groups, inner: Tournament, chosen: Sequence[str]) -> GroupPlaces:
     places: dict[str, tuple[str, int]] = {}
-    for group in list_groups(format_, inner.entrants):
-        order = [player_id for player_id in format_.rank_group(inner, group) if player_id in chosen]
+    for group, ranking in format_.rank_groups(inner):
+        order = [player_id for player_id in flatten_groups(inner, ranking) if player_id in chosen]
         places.update({player_id: (group.name, place) for place, player_id in enumerate(order)})
     return places
 
