@@ -5,7 +5,7 @@ Nothing here waits, calls an agent or reads a clock of its own.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
@@ -614,6 +614,23 @@ class LeagueState:
     def standings_after_round(self) -> tuple[StandingsRow, ...]:
         """The standings after the last completed round, without results of later rounds."""
         return self.table_after_round.ranked_rows()
+
+    def iter_standings(self) -> Iterator[tuple[StandingsRow, ...]]:
+        """Yield the standings after each completed round."""
+        completed = self.schedule.rounds[: self.rounds_completed]
+        whole, number = self.tournament, 0
+
+        def rank_by_format() -> PlayerGroups | None:
+            results = {key: one for key, one in whole.results.items() if one.round_id <= number}
+            return self.format.rank_players(replace(whole, rounds=whole.rounds[: number + 1], results=results))
+
+        table = self._create_table(rank_by_format)
+        for number, round_ in enumerate(completed, start=1):  # noqa: B007 - read by rank_by_format
+            for result in self.get_round_results(round_):
+                table.add_result(result)
+            for player_id in round_.byes if self.format.bye_is_win else ():
+                table.add_bye(player_id, round_.round_id)
+            yield table.ranked_rows()
 
     @property
     def open_rounds(self) -> Sequence[LeagueRound]:

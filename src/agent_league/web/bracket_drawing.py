@@ -8,6 +8,7 @@ from agent_league.formats.bracket import Bracket, BracketFormat, BracketLevel, B
 from agent_league.formats.bracket_plan import Section
 from agent_league.formats.series import Decision
 from agent_league.formats.stages import Stages
+from agent_league.web.league_reader import LeagueReader
 
 BOX_WIDTH = 176
 BOX_HEIGHT = 44
@@ -33,6 +34,13 @@ def find_brackets(chosen: Format, tournament: Tournament) -> list[Bracket]:
         for number, stage in enumerate(chosen.stages[:begun], start=1)
         if isinstance(stage.format, BracketFormat)
     ]
+
+
+def has_bracket(reader: LeagueReader) -> bool:
+    """Whether a league has a bracket, or will have one."""
+    chosen = reader.state.format
+    stages = chosen.stages if isinstance(chosen, Stages) else ()
+    return isinstance(chosen, BracketFormat) or any(isinstance(one.format, BracketFormat) for one in stages)
 
 
 def draw_bracket(bracket: Bracket, names: Mapping[str, str]) -> list[dict[str, Any]]:

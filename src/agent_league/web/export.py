@@ -61,7 +61,7 @@ def list_pages(reader: LeagueReader) -> list[PageIndex]:
     return [
         (number, key)
         for number, page in enumerate(PAGES)
-        if page.is_exported
+        if page.is_exported and page.is_offered(reader)
         for key in page.list_keys(reader)
         if not key or is_safe_name(key)
     ]

@@ -17,7 +17,6 @@ from agent_league.clock import Clock, SystemClock
 from agent_league.config.models import LeagueConfig, SystemConfig
 from agent_league.league.queries import LeagueQueries
 from agent_league.league.resume import translate_damage
-from agent_league.league.standings import StandingsTable
 from agent_league.league.state import EventListener, LeaguePhase, LeagueState
 from agent_league.model.events import (
     Event,
@@ -169,14 +168,10 @@ class LeagueHistory:
     def _rebuild_from_results(self) -> None:
         """Recompute ranks, recent results and news from the stored results, for a league that was resumed."""
         season = self._league_state
-        names = {player_id: player.display_name for player_id, player in season.roster.players().items()}
-        table = StandingsTable(names, season.scoring, season.config.scoring.tiebreakers)
-        self.ranks_by_round = []
         self.recent_results = {}
-        for round_ in season.schedule.rounds[: season.rounds_completed]:
-            for result in season.get_round_results(round_):
-                table.add_result(result)
-            self.ranks_by_round.append({row.player_id: RoundRank(row.rank, row.points) for row in table.ranked_rows()})
+        self.ranks_by_round = [
+            {row.player_id: RoundRank(row.rank, row.points) for row in rows} for rows in season.iter_standings()
+        ]
         for result in season.results.values():
             self._add_recent_result(result)
         if not self.news:

@@ -39,6 +39,10 @@ def _is_never_settled(_: LeagueReader, __: str) -> bool:
     return False
 
 
+def _is_always_offered(_: LeagueReader) -> bool:
+    return True
+
+
 def _list_single_key(_: LeagueReader) -> Iterable[str]:
     return ("",)
 
@@ -64,6 +68,8 @@ class Page:
     is_settled: Callable[[LeagueReader, str], bool] = _is_never_settled
     """Whether the page for a key can't change any more."""
     is_exported: bool = True
+    is_offered: Callable[[LeagueReader], bool] = _is_always_offered
+    """Whether a league has such a page."""
 
     def path_for(self, key: str) -> str:
         """Return the path of the page for a key."""

@@ -33,6 +33,7 @@ from agent_league.model.events import (
 from agent_league.model.match_view import MatchView
 from agent_league.model.result_words import ResultLabel, describe_ending, describe_fault, format_count, label_result
 from agent_league.web.agents import read_agent_status
+from agent_league.web.bracket_drawing import draw_bracket, find_brackets
 from agent_league.web.league_reader import LeagueHistory, LeagueReader
 
 
@@ -200,6 +201,14 @@ def read_round(reader: LeagueReader) -> SectionData:
     }
 
 
+def read_bracket(reader: LeagueReader) -> SectionData:
+    """Read the brackets of the league, laid out to be drawn; none if its format has none."""
+    season = reader.state
+    names = reader.player_names
+    found = find_brackets(season.format, season.tournament) if season.schedule.rounds else []
+    return {"drawings": [draw_bracket(bracket, names) for bracket in found]}
+
+
 def read_feed(reader: LeagueReader) -> SectionData:
     """Read the latest news, newest first."""
     names = reader.player_names
@@ -292,6 +301,7 @@ SECTIONS = (
     Section("progress", read_progress, "_progress.html"),
     Section("standings", read_standings, "_standings.html"),
     Section("round", read_round, "_round.html"),
+    Section("bracket", read_bracket, "_bracket.html"),
     Section("feed", read_feed, "_feed.html"),
     Section("agents", read_agents, "_agents.html", refresh_seconds=2),
 )

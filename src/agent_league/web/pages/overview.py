@@ -12,8 +12,9 @@ from agent_league.league.tournament import describe_format
 from agent_league.model.result_words import RESULT_LABELS, ResultLabel, label_result
 from agent_league.model.results import MatchResult, StandingsRow
 from agent_league.model.schedule import LeagueRound, Schedule
+from agent_league.web.bracket_drawing import has_bracket
 from agent_league.web.league_reader import LeagueReader
-from agent_league.web.live.sections import SECTIONS
+from agent_league.web.live.sections import SECTIONS, read_bracket
 from agent_league.web.page import Page, PageData, PageNotFound
 from agent_league.web.rendering import Site
 
@@ -81,6 +82,13 @@ def read_cross_table_data(reader: LeagueReader, _: str) -> PageData:
 
 
 CROSS_TABLE_PAGE = Page("cross-table", "cross_table.html", read_cross_table_data, title="Cross table")
+
+
+def read_bracket_data(reader: LeagueReader, _: str) -> PageData:
+    return {"part": read_bracket(reader), "has_started": bool(reader.state.schedule.rounds)}
+
+
+BRACKET_PAGE = Page("bracket", "bracket.html", read_bracket_data, title="Bracket", is_offered=has_bracket)
 
 
 ROUND_STATES = {"COMPLETED": "finished", "RUNNING": "being played", "PENDING": "to come"}
