@@ -206,6 +206,21 @@ class HoldsObjects(Plain):
         return replace(round_, title=("Round", round_.round_id))  # type: ignore[arg-type]
 
 
+class GivesPairs(Plain):
+    def spoil(self, round_: LeagueRound, tournament: Tournament) -> LeagueRound:
+        return [pairing.players for pairing in round_.pairings]  # type: ignore[return-value]
+
+
+class GoesOnForLatecomers(Swiss):
+    def next_round(self, tournament: Tournament) -> LeagueRound | None:
+        has_latecomers = any(entrant.rounds_missed for entrant in tournament.entrants)
+        return Swiss(self.count_rounds(tournament) + has_latecomers).next_round(tournament)
+
+
+class Nameless(Plain):
+    name = None  # type: ignore[assignment]
+
+
 class Vague(Plain):
     bye_is_win = "yes"  # type: ignore[assignment]
 
@@ -245,6 +260,9 @@ BROKEN: list[tuple[type, str]] = [
     (FavoursOneWithByes, "byes more than another player; fair are 1"),
     (ChangesResults, "it breaks down: AttributeError"),
     (HoldsObjects, "a round trip through JSON changes the round"),
+    (GivesPairs, "expected a LeagueRound or None, found ["),
+    (GoesOnForLatecomers, "`count_rounds` said"),
+    (Nameless, "`name` must be a text"),
     (Vague, "`bye_is_win` must be True or False, found 'yes'"),
     (Hollow, "it breaks down: AttributeError"),
 ]

@@ -9,7 +9,7 @@ import pytest
 
 from agent_league.errors import ConfigError
 from agent_league.formats.base import Entrant, Tournament
-from agent_league.formats.swiss import Swiss
+from agent_league.formats.swiss import Swiss, _collect_records
 from agent_league.model.results import Scoring
 from agent_league.testing.format_contract import check_format
 from tests.formats.playing import by_chance, draw, favourite_wins, list_pairs, make_entrants, play_all, play_round, void
@@ -54,7 +54,7 @@ def test_in_the_first_round_the_top_half_meets_the_bottom_half_with_sides_in_tur
 
 def test_nobody_meets_anybody_twice_and_sides_and_byes_are_fair() -> None:
     for players in range(2, 34):
-        for seed in range(2):
+        for seed in range(12 if players < 8 else 2):
             tournament = play_all(Swiss(), Tournament(make_entrants(players), lot=seed), by_chance(Random(seed)))
             assert len(tournament.rounds) == Swiss().count_rounds(tournament)
             met = Counter(pair for round_ in tournament.rounds for pair in list_pairs(round_))
@@ -95,6 +95,23 @@ def test_the_best_player_wins_all_and_meets_the_next_best() -> None:
     assert points.most_common(2) == [("P01", 21), ("P02", 18)]
     rivals = {other for round_ in tournament.rounds for pair in list_pairs(round_) if "P01" in pair for other in pair}
     assert {"P02", "P03"} < rivals
+
+
+def test_floats_are_counted_by_the_points_before_the_round() -> None:
+    tournament = Tournament(make_entrants(11))
+    floats = Counter[str]()
+    while round_ := Swiss().next_round(tournament):
+        points = sum_points(tournament)
+        for one, other in list_pairs(round_):
+            if points[one] != points[other]:
+                high, low = sorted((one, other), key=lambda player_id: -points[player_id])
+                floats.update((f"{high} down", f"{low} up"))
+        tournament = play_round(tournament, round_, by_chance(Random(len(tournament.rounds))))
+    records = _collect_records(tournament).values()
+    counted = Counter({f"{record.player_id} down": record.floats_down for record in records})
+    counted.update({f"{record.player_id} up": record.floats_up for record in records})
+    assert +counted == floats
+    assert floats.total() > 20
 
 
 def test_a_late_entry_joins_with_no_points_and_who_is_out_is_not_paired() -> None:

@@ -10,7 +10,9 @@ Pairs = Sequence[RecordPair]
 
 def make_records(random: Random, players: int, rounds: int) -> list[PlayerRecord]:
     """Players with a past at random: some have met, some had a bye, some were on one side more often."""
-    records = [PlayerRecord(f"P{seed:02}", seed, points=random.randint(0, rounds)) for seed in range(1, players + 1)]
+    records = [
+        PlayerRecord(f"P{seed:02}", seed, points=random.randint(0, 2 * rounds)) for seed in range(1, players + 1)
+    ]
     for _ in range(rounds):
         order = random.sample(records, players)
         if players % 2:
@@ -55,7 +57,7 @@ def judge_meetings(pairs: Pairs) -> tuple[int, int]:
 def test_no_pairing_has_fewer_second_meetings_or_smaller_differences() -> None:
     """The sum of differences is held against the least of all pairings with as few second meetings."""
     random = Random(11)
-    for case in range(150):
+    for case in range(250):
         players = random.randint(1, 4) * 2
         records = make_records(random, players, random.randint(0, 5))
         draft = pair_round(records, is_last=True)
@@ -111,6 +113,17 @@ def test_a_pairing_that_leaves_no_next_round_is_avoided() -> None:
     assert [(one.player_id, two.player_id) for one, two in last.pairs] == rungs
     assert not other.has_rematch
     assert sum((one.player_id, two.player_id) in rungs for one, two in other.pairs) == 1
+
+
+def test_the_sum_of_differences_counts_more_than_their_squares() -> None:
+    """Ten points against four and two level pairs are better than differences of three, one and four."""
+    records = [PlayerRecord(f"P{seed}", seed, points) for seed, points in enumerate((10, 8, 8, 7, 7, 4), start=1)]
+    possible = {("P1", "P6"), ("P2", "P3"), ("P4", "P5"), ("P1", "P4"), ("P3", "P5"), ("P2", "P6")}
+    for one in records:
+        for other in records:
+            if one is not other and not {(one.player_id, other.player_id), (other.player_id, one.player_id)} & possible:
+                one.meetings[other.player_id] = 1
+    assert sum_differences(pair_round(records, is_last=True).pairs) == 6
 
 
 def test_who_floated_before_stays() -> None:

@@ -24,7 +24,7 @@ class Entrant:
     seed: int
     """Its place in the list of seeds; 1 is the favourite, and every number is used once."""
     is_out: bool = False
-    """Whether it has withdrawn or is suspended: it is not paired any more."""
+    """Whether it has withdrawn or is suspended: only a schedule that is fixed still pairs it."""
     rounds_missed: int = 0
     """The rounds that were over when it entered."""
 
