@@ -78,6 +78,15 @@ def test_the_first_steps_of_eight() -> None:
     }
 
 
+def test_on_the_way_the_unbeaten_come_first() -> None:
+    played = PlayedTournament(DoubleElimination(), 4, let_better_seed_win)
+    assert played.rank_players() == [["P01", "P02", "P03", "P04"]]
+    played.play_round()
+    assert played.rank_players() == [["P01", "P02"], ["P03", "P04"]]
+    played.play_round()
+    assert played.rank_players() == [["P01"], ["P02", "P03"], ["P04"]]
+
+
 def test_the_grand_final_is_played_once_more_if_the_unbeaten_player_loses_it() -> None:
     def judge(pairing: Pairing) -> MatchResult:
         return make_result(pairing, "P02" if pairing.round_id == 4 else min(pairing.players))

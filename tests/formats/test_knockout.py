@@ -62,6 +62,14 @@ def test_if_better_seeds_always_win_the_ranking_is_that_of_the_seeds() -> None:
         assert ranks == [1, 2, 3, 5, 9, 17, 33, 65][: len(ranks)]
 
 
+def test_on_the_way_all_who_are_still_in_are_level() -> None:
+    played = PlayedTournament(Knockout(third_place=True), 8, let_better_seed_win)
+    played.play_round()
+    assert played.rank_players() == [["P01", "P02", "P03", "P04"], ["P05", "P06", "P07", "P08"]]
+    played.play_round()
+    assert played.rank_players() == [["P01", "P02"], ["P03", "P04"], ["P05", "P06", "P07", "P08"]]
+
+
 def test_better_seeds_meet_later() -> None:
     for size in (4, 8, 16, 64):
         seeds = order_seeds(size)

@@ -67,7 +67,7 @@ class BracketPlay:
         places = dict.fromkeys(self._player_ids, 1)
         for series in self.series:
             if series.loser:
-                losses[series.loser] += series.decision is not Decision.NOT_NEEDED
+                losses[series.loser] += 1
                 places[series.loser] = series.plan.loser_place
             for player_id in filter(None, series.players):
                 if player_id != series.loser:

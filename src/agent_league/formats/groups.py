@@ -1,6 +1,6 @@
 """Groups: a round robin in each of several groups, all side by side."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from string import ascii_uppercase
@@ -11,25 +11,14 @@ from agent_league.formats.plain_ranking import count_scores, rank_scores, split_
 from agent_league.formats.settings import check_whole_number
 from agent_league.model.schedule import LeagueRound
 
-PlayerPair = tuple[str, str]
-
 
 @dataclass(frozen=True, slots=True)
 class Group:
     """The players of one group, in the order of their seeds."""
 
     name: str
-    """A letter or two."""
+    """One letter, or more if there are many groups."""
     player_ids: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class GroupPairing:
-    """Two players of a group who meet in a round."""
-
-    group: Group
-    player_a: str
-    player_b: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,23 +50,24 @@ class Groups:
         check_whole_number(self.name, "advance", self.advance)
 
     def next_round(self, tournament: Tournament) -> LeagueRound | None:
-        boards = self._list_boards(tournament.entrants)
-        number = len(tournament.rounds) + 1
-        if number > len(boards):
+        if len(tournament.rounds) >= self.count_rounds(tournament):
             return None
-        board = boards[number - 1]
-        paired = {player_id for one in board for player_id in (one.player_a, one.player_b)}
-        pairs = [(one.player_a, one.player_b, f"group {one.group.name}, round {number}") for one in board]
-        byes = {
-            player_id: f"no match in round {number} of group {group.name}"
-            for group in list_groups(self, tournament.entrants)
-            for player_id in group.player_ids
-            if player_id not in paired
-        }
+        number = len(tournament.rounds) + 1
+        pairs: list[tuple[str, str, str]] = []
+        byes: dict[str, str] = {}
+        for group in list_groups(self, tournament.entrants):
+            ids = group.player_ids
+            has_match = number <= self.cycles * _count_boards(len(ids))
+            board = _make_board(len(ids), number - 1) if has_match else []
+            pairs += [(ids[a], ids[b], f"group {group.name}, round {number}") for a, b in board]
+            paired = {place for pair in board for place in pair}
+            absent = (player_id for place, player_id in enumerate(ids) if place not in paired)
+            byes.update(dict.fromkeys(absent, f"no match in round {number} of group {group.name}"))
         return make_round(tournament, pairs, byes=byes)
 
     def count_rounds(self, tournament: Tournament) -> int:
-        return len(self._list_boards(tournament.entrants))
+        sizes = [len(group.player_ids) for group in list_groups(self, tournament.entrants)]
+        return self.cycles * max(map(_count_boards, sizes), default=0)
 
     def rank_players(self, tournament: Tournament) -> PlayerGroups:
         """Rank all group winners first, then all who are second in their group, and so on.
@@ -107,16 +97,6 @@ class Groups:
         groups = list_groups(self, tournament.entrants)
         return [(group, rank_scores(scores, group.player_ids)) for group in groups]
 
-    def _list_boards(self, entrants: Sequence[Entrant]) -> list[list[GroupPairing]]:
-        """List the pairings of all rounds."""
-        boards: list[list[GroupPairing]] = []
-        for group in list_groups(self, entrants):
-            for number, pairs in enumerate(_pair_group(group.player_ids, self.cycles)):
-                if number == len(boards):
-                    boards.append([])
-                boards[number] += [GroupPairing(group, *pair) for pair in pairs]
-        return boards
-
 
 def list_groups(format_: Groups, entrants: Sequence[Entrant]) -> list[Group]:
     """Tell the groups and their players: seeds 1, 2, 3, 4 go to A, B, C, D, and 5, 6, 7, 8 to D, C, B, A.
@@ -135,31 +115,29 @@ def list_groups(format_: Groups, entrants: Sequence[Entrant]) -> list[Group]:
 
 
 def _name_group(number: int) -> str:
-    """Name groups A to Z, then AA to ZZ."""
+    """Name groups A to Z, then AA, AB and so on."""
     lap, letter = divmod(number, len(ascii_uppercase))
-    return f"{ascii_uppercase[lap - 1] if lap else ''}{ascii_uppercase[letter]}"
+    return (_name_group(lap - 1) if lap else "") + ascii_uppercase[letter]
 
 
-def _pair_group(player_ids: Sequence[str], cycles: int) -> Iterator[list[PlayerPair]]:
-    """Yield the rounds of a round robin, with the sides swapped in every other cycle."""
-    for cycle in range(cycles):
-        for pairs in _pair_circle(len(player_ids)):
-            sides = [(b, a) for a, b in pairs] if cycle % 2 else pairs
-            yield [(player_ids[a], player_ids[b]) for a, b in sides]
+def _count_boards(players: int) -> int:
+    """Count the rounds of one cycle of a round robin."""
+    return 0 if players < 2 else players - 1 + players % 2
 
 
-def _pair_circle(players: int) -> Iterator[list[tuple[int, int]]]:
-    """Yield the pairs of each round by the circle method: the first place stays, the others rotate.
+def _make_board(players: int, turn: int) -> list[tuple[int, int]]:
+    """Pair the players of a round robin, as indexes, for a turn, which counts from 0 through all cycles.
 
-    Each player is A against the half of the field that follows it in the circle.
+    By the circle method: the first place stays, the others rotate. Each player is A against the half of the field that
+    follows it in the circle; in every other cycle the sides are swapped.
     """
-    places = players + players % 2
-    circle = places - 1
-    for turn in range(circle):
-        ring = [0, *(1 + (place - turn) % circle for place in range(circle))]
-        facing = [(ring[place], ring[-1 - place]) for place in range(places // 2)]
-        yield [
-            (one, other) if 0 < (other - one) % circle <= circle // 2 else (other, one)
-            for one, other in facing
-            if max(one, other) < players
-        ]
+    circle = _count_boards(players)
+    cycle, turn = divmod(turn, circle)
+    ring = [0, *(1 + (place - turn) % circle for place in range(circle))]
+    facing = [(ring[place], ring[-1 - place]) for place in range(len(ring) // 2)]
+    board = [
+        (one, other) if 0 < (other - one) % circle <= circle // 2 else (other, one)
+        for one, other in facing
+        if max(one, other) < players
+    ]
+    return [(b, a) for a, b in board] if cycle % 2 else board
