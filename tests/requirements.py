@@ -1408,7 +1408,7 @@ REQUIREMENTS = (
         "A simulation gives the same table for the same seed on any number of processes, with 95% intervals.",
         "cli/simulate::the_same_seed_gives_the_same_table_whatever_the_number_of_processes",
         "cli/simulate::the_table_says_who_is_better_and_how_sure_that_is",
-        "lab/statistics::a_rate_has_the_interval_of_wilson",
+        "ratings/statistics::a_rate_has_the_interval_of_wilson",
         "lab/game_series::a_strategy_sees_what_it_sees_in_a_league",
         "lab/full_league::the_counts_of_leagues_add_up",
         "lab/full_league::leagues_and_rules_alone_agree_where_nothing_is_left_to_chance",

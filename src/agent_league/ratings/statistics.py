@@ -140,12 +140,12 @@ def _sample_variance(counts: Mapping[float, int], number: int) -> float:
 
 
 def _student_interval(middle: float, deviation: float, degrees: int) -> Estimate:
-    half = deviation * (NORMAL_QUANTILE if degrees >= LARGE_SAMPLE else _student_quantile(degrees))
+    half = deviation * (NORMAL_QUANTILE if degrees >= LARGE_SAMPLE else student_quantile(degrees))
     return Estimate(middle, middle - half, middle + half)
 
 
 @cache
-def _student_quantile(degrees: int) -> float:
+def student_quantile(degrees: int) -> float:
     """Return the t with 95% of the probability between -t and t; found by bisection."""
     low, high = 0.0, 1.0
     while _student_probability(high, degrees) < CONFIDENCE:

@@ -6,7 +6,7 @@ from math import comb, inf
 
 import pytest
 
-from agent_league.lab.statistics import (
+from agent_league.ratings.statistics import (
     Estimate,
     adjust_p_values,
     binomial_p_value,
