@@ -68,16 +68,17 @@ def test_an_order_that_ratings_misjudge_is_reported_without_a_circle() -> None:
 
 
 @pytest.mark.parametrize(
-    ("players", "matches", "seat", "draws"), [(5, 2, 0.0, 0.0), (4, 6, 100.0, 0.0), (6, 1, 0.0, 0.4)]
+    ("players", "matches", "spread", "seat", "draws"),
+    [(5, 2, 0.0, 0.0, 0.0), (8, 1, 0.0, 0.0, 0.0), (4, 4, 200.0, 100.0, 0.0), (6, 1, 100.0, 0.0, 0.4)],
 )
 def test_players_with_an_order_raise_false_alarms_no_more_often_than_the_level(
-    players: int, matches: int, seat: float, draws: float
+    players: int, matches: int, spread: float, seat: float, draws: float
 ) -> None:
     chance = np.random.default_rng(11)
     alarms = 0
     for number in range(40):
         results = simulate_results(
-            chance, chance.normal(0, 200, players), matches, seat_elo=seat, draws=draws, game="nim"
+            chance, chance.normal(0, spread, players), matches, seat_elo=seat, draws=draws, game="nim"
         )
         found = check_transitivity(results, seats_differ=["nim"] if seat else [], samples=39, seed=number)
         alarms += not found.is_described_by_ratings

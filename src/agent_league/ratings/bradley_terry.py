@@ -181,6 +181,10 @@ class LikelihoodProblem:
         inverse[:, ratings] -= inverse[:, ratings].mean(axis=1, keepdims=True)
         return inverse
 
+    def find_chances(self, values: Floats) -> Floats:
+        """Return the chance of player A in each cell under these values."""
+        return _logistic(self._evaluate(values)[0])
+
     def _evaluate(self, values: Floats) -> tuple[Floats, float]:
         """Return the log odds of player A in each cell, and the logarithm of the likelihood."""
         cells = self.cells

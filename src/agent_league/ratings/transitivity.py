@@ -7,6 +7,7 @@ are simulated from the ratings, which holds for few matches a pair too.
 
 from collections.abc import Collection
 from dataclasses import asdict, dataclass, replace
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -177,13 +178,28 @@ def _fit_pairs(fit: BradleyTerryFit, pairs: _Pairs, odds: Floats) -> Floats:
 def _simulate_p_value(fit: BradleyTerryFit, pairs: _Pairs, deviance: float, samples: int, seed: int) -> float:
     """Find how often results simulated from the fit have at least this deviance from a fit of their own."""
     chance = np.random.default_rng(seed)
+    source = _remove_noise(fit)
     exceeded = 0
     for sample in range(1, samples + 1):
-        again = replace(fit.problem, cells=_simulate_cells(fit, chance)).fit(fit.values)
+        again = replace(fit.problem, cells=_simulate_cells(source, chance)).fit(fit.values)
         exceeded += _compute_deviance(again, pairs) >= deviance - 1e-6
         if exceeded == ENOUGH_EXCEEDED:
             return exceeded / sample
     return (exceeded + 1) / (samples + 1)
+
+
+def _remove_noise(fit: BradleyTerryFit) -> BradleyTerryFit:
+    """Draw the ratings together to the spread that the true ones probably have.
+
+    Fitted ratings are farther apart by the noise in them, and the more uneven players are, the smaller a deviance of
+    few matches gets by chance: simulated from fitted ratings, the test would see what isn't there.
+    """
+    players = fit.problem.players
+    noise = float(np.trace(fit.estimate_covariance()[:players, :players]))
+    spread = float(fit.values[:players] @ fit.values[:players])
+    values = fit.values.copy()
+    values[:players] *= sqrt(max(0.0, 1 - noise / max(spread, TINY)))
+    return replace(fit, values=values, chances=fit.problem.find_chances(values))
 
 
 def _simulate_cells(fit: BradleyTerryFit, chance: np.random.Generator) -> ResultCells:
