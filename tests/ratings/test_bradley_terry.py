@@ -308,6 +308,7 @@ def test_results_that_make_no_sense_are_refused(change: dict[str, list[float]], 
 
 
 def test_what_pages_need_of_ratings_loads_no_numpy() -> None:
-    modules = ", ".join(f"agent_league.ratings.{name}" for name in ("tables", "statistics"))
+    names = ("tables", "statistics", "sequential_test", "rank_error")
+    modules = ", ".join(f"agent_league.ratings.{name}" for name in names)
     code = f"import sys, {modules}; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

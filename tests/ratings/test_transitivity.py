@@ -76,14 +76,14 @@ def test_players_with_an_order_raise_false_alarms_no_more_often_than_the_level(
 ) -> None:
     chance = np.random.default_rng(11)
     alarms = 0
-    for number in range(40):
+    for number in range(30):
         results = simulate_results(
             chance, chance.normal(0, spread, players), matches, seat_elo=seat, draws=draws, game="nim"
         )
         found = check_transitivity(results, seats_differ=["nim"] if seat else [], samples=39, seed=number)
         alarms += not found.is_described_by_ratings
         assert not (found.goes_in_circles and matches < 5)
-    assert alarms <= 5
+    assert alarms <= 4
 
 
 def test_no_circle_is_seen_where_an_order_is_not_by_ratings() -> None:

@@ -1,10 +1,10 @@
-"""Confidence intervals for rates and means, binomial tests and their correction for several tests.
+"""Confidence intervals for rates and means, binomial and simulated tests, and the correction for several tests.
 
 Pure arithmetic of the standard library. It knows no games and no players.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import atan, cos, exp, fsum, inf, lgamma, log, pi, sin, sqrt
@@ -14,6 +14,9 @@ CONFIDENCE = 0.95
 NORMAL_QUANTILE = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 LARGE_SAMPLE = 1000
 """Degrees of freedom from which on Student's t and the normal distribution agree in three digits."""
+
+ENOUGH_EXCEEDED = 20
+"""So many simulated values above an observed one show that it is nothing special: the simulation ends."""
 
 ValueGroups = Mapping[int, tuple[int, float]]
 """Values that may be dependent within a group, by group: their number and their sum."""
@@ -127,6 +130,19 @@ def adjust_p_values(p_values: Sequence[float]) -> list[float]:
         largest = max(largest, min(1.0, p_values[index] * (len(p_values) - place)))
         adjusted[index] = largest
     return adjusted
+
+
+def simulate_p_value(observed: float, draw: Callable[[], float], samples: int) -> float:
+    """Return how probable at least this value is, where `draw` simulates one value by chance.
+
+    At most `samples` values are drawn; fewer if the observed one is nothing special (Besag and Clifford).
+    """
+    exceeded = 0
+    for sample in range(1, samples + 1):
+        exceeded += draw() >= observed - 1e-6
+        if exceeded == ENOUGH_EXCEEDED:
+            return exceeded / sample
+    return (exceeded + 1) / (samples + 1)
 
 
 def _check_count(successes: int, trials: int) -> None:

@@ -14,12 +14,10 @@ import numpy as np
 
 from agent_league.ratings.bradley_terry import BradleyTerryFit, fit_bradley_terry
 from agent_league.ratings.results import Floats, Ints, ResultCells, ResultTable, add_by_index
-from agent_league.ratings.statistics import binomial_tail
+from agent_league.ratings.statistics import binomial_tail, simulate_p_value
 
 LEVEL = 0.05
 SAMPLES = 499
-ENOUGH_EXCEEDED = 20
-"""So many simulated deviances above the observed one show that it is nothing special: the simulation ends."""
 PAIR_STEPS = 25
 LARGEST_STEP = 2.0
 TINY = 1e-12
@@ -108,9 +106,15 @@ def check_transitivity(
     fit = fit_bradley_terry(results, seats_differ=seats_differ)
     pairs = _Pairs.from_cells(fit.cells, len(results.players))
     deviance = _compute_deviance(fit, pairs)
+    source, chance = _remove_noise(fit), np.random.default_rng(seed)
+
+    def simulate_deviance() -> float:
+        again = replace(fit.problem, cells=_simulate_cells(source, chance)).fit(fit.values)
+        return _compute_deviance(again, pairs)
+
     return Transitivity(
         deviance=deviance,
-        p_value=_simulate_p_value(fit, pairs, deviance, samples, seed),
+        p_value=simulate_p_value(deviance, simulate_deviance, samples),
         level=level,
         cycle=_find_strongest_cycle(fit, pairs, results.players),
         worst_pair=_find_worst_pair(fit, pairs, results.players),
@@ -173,19 +177,6 @@ def _fit_pairs(fit: BradleyTerryFit, pairs: _Pairs, odds: Floats) -> Floats:
         if float((slope * step).sum()) < 1e-7:
             break
     return odds
-
-
-def _simulate_p_value(fit: BradleyTerryFit, pairs: _Pairs, deviance: float, samples: int, seed: int) -> float:
-    """Find how often results simulated from the fit have at least this deviance from a fit of their own."""
-    chance = np.random.default_rng(seed)
-    source = _remove_noise(fit)
-    exceeded = 0
-    for sample in range(1, samples + 1):
-        again = replace(fit.problem, cells=_simulate_cells(source, chance)).fit(fit.values)
-        exceeded += _compute_deviance(again, pairs) >= deviance - 1e-6
-        if exceeded == ENOUGH_EXCEEDED:
-            return exceeded / sample
-    return (exceeded + 1) / (samples + 1)
 
 
 def _remove_noise(fit: BradleyTerryFit) -> BradleyTerryFit:
