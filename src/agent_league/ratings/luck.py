@@ -78,5 +78,7 @@ def check_luck(
         return LuckTest(1.0, 1.0, level)
     chance = np.random.default_rng(seed)
     observed = compute_spread(wins)
-    p_value = simulate_p_value(observed, lambda: compute_spread(1.0 * chance.binomial(decided, coin)), samples)
+    p_value = simulate_p_value(
+        observed, lambda: compute_spread(chance.binomial(decided, coin).astype(np.float64)), samples
+    )
     return LuckTest(observed, p_value, level)
