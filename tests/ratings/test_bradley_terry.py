@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import pairwise
 from math import inf, log, sqrt
 from statistics import NormalDist
@@ -14,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent_league.model.results import MatchResult, Outcome, Termination
 from agent_league.ratings.bradley_terry import (
     ELO_PER_UNIT,
     bootstrap_ratings,
@@ -173,6 +175,42 @@ def test_the_tied_group_of_the_first_holds_whom_it_is_not_significantly_better_t
     assert first.likelihood_above_next == pytest.approx(0.5)
     assert first.games_to_separate is None
     assert (second.games_to_separate, third.games_to_separate) == (0, None)
+
+
+def test_a_group_ends_where_its_first_is_significantly_better_though_neighbours_are_not() -> None:
+    """Each of four players scores 60% against the next."""
+    rows = [
+        ResultRow(one, other, score, count)
+        for one, other in ("AB", "BC", "CD")
+        for score, count in ((1.0, 60), (0.0, 40))
+    ]
+    table = fit_ratings(ResultTable.from_rows(rows), prior_elo=inf)
+    assert [rating.tied_group for rating in table.ratings] == [1, 2, 3, 4]
+    fewer = ResultTable.from_rows([replace(row, count=row.count // 2) for row in rows])
+    table = fit_ratings(fewer, prior_elo=inf)
+    assert [rating.tied_group for rating in table.ratings] == [1, 1, 2, 2]
+    assert [rating.games_to_separate == 0 for rating in table.ratings[:3]] == [False] * 3
+
+
+def test_a_league_without_players_or_with_one_has_a_table() -> None:
+    assert fit_ratings(ResultTable.from_rows([])).ratings == ()
+    (alone,) = fit_ratings(ResultTable.from_rows([], ["A"])).ratings
+    assert (alone.elo, alone.games, alone.tied_group, alone.likelihood_above_next) == (0, 0, 1, None)
+
+
+def test_what_counts_of_a_match_is_rated() -> None:
+    def rate(outcome: Outcome, winner: str | None, *ends: Termination) -> ResultRow | None:
+        terminations = dict(zip("AB", ends, strict=False))
+        result = MatchResult("R1M1", 1, ("A", "B"), outcome, winner, terminations=terminations)
+        return ResultRow.from_result(result, game="nim", series=3)
+
+    assert rate(Outcome.WIN, "A") == ResultRow("A", "B", 1.0, game="nim", series=3)
+    assert rate(Outcome.WIN, "B") == ResultRow("A", "B", 0.0, game="nim", series=3)
+    assert rate(Outcome.DRAW, None) == ResultRow("A", "B", 0.5, game="nim", series=3)
+    technical = rate(Outcome.TECHNICAL_LOSS, "B", Termination.MOVE_TIMEOUT)
+    assert technical == ResultRow("A", "B", 0.0, game="nim", series=3, is_technical=True)
+    assert rate(Outcome.TECHNICAL_LOSS, None, Termination.MOVE_TIMEOUT, Termination.MOVE_TIMEOUT) is None
+    assert rate(Outcome.DRAW, None, Termination.VOID, Termination.VOID) is None
 
 
 def test_the_games_that_separate_two_players_do_so() -> None:

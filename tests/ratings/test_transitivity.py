@@ -34,6 +34,16 @@ def test_a_circle_of_few_or_balanced_matches_is_no_proof() -> None:
         assert not check_transitivity(results).goes_in_circles
 
 
+def test_a_circle_among_draws_is_seen_since_draws_vary_less() -> None:
+    links = [("rock", "scissors"), ("scissors", "paper"), ("paper", "rock")]
+    rows = [ResultRow(*link, score, count) for link in links for score, count in ((1.0, 4), (0.5, 16))]
+    found = check_transitivity(ResultTable.from_rows(rows))
+    assert not found.is_described_by_ratings
+    assert "did better than" in found.describe()
+    assert found.cycle is not None
+    assert found.cycle.p_value == pytest.approx(3 / 16)
+
+
 def test_the_strongest_circle_is_found_among_players_that_have_an_order() -> None:
     rows = [
         ResultRow(*link, 1.0, 20)

@@ -35,6 +35,8 @@ def fit_ratings(
 
     `prior_elo` may be infinite; then ValueError if the ratings aren't finite.
     """
+    if not results.players:
+        return RatingTable((), 0)
     fit = fit_bradley_terry(results, seats_differ=seats_differ, prior_elo=prior_elo)
     return make_rating_table(results, fit, fit.estimate_covariance(), NORMAL_QUANTILE)
 
@@ -176,9 +178,7 @@ class LikelihoodProblem:
         scale = self.weight * self._dispersion(information)[self.cells.game]
         if not np.allclose(scale, 1.0, rtol=0, atol=1e-12):
             inverse = inverse @ self._curvature(information * scale) @ inverse
-        ratings = slice(0, self.players)
-        inverse[ratings] -= inverse[ratings].mean(axis=0)
-        inverse[:, ratings] -= inverse[:, ratings].mean(axis=1, keepdims=True)
+        inverse[: self.players] -= inverse[: self.players].mean(axis=0)  # the mean varies with nothing else
         return inverse
 
     def find_chances(self, values: Floats) -> Floats:

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from agent_league.model.results import MatchResult, Outcome
+
 
 @dataclass(frozen=True, slots=True)
 class ResultRow:
@@ -20,6 +22,16 @@ class ResultRow:
     """Results of one series may depend on each other, those of different series don't."""
     is_technical: bool = False
     """Whether it was decided by a technical loss."""
+
+    @classmethod
+    def from_result(cls, result: MatchResult, *, game: str = "", series: int = 0) -> "ResultRow | None":
+        """Return what ratings make of a match; None if it is void or both players lost it."""
+        if result.is_void or (result.outcome is Outcome.TECHNICAL_LOSS and result.winner is None):
+            return None
+        player_a, player_b = result.players
+        score = 0.5 if result.winner is None else float(result.winner == player_a)
+        is_technical = result.outcome is Outcome.TECHNICAL_LOSS
+        return cls(player_a, player_b, score, game=game, series=series, is_technical=is_technical)
 
 
 @dataclass(frozen=True, slots=True)
