@@ -84,6 +84,11 @@ def test_copies_share_in_nash_averaging_and_change_nothing_else() -> None:
         (WELL, [0, 1 / 3, 1 / 3, 1 / 3]),
         # The third beats the first three times as high as the second beats it: the first gets a quarter at most.
         ([[0, 0, -0.9], [0, 0, 0.3], [0.9, -0.3, 0]], [0.25, 0.75, 0]),
+        # The same with one more that is even with both: what is left goes to it by the greatest entropy.
+        (
+            [[0, 0, 0, -0.9], [0, 0, 0, 0.3], [0, 0, 0, 0], [0.9, -0.3, 0, 0]],
+            [1 / (4 + 3**0.75), 3 / (4 + 3**0.75), 3**0.75 / (4 + 3**0.75), 0],
+        ),
         # Two separate circles.
         (np.kron(np.eye(2), ROCK_PAPER_SCISSORS), [1 / 6] * 6),
         ([[0, 1], [-1, 0]], [1, 0]),

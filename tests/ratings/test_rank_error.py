@@ -113,6 +113,15 @@ def test_skill_is_told_from_luck_and_technical_losses_are_neither() -> None:
     json.dumps(luck.to_json(), allow_nan=False)
 
 
+def test_a_player_that_sits_first_more_often_has_luck_by_its_seat_and_no_skill() -> None:
+    rows = [
+        ResultRow(*pair, score, count) for pair in combinations("ABCD", 2) for score, count in ((1.0, 15), (0.0, 5))
+    ]
+    results = ResultTable.from_rows(rows)
+    assert not check_luck(results).is_luck
+    assert check_luck(results, seats_differ=[""]).is_luck
+
+
 def test_without_a_decided_match_nothing_is_known() -> None:
     for rows in ([], [ResultRow("A", "B", 0.5, 9)]):
         assert check_luck(ResultTable.from_rows(rows, ["A", "B"])).p_value == 1

@@ -1,13 +1,15 @@
 """The test of transitivity: circles are found and named, and order by strength raises no alarm."""
 
 import json
+from itertools import permutations
 
 import numpy as np
 import pytest
 
+from agent_league.ratings.bradley_terry import ELO_PER_UNIT, fit_bradley_terry
 from agent_league.ratings.results import ResultTable
 from agent_league.ratings.tables import ResultRow
-from agent_league.ratings.transitivity import check_transitivity
+from agent_league.ratings.transitivity import _remove_noise, check_transitivity
 from tests.ratings.simulated import name_players, simulate_results
 
 
@@ -125,6 +127,23 @@ def test_an_advantage_of_the_first_seat_is_no_circle() -> None:
     results = ResultTable.from_rows(rows)
     assert check_transitivity(results).goes_in_circles
     assert check_transitivity(results, seats_differ=[""]).is_described_by_ratings
+
+
+def test_a_seat_that_matters_to_some_pairs_alone_is_no_circle() -> None:
+    """Between A and B the first seat always wins, else never more often than the second: all are even."""
+    rows = [ResultRow("A", "B", 1.0, 20), ResultRow("B", "A", 1.0, 20)]
+    rows += [ResultRow(*pair, score, 10) for pair in permutations("ABC", 2) for score in (0.0, 1.0) if "C" in pair]
+    found = check_transitivity(ResultTable.from_rows(rows), seats_differ=[""])
+    assert found.deviance == pytest.approx(0, abs=1e-6)
+    assert found.is_described_by_ratings
+
+
+def test_simulated_players_are_as_far_apart_as_the_true_ones() -> None:
+    chance = np.random.default_rng(3)
+    for elo in (60.0, 300.0):
+        fits = [fit_bradley_terry(simulate_results(chance, chance.normal(0, elo, 20), 2)) for _ in range(30)]
+        spread = np.mean([np.square(_remove_noise(fit).values).mean() for fit in fits])
+        assert ELO_PER_UNIT * spread**0.5 == pytest.approx(elo, rel=0.2)
 
 
 def test_the_seed_decides() -> None:
