@@ -101,7 +101,7 @@ def test_coin_flips_are_taken_for_skill_no_more_often_than_the_level() -> None:
 def test_skill_is_told_from_luck_and_technical_losses_are_neither() -> None:
     skill = check_luck(simulate_results(np.random.default_rng(1), np.linspace(-200, 200, 8), 6))
     assert not skill.is_luck
-    assert skill.describe().startswith("Points are spread more widely than by luck (p = 0.005)")
+    assert skill.describe().startswith("Points are spread more widely than by luck (p = 0.01)")
     rows = [ResultRow("A", "B", 0.5, 6), *(ResultRow("A", "B", score, 5) for score in (1.0, 0.0))]
     rows.append(ResultRow("A", "B", 1.0, 40, is_technical=True))
     luck = check_luck(ResultTable.from_rows(rows))

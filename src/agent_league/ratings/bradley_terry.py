@@ -243,7 +243,8 @@ class LikelihoodProblem:
 def make_rating_table(results: ResultTable, fit: BradleyTerryFit, covariance: Floats, quantile: float) -> RatingTable:
     """Rank the players of a fit; an interval is `quantile` standard errors to each side."""
     players = len(results.players)
-    values, covariance = fit.values * ELO_PER_UNIT, covariance * ELO_PER_UNIT**2
+    values = np.round(fit.values * ELO_PER_UNIT, 8) + 0.0  # equal results give equal ratings, and none is -0
+    covariance = covariance * ELO_PER_UNIT**2
     errors = np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
     games = results.count_games()
     order = sorted(range(players), key=lambda one: (-values[one], results.players[one]))

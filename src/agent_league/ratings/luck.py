@@ -11,7 +11,7 @@ from agent_league.ratings.results import Floats, ResultTable, add_by_index, add_
 from agent_league.ratings.statistics import simulate_p_value
 
 LEVEL = 0.05
-SAMPLES = 199
+SAMPLES = 99
 
 
 @dataclass(frozen=True, slots=True)
