@@ -15,14 +15,16 @@ NOT_PUBLIC = ("uvicorn",)
 """Of these we use more than their public names."""
 
 
-def read_lock(name: str) -> dict[str, tuple[Requirement, str]]:
-    """The requirements of a lock by name, each with all that stands beside it."""
-    text = (ROOT / name).read_text(encoding="utf-8").replace("\\\n", " ")
+def read_lock(lock: str) -> dict[str, tuple[Requirement, str]]:
+    """The requirements of a lock by name, each with all that stands beside it; of several versions that for here."""
+    text = (ROOT / lock).read_text(encoding="utf-8").replace("\\\n", " ")
     lines = [line for line in text.splitlines() if line.strip() and not line.strip().startswith("#")]
     found: dict[str, tuple[Requirement, str]] = {}
     for line in lines:
         requirement = Requirement(line.partition(" --")[0])
-        found[canonicalize_name(requirement.name)] = (requirement, line)
+        name = canonicalize_name(requirement.name)
+        if name not in found or (requirement.marker and requirement.marker.evaluate()):
+            found[name] = (requirement, line)
     return found
 
 

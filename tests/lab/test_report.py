@@ -35,7 +35,7 @@ from agent_league.lab.evaluation.report import (
     render_markdown,
     write_report,
 )
-from agent_league.lab.statistics import estimate_rate
+from agent_league.ratings.statistics import estimate_rate
 
 NASTY = '<img src=x onerror="alert(1)">|`*a*` [b](http://c) www.d.e\n# f\x1b[31m\u202e&amp;'
 SVG = "{http://www.w3.org/2000/svg}"

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from agent_league.lab.scoreboard import MAX_GROUPS, GameTally, PairTallies, Scoreboard, compute_score, tally_returns
-from agent_league.lab.statistics import Estimate, estimate_mean, estimate_rate
+from agent_league.ratings.statistics import Estimate, estimate_mean, estimate_rate
 
 
 def test_a_meeting_is_counted_from_both_sides() -> None:

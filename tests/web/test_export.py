@@ -91,7 +91,9 @@ def test_there_is_a_file_for_every_page_and_key(site: Path) -> None:
     written = {path.relative_to(site).as_posix() for path in site.rglob("*.html")}
     assert {f"matches/{pairing.match_id}.html" for pairing in season.schedule.pairings} <= written
     assert {f"players/{player_id}.html" for player_id in season.roster.players()} <= written
-    once = {f"{page.path or 'index'}.html" for page in PAGES if page.is_exported and "{key}" not in page.path}
+    reader = reader_of(season, site)
+    exported_pages = [page for page in PAGES if page.is_exported and page.is_offered(reader)]
+    once = {f"{page.path or 'index'}.html" for page in exported_pages if "{key}" not in page.path}
     assert once <= written
 
 

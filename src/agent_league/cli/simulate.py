@@ -26,10 +26,10 @@ from agent_league.text import to_printable
 
 if TYPE_CHECKING:
     from agent_league.lab.scoreboard import PairTallies, PlayerScore, Scoreboard
-    from agent_league.lab.statistics import Estimate
     from agent_league.lab.tournament import Tournament
     from agent_league.lab.workers import WorkItem
     from agent_league.model.tables import DataTable
+    from agent_league.ratings.statistics import Estimate
 
 MAX_MATRIX_PLAYERS = 8
 """With more players the head-to-head table is left out; `--json` has its numbers."""

@@ -4,7 +4,7 @@ The feed is a stranger's data: values are read as bounded text and numbers, and 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from rich.console import Group, RenderableType
 from rich.layout import Layout
@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from agent_league.clock import format_duration
+from agent_league.config.models import Tiebreaker
 from agent_league.launch.live_feed import FeedChange, FeedDisconnected, FeedRemark, FeedUpdate
 from agent_league.model.result_words import format_champions, format_count
 from agent_league.model.results import StandingsRow
@@ -29,6 +30,7 @@ FORM_STYLES = {"W": "green", "D": "yellow", "L": "red"}
 NEWS_STYLES = {"trouble": "yellow", "round": "bold", "league": "bold"}
 
 FeedSection = Mapping[str, Any]
+TIEBREAKERS: tuple[str, ...] = get_args(Tiebreaker)
 
 
 class WatchedLeague:
@@ -93,6 +95,7 @@ class WatchedLeague:
                 losses=_read_number(row, "losses"),
                 points=_read_number(row, "points"),
                 shared_rank=_read_number(row, "shared_rank"),
+                tiebreaks=_read_tiebreaks(row),
             )
             for row in _read_rows(self._section("standings"), "rows")
         ]
@@ -313,6 +316,13 @@ def _news_number(item: FeedSection) -> int:
 def _read_text(part: FeedSection, name: str) -> str:
     value = part.get(name)
     return to_printable(value, MAX_SENTENCE) if isinstance(value, str) else ""
+
+
+def _read_tiebreaks(row: FeedSection) -> dict[str, float | None]:
+    """Read the values of tiebreakers; None where one doesn't apply."""
+    found = row.get("tiebreaks")
+    told: FeedSection = found if isinstance(found, dict) else {}
+    return {name: None if told[name] is None else _read_number(told, name) for name in TIEBREAKERS if name in told}
 
 
 def _read_number(part: FeedSection, name: str) -> int:

@@ -9,7 +9,7 @@ from html import escape
 
 from agent_league.lab.evaluation.criteria import RANDOM_OPPONENT, REQUIRED_WIN_RATE
 from agent_league.lab.evaluation.model import Evaluation, GameEnding, OpponentSeries
-from agent_league.lab.statistics import Estimate
+from agent_league.ratings.statistics import Estimate
 
 PLOT_WIDTH = 760
 MAX_CURVE_POINTS = 200

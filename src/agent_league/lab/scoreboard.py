@@ -7,8 +7,8 @@ from math import fsum, isfinite
 from typing import Any
 
 from agent_league.games.base import winning_seat
-from agent_league.lab.statistics import Estimate, estimate_grouped_mean, estimate_grouped_rate, estimate_mean
 from agent_league.model.results import Scoring
+from agent_league.ratings.statistics import Estimate, estimate_grouped_mean, estimate_grouped_rate, estimate_mean
 
 MAX_GROUPS = 1000
 """With more series, some are counted as one group: a thousand are enough to estimate their spread."""

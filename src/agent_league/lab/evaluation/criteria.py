@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from agent_league.lab.evaluation.model import Evaluation, GameEnding, MoveCounts, WinChances, longest_run
-from agent_league.lab.statistics import binomial_tail
+from agent_league.ratings.statistics import binomial_tail
 
 REQUIRED_RUN = 50
 """Games required without a timeout, and without a technical loss."""

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from agent_league.lab.charts import format_seconds
 from agent_league.lab.evaluation.criteria import Criterion, CriterionVerdict, judge_criteria
 from agent_league.lab.evaluation.model import Evaluation, GameEnding, OpponentSeries
-from agent_league.lab.statistics import Estimate
 from agent_league.model.tables import DataTable
+from agent_league.ratings.statistics import Estimate
 
 MAX_SHOWN_FAULTS = 10
 EMPTY_CELL = "-"

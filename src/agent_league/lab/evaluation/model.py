@@ -12,7 +12,7 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from agent_league.lab.scoreboard import GameTally, PlayerScore, compute_score
-from agent_league.lab.statistics import Estimate, adjust_p_values, binomial_p_value, estimate_grouped_rate
+from agent_league.ratings.statistics import Estimate, adjust_p_values, binomial_p_value, estimate_grouped_rate
 
 MAX_BLOCKS = 10
 """Most blocks of consecutive games that stand in for independent series; each has at least two games."""

@@ -175,6 +175,7 @@ def read_standings(reader: LeagueReader) -> SectionData:
         "rows": [
             {
                 **row.to_json(),
+                "tiebreaks": dict(row.tiebreaks),
                 "moved": before[row.player_id].rank - row.rank if row.player_id in before else None,
                 "form": [
                     {"match_id": result.match_id, **_build_sign(label_result(result, row.player_id))}

@@ -1,10 +1,10 @@
-"""Confidence intervals for rates and means, binomial tests and their correction for several tests.
+"""Confidence intervals for rates and means, binomial and simulated tests, and the correction for several tests.
 
 Pure arithmetic of the standard library. It knows no games and no players.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import atan, cos, exp, fsum, inf, lgamma, log, pi, sin, sqrt
@@ -14,6 +14,9 @@ CONFIDENCE = 0.95
 NORMAL_QUANTILE = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 LARGE_SAMPLE = 1000
 """Degrees of freedom from which on Student's t and the normal distribution agree in three digits."""
+
+ENOUGH_EXCEEDED = 20
+"""So many simulated values above an observed one show that it is nothing special: the simulation ends."""
 
 ValueGroups = Mapping[int, tuple[int, float]]
 """Values that may be dependent within a group, by group: their number and their sum."""
@@ -129,6 +132,19 @@ def adjust_p_values(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
+def simulate_p_value(observed: float, draw: Callable[[], float], samples: int) -> float:
+    """Return how probable at least this value is, where `draw` simulates one value by chance.
+
+    At most `samples` values are drawn; fewer if the observed one is nothing special (Besag and Clifford).
+    """
+    exceeded = 0
+    for sample in range(1, samples + 1):
+        exceeded += draw() >= observed - 1e-6
+        if exceeded == ENOUGH_EXCEEDED:
+            return exceeded / sample
+    return (exceeded + 1) / (samples + 1)
+
+
 def _check_count(successes: int, trials: int) -> None:
     if not 0 <= successes <= trials:
         raise ValueError(f"successes must be from 0 to the number of trials, found {successes} of {trials}")
@@ -140,12 +156,12 @@ def _sample_variance(counts: Mapping[float, int], number: int) -> float:
 
 
 def _student_interval(middle: float, deviation: float, degrees: int) -> Estimate:
-    half = deviation * (NORMAL_QUANTILE if degrees >= LARGE_SAMPLE else _student_quantile(degrees))
+    half = deviation * (NORMAL_QUANTILE if degrees >= LARGE_SAMPLE else student_quantile(degrees))
     return Estimate(middle, middle - half, middle + half)
 
 
 @cache
-def _student_quantile(degrees: int) -> float:
+def student_quantile(degrees: int) -> float:
     """Return the t with 95% of the probability between -t and t; found by bisection."""
     low, high = 0.0, 1.0
     while _student_probability(high, degrees) < CONFIDENCE:

@@ -3,10 +3,11 @@
 from collections import Counter
 from fractions import Fraction
 from math import comb, inf
+from random import Random
 
 import pytest
 
-from agent_league.lab.statistics import (
+from agent_league.ratings.statistics import (
     Estimate,
     adjust_p_values,
     binomial_p_value,
@@ -14,6 +15,7 @@ from agent_league.lab.statistics import (
     estimate_grouped_mean,
     estimate_mean,
     estimate_rate,
+    simulate_p_value,
 )
 
 
@@ -127,3 +129,14 @@ def test_groups_of_several_sizes_weigh_by_their_size() -> None:
 def test_one_group_tells_nothing_of_others() -> None:
     assert estimate_grouped_mean([]) is None
     assert estimate_grouped_mean([{0: (5, 1.0), 1: (5, 2.0)}, {0: (5, 1.0)}]) is None
+
+
+def test_a_simulated_p_value_is_the_share_of_values_at_least_as_large() -> None:
+    dice = Random(2)
+    found = [simulate_p_value(dice.random(), dice.random, 99) for _ in range(400)]
+    assert sum(p_value <= 0.05 for p_value in found) <= 32
+    assert sum(p_value <= 0.5 for p_value in found) == pytest.approx(200, abs=40)
+    assert simulate_p_value(2.0, dice.random, 99) == 0.01
+    drawn = iter(range(100))
+    assert simulate_p_value(5, lambda: next(drawn), 99) == 20 / 25
+    assert next(drawn) == 25

@@ -1,0 +1,331 @@
+"""One joint Bradley-Terry fit over all results: ratings in Elo, their intervals, and who is really ahead of whom.
+
+The log odds that player A beats player B are the difference of their ratings, plus the advantage of the first seat
+in games whose seats differ; a draw is half a win. A normal prior with mean 0 on each rating keeps undefeated players
+finite. Each game has the same weight, however many of its matches were played. The league's mean is 0 rather than
+1500: ratings of two leagues without common players can't be compared, and an interval is that of the distance from
+the mean.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from math import ceil, inf, isfinite, log, sqrt
+from statistics import NormalDist
+
+import numpy as np
+
+from agent_league.ratings.results import Flags, Floats, Ints, ResultCells, ResultTable, add_by_index, add_up_results
+from agent_league.ratings.statistics import LARGE_SAMPLE, NORMAL_QUANTILE, student_quantile
+from agent_league.ratings.tables import Rating, RatingTable, SeatAdvantage, TechnicalLossRatings
+
+ELO_PER_UNIT = 400 / log(10)
+"""A rating in natural log odds times this is one in Elo."""
+PRIOR_ELO = 600.0
+"""Standard deviation of the prior on each rating and seat advantage."""
+MAX_GAMES_TO_SEPARATE = 1_000_000
+MAX_STEPS = 100
+STEP_TOLERANCE = 1e-7
+"""Newton's method ends with a step below this; its error is then about the square of it."""
+
+
+def fit_ratings(
+    results: ResultTable, *, seats_differ: Collection[str] = (), prior_elo: float = PRIOR_ELO
+) -> RatingTable:
+    """Rate all players. `seats_differ` names the games whose first seat may be worth something.
+
+    `prior_elo` may be infinite; then ValueError if the ratings aren't finite.
+    """
+    if not results.players:
+        return RatingTable((), 0)
+    fit = fit_bradley_terry(results, seats_differ=seats_differ, prior_elo=prior_elo)
+    return make_rating_table(results, fit, fit.estimate_covariance(), NORMAL_QUANTILE)
+
+
+def compare_technical_losses(
+    results: ResultTable, *, seats_differ: Collection[str] = (), prior_elo: float = PRIOR_ELO
+) -> TechnicalLossRatings:
+    """Rate all players by all results and, if there are technical losses, once more without them."""
+    tables = [
+        fit_ratings(one, seats_differ=seats_differ, prior_elo=prior_elo)
+        for one in ([results, results.without_technical_losses()] if results.has_technical_losses else [results])
+    ]
+    return TechnicalLossRatings(tables[0], tables[1] if len(tables) == 2 else None)
+
+
+def bootstrap_ratings(
+    results: ResultTable,
+    *,
+    seats_differ: Collection[str] = (),
+    prior_elo: float = PRIOR_ELO,
+    samples: int = 200,
+    seed: int = 0,
+) -> RatingTable:
+    """Rate players whose results depend on each other within a series: those of players that learn.
+
+    Each sample gives every series a random weight of mean 1 and variance 1 and fits again; ratings vary from sample
+    to sample as they would from one set of series to another. Intervals are Student's, with the smallest number of
+    series that any player took part in. ValueError if that is below 2. The same seed gives the same table.
+    """
+    names, series = np.unique(results.series, return_inverse=True)
+    least = _count_series(results, series)
+    if least < 2:
+        raise ValueError("a bootstrap needs at least two series of each player")
+    fit = fit_bradley_terry(results, seats_differ=seats_differ, prior_elo=prior_elo)
+    chance = np.random.default_rng(seed)
+    drawn = np.empty((samples, len(fit.values)))
+    for sample in range(samples):
+        weights = chance.standard_exponential(len(names))
+        varied = fit_bradley_terry(
+            results.weighted(weights[series]), seats_differ=seats_differ, prior_elo=prior_elo, start=fit.values
+        )
+        drawn[sample] = varied.values
+    quantile = NORMAL_QUANTILE if least > LARGE_SAMPLE else student_quantile(least - 1)
+    return make_rating_table(results, fit, np.atleast_2d(np.cov(drawn, rowvar=False)), quantile)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BradleyTerryFit:
+    """Estimates in natural log odds: first the ratings, whose mean is 0, then the seat advantages."""
+
+    problem: "LikelihoodProblem"
+    values: Floats
+    chances: Floats
+    """The probability that player A wins, by cell."""
+
+    @property
+    def cells(self) -> ResultCells:
+        return self.problem.cells
+
+    def estimate_covariance(self) -> Floats:
+        """Estimate the covariance of the ratings, as differences from their mean, and of the seat advantages.
+
+        It allows for draws, which vary less than decided matches, and for the weights of games.
+        """
+        return self.problem.estimate_covariance(self.chances)
+
+
+def fit_bradley_terry(
+    results: ResultTable,
+    *,
+    seats_differ: Collection[str] = (),
+    prior_elo: float = PRIOR_ELO,
+    start: Floats | None = None,
+) -> BradleyTerryFit:
+    """Find the most likely ratings by Newton's method. Ratings near the solution to `start` with save time."""
+    has_seats = np.array([game in seats_differ for game in results.games], dtype=np.bool_)
+    problem = LikelihoodProblem.from_cells(
+        add_up_results(results, has_seats), len(results.players), has_seats, prior_elo
+    )
+    return problem.fit(np.zeros(problem.players + problem.seats) if start is None else start)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LikelihoodProblem:
+    """The likelihood of ratings and seat advantages under the results, together with the prior."""
+
+    cells: ResultCells
+    players: int
+    seat_games: tuple[int, ...]
+    """The games that have a seat advantage, by index."""
+    seat: Ints
+    """By cell, which of the seat advantages it has, counted from 0; their number for none."""
+    weight: Floats
+    """By cell."""
+    precision: float
+    """That of the prior."""
+
+    @classmethod
+    def from_cells(cls, cells: ResultCells, players: int, has_seats: Flags, prior_elo: float) -> "LikelihoodProblem":
+        seat_games = tuple(int(game) for game in np.flatnonzero(has_seats))
+        number = np.where(has_seats, np.cumsum(has_seats) - 1, len(seat_games))
+        played = add_by_index(cells.game, cells.played, len(has_seats))
+        share = played.sum() / max(1, np.count_nonzero(played))
+        weight = share / np.where(played > 0, played, 1.0)
+        precision = (ELO_PER_UNIT / prior_elo) ** 2
+        return cls(cells, players, seat_games, number[cells.game], weight[cells.game], precision)
+
+    @property
+    def seats(self) -> int:
+        return len(self.seat_games)
+
+    def fit(self, values: Floats) -> BradleyTerryFit:
+        """Find the values of greatest likelihood from these on. ValueError if they aren't finite."""
+        odds, reached = self._evaluate(values)
+        for _ in range(MAX_STEPS):
+            chances = _logistic(odds)
+            try:
+                step = np.linalg.solve(self._curvature(self._information(chances)), self._gradient(values, chances))
+            except np.linalg.LinAlgError:
+                break
+            step[: self.players] -= step[: self.players].mean()
+            size = float(np.abs(step).max(initial=0.0))
+            while True:
+                odds, found = self._evaluate(values + step)
+                if found >= reached - 1e-9 * abs(reached) or size < STEP_TOLERANCE:
+                    break
+                step, size = step / 2, size / 2
+            values, reached = values + step, found
+            if size < STEP_TOLERANCE:
+                return BradleyTerryFit(self, values, _logistic(odds))
+            if not self.precision and float(np.abs(values).max()) > 30:
+                break
+        raise ValueError("these results have no finite ratings: some players need a prior")
+
+    def estimate_covariance(self, chances: Floats) -> Floats:
+        """Estimate the covariance at the solution, whose chances these are."""
+        information = self._information(chances)
+        inverse = np.asarray(np.linalg.inv(self._curvature(information)), dtype=np.float64)
+        scale = self.weight * self._dispersion(information)[self.cells.game]
+        if not np.allclose(scale, 1.0, rtol=0, atol=1e-12):
+            inverse = inverse @ self._curvature(information * scale) @ inverse
+        inverse[: self.players] -= inverse[: self.players].mean(axis=0)  # the mean varies with nothing else
+        return inverse
+
+    def find_chances(self, values: Floats) -> Floats:
+        """Return the chance of player A in each cell under these values."""
+        return _logistic(self._evaluate(values)[0])
+
+    def _evaluate(self, values: Floats) -> tuple[Floats, float]:
+        """Return the log odds of player A in each cell, and the logarithm of the likelihood."""
+        cells = self.cells
+        seat = np.append(values[self.players :], 0.0)
+        odds = values[cells.player_a] - values[cells.player_b] + seat[self.seat]
+        likelihood = self.weight * (cells.points * odds - cells.played * np.logaddexp(0.0, odds))
+        return odds, float(likelihood.sum() - self.precision / 2 * (values @ values))
+
+    def _information(self, chances: Floats) -> Floats:
+        return self.weight * self.cells.played * chances * (1 - chances)
+
+    def _gradient(self, values: Floats, chances: Floats) -> Floats:
+        cells = self.cells
+        residual = self.weight * (cells.points - cells.played * chances)
+        ratings = add_by_index(cells.player_a, residual, self.players)
+        ratings -= add_by_index(cells.player_b, residual, self.players)
+        seats = add_by_index(self.seat, residual, self.seats + 1)[: self.seats]
+        return np.concatenate([ratings, seats]) - self.precision * values
+
+    def _curvature(self, information: Floats) -> Floats:
+        """Return the negative second derivatives, with a term that holds the ratings' mean, which is free, at 0."""
+        cells, players, size = self.cells, self.players, self.players + self.seats
+        pairs = add_by_index(cells.player_a * players + cells.player_b, information, players * players)
+        pairs = pairs.reshape(players, players)
+        pairs = pairs + pairs.T
+        matrix = np.empty((size, size))
+        matrix[:players, :players] = -pairs
+        matrix[:players, players:] = self._seat_columns(information)
+        matrix[players:, :players] = matrix[:players, players:].T
+        matrix[players:, players:] = 0.0
+        diagonal = np.concatenate([pairs.sum(axis=1), add_by_index(self.seat, information, self.seats + 1)[:-1]])
+        matrix[np.arange(size), np.arange(size)] += diagonal + self.precision
+        matrix[:players, :players] += max(1.0, float(diagonal[:players].mean())) / players
+        return matrix
+
+    def _seat_columns(self, information: Floats) -> Floats:
+        """Return the mixed second derivatives of ratings and seat advantages."""
+        shape = (self.seats + 1, self.players)
+        key = self.seat * self.players
+        mixed = add_by_index(key + self.cells.player_a, information, shape[0] * shape[1])
+        mixed -= add_by_index(key + self.cells.player_b, information, shape[0] * shape[1])
+        return mixed.reshape(shape)[:-1].T
+
+    def _dispersion(self, information: Floats) -> Floats:
+        """Estimate for each game the variance of its points as a share of what it would be without draws.
+
+        One match more, that was decided, is assumed: drawn matches alone don't make an estimate certain.
+        """
+        games = int(self.cells.game.max(initial=0)) + 1
+        expected = add_by_index(self.cells.game, information / self.weight, games)
+        halved = add_by_index(self.cells.game, self.cells.halved, games)
+        varied: Floats = np.maximum(expected - halved, 0.0)
+        return (varied + 0.25) / (expected + 0.25)
+
+
+def make_rating_table(results: ResultTable, fit: BradleyTerryFit, covariance: Floats, quantile: float) -> RatingTable:
+    """Rank the players of a fit; an interval is `quantile` standard errors to each side."""
+    players = len(results.players)
+    values = np.round(fit.values * ELO_PER_UNIT, 8) + 0.0  # equal results give equal ratings, and none is -0
+    covariance = covariance * ELO_PER_UNIT**2
+    errors = np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
+    games = results.count_games()
+    order = sorted(range(players), key=lambda one: (-values[one], results.players[one]))
+    groups = _group_tied_players(order, values, covariance, quantile)
+    ratings = []
+    for place, one in enumerate(order):
+        above: float | None = None
+        more: int | None = None
+        if place + 1 < players:
+            difference, error = _compare(one, order[place + 1], values, covariance)
+            above = NormalDist().cdf(difference / error) if error > 0 else 0.5
+            more = _count_games_to_separate(difference, error, int(games[one]), quantile)
+        half = quantile * float(errors[one])
+        elo = float(values[one])
+        ratings.append(
+            Rating(results.players[one], elo, elo - half, elo + half, int(games[one]), above, groups[place], more)
+        )
+    seats = [
+        SeatAdvantage(
+            results.games[game],
+            float(values[index]),
+            float(values[index] - quantile * errors[index]),
+            float(values[index] + quantile * errors[index]),
+        )
+        for index, game in enumerate(fit.problem.seat_games, start=players)
+    ]
+    return RatingTable(tuple(ratings), int(games.sum()) // 2, tuple(seats), _is_connected(fit.cells, players))
+
+
+def _compare(one: int, other: int, values: Floats, covariance: Floats) -> tuple[float, float]:
+    """Return how much better `one` is than `other`, and the standard error of that."""
+    variance = covariance[one, one] + covariance[other, other] - 2 * covariance[one, other]
+    return float(values[one] - values[other]), sqrt(max(0.0, float(variance)))
+
+
+def _group_tied_players(order: list[int], values: Floats, covariance: Floats, quantile: float) -> list[int]:
+    """Number the groups of tied players, as `Rating.tied_group` tells, in the order of ranks."""
+    groups: list[int] = []
+    leader = -1
+    for one in order:
+        if leader >= 0:
+            difference, error = _compare(leader, one, values, covariance)
+        if leader < 0 or difference > quantile * error:
+            leader = one
+            groups.append(groups[-1] + 1 if groups else 1)
+        else:
+            groups.append(groups[-1])
+    return groups
+
+
+def _count_games_to_separate(difference: float, error: float, games: int, quantile: float) -> int | None:
+    """Count the further games until a difference is significant: an error shrinks with the root of the games."""
+    if difference > quantile * error:
+        return 0
+    needed = games * ((quantile * error / difference) ** 2 - 1) if difference > 0 else inf
+    if not games or not isfinite(needed) or needed >= MAX_GAMES_TO_SEPARATE:
+        return None
+    return max(1, ceil(needed))
+
+
+def _is_connected(cells: ResultCells, players: int) -> bool:
+    """Tell whether a chain of opponents links all players."""
+    reached = np.zeros(players, dtype=np.bool_)
+    reached[:1] = True
+    while True:
+        before = int(reached.sum())
+        touched = reached[cells.player_a] | reached[cells.player_b]
+        reached[cells.player_a[touched]] = True
+        reached[cells.player_b[touched]] = True
+        if int(reached.sum()) == before:
+            return before == players
+
+
+def _count_series(results: ResultTable, series: Ints) -> int:
+    """Count the series of the player that took part in the fewest."""
+    players = len(results.players)
+    rows = results.count > 0
+    both = np.concatenate([results.player_a[rows], results.player_b[rows]])
+    pairs = np.unique(np.concatenate([series[rows], series[rows]]) * players + both)
+    return int(np.bincount(pairs % players, minlength=players).min()) if players else 0
+
+
+def _logistic(odds: Floats) -> Floats:
+    return 0.5 * (1 + np.tanh(odds / 2))
