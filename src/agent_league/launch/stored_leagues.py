@@ -19,6 +19,7 @@ from agent_league.model.names import is_safe_name, list_known_names
 from agent_league.storage.base import SavedSeason
 from agent_league.storage.files import read_json_object
 from agent_league.storage.paths import DataPaths
+from agent_league.text import quote
 
 if TYPE_CHECKING:
     from agent_league.web.league_reader import LeagueReader
@@ -66,7 +67,7 @@ def choose_league(home: Path, league_id: str | None, among: Sequence[str] | None
     if league_id is not None:
         if not is_safe_name(league_id):
             raise UserError(
-                f"--league-id {league_id[:120]!r} can't be a league's id {list_known_names(league_id, known)}"
+                f"--league-id {quote(league_id, 120)} can't be a league's id {list_known_names(league_id, known)}"
             )
         return LeagueChoice(league_id)
     if not known:

@@ -216,7 +216,7 @@ class LeagueState:
 
     def report_refused_registration(self, who: str, why: str) -> bool:
         """Emit a refused registration, each one once; returns whether it was emitted."""
-        event = RegistrationRefused(who[:MAX_NAME_LENGTH], why)
+        event = RegistrationRefused(shorten(who, MAX_NAME_LENGTH), why)
         if event in self._reported_refusals or len(self._reported_refusals) >= MAX_REPORTED_REFUSALS:
             return False
         self._reported_refusals.add(event)

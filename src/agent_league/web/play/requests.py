@@ -17,6 +17,7 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
 from agent_league.errors import Refusal
+from agent_league.text import capitalise
 from agent_league.web.event_stream import HEARTBEAT_SECONDS, STREAM_HEADERS, STREAM_START, EventIds
 from agent_league.web.page import Page, PageData
 from agent_league.web.pages import read_page_data, render_page
@@ -97,7 +98,7 @@ class SeatRoutes:
             guest.play_move(turn_id, move)
         except Refusal as refusal:
             is_open = turn in mailbox.open_turns
-            text = f"{refusal.message[:1].upper()}{refusal.message[1:]}."
+            text = f"{capitalise(refusal.message)}."
             return _json_response(409, status="not_legal" if is_open else "too_late", text=text)
         return _json_response(200, status="accepted", text="Your move is in.")
 
