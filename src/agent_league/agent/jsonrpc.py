@@ -10,6 +10,7 @@ import orjson
 
 from agent_league.errors import BadAnswer, ErrorCode, JsonRpcError, JsonRpcErrorCode, PeerRefused
 from agent_league.http.carrier import MAX_BODY
+from agent_league.http.event_stream import parse_events
 from agent_league.protocol.checks import SharedParams
 from agent_league.protocol.json_limits import read_json
 from agent_league.text import MAX_SENTENCE, shorten
@@ -29,7 +30,6 @@ BROADCAST_PREFIXES = tuple(
 """Starts of the frames that our manager sends unchanged to all agents."""
 MAX_BROADCAST = 256 * 1024
 SENT_ID_PATTERN = re.compile(rb',"id":(\d+)}\Z')
-BLANK_LINE = re.compile(rb"\r?\n\r?\n")
 RequestId = int | str | None
 
 
@@ -187,11 +187,8 @@ def extract_event_data(body: bytes) -> bytes:
     """
     if not body.startswith(EVENT_STREAM_PREFIXES):
         return body
-    for event in reversed(BLANK_LINE.split(body)):
-        data = [line[5:].removeprefix(b" ") for line in event.splitlines() if line.startswith(b"data:")]
-        if any(data):
-            return b"\n".join(data)
-    return b""
+    events, _ = parse_events(body + b"\n\n")
+    return next((event.data for event in reversed(events) if event.data.strip()), b"")
 
 
 def _is_empty_reply(status: int, body: bytes) -> bool:

@@ -19,10 +19,17 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from agent_league.http.event_stream import (
+    HEARTBEAT_SECONDS,
+    NOTHING_SEEN,
+    STREAM_HEADERS,
+    STREAM_START,
+    EventIds,
+    format_event,
+)
 from agent_league.http.limits import ConnectionLimits
 from agent_league.log import JsonLogger
 from agent_league.text import quote
-from agent_league.web.event_stream import HEARTBEAT_SECONDS, NOTHING_SEEN, STREAM_HEADERS, STREAM_START, EventIds
 from agent_league.web.league_reader import LeagueReader
 from agent_league.web.live.sections import SECTIONS, Section, SectionData
 from agent_league.web.page_cache import accepts_gzip
@@ -234,7 +241,7 @@ class LiveFeed:
                 parts = b",".join(
                     b'"%b":%b' % (state.section.name.encode(), state.encoded[listener.feed_format]) for state in news
                 )
-                message = b"id: %b\ndata: {%b}\n\n" % (self._event_ids.format_id(self._version).encode(), parts)
+                message = format_event(self._event_ids.format_id(self._version), b"{%b}" % parts)
                 self._messages[wanted] = _deflate_message(message) if listener.is_gzipped else message
             return self._messages[wanted], self._version
 
