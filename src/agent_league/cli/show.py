@@ -289,7 +289,7 @@ def _print_player(console: "Console", told: Mapping[str, Any], reader: "LeagueRe
     from agent_league.web.agents import describe_state
 
     names = reader.player_names
-    state = describe_state(told["state"], is_barred=reader.state.is_barred(told["player_id"]))
+    state = describe_state(told["state"], is_barred=reader.state.roster[told["player_id"]].is_barred)
     record = ("rank", "played", "wins", "draws", "losses", "technical_losses", "points")
     columns = (">#", ">Played", ">Won", ">Drawn", ">Lost", ">Technically", ">Points")
     title = f"{told['player_id']} {told['display_name']} · {state}"

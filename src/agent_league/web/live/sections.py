@@ -10,7 +10,7 @@ from typing import Any
 from agent_league.clock import format_utc
 from agent_league.league.roster import Member
 from agent_league.league.state import LeaguePhase
-from agent_league.model.agents import AgentState, Role, id_sort_key
+from agent_league.model.agents import Role, id_sort_key
 from agent_league.model.event_words import EventSentence, describe_event
 from agent_league.model.match_view import MatchView
 from agent_league.model.result_words import ResultLabel, label_result
@@ -135,7 +135,7 @@ def read_agents(reader: LeagueReader) -> SectionData:
 
 
 def _agent_sort_key(member: Member) -> tuple[bool, bool, tuple[int, str]]:
-    is_in_trouble = member.is_barred or member.state is AgentState.SUSPENDED or member.breaker.failure_count > 0
+    is_in_trouble = member.is_barred or member.is_suspended or member.breaker.failure_count > 0
     return (not is_in_trouble, member.role is Role.PLAYER, id_sort_key(member.agent_id))
 
 
