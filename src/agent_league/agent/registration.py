@@ -27,7 +27,7 @@ from agent_league.clock import Clock, format_utc
 from agent_league.config import SystemConfig
 from agent_league.errors import CallFailed, DamagedFile, ErrorCode, LeagueFailed, MismatchedAnswer, Refusal
 from agent_league.games.registry import declared_game_types
-from agent_league.http.caller import find_machines
+from agent_league.http.caller_address import find_machines
 from agent_league.http.hosts import find_endpoint_problem, normalise_endpoint
 from agent_league.log import JsonLogger
 from agent_league.model.agents import Role

@@ -19,7 +19,7 @@ from agent_league.errors import Refusal, UserError
 from agent_league.games.base import CHANCE
 from agent_league.games.view import format_amount
 from agent_league.launch.stored_leagues import list_leagues
-from agent_league.league.match_files import BadMatchFile, load_match_file, read_match
+from agent_league.league.match_file_reader import BadMatchFile, load_match_file, read_match
 from agent_league.model.names import is_safe_name
 from agent_league.referee.match import SEAT_ROLES
 from agent_league.referee.replay import MatchReplay, ReplayStep, to_match_content

@@ -145,7 +145,7 @@ def _describe_outcome(match: Mapping[str, Any], result: "MatchResult | None") ->
 
 
 def _read_match(reader: "LeagueReader", match_id: str, _: int | None) -> dict[str, Any]:
-    from agent_league.league.match_files import read_match
+    from agent_league.league.match_file_reader import read_match
     from agent_league.referee.transcript import filter_objects
 
     season = reader.state

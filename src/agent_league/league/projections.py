@@ -11,7 +11,7 @@ import orjson
 
 from agent_league.clock import Clock, format_utc
 from agent_league.config.models import LeagueConfig, SystemConfig
-from agent_league.league.match_files import (
+from agent_league.league.match_file_reader import (
     REPORTED_FIELD,
     BadMatchFile,
     build_match_content,

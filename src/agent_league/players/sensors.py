@@ -1,4 +1,4 @@
-"""Sensors: from messages to what the player thinks in."""
+"""Sensors: read the messages that a player receives into observations of matches and records of results."""
 
 import hashlib
 from collections.abc import Callable, Sequence

@@ -7,9 +7,9 @@ from starlette.types import Message, Receive, Scope, Send
 
 from agent_league.agent.message_log import MessageLog, ReceivedCall
 from agent_league.http.call_limits import TokenCheck, find_good_token
-from agent_league.http.caller import CALLER_ADDRESS, UNKNOWN_ADDRESS, Address
+from agent_league.http.caller_address import CALLER_ADDRESS, UNKNOWN_ADDRESS, Address
 from agent_league.http.event_stream import STREAM_TYPE, parse_events
-from agent_league.http.guard import parse_bearer_token
+from agent_league.http.header_check import parse_bearer_token
 from agent_league.log import MESSAGE_SENT
 from agent_league.protocol.methods import Caller
 

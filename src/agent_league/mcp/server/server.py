@@ -17,8 +17,8 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from agent_league.agent.runtime import Agent
 from agent_league.errors import JsonRpcError, JsonRpcErrorCode, Refusal
-from agent_league.http.caller import CALLER_ADDRESS
-from agent_league.http.guard import parse_bearer_token
+from agent_league.http.caller_address import CALLER_ADDRESS
+from agent_league.http.header_check import parse_bearer_token
 from agent_league.mcp.server.frame_log import has_logged_frames
 from agent_league.mcp.server.prompts import PROMPTS, find_prompt
 from agent_league.mcp.server.subscriptions import ResourceSubscriptions

@@ -10,7 +10,7 @@ from agent_league.clock import format_duration, parse_utc
 from agent_league.errors import Refusal
 from agent_league.games.base import CHANCE
 from agent_league.games.view import add_moves, build_rounds_table, build_scene, format_amount
-from agent_league.league.match_files import read_match
+from agent_league.league.match_file_reader import read_match
 from agent_league.model.result_words import TERMINATION_TEXTS, describe_ending, label_result
 from agent_league.model.results import MatchResult, Termination
 from agent_league.referee.replay import MatchReplay, ReplayStep, replay_match, to_match_content

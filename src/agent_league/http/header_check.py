@@ -20,7 +20,7 @@ MAX_REMEMBERED_VALUES = 256
 MAX_QUOTED_BYTES = 80
 
 
-class RequestGuard:
+class HeaderCheck:
     """Accepts requests whose Host is allowed or is the address they came in on; `*` allows every host.
 
     POSTs from a web page are accepted from our own pages and the allowed origins; `*` allows every page.
