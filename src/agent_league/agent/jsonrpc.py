@@ -129,13 +129,25 @@ def parse_result(status: int, body: bytes, request_id: int | None = None) -> Any
         return frame["result"]
     if _is_empty_reply(status, body):
         return None
-    if not isinstance(frame, dict):
-        raise BadAnswer(f"expected a JSON-RPC object, found {name_json_type(frame)}", frame)
+    raise_refusal(status, frame)
+    if not isinstance(frame, dict) or "result" not in frame:
+        raise BadAnswer(f"expected a JSON-RPC object with a 'result', found {name_json_type(frame)}", frame)
+    return frame["result"]
+
+
+def raise_refusal(status: int, frame: Any) -> None:
+    """Raise PeerRefused or BadAnswer if a parsed reply is a refusal or a failure, whatever its form."""
+    if status < 400 and is_plain_result(frame):
+        return
     if (refused := find_refusal(frame)) is not None:
         raise refused
-    if "result" not in frame:
+    if isinstance(frame, dict) and "jsonrpc" in frame and not {"result", "method"} & frame.keys():
         raise BadAnswer(f"HTTP {status} and neither 'result' nor 'error'", frame)
-    return frame["result"]
+    if status >= 400:
+        raise BadAnswer(f"HTTP {status}: {shorten(frame, MAX_SENTENCE)}", frame)
+    result = frame.get("result") if isinstance(frame, dict) else None
+    if isinstance(result, dict) and result.get("isError") is True:
+        raise BadAnswer(f"the tool failed: {shorten(result.get('content'), MAX_SENTENCE)}", frame)
 
 
 def is_plain_result(frame: Any) -> bool:
