@@ -1,5 +1,6 @@
 """What all tests share: homes, plans, and free ports."""
 
+import gc
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -76,6 +77,23 @@ def pytest_configure() -> None:
     """A shell starts what runs in its background deaf to Ctrl-C, and the commands under test would inherit that."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A file that would be left out as a whole isn't even read: its imports take longest."""
+    place = collection_path.relative_to(config.rootpath).as_posix()
+    return True if config.option.markexpr == "not slow" and place.startswith(SLOW) else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Thousands of tests are no rubbish: nobody looks for any among them while they are collected, nor later."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
