@@ -40,11 +40,12 @@ def test_every_league_keeps_its_promises_whatever_goes_wrong(seeds: range) -> No
 
 
 def test_the_same_seed_repeats_exactly() -> None:
-    scenario = next(
+    scenarios = [
         scenario
         for scenario in map(make_scenario, SEEDS)
         if len(scenario.fault_rates) > 2 and any(incident.kind is IncidentKind.KILL for incident in scenario.incidents)
-    )
+    ]
+    scenario = min(scenarios, key=lambda scenario: scenario.players)
     first, second = (simulate_scenario(scenario, keep_events=True) for _ in range(2))
     assert first.events == second.events
     assert first.digest == second.digest
