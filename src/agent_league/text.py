@@ -73,6 +73,11 @@ def quote(value: object, longest: int = MAX_WORD) -> str:
     return repr(shorten(value, longest)) if isinstance(value, str) else shorten(repr(value), longest)
 
 
+def capitalise(sentence: str) -> str:
+    """Return a sentence with its first letter in upper case and the others as they are."""
+    return sentence[:1].upper() + sentence[1:]
+
+
 def to_printable(text: str, longest: int | None = None) -> str:
     """Escape control and other unprintable characters, for a terminal or a page; shorten to `longest` characters."""
     if longest is not None:

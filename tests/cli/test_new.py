@@ -260,7 +260,7 @@ def test_a_starter_plays_a_whole_league_with_ours(tmp_path: Path, language: Star
         until(lambda: len(how_it_went.findall(mine.text)) == 2, f"its two results with their reasons in {mine.text}")
         assert "Traceback" not in mine.text
         assert mine.process.poll() is None, "it is still there"
-        processes[0].prints("registered: Starter")
+        processes[0].prints("joins as a player: Starter")
     matches = tmp_path / "SHARED" / "data" / "matches" / LEAGUE_ID
     results = [json.loads(path.read_text())["result"] for path in matches.glob("R*.json")]
     assert len(results) == 3

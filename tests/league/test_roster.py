@@ -510,7 +510,7 @@ async def test_a_suspended_player_that_comes_back_is_active_again(office: Office
     here.manager.state.adopt_failure_count("P01", 5)
     member = here.manager.state.roster.get("P01")
     assert member is not None
-    assert member.state is AgentState.SUSPENDED
+    assert member.is_suspended
     await here.register(player.name, player.endpoint, token=player.token)
     assert (member.state, member.breaker.failures) == (AgentState.ACTIVE, 0)
 

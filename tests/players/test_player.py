@@ -45,7 +45,8 @@ from tests.protocol.examples_v1 import example as v1
 
 PACKAGE = Path(players.__file__).parent
 MAY_KNOW = {
-    f"agent_league.{name}" for name in ("players.observation", "players.deadline", "games.base", "games.repeated")
+    f"agent_league.{name}"
+    for name in ("players.observation", "players.deadline", "games.base", "games.repeated", "text")
 }
 TOKEN = "tok-p01-of-the-scripted-manager"
 

@@ -173,7 +173,9 @@ def test_a_token_is_struck_out() -> None:
 
 @given(
     st.recursive(
-        st.text() | st.none() | st.integers(-9, 9), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+        st.text() | st.none() | st.integers(-9, 9),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+        max_leaves=20,
     )
 )
 def test_nothing_that_is_quoted_can_end_the_quote(data: Any) -> None:

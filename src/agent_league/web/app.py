@@ -163,7 +163,8 @@ class WebApp:
         if self._log:
             where = traceback.extract_tb(error.__traceback__)[-1]
             place = f"{where.filename.rpartition('/')[2]}:{where.lineno}"
-            self._log.error("page_failed", path=scope["path"][:200], error=repr(error)[:500], where=place)
+            path, what = shorten(scope["path"], 200), shorten(repr(error), MAX_SENTENCE)
+            self._log.error("page_failed", path=path, error=what, where=place)
 
 
 async def _serve_asset(request: Request) -> Response:

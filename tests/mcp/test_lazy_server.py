@@ -21,7 +21,7 @@ from agent_league.errors import JsonRpcError, JsonRpcErrorCode
 from agent_league.http.limits import ConnectionLimits
 from agent_league.http.server import HttpServer
 from agent_league.log import JsonLogger
-from agent_league.mcp.server.gate import MCP_SHARE, LazyMcpServer, is_mcp_request
+from agent_league.mcp.server.lazy_server import MCP_SHARE, LazyMcpServer, is_mcp_request
 from tests.conftest import BOUND
 from tests.http.wire import fetch, request
 
