@@ -27,6 +27,8 @@ FAST = {
     "retry_policy.base_delay_sec": 0.01,
 }
 """Limits for tests with silent peers: as short as a busy machine allows."""
+NO_PAUSES = {"retry_policy.base_delay_sec": 0.01}
+"""For tests in which somebody fails and nobody is silent: the limits are the shipped ones, which nobody reaches."""
 
 LONG = (
     "tests/reliability",

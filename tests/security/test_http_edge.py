@@ -28,7 +28,7 @@ from agent_league.launch.agent_app import make_agent_app
 from agent_league.launch.agent_plan import NO_LISTENERS, AgentPlan
 from agent_league.launch.in_process import run_agents
 from agent_league.league.settings import ManagerSettings
-from tests.conftest import FAST
+from tests.conftest import NO_PAUSES
 from tests.http.wire import (
     LIMIT,
     Connection,
@@ -76,7 +76,7 @@ async def targets(
     folder: Path, *roles: str, limits: ConnectionLimits = CROWD, overrides: Mapping[str, Any] | None = None
 ) -> AsyncIterator[dict[str, Target]]:
     plan = make_league(
-        folder, {**FAST, **(overrides or {})}, players=2, referees=1, referee_port=8401, player_port=8501
+        folder, {**NO_PAUSES, **(overrides or {})}, players=2, referees=1, referee_port=8401, player_port=8501
     )
     assert isinstance(plan.manager.settings, ManagerSettings)
     manager = replace(plan.manager, settings=replace(plan.manager.settings, expected_players=0, expected_referees=0))
