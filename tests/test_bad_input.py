@@ -22,7 +22,7 @@ from jsonschema import Draft202012Validator
 from agent_league.agent.app import AgentApp
 from agent_league.agent.runtime import Agent
 from agent_league.errors import ErrorCode
-from agent_league.http.memory_network import MemoryNetwork
+from agent_league.http.memory import MemoryNetwork
 from agent_league.http.server import HttpServer
 from agent_league.launch.in_process import agent_endpoint, run_agents
 from agent_league.league.app import LeagueManager

@@ -14,7 +14,7 @@ import pytest
 from agent_league.agent.outbox import LATE_SECONDS
 from agent_league.config import ConfigLoader
 from agent_league.http.carrier import make_timeout_error
-from agent_league.http.memory_network import MemoryNetwork
+from agent_league.http.memory import MemoryNetwork
 from agent_league.launch.in_process import agent_endpoint
 from agent_league.launch.plan import LeagueRequest, make_league_plan
 from agent_league.league.app import LeagueManager

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from agent_league.config import ConfigLoader
-from agent_league.http.memory_network import MemoryNetwork
+from agent_league.http.memory import MemoryNetwork
 from agent_league.launch.rulebook import Rulebook, make_result_decider
 from agent_league.league.app import LeagueManager
 from agent_league.league.settings import ManagerSettings

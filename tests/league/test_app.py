@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_league.http.memory_network import MemoryNetwork
+from agent_league.http.memory import MemoryNetwork
 from agent_league.launch.agent_plan import AgentListeners
 from agent_league.launch.in_process import play_in_process, run_agents
 from agent_league.launch.league_start import start_new_league

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_league.http.memory_network import MemoryNetwork
+from agent_league.http.memory import MemoryNetwork
 from agent_league.launch.in_process import run_agents
 from agent_league.league import app
 from agent_league.league.app import LeagueManager

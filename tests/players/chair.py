@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_league.config import ConfigLoader
-from agent_league.http.memory_network import MemoryNetwork
+from agent_league.http.memory import MemoryNetwork
 from agent_league.launch.rulebook import Rulebook
 from agent_league.players.app import Player, PlayerSettings
 from agent_league.players.events import PlayerEvent

@@ -15,7 +15,7 @@ from agent_league import players
 from agent_league.config import ConfigLoader
 from agent_league.errors import LeagueFailed
 from agent_league.games.registry import game_types
-from agent_league.http.memory_network import MemoryNetwork
+from agent_league.http.memory import MemoryNetwork
 from agent_league.model.names import CHECK_LEAGUE
 from agent_league.players.app import Player
 from agent_league.players.events import InvitationAnswered, LeagueJoined

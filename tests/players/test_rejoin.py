@@ -13,7 +13,7 @@ import pytest
 from agent_league.agent.peer_client import PeerClient
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
-from agent_league.http.memory_network import MemoryNetwork
+from agent_league.http.memory import MemoryNetwork
 from agent_league.launch.agent_plan import AgentListeners, AgentPlan
 from agent_league.launch.in_process import run_agents
 from agent_league.launch.plan import LeagueRequest, make_league_plan

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agent_league.agent.answers import AnswerParser
-from agent_league.http.memory_network import MemoryNetwork
+from agent_league.http.memory import MemoryNetwork
 from agent_league.launch.in_process import run_agents
 from agent_league.league.app import LeagueManager
 from agent_league.model.agents import Role

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_league.errors import Refusal
-from agent_league.http.memory_network import MemoryNetwork
+from agent_league.http.memory import MemoryNetwork
 from agent_league.launch.in_process import run_agents
 from agent_league.league.app import LeagueManager
 from agent_league.mcp.server.prompts import PROMPTS, MethodCall, Prompt, find_prompt

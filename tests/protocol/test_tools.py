@@ -13,7 +13,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from agent_league.errors import ErrorCode
-from agent_league.http.memory_network import MemoryNetwork
+from agent_league.http.memory import MemoryNetwork
 from agent_league.launch.in_process import agent_endpoint, run_agents
 from agent_league.league.app import LeagueManager
 from agent_league.mcp.server.tools import ToolDefinition, define_tool

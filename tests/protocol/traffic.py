@@ -15,7 +15,7 @@ from typing import Any
 from agent_league.agent.runtime import Agent
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
-from agent_league.http.memory_network import MemoryNetwork
+from agent_league.http.memory import MemoryNetwork
 from agent_league.launch.in_process import agent_endpoint, play_in_process, run_agents
 from agent_league.launch.plan import LeaguePlan, LeagueRequest, make_league_plan
 from agent_league.league.app import LeagueManager

@@ -11,7 +11,7 @@ import pytest
 from agent_league.agent.app import AgentApp
 from agent_league.errors import LeagueFailed
 from agent_league.http.client import HttpCarrier
-from agent_league.http.memory_network import MemoryNetwork
+from agent_league.http.memory import MemoryNetwork
 from agent_league.http.server import HttpServer
 from agent_league.referee.app import Referee
 from agent_league.testing.peers import Params, ScriptedManager, ScriptedPlayer, always_reply, never_reply

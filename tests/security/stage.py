@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from agent_league.http.memory_network import MemoryNetwork
+from agent_league.http.memory import MemoryNetwork
 from agent_league.launch.in_process import agent_endpoint, run_agents
 from agent_league.launch.plan import LeaguePlan
 from agent_league.league.app import LeagueManager

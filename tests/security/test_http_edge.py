@@ -22,7 +22,7 @@ from agent_league.errors import BadAnswer, CallFailed, PeerTimeout, PeerUnreacha
 from agent_league.http.carrier import MAX_BODY
 from agent_league.http.client import HttpCarrier
 from agent_league.http.limits import ConnectionLimits
-from agent_league.http.memory_network import MemoryNetwork
+from agent_league.http.memory import MemoryNetwork
 from agent_league.http.server import HttpServer
 from agent_league.launch.agent_app import make_agent_app
 from agent_league.launch.agent_plan import NO_LISTENERS, AgentPlan

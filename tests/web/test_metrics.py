@@ -14,7 +14,7 @@ import aiohttp
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from agent_league.http.memory_network import MemoryNetwork
+from agent_league.http.memory import MemoryNetwork
 from agent_league.launch.agent_plan import AgentPlan
 from agent_league.launch.in_process import run_agents
 from agent_league.launch.serving import serve_agents
