@@ -8,12 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
 from agent_league.games import registry
 from agent_league.launch.plan import LeaguePlan, LeagueRequest, make_league_plan
 from agent_league.log import JsonLogger
+
+BOUND = 300
+"""Seconds after which something counts as hanging, on however busy a machine. Nothing waits for them to pass."""
 
 FAST = {
     "timeouts.game_join_ack_timeout_sec": 0.2,
@@ -85,6 +89,9 @@ SLOW = (
 """What only `./league test --all` runs: browsers, Node, Java, other people's games, processes that are killed, commands
 that play for long; and single tests that take seconds for what others show more cheaply. Each is the beginning of a
 test's full name; a test may also say `pytest.mark.slow` itself."""
+
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 PlanMaker = Callable[..., LeaguePlan]
 

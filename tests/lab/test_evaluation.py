@@ -35,9 +35,9 @@ from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 from agent_league.storage.repositories import PlayerHistoryRepository
 from agent_league.testing.peers import Params, RawReply, Script, ScriptedPlayer, never_reply
 from tests.cli.command import free_ports
+from tests.conftest import BOUND
 from tests.launch.scripted_guests import served
 
-BOUND = 60
 EVEN_ODD = load_game("even_odd")
 VALID, TIMEOUTS, TECHNICAL, WINS, GRACEFUL, OWN_MOVES = range(6)
 

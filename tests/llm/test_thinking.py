@@ -17,6 +17,7 @@ from agent_league.llm.model import MAX_ANSWER_BYTES
 from agent_league.llm.thinking import MAX_CONCURRENT_MOVES, LlmStrategy
 from agent_league.players.deadline import MARGIN_SECONDS
 from agent_league.players.observation import Observation, Thought, Usage
+from tests.conftest import BOUND
 from tests.games.toys import Toys, toys
 from tests.llm.openai_server import (
     TOKENS,
@@ -34,7 +35,6 @@ from tests.players.test_decision import observe
 
 __all__ = ["toys"]
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
-BOUND = 30
 
 
 class Standing:
