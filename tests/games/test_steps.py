@@ -46,7 +46,7 @@ def test_a_walk_ends_with_the_match_and_counts_its_steps() -> None:
         (PARITY, [{0: "even"}], (1, None)),
         (PARITY, [{0: "even", 1: "EVEN"}], (1, "EVEN")),
     ],
-    ids=repr,
+    ids=["taken", "out of turn", "both at once", "nobody", "one of two", "no move of the game"],
 )
 def test_a_move_that_the_rules_dont_allow_ends_the_walk(game: Any, steps: Any, wrong: tuple[int, Any]) -> None:
     with pytest.raises(IllegalStep) as found:
