@@ -17,7 +17,7 @@ from typing import Any
 import agent_league
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
-from agent_league.http.memory_network import MemoryNetwork
+from agent_league.http.memory import MemoryNetwork
 from agent_league.launch.agent_plan import AgentListeners
 from agent_league.launch.in_process import agent_endpoint, run_agents
 from agent_league.launch.plan import LeaguePlan, LeagueRequest, make_league_plan

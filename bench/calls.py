@@ -14,7 +14,7 @@ from statistics import fmean
 
 import orjson
 
-from agent_league.http.memory_network import MemoryNetwork
+from agent_league.http.memory import MemoryNetwork
 from agent_league.launch.in_process import play_in_process
 from bench.plans import Setting, matches_of, planned
 

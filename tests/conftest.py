@@ -10,12 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
 from agent_league.games import registry
 from agent_league.launch.plan import LeaguePlan, LeagueRequest, make_league_plan
 from agent_league.log import JsonLogger
+
+BOUND = 300
+"""Seconds after which something counts as hanging, on however busy a machine. Nothing waits for them to pass."""
 
 FAST = {
     "timeouts.game_join_ack_timeout_sec": 0.2,
@@ -90,6 +94,9 @@ test's full name; a test may also say `pytest.mark.slow` itself."""
 
 MEMORY_FOLDER = Path("/dev/shm")
 MEMORY_NEEDED = 2 * 1024**3
+
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 PlanMaker = Callable[..., LeaguePlan]
 

@@ -22,7 +22,7 @@ from jsonschema import Draft202012Validator
 from agent_league.agent.app import AgentApp
 from agent_league.agent.runtime import Agent
 from agent_league.errors import ErrorCode
-from agent_league.http.memory_network import MemoryNetwork
+from agent_league.http.memory import MemoryNetwork
 from agent_league.http.server import HttpServer
 from agent_league.launch.in_process import agent_endpoint, run_agents
 from agent_league.league.app import LeagueManager
@@ -33,12 +33,12 @@ from agent_league.protocol.methods import METHODS, Caller
 from agent_league.protocol.schemas import build_message_schemas
 from agent_league.referee.app import Referee
 from agent_league.testing.peers import RawReply, ScriptedPlayer, utc_timestamp
-from tests.conftest import FAST
+from tests.conftest import BOUND, FAST
 from tests.http.wire import fetch, request
 from tests.protocol.examples import requests_by_method
 from tests.protocol.traffic import RecordingNetwork, make_league
 
-LIMIT = 30
+LIMIT = BOUND
 ROLES = ("manager", "referee", "player")
 FRAME_ERRORS = {-32700, -32600, -32601, -32602}
 CORRECT_CALL: dict[str, tuple[str, str, Any]] = {

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import BOUND, environment
+from tests.cli.command import environment
+from tests.conftest import BOUND
 
 PROGRAM = """
 from agent_league.child_processes import hold_signals, make_process_context

@@ -25,6 +25,7 @@ from agent_league.web.export import TABLES
 from agent_league.web.league_reader import read_saved_league
 from agent_league.web.pages import PAGES as PAGES_OF_A_LEAGUE
 from tests.cli.command import league, league_process
+from tests.conftest import BOUND
 from tests.tolerance_table import table
 
 ROOT = Path(__file__).parents[1]
@@ -136,7 +137,7 @@ def test_the_readme_s_leagues_run_as_they_stand(tmp_path: Path) -> None:
             cwd=tmp_path,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=BOUND,
             check=False,
         )
         assert done.returncode == 0, done.stderr

@@ -17,7 +17,7 @@ from agent_league.config import ConfigLoader
 from agent_league.games.base import Rules
 from agent_league.games.registry import GAME_ENTRY_POINTS, Game
 from agent_league.games.scene import find_scene_problem
-from agent_league.http.memory_network import MemoryNetwork
+from agent_league.http.memory import MemoryNetwork
 from agent_league.launch.in_process import run_agents
 from agent_league.launch.plan import LeagueRequest, make_league_plan
 from agent_league.league.app import LeagueManager

@@ -11,7 +11,7 @@ from agent_league.agent import metrics as meters
 from agent_league.agent.metrics import BUCKET_BOUNDS, AgentMetrics
 from agent_league.agent.peer_client import PeerCall, PeerClient
 from agent_league.errors import CallFailed, ErrorCode, PeerTimeout, PeerUnreachable, Refusal
-from agent_league.http.memory_network import MemoryNetwork
+from agent_league.http.memory import MemoryNetwork
 from tests.agent.answering_agent import QUERY, Desk, call, refuse
 
 HERE = "http://localhost:8101/mcp"

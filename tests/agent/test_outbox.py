@@ -17,7 +17,7 @@ from agent_league.agent.outbox import (
 )
 from agent_league.agent.peer_client import PeerClient
 from agent_league.errors import CallFailed
-from agent_league.http.memory_network import MemoryNetwork
+from agent_league.http.memory import MemoryNetwork
 from agent_league.testing.virtual_time import in_virtual_time
 
 LIMIT = 10

@@ -24,7 +24,7 @@ from agent_league.errors import (
     PeerTimeout,
     PeerUnreachable,
 )
-from agent_league.http.memory_network import MemoryNetwork
+from agent_league.http.memory import MemoryNetwork
 from agent_league.protocol.tolerance import FORM_BY_NAME
 from agent_league.testing.peers import ScriptedAgent, always_reply
 from agent_league.testing.virtual_time import in_virtual_time

@@ -21,7 +21,7 @@ from agent_league.errors import CallFailed, LeagueFailed, Refusal
 from agent_league.http.caller_address import CALLER_ADDRESS
 from agent_league.http.carrier import Carrier
 from agent_league.http.client import HttpCarrier
-from agent_league.http.memory_network import MemoryNetwork
+from agent_league.http.memory import MemoryNetwork
 from agent_league.log import JsonLogger
 from agent_league.model.agents import Role
 from agent_league.protocol.tokens import SigningKey

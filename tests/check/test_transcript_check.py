@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from agent_league.check.transcript_check import validate_transcripts
-from agent_league.http.memory_network import MemoryNetwork
+from agent_league.http.memory import MemoryNetwork
 from agent_league.launch.in_process import play_in_process
 from agent_league.protocol.schemas import build_message_schema, build_message_schemas_v1
 from agent_league.protocol.v2 import MESSAGES

@@ -26,17 +26,18 @@ from tests.cli.command import (
     running,
     until,
 )
+from tests.conftest import BOUND
 
 
 def get(url: str) -> Any:
-    with urllib.request.urlopen(url, timeout=10) as response:
+    with urllib.request.urlopen(url, timeout=BOUND) as response:
         return json.load(response)
 
 
 def call(url: str, method: str, params: dict[str, Any]) -> Any:
     body = json.dumps({"jsonrpc": "2.0", "method": method, "params": params, "id": 1}).encode()
     request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=10) as response:
+    with urllib.request.urlopen(request, timeout=BOUND) as response:
         return json.load(response)["result"]
 
 

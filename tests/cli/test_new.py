@@ -14,8 +14,8 @@ import pytest
 
 from agent_league.check.transcript_check import validate_transcripts
 from agent_league.cli.new import StarterLanguage
-from tests.cli.command import BOUND, LEAGUE_ID, Running, environment, free_ports, league, running, until
-from tests.conftest import PlanMaker
+from tests.cli.command import LEAGUE_ID, Running, environment, free_ports, league, running, until
+from tests.conftest import BOUND, PlanMaker
 from tests.launch.scripted_guests import hosted
 
 OLDEST_NODE = 20

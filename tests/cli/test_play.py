@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import BOUND, LEAGUE, environment, free_ports, league
+from tests.cli.command import LEAGUE, environment, free_ports, league
+from tests.conftest import BOUND
 from tests.gateway.league import league_of
 
 if sys.platform == "win32":

@@ -10,20 +10,19 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from agent_league.config import ConfigLoader
-from agent_league.http.memory_network import MemoryNetwork
+from agent_league.http.memory import MemoryNetwork
 from agent_league.launch.rulebook import Rulebook, make_result_decider
 from agent_league.league.app import LeagueManager
 from agent_league.league.settings import ManagerSettings
 from agent_league.model.events import Event
 from agent_league.storage.paths import DataPaths
 from agent_league.testing.peers import ScriptedPlayer, utc_timestamp
+from tests.conftest import BOUND
 from tests.league.scripted_referee import ScriptedReferee
 
 T = TypeVar("T")
 MANAGER = "http://localhost:8000/mcp"
 LEAGUE_ID = "league_2025_even_odd"
-BOUND = 30
-"""Seconds within which anything must have happened, on however busy a machine."""
 
 
 async def within(awaited: Awaitable[T]) -> T:

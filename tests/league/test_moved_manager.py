@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from agent_league.config import ConfigLoader
-from agent_league.http.memory_network import MemoryNetwork
+from agent_league.http.memory import MemoryNetwork
 from agent_league.launch.league_start import record_endpoint
 from agent_league.league.app import LeagueManager
 from agent_league.league.journal import run_inline

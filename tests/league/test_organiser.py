@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agent_league.http.memory_network import MemoryNetwork
+from agent_league.http.memory import MemoryNetwork
 from agent_league.launch.agent_plan import AgentListeners
 from agent_league.launch.in_process import run_agents
 from agent_league.league.app import LeagueManager
@@ -32,7 +32,7 @@ from agent_league.model.results import Outcome, Termination
 from agent_league.storage.memory import MemoryStore
 from agent_league.testing.peers import ScriptedPlayer, always_reply, never_reply, utc_timestamp
 from agent_league.testing.virtual_time import in_virtual_time
-from tests.conftest import PlanMaker
+from tests.conftest import BOUND, PlanMaker
 from tests.league.conftest import OfficeMaker
 from tests.league.office import MANAGER, Office, at_work, open_office, within
 from tests.league.scripted_referee import ScriptedReferee
@@ -327,7 +327,7 @@ async def test_a_suspended_player_loses_its_matches_technically_until_it_is_rein
             season.reinstate_player("P01")
 
     async with (
-        asyncio.timeout(60),
+        asyncio.timeout(BOUND),
         run_agents(MemoryNetwork(), seats, AgentListeners(on_league_event=organise)) as agents,
     ):
         manager = agents[0]

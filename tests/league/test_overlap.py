@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agent_league.http.memory_network import MemoryNetwork
+from agent_league.http.memory import MemoryNetwork
 from agent_league.league import conductor
 from agent_league.league.journal import run_inline
 from agent_league.league.queries import LeagueQueries

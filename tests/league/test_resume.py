@@ -16,7 +16,7 @@ import pytest
 from agent_league.clock import SystemClock
 from agent_league.config import ConfigLoader
 from agent_league.errors import LeagueFailed
-from agent_league.http.memory_network import MemoryNetwork
+from agent_league.http.memory import MemoryNetwork
 from agent_league.launch.plan import LeaguePlan, LeagueRequest, make_league_plan
 from agent_league.league.app import LeagueManager
 from agent_league.league.journal import run_inline

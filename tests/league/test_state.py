@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agent_league.http.memory_network import MemoryNetwork
+from agent_league.http.memory import MemoryNetwork
 from agent_league.launch.agent_plan import AgentListeners
 from agent_league.launch.in_process import run_agents
 from agent_league.league.app import LeagueManager

@@ -22,9 +22,9 @@ from agent_league.model.agents import Role
 from agent_league.protocol.methods import METHODS
 from agent_league.protocol.resources import RESOURCES
 from tests.cli.command import free_ports, running
-from tests.conftest import PlanMaker
+from tests.conftest import BOUND, PlanMaker
 from tests.http.wire import until
-from tests.mcp.clients import BOUND, MODES, connected
+from tests.mcp.clients import MODES, connected
 from tests.mcp.league import League, league
 
 ROOT = Path(__file__).parents[2]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_league.errors import Refusal
-from agent_league.http.memory_network import MemoryNetwork
+from agent_league.http.memory import MemoryNetwork
 from agent_league.launch.in_process import run_agents
 from agent_league.league.app import LeagueManager
 from agent_league.mcp.server.prompts import PROMPTS, MethodCall, Prompt, find_prompt
@@ -19,7 +19,7 @@ from agent_league.model.agents import Role
 from agent_league.protocol.methods import METHODS
 from agent_league.testing.peers import ScriptedPlayer
 from agent_league.text import MAX_ITEMS, MAX_QUOTE, MAX_TEXT_LENGTH, quote_data
-from tests.conftest import PlanMaker
+from tests.conftest import BOUND, PlanMaker
 from tests.league.conftest import OfficeMaker
 from tests.league.conftest import office as office  # noqa: PLC0414 - a fixture
 from tests.league.office import MANAGER, Office
@@ -74,7 +74,7 @@ async def test_every_prompt_is_written_for_a_league_that_was_played(plan: PlanMa
     ports = {Role.LEAGUE_MANAGER: 8000, Role.REFEREE: 8001, Role.PLAYER: 8101}
     arguments = {"match_id": "R1M1", "player_id": "P01", "opponent_id": "P02", "situation": "even or odd?"}
     texts = {}
-    async with asyncio.timeout(60), run_agents(network, league.agent_plans) as agents:
+    async with asyncio.timeout(BOUND), run_agents(network, league.agent_plans) as agents:
         assert isinstance(agents[0], LeagueManager)
         await agents[0].completed.wait()
         for role, written in ALL:

@@ -15,7 +15,7 @@ from typing import Any
 from agent_league.agent.runtime import Agent
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
-from agent_league.http.memory_network import MemoryNetwork
+from agent_league.http.memory import MemoryNetwork
 from agent_league.launch.in_process import agent_endpoint, play_in_process, run_agents
 from agent_league.launch.plan import LeaguePlan, LeagueRequest, make_league_plan
 from agent_league.league.app import LeagueManager
@@ -23,11 +23,11 @@ from agent_league.league.resume import open_store
 from agent_league.players.app import Player
 from agent_league.protocol.tokens import SigningKey
 from agent_league.testing.peers import ScriptedPlayer, always_reply, never_reply, reply_garbage, utc_timestamp
-from tests.conftest import FAST
+from tests.conftest import BOUND, FAST
 from tests.protocol.examples import merged, requests_by_method
 
 QUERIES = ("GET_STANDINGS", "GET_SCHEDULE", "GET_NEXT_MATCH", "GET_PLAYER_STATS")
-LIMIT = 60
+LIMIT = BOUND
 
 
 @dataclass(frozen=True)

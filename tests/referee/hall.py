@@ -10,7 +10,7 @@ from typing import Any
 
 from agent_league.clock import Clock
 from agent_league.config import ConfigLoader
-from agent_league.http.memory_network import MemoryNetwork
+from agent_league.http.memory import MemoryNetwork
 from agent_league.launch.rulebook import Rulebook
 from agent_league.protocol.tokens import SigningKey
 from agent_league.referee.app import Referee

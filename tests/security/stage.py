@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from agent_league.http.memory_network import MemoryNetwork
+from agent_league.http.memory import MemoryNetwork
 from agent_league.launch.in_process import agent_endpoint, run_agents
 from agent_league.launch.plan import LeaguePlan
 from agent_league.league.app import LeagueManager
@@ -23,9 +23,9 @@ from agent_league.protocol.tokens import SigningKey
 from agent_league.referee.app import Referee
 from agent_league.storage.paths import DataPaths
 from agent_league.testing.peers import Params, ScriptedPlayer, utc_timestamp
+from tests.conftest import BOUND
 from tests.protocol.traffic import make_league
 
-BOUND = 60
 HONEST = 3
 MATCHES = 6
 

@@ -22,7 +22,7 @@ from agent_league.errors import BadAnswer, CallFailed, PeerTimeout, PeerUnreacha
 from agent_league.http.carrier import MAX_BODY
 from agent_league.http.client import HttpCarrier
 from agent_league.http.limits import ConnectionLimits
-from agent_league.http.memory_network import MemoryNetwork
+from agent_league.http.memory import MemoryNetwork
 from agent_league.http.server import HttpServer
 from agent_league.launch.agent_app import make_agent_app
 from agent_league.launch.agent_plan import NO_LISTENERS, AgentPlan
@@ -227,7 +227,7 @@ async def test_the_same_goes_for_every_agent(target: Target) -> None:
 async def test_hundreds_of_silent_connections_keep_nobody_out(tmp_path: Path) -> None:
     """They aren't even cut off by time here: whoever is silent longest makes room."""
     async with targets(
-        tmp_path / "SHARED", "manager", limits=ConnectionLimits(request_timeout=60, max_connections=40)
+        tmp_path / "SHARED", "manager", limits=ConnectionLimits(request_timeout=3600, max_connections=40)
     ) as found:
         manager = found["manager"]
         async with AsyncExitStack() as stack:

@@ -16,6 +16,7 @@ from agent_league.referee import play
 from agent_league.storage.memory import MemoryStore
 from agent_league.testing.faults import FaultKind, IncidentKind, make_scenario
 from agent_league.testing.simulation import simulate_scenario, simulate_scenarios
+from tests.conftest import BOUND
 
 SEEDS = range(1, 16)
 MORE_SEEDS = range(16, 301)
@@ -59,7 +60,7 @@ def test_a_seed_repeats_in_another_process_whatever_its_hashes() -> None:
             capture_output=True,
             text=True,
             check=True,
-            timeout=60,
+            timeout=BOUND,
         ).stdout.strip()
         for hash_seed in ("1", "2")
     }

@@ -12,7 +12,7 @@ import pytest
 from agent_league.errors import PeerUnreachable
 from agent_league.games.registry import load_game
 from agent_league.http.client import HttpCarrier
-from agent_league.http.memory_network import MemoryNetwork
+from agent_league.http.memory import MemoryNetwork
 from agent_league.launch.in_process import play_in_process, run_agents
 from agent_league.league.app import LeagueManager
 from agent_league.model.results import MatchResult, Outcome, Termination

@@ -14,7 +14,7 @@ import aiohttp
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from agent_league.http.memory_network import MemoryNetwork
+from agent_league.http.memory import MemoryNetwork
 from agent_league.launch.agent_plan import AgentPlan
 from agent_league.launch.in_process import run_agents
 from agent_league.launch.serving import serve_agents
@@ -22,9 +22,8 @@ from agent_league.league.app import LeagueManager
 from agent_league.model.agents import Role
 from agent_league.web.metrics import METRICS, MetricsPage, MetricType
 from tests.cli.command import free_ports
-from tests.conftest import FAST, PlanMaker
+from tests.conftest import BOUND, FAST, PlanMaker
 
-BOUND = 60
 DOCS = Path(__file__).parents[2] / "docs"
 TOLD_BY = {"every agent": frozenset(Role)} | {
     role.removeprefix("league_"): frozenset({role}) for role in (Role.LEAGUE_MANAGER, Role.REFEREE, Role.PLAYER)

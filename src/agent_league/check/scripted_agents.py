@@ -22,7 +22,7 @@ from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
 from agent_league.errors import Refusal, UserError
 from agent_league.http.carrier import RequestRejected
-from agent_league.http.memory_network import MemoryNetwork
+from agent_league.http.memory import MemoryNetwork
 from agent_league.league.app import LeagueManager
 from agent_league.league.authorization import UNKNOWN_TOKEN, invalid_token_refusal, missing_token_refusal
 from agent_league.league.settings import ManagerSettings

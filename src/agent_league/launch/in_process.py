@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 from agent_league.agent.runtime import Agent
 from agent_league.agent.tasks import run_beside
-from agent_league.http.memory_network import MemoryNetwork
+from agent_league.http.memory import MemoryNetwork
 from agent_league.launch.agent_plan import NO_LISTENERS, AgentListeners, AgentPlan
 from agent_league.launch.plan import LeaguePlan
 from agent_league.league.app import LeagueManager

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from agent_league.agent.outbox import Outboxes, SendNotice
 from agent_league.agent.peer_client import PeerClient
 from agent_league.config.models import RetryPolicy, TimeoutConfig
-from agent_league.http.memory_network import MemoryNetwork
+from agent_league.http.memory import MemoryNetwork
 from agent_league.model.agents import AgentState, Role
 from agent_league.model.results import Termination
 from agent_league.protocol import v2

@@ -21,7 +21,7 @@ from agent_league.config.models import TimeoutConfig
 from agent_league.errors import UserError
 from agent_league.games.registry import Game
 from agent_league.http.client import HttpCarrier
-from agent_league.http.memory_network import MemoryNetwork
+from agent_league.http.memory import MemoryNetwork
 from agent_league.lab.evaluation.game_table import FAIL_LIMIT, PracticeMatchRunner
 from agent_league.lab.evaluation.in_process_players import (
     InProcessLeague,

@@ -14,7 +14,7 @@ from agent_league.agent.dialects import to_own_player_id
 from agent_league.config import SystemConfig
 from agent_league.config.models import LoggingConfig
 from agent_league.http.carrier import Carrier
-from agent_league.http.memory_network import MemoryNetwork
+from agent_league.http.memory import MemoryNetwork
 from agent_league.lab.evaluation.model import MoveCounts
 from agent_league.lab.evaluation.private_league import PracticeManager
 from agent_league.lab.game_series import describe_error

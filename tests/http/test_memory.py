@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from agent_league.errors import PeerTimeout, PeerUnreachable
-from agent_league.http.memory_network import MemoryNetwork
+from agent_league.http.memory import MemoryNetwork
 from agent_league.testing.virtual_time import in_virtual_time
 
 HERE = "http://localhost:8101/mcp"
