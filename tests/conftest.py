@@ -1,6 +1,8 @@
 """What all tests share: homes, plans, and free ports."""
 
 import gc
+import os
+import shutil
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -92,6 +94,9 @@ SLOW = (
 that play for long; and single tests that take seconds for what others show more cheaply. Each is the beginning of a
 test's full name; a test may also say `pytest.mark.slow` itself."""
 
+MEMORY_FOLDER = Path("/dev/shm")
+MEMORY_NEEDED = 2 * 1024**3
+
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
 
@@ -99,9 +104,23 @@ PlanMaker = Callable[..., LeaguePlan]
 
 
 def pytest_configure() -> None:
-    """A shell starts what runs in its background deaf to Ctrl-C, and the commands under test would inherit that."""
+    """Folders in memory where there is room for them, since databases wait for the disk.
+
+    And a shell starts what runs in its background deaf to Ctrl-C, and the commands under test would inherit that.
+    """
+    if has_memory_folder():
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY_FOLDER))
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def has_memory_folder() -> bool:
+    """Whether this machine keeps a folder in memory, with much room, in which programs may be run as well."""
+    try:
+        may_run = not os.statvfs(MEMORY_FOLDER).f_flag & os.ST_NOEXEC
+    except (AttributeError, OSError):  # other systems than Linux
+        return False
+    return may_run and os.access(MEMORY_FOLDER, os.W_OK) and shutil.disk_usage(MEMORY_FOLDER).free > MEMORY_NEEDED
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -64,9 +64,19 @@ CUTS = (
     "repr(x)[:LIMIT]",
     "json.dumps(x)[:80]",
     'f"{x} {y}"[:80]',
+    "quote(x, 40)",
+    "shorten(x, longest=200)",
 )
-"""The ways to cut a text for a sentence that belong to `text.py` alone."""
-NO_CUTS = ('f"{x:.2f}"', 'f"{x:.{places}%}"', 'f"{x!r}"', 'f"{x[1:]}"', "rows[:5]", 'f"{digest.hexdigest()[:8]}"')
+"""The ways to cut a text for a sentence that belong to `text.py` alone, and limits without a name."""
+NO_CUTS = (
+    'f"{x:.2f}"',
+    'f"{x:.{places}%}"',
+    'f"{x!r}"',
+    'f"{x[1:]}"',
+    "rows[:5]",
+    "quote(x, MAX_PHRASE)",
+    'f"{digest.hexdigest()[:8]}"',
+)
 CUT_ON_PURPOSE = {
     "check/http_probe.py": ["{text[:length]}"],  # says how many letters there are
     "check/subject.py": ["str(said)[:MAX_COMPLAINT_LENGTH]"],  # is searched, not shown
@@ -87,6 +97,9 @@ def find_cuts(source: str) -> list[str]:
 
 
 def is_cut(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call) and ast.unparse(node.func) in ("quote", "shorten"):
+        more = (*node.args[1:], *(one.value for one in node.keywords))
+        return any(isinstance(limit, ast.Constant) and isinstance(limit.value, int) for limit in more)
     if isinstance(node, ast.FormattedValue):
         spec = ast.unparse(node.format_spec)[2:-1] if node.format_spec else ""
         by_format = re.fullmatch(r"\.(\d+|\{\w+\})", spec) is not None

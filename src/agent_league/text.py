@@ -15,6 +15,8 @@ import orjson
 
 MAX_WORD = 80
 """Characters of a name, an id or a value within a sentence."""
+MAX_PHRASE = 300
+"""Characters of what may explain itself within a sentence, such as an error of somebody's code or a position."""
 MAX_SENTENCE = 500
 """Characters of a sentence, such as an agent's reason or an error message."""
 MAX_QUOTE = 40_000

@@ -138,7 +138,7 @@ class AnswerParser:
         return tuple(
             f"another '{name}'"
             if name in MATCH_FIELDS
-            else f"'{name}' {quote(str(redact_tokens(said[name])), 40)} for {self._expected_fields[name]!r}"
+            else f"'{name}' {quote(str(redact_tokens(said[name])))} for {self._expected_fields[name]!r}"
             for name in other
         )
 

@@ -197,7 +197,7 @@ class CallParser:
                 noted.append("no 'message_type'")
                 params["message_type"] = kind.TYPE
         elif kind and is_foreign_type(method, params["message_type"]):
-            noted.append(f"'message_type' {quote(params['message_type'], 40)} for {kind.TYPE!r}")
+            noted.append(f"'message_type' {quote(params['message_type'])} for {kind.TYPE!r}")
             params["message_type"] = kind.TYPE
         if name not in ("", ONE_METHOD, method):
             noted.insert(0, f"method '{shorten(name)}' for '{method}'")

@@ -103,7 +103,7 @@ def _load_from_file(path: Path) -> ReplayedMatch:
         raise UserError(f"{path}: not a match file: it has no 'game_type'")
     players = content.get("players")
     told = players if isinstance(players, dict) else {}
-    a, b = (shorten(told.get(role) or role, 100) for role in SEAT_ROLES)
+    a, b = (shorten(told.get(role) or role) for role in SEAT_ROLES)
     missing = "it was written by `league rebuild` from the result" if content.get("rebuilt") is True else ""
     if content.get("reported") is True:
         missing = "its referee isn't ours, and told the manager the result alone"
@@ -113,7 +113,7 @@ def _load_from_file(path: Path) -> ReplayedMatch:
 
 
 def _get_referee_id(content: Mapping[str, Any]) -> str:
-    return shorten(content.get("referee_id") or "referee", 100)
+    return shorten(content.get("referee_id") or "referee")
 
 
 def _load_from_league(match: str, league_id: str | None, store: str | None, home: Path) -> ReplayedMatch:
@@ -139,9 +139,9 @@ def _load_from_league(match: str, league_id: str | None, store: str | None, home
 
 def _no_match_sentence(match: str, known: Sequence[str]) -> str:
     if not known:
-        return f"There is no match {quote(match, 40)}: the league has not begun."
+        return f"There is no match {quote(match)}: the league has not begun."
     file = "" if is_safe_name(match) else ", and no such file"
-    return f"There is no match {quote(match, 40)} in this league{file}; there are {known[0]} to {known[-1]}."
+    return f"There is no match {quote(match)} in this league{file}; there are {known[0]} to {known[-1]}."
 
 
 class ReplayViewer:
@@ -210,7 +210,7 @@ def _header_lines(found: ReplayedMatch) -> list[Text]:
     content = found.content
     a, b = map(to_printable, found.player_names)
     head = Text.assemble(
-        f"{shorten(content.get('match_id', 'A match'), 40)}  ",
+        f"{shorten(content.get('match_id', 'A match'))}  ",
         (a, PLAYER_STYLES[0]),
         " (A) against ",
         (b, PLAYER_STYLES[1]),

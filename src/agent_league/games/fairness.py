@@ -10,7 +10,7 @@ from agent_league.games.base import CHANCE, BadParameters, Move, State, winning_
 from agent_league.games.draw import compute_commitment, draw_outcome
 from agent_league.games.registry import Game, load_game
 from agent_league.games.steps import IllegalStep, StepMoves, walk_positions
-from agent_league.text import quote
+from agent_league.text import MAX_PHRASE, quote
 
 MAX_OUTCOMES = 200_000
 """Steps of a match and outcomes of its draws that are checked; longer matches are not, to save time."""
@@ -55,7 +55,7 @@ def find_draw_problem(
     except (BadParameters, _InvalidMoves) as error:
         return str(error)
     except Exception as error:  # noqa: BLE001 - a third party's rules may raise anything, on anybody's parameters
-        return f"the rules of {game_type} broke down on this result: {quote(error, 200)}"
+        return f"the rules of {game_type} broke down on this result: {quote(error, MAX_PHRASE)}"
 
 
 def find_seed_problem(promised: str | None, seed: str | None) -> str | None:

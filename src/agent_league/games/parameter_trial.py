@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import Any, ClassVar
 
 from agent_league.games.base import CHANCE, BadParameters, Rules
-from agent_league.text import quote, shorten
+from agent_league.text import MAX_PHRASE, quote, shorten
 
 SECONDS = 10
 MAX_MEMORY_BYTES = 4 << 30
@@ -78,10 +78,10 @@ def _run_trial(*words: str) -> str | None:
     told, aside = (text.decode(errors="replace").strip() for text in (done.stdout, done.stderr))
     invalid = next((line for line in aside.splitlines() if INVALID_PATTERN.search(line)), None)
     if invalid or done.returncode == 0:
-        return invalid and shorten(SOURCE_LOCATION.sub("", invalid), 300)
+        return invalid and shorten(SOURCE_LOCATION.sub("", invalid), MAX_PHRASE)
     if done.returncode < 0:
         return f"the library breaks down with signal {-done.returncode}"
-    return shorten(SOURCE_LOCATION.sub("", (told or aside).splitlines()[-1]), 300)
+    return shorten(SOURCE_LOCATION.sub("", (told or aside).splitlines()[-1]), MAX_PHRASE)
 
 
 def play_first_steps(rules: Rules, parameters: Mapping[str, Any]) -> None:

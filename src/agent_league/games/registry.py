@@ -23,7 +23,7 @@ from agent_league.games.repeated import HOW_TO_REPEAT, RepeatedRules, repeat_rul
 from agent_league.games.scene import SceneFunction
 from agent_league.model.agents import ANY_GAME
 from agent_league.model.names import list_known_names
-from agent_league.text import quote
+from agent_league.text import MAX_PHRASE, quote
 
 GAME_ENTRY_POINTS = "agent_league.games"
 SOURCE_ENTRY_POINTS = "agent_league.game_sources"
@@ -80,7 +80,9 @@ class Game:
         except BadParameters:
             raise
         except Exception as error:
-            raise BadParameters(f"{self.game_type} makes no game of its parameters: {quote(error, 200)}") from error
+            raise BadParameters(
+                f"{self.game_type} makes no game of its parameters: {quote(error, MAX_PHRASE)}"
+            ) from error
         return game
 
     def result_fields(self, state: State, moves: Moves, players: Sequence[str]) -> dict[str, Any]:

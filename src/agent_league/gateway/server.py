@@ -233,7 +233,7 @@ class _HostRequests:
 
     def _check_seat(self, handle: str) -> HumanSeat:
         if handle != self._seat.handle or not self._seat.player:
-            raise Refusal(ErrorCode.PLAYER_NOT_REGISTERED, f"no seat {quote(handle, 40)} here; join_league tells yours")
+            raise Refusal(ErrorCode.PLAYER_NOT_REGISTERED, f"no seat {quote(handle)} here; join_league tells yours")
         return self._seat
 
     def _make_refusal(self, sentence: str, data: dict[str, Any] | None = None) -> types.CallToolResult:

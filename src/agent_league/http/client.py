@@ -297,5 +297,5 @@ class HttpCarrier:
 
 def _format_header(name: str, value: str) -> str:
     if UNSAFE_IN_HEADERS.search(name) or UNSAFE_IN_HEADERS.search(value) or not value.isascii():
-        raise ValueError(f"the header {shorten(name, 40)!r} holds what no header may")
+        raise ValueError(f"the header {shorten(name)!r} holds what no header may")
     return f"{name}: {value}\r\n"

@@ -18,7 +18,7 @@ from agent_league.games.draw import select_outcome
 from agent_league.games.registry import Game
 from agent_league.players.moves import find_equal_moves
 from agent_league.players.observation import GameMemory, GameRecord, MoveHistory, Observation, Strategy, Thought
-from agent_league.text import quote, shorten
+from agent_league.text import MAX_PHRASE, quote, shorten
 
 PLAYER_IDS = ("P01", "P02")
 FinishedGame = tuple[State, Sequence[Mapping[int, Move]]]
@@ -114,7 +114,7 @@ def describe_error(error: Exception) -> str:
     """Describe an error with the file and line that raised it."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
-    return shorten(f"{type(error).__name__}: {error}", 200) + where
+    return shorten(f"{type(error).__name__}: {error}", MAX_PHRASE) + where
 
 
 def play_game(game: Game, start: State, seated: Sequence[SeriesPlayer], chance: Random) -> FinishedGame:

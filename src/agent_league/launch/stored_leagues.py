@@ -65,7 +65,7 @@ def choose_league(home: Path, league_id: str | None, among: Sequence[str] | None
     if league_id is not None:
         if not is_safe_name(league_id):
             raise UserError(
-                f"--league-id {quote(league_id, 120)} can't be a league's id {list_known_names(league_id, known)}"
+                f"--league-id {quote(league_id)} can't be a league's id {list_known_names(league_id, known)}"
             )
         return LeagueChoice(league_id)
     if not known:

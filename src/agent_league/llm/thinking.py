@@ -30,7 +30,7 @@ from agent_league.log import JsonLogger
 from agent_league.players.deadline import FALLBACK_SECONDS, seconds_to_fall_back, seconds_to_think
 from agent_league.players.decision import ask_strategy
 from agent_league.players.observation import Move, Observation, Thought, Usage
-from agent_league.text import shorten
+from agent_league.text import MAX_PHRASE, shorten
 
 if TYPE_CHECKING:
     from agent_league.llm.tools import McpToolbox
@@ -105,7 +105,7 @@ class LlmStrategy:
         finally:
             self._running_turns.discard(turn)
         usage = Usage(
-            model=shorten(self._settings.model, 200),
+            model=shorten(self._settings.model, MAX_PHRASE),
             input_tokens=turn.input_tokens,
             output_tokens=turn.output_tokens,
             cost_usd=turn.cost_usd,

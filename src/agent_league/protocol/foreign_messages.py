@@ -140,7 +140,7 @@ def _complete_envelope(message_type: str, message: MessageFields, known: KnownFa
         return
     if sender == role or (role == MANAGER and sender.startswith(f"{MANAGER}:")):
         message["sender"] = known.sender
-        noted.append(f"'sender' {quote(sender, 40)} for {known.sender!r}")
+        noted.append(f"'sender' {quote(sender)} for {known.sender!r}")
 
 
 def _complete_start_match(message: MessageFields, known: KnownFacts, noted: list[str]) -> None:

@@ -18,9 +18,11 @@ from agent_league.games.view import render_view
 from agent_league.model.results import MatchResult, Outcome
 from agent_league.referee.match import SEAT_ROLES
 from agent_league.referee.transcript import filter_objects
-from agent_league.text import quote, shorten
+from agent_league.text import MAX_PHRASE, quote, shorten
 
 MAX_STEPS = 10_000
+MAX_NAME = 100
+"""Characters of a game's name, which may tell its parameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,7 @@ def replay_match(
     except ConfigError as error:
         return MatchReplay(told.game_type, (), None, f"It can't be replayed: {str(error).removeprefix('game_type: ')}.")
     except Exception as error:  # noqa: BLE001 - somebody else's package, or parameters that make no game
-        return MatchReplay(told.game_type, (), None, f"It can't be replayed: {shorten(error, 200)}.")
+        return MatchReplay(told.game_type, (), None, f"It can't be replayed: {shorten(error, MAX_PHRASE)}.")
     return _Replayer(game, told, most).replay_steps()
 
 
@@ -144,7 +146,7 @@ class _Replayer:
         except IllegalStep as error:
             shortfall = f"The rules don't allow the move {quote(error.move)} in step {len(self._steps)}."
         except Exception as error:  # noqa: BLE001 - anybody's rules, on anybody's moves
-            shortfall = f"The rules can't go on after step {max(0, len(self._steps) - 1)}: {quote(error, 200)}."
+            shortfall = f"The rules can't go on after step {max(0, len(self._steps) - 1)}: {quote(error, MAX_PHRASE)}."
         rounds: tuple[tuple[Any, Any], ...] = ()
         if isinstance(self._rules, RepeatedRules) and isinstance(self._state, Mapping):
             rounds = tuple((pair[0], pair[1]) for pair in self._state["rounds"])
@@ -210,7 +212,9 @@ def _parse_record(content: Mapping[str, Any]) -> _RecordedMatch:
         draws = [result["drawn_number"]]
     parameters = _as_mapping(content.get("game_parameters"))
     broke_off = result.get("status") == Outcome.TECHNICAL_LOSS
-    return _RecordedMatch(shorten(content.get("game_type"), 100), parameters, pair, iter(moves), iter(draws), broke_off)
+    return _RecordedMatch(
+        shorten(content.get("game_type"), MAX_NAME), parameters, pair, iter(moves), iter(draws), broke_off
+    )
 
 
 def _convert_choices(choices: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -23,7 +23,7 @@ from agent_league.games.base import CHANCE, BadParameters, Move, Rules, State, w
 from agent_league.games.contract import try_random_games
 from agent_league.games.registry import Game, game_types, load_playable_game
 from agent_league.players.observation import GameMemory, GameRecord, Observation, Strategy, Thought
-from agent_league.text import quote
+from agent_league.text import MAX_PHRASE, quote
 
 PLAYERS = ("P01", "P02")
 LONGEST_MATCH = 300
@@ -126,7 +126,7 @@ class _MatchPair:
         move = _check_choice(self._first, observation, step)
         other = _check_choice(self._second, observation, step)
         game = self._game.game_type
-        assert move == other, f"{game}: the same dice brought {move!r} and {other!r} in {quote(state, 300)}"
+        assert move == other, f"{game}: the same dice brought {move!r} and {other!r} in {quote(state, MAX_PHRASE)}"
         return move
 
     def _finish_match(self, match_id: str, outcome: str, played: Sequence[Sequence[Move]]) -> None:
@@ -162,7 +162,7 @@ def _save_as_json(strategy: Any) -> Any:
         read = orjson.loads(orjson.dumps(saved))
     except TypeError as error:
         raise AssertionError(f"what it saves doesn't come back from JSON: {error}") from error
-    assert read == saved, f"what it saves doesn't come back from JSON as it was: {quote(saved, 300)}"
+    assert read == saved, f"what it saves doesn't come back from JSON as it was: {quote(saved, MAX_PHRASE)}"
     return read
 
 
@@ -170,7 +170,7 @@ def _check_choice(strategy: Strategy, observation: Observation, seed: int) -> Mo
     """Return the strategy's move; asserts that it is legal and that the observation is unchanged."""
     observation.random = Random(seed)  # noqa: S311 - a game, not a secret
     before = _observation_fields(observation)
-    where = f"{quote(observation.game_type)} with {quote(observation.legal_moves, 300)}"
+    where = f"{quote(observation.game_type)} with {quote(observation.legal_moves, MAX_PHRASE)}"
     try:
         move = _call_strategy(strategy, observation)
     except Exception as error:
@@ -203,7 +203,7 @@ def _check_strange_observations(make_strategy: MakeStrategy, games: Sequence[Gam
         dice = Random(seed)  # noqa: S311 - a game, not a secret
         observation = _strange_observation(dice, games)
         first, second = (_check_choice(make_strategy(), observation, seed) for _ in range(2))
-        assert first == second, f"the same dice brought {first!r} and {second!r} in {quote(observation, 300)}"
+        assert first == second, f"the same dice brought {first!r} and {second!r} in {quote(observation, MAX_PHRASE)}"
         _check_choice(kept, observation, seed)
         if learn := getattr(kept, "learn", None):
             learn(_strange_record(dice, observation.game_type))

@@ -27,7 +27,7 @@ from agent_league.model.agents import Role
 from agent_league.protocol.json_limits import read_json
 from agent_league.protocol.methods import METHODS
 from agent_league.protocol.resources import RESOURCES, Resource, find_resource
-from agent_league.text import quote
+from agent_league.text import MAX_PHRASE, quote
 from agent_league.version import __version__
 
 Context = ServerRequestContext[Any, Any]
@@ -129,7 +129,7 @@ class _AgentRequests:
         uri = str(params.uri)
         found = find_resource(self._agent.role, uri)
         if found is None:
-            raise MCPError(types.INVALID_PARAMS, f"no resource {quote(uri, 200)} here", {"uri": uri})
+            raise MCPError(types.INVALID_PARAMS, f"no resource {quote(uri, MAX_PHRASE)} here", {"uri": uri})
         resource, arguments = found
         answer = await self._call_agent(resource.method, arguments, ctx)
         if _is_league_error(answer):

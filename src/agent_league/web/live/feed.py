@@ -29,7 +29,7 @@ from agent_league.http.event_stream import (
 )
 from agent_league.http.limits import ConnectionLimits
 from agent_league.log import JsonLogger
-from agent_league.text import quote
+from agent_league.text import MAX_SENTENCE, quote
 from agent_league.web.league_reader import LeagueReader
 from agent_league.web.live.sections import SECTIONS, Section, SectionData
 from agent_league.web.page_cache import accepts_gzip
@@ -138,7 +138,7 @@ class LiveFeed:
         query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
         form = query.get("form", FeedFormat.HTML)
         if form not in FeedFormat.__members__.values():
-            raise HTTPException(400, f"form is {quote(form, 40)}; expected html or json.")
+            raise HTTPException(400, f"form is {quote(form)}; expected html or json.")
         is_zipped = accepts_gzip(asked.get("accept-encoding", ""))
         return _FeedListener(FeedFormat(form), is_zipped, self._event_ids.parse_last_id(scope, self._version))
 
@@ -191,7 +191,7 @@ class LiveFeed:
             await self._refresh_sections()
         except Exception as error:  # noqa: BLE001 - the next refresh may succeed
             if self._log and repr(error) != self._last_error:
-                self._log.error("live_failed", error=quote(error, 500))
+                self._log.error("live_failed", error=quote(error, MAX_SENTENCE))
             self._last_error = repr(error)
 
     async def _refresh_sections(self) -> None:

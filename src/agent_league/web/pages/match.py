@@ -100,7 +100,7 @@ def list_match_keys(reader: LeagueReader) -> Iterable[str]:
 def _no_match_sentence(reader: LeagueReader, key: str) -> str:
     known = reader.state.schedule.pairings
     there_are = f"they are {known[0].match_id} to {known[-1].match_id}" if known else "the league has not begun"
-    return f"There is no match {quote(key, 40)} in this league: {there_are}."
+    return f"There is no match {quote(key)} in this league: {there_are}."
 
 
 def _referee_name(reader: LeagueReader, referee_id: str | None) -> str:
@@ -140,7 +140,7 @@ def _read_draw(found: Mapping[str, Any] | None) -> dict[str, str] | None:
     told = (found or {}).get("draw")
     if not isinstance(told, dict):
         return None
-    return {name: shorten(told.get(name), 100) for name in ("commitment", "seed")}
+    return {name: shorten(told.get(name)) for name in ("commitment", "seed")}
 
 
 def _build_step(again: MatchReplay, step: ReplayStep, names: Sequence[str]) -> dict[str, Any]:
