@@ -6,18 +6,16 @@ made its calls serves on until all have.
 
 import asyncio
 import itertools
-import multiprocessing
 import os
-import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
-from multiprocessing.context import ForkServerContext
 from typing import Any, Protocol
 
+from agent_league.child_processes import hold_signals, ignore_interrupts, make_process_context
 from agent_league.launch.serving import run_async
 from bench.calls import Call
 
@@ -61,12 +59,10 @@ def measure(make: Callable[[], Stack], calls: Sequence[Call], ports: Sequence[in
     return Speed(len(calls) / max(seconds for seconds, _ in reports), sum(spent for _, spent in reports) / len(calls))
 
 
-def processes_of_the_bench() -> ForkServerContext:
+def processes_of_the_bench() -> Any:
     """Children are forked from a server that has imported once what they need; so are those of a fleet after that."""
-    context = multiprocessing.get_context("forkserver")
     ours = ("slow_peers", "floor", "limit", "stock")
-    context.set_forkserver_preload(["agent_league.launch.processes", *(f"bench.{name}" for name in ours)])
-    return context
+    return make_process_context("agent_league.launch.processes", *(f"bench.{name}" for name in ours))
 
 
 def answer_to(body: bytes) -> bytes:
@@ -75,7 +71,7 @@ def answer_to(body: bytes) -> bytes:
 
 def end_with(pipe: Connection) -> None:
     """Ends this process when the other end of its pipe is gone, for whatever reason; Ctrl-C is the parent's."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ignore_interrupts()
 
     def watch() -> None:
         with suppress(EOFError, OSError):
@@ -96,9 +92,10 @@ def _run(parts: Sequence[_Part]) -> list[tuple[float, float]]:
             ours, theirs = context.Pipe()
             pipes.append(ours)
             process = context.Process(target=_live, args=(part, meeting, theirs), daemon=True)
-            process.start()
-            theirs.close()
-            processes.append(process)
+            with hold_signals():
+                process.start()
+                theirs.close()
+                processes.append(process)
         return _gather(pipes)
     finally:
         for pipe in pipes:

@@ -13,7 +13,7 @@ from types import ModuleType
 HOME, HAS_MCP, PORT = Path(sys.argv[1]), sys.argv[2] == "with", int(sys.argv[3])
 if not HAS_MCP:
     nothing = type("Nothing", (), {"__new__": lambda *_, **__: None})
-    no_door = ModuleType("agent_league.mcp.server.gate")
+    no_door = ModuleType("agent_league.mcp.server.lazy_server")
     vars(no_door)["__getattr__"] = lambda _: nothing  # whatever else is imported from it makes nothing
     sys.modules[no_door.__name__] = no_door
 

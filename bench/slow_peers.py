@@ -14,6 +14,7 @@ from statistics import quantiles
 from typing import Any, Self
 
 from agent_league.agent.app import AgentApp
+from agent_league.child_processes import hold_signals
 from agent_league.errors import CallFailed
 from agent_league.http.carrier import FrameHandler
 from agent_league.http.client import HttpCarrier
@@ -104,8 +105,9 @@ class Outside:
         self._process = context.Process(target=_live, args=(setting, kind, delay, self._theirs), daemon=True)
 
     def __enter__(self) -> Self:
-        self._process.start()
-        self._theirs.close()
+        with hold_signals():
+            self._process.start()
+            self._theirs.close()
         return self
 
     def __exit__(self, *_: object) -> None:

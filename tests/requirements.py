@@ -808,14 +808,14 @@ REQUIREMENTS = (
         "The answers to a batch have one bound; transcripts are read singly and kept; what all share is made once.",
         "agent/dispatcher::the_answers_to_a_batch_have_one_bound_however_large_one_of_them_is",
         "agent/dispatcher::others_get_their_turn_between_the_calls_of_a_batch",
-        "league/match_files::however_many_ask_each_file_is_read_once_and_one_at_a_time",
+        "league/match_file_reader::however_many_ask_each_file_is_read_once_and_one_at_a_time",
         "launch/rulebook::what_all_callers_share_is_made_once",
     ),
     needs(
         "HTTP",
         "Nothing that is read keeps the event loop busy for long: files go entry by entry, bodies have few parts.",
-        "league/match_files::a_large_file_is_read_in_small_steps_so_that_nobody_waits_for_all_of_it",
-        "league/match_files::of_a_large_file_no_more_is_kept_in_memory_than_is_told",
+        "league/match_file_reader::a_large_file_is_read_in_small_steps_so_that_nobody_waits_for_all_of_it",
+        "league/match_file_reader::of_a_large_file_no_more_is_kept_in_memory_than_is_told",
         "storage/files::what_is_read_by_entries_is_what_is_read_at_once",
         "agent/jsonrpc::a_body_has_so_many_arrays_and_objects_and_no_more",
     ),
@@ -831,8 +831,8 @@ REQUIREMENTS = (
     needs(
         "HTTP",
         "A page of another local origin may change nothing unless `network.allowed_origins` names it.",
-        "http/guard::another_page_is_forbidden",
-        "http/guard::a_page_that_the_settings_name_is_admitted_and_its_neighbour_is_not",
+        "http/header_check::another_page_is_forbidden",
+        "http/header_check::a_page_that_the_settings_name_is_admitted_and_its_neighbour_is_not",
         "security/http_edge::a_web_page_can_t_make_its_visitor_s_browser_call_an_agent",
     ),
     needs(
@@ -1151,10 +1151,10 @@ REQUIREMENTS = (
     needs(
         "MCP",
         "Bare calls and both revisions of MCP share `/mcp`; the SDK is loaded when the first MCP request comes.",
-        "mcp/gate::a_client_of_either_revision_and_bare_callers_share_the_path",
-        "mcp/gate::bare_calls_never_load_the_sdk",
-        "mcp/gate::streams_take_only_their_share_of_the_connections_and_one_address_half_of_it",
-        "mcp/gate::a_page_of_another_host_can_t_use_the_door",
+        "mcp/lazy_server::a_client_of_either_revision_and_bare_callers_share_the_path",
+        "mcp/lazy_server::bare_calls_never_load_the_sdk",
+        "mcp/lazy_server::streams_take_only_their_share_of_the_connections_and_one_address_half_of_it",
+        "mcp/lazy_server::a_page_of_another_host_can_t_use_the_door",
     ),
     needs(
         "MCP",

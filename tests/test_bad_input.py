@@ -33,12 +33,12 @@ from agent_league.protocol.methods import METHODS, Caller
 from agent_league.protocol.schemas import build_message_schemas
 from agent_league.referee.app import Referee
 from agent_league.testing.peers import RawReply, ScriptedPlayer, utc_timestamp
-from tests.conftest import FAST
+from tests.conftest import BOUND, NO_PAUSES
 from tests.http.wire import fetch, request
 from tests.protocol.examples import requests_by_method
 from tests.protocol.traffic import RecordingNetwork, make_league
 
-LIMIT = 30
+LIMIT = BOUND
 ROLES = ("manager", "referee", "player")
 FRAME_ERRORS = {-32700, -32600, -32601, -32602}
 CORRECT_CALL: dict[str, tuple[str, str, Any]] = {
@@ -63,7 +63,7 @@ class Arena:
     def __init__(self, folder: Path, *, verify_callers: bool) -> None:
         self._runner = asyncio.Runner()
         self._stack = AsyncExitStack()
-        overrides = {**FAST, "security.verify_callers": verify_callers}
+        overrides = {**NO_PAUSES, "security.verify_callers": verify_callers}
         self._plan = make_league(folder, overrides, players=2, referees=1, referee_port=8401, player_port=8501)
         self.agents: dict[str, Agent] = {}
         self.ports: dict[str, int] = {}
@@ -706,7 +706,7 @@ def test_an_answer_nested_too_deep_costs_its_player_the_match_and_the_league_goe
         raise RawReply(DEEP.replace("@", nested(levels)).encode())
 
     async def play() -> LeagueManager:
-        plan = make_league(tmp_path / "SHARED", FAST, players=2, referees=1)
+        plan = make_league(tmp_path / "SHARED", NO_PAUSES, players=2, referees=1)
         network = MemoryNetwork()
         guest = ScriptedPlayer("Deep", "http://localhost:8180/mcp", scripts={"choose_parity": answer_deeply})
         network.attach(guest.endpoint, guest.answer)
@@ -730,7 +730,7 @@ def test_a_whole_recorded_league_said_again_changes_nothing(tmp_path: Path, orde
 
 
 async def _play_and_replay(home: Path, *, backwards: bool) -> None:
-    plan = make_league(home, FAST, players=4, referees=2, seed="7")
+    plan = make_league(home, NO_PAUSES, players=4, referees=2, seed="7")
     assert isinstance(plan.manager.settings, ManagerSettings)
     manager_seat = replace(plan.manager, settings=replace(plan.manager.settings, exit_when_done=False))
     network = RecordingNetwork()

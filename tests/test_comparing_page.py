@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import league
+from tests.conftest import BOUND
 from tests.test_docs import blocks
 
 PAGE = (Path(__file__).parents[1] / "docs" / "comparing.md").read_text(encoding="utf-8")
@@ -24,7 +25,7 @@ def test_a_command_runs_as_it_stands(command: str, tmp_path: Path) -> None:
 def test_the_programs_tell_who_is_better(tmp_path: Path) -> None:
     tournament, own = (
         subprocess.run(
-            [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+            [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=BOUND, check=False
         )
         for program in blocks(PAGE, "python")
     )

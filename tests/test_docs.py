@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
@@ -24,6 +25,7 @@ from agent_league.web.export import TABLES
 from agent_league.web.league_reader import read_saved_league
 from agent_league.web.pages import PAGES as PAGES_OF_A_LEAGUE
 from tests.cli.command import league, league_process
+from tests.conftest import BOUND
 from tests.tolerance_table import table
 
 ROOT = Path(__file__).parents[1]
@@ -135,7 +137,7 @@ def test_the_readme_s_leagues_run_as_they_stand(tmp_path: Path) -> None:
             cwd=tmp_path,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=BOUND,
             check=False,
         )
         assert done.returncode == 0, done.stderr
@@ -156,9 +158,15 @@ def test_every_option_in_the_pages_exists(line: str) -> None:
     _, command, *arguments = shlex.split(line)
     if command == "test":
         return
+    told = help_of(command)
+    assert all(argument in told for argument in arguments if argument.startswith("--"))
+
+
+@cache
+def help_of(command: str) -> str:
     done = (league_process if command == "bench" else league)(command, "--help")
     assert done.returncode == 0, done.stderr
-    assert all(argument in done.stdout for argument in arguments if argument.startswith("--"))
+    return done.stdout
 
 
 def _is_taken(port: int) -> bool:

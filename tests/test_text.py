@@ -1,9 +1,13 @@
 """Text of others: how it is shortened, quoted and written."""
 
-from typing import Any
+import ast
+import re
+from pathlib import Path
+from typing import Any, TypeGuard
 
 import pytest
 
+import agent_league
 from agent_league.text import MAX_WORD, format_move, quote, shorten, to_printable
 
 
@@ -47,3 +51,84 @@ def test_escapes_count_for_the_limit() -> None:
 )
 def test_a_move_is_text_as_it_is_and_json_otherwise(move: Any, text: str) -> None:
     assert format_move(move) == text
+
+
+CUTS = (
+    'f"{x!r:.80}"',
+    'f"{x!s:.200}"',
+    'f"{x:.80}"',
+    'f"{x:.{LIMIT}}"',
+    'f"{x[:80]!r}"',
+    'f"{x.y[:80]}"',
+    "str(x)[:200]",
+    "repr(x)[:LIMIT]",
+    "json.dumps(x)[:80]",
+    'f"{x} {y}"[:80]',
+    "quote(x, 40)",
+    "shorten(x, longest=200)",
+)
+"""The ways to cut a text for a sentence that belong to `text.py` alone, and limits without a name."""
+NO_CUTS = (
+    'f"{x:.2f}"',
+    'f"{x:.{places}%}"',
+    'f"{x!r}"',
+    'f"{x[1:]}"',
+    "rows[:5]",
+    "quote(x, MAX_PHRASE)",
+    'f"{digest.hexdigest()[:8]}"',
+)
+CUT_ON_PURPOSE = {
+    "check/http_probe.py": ["{text[:length]}"],  # says how many letters there are
+    "check/subject.py": ["str(said)[:MAX_COMPLAINT_LENGTH]"],  # is searched, not shown
+    "cli/logs.py": ["str(line['timestamp'])[:len('2025-01-15T10:30:00')]"],  # a time to the second
+    "config/loader.py": ["f\"league_{NON_ID_CHARACTERS.sub('_', game_type)}\"[:100]"],  # an id: no place for dots
+    "launch/log_merge.py": ["str(line['timestamp'])[:SECOND_LENGTH]"],
+    "mcp/client/registry.py": ["{plain[:MAX_NAME - 9]}", "{wanted[:MAX_NAME - 4]}"],  # names of tools
+    "players/learning.py": ["{readable[:60]}", "{digest[:12]}"],  # names of files
+    "storage/credentials.py": ["{digest[:12]}"],
+    "web/conversation.py": ["{text[:LONGEST_JSON]}"],  # says where the rest is
+}
+
+
+def find_cuts(source: str) -> list[str]:
+    """The expressions that cut a text by hand."""
+    tree = ast.parse(source)
+    return [ast.unparse(node) for node in ast.walk(tree) if is_cut(node)]
+
+
+def is_cut(node: ast.AST) -> bool:
+    if isinstance(node, ast.Call) and ast.unparse(node.func) in ("quote", "shorten"):
+        more = (*node.args[1:], *(one.value for one in node.keywords))
+        return any(isinstance(limit, ast.Constant) and isinstance(limit.value, int) for limit in more)
+    if isinstance(node, ast.FormattedValue):
+        spec = ast.unparse(node.format_spec)[2:-1] if node.format_spec else ""
+        by_format = re.fullmatch(r"\.(\d+|\{\w+\})", spec) is not None
+        return by_format or (is_beginning(node.value) and isinstance(node.value.value, ast.Name | ast.Attribute))
+    if not is_beginning(node):
+        return False
+    text = node.value
+    return isinstance(text, ast.JoinedStr) or (
+        isinstance(text, ast.Call) and ast.unparse(text.func) in ("str", "repr", "ascii", "json.dumps")
+    )
+
+
+def is_beginning(node: ast.AST) -> TypeGuard[ast.Subscript]:
+    """Whether this is `...[:end]`."""
+    return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice) and node.slice.lower is None
+
+
+def test_no_other_module_cuts_a_text_for_a_sentence() -> None:
+    folder = Path(agent_league.__file__).parent
+    sources = [path for path in sorted(folder.rglob("*.py")) if path != folder / "text.py"]
+    found = {path.relative_to(folder).as_posix(): find_cuts(path.read_text(encoding="utf-8")) for path in sources}
+    assert {name: cuts for name, cuts in found.items() if cuts} == CUT_ON_PURPOSE, "use text.py's `shorten` or `quote`"
+
+
+@pytest.mark.parametrize("source", CUTS)
+def test_a_cut_is_found(source: str) -> None:
+    assert find_cuts(source)
+
+
+@pytest.mark.parametrize("source", NO_CUTS)
+def test_numbers_lists_and_digests_are_no_texts_that_are_cut(source: str) -> None:
+    assert not find_cuts(source)

@@ -15,6 +15,8 @@ import orjson
 
 MAX_WORD = 80
 """Characters of a name, an id or a value within a sentence."""
+MAX_PHRASE = 300
+"""Characters of what may explain itself within a sentence, such as an error of somebody's code or a position."""
 MAX_SENTENCE = 500
 """Characters of a sentence, such as an agent's reason or an error message."""
 MAX_QUOTE = 40_000
@@ -71,6 +73,11 @@ def shorten(value: object, longest: int = MAX_WORD) -> str:
 def quote(value: object, longest: int = MAX_WORD) -> str:
     """Quote a value as Python writes it, shortened: printable, and plainly somebody else's."""
     return repr(shorten(value, longest)) if isinstance(value, str) else shorten(repr(value), longest)
+
+
+def capitalise(sentence: str) -> str:
+    """Return a sentence with its first letter in upper case and the others as they are."""
+    return sentence[:1].upper() + sentence[1:]
 
 
 def to_printable(text: str, longest: int | None = None) -> str:

@@ -12,6 +12,7 @@ from agent_league.errors import BadAnswer, CallFailed, ErrorCode, JsonRpcError, 
 from agent_league.protocol.json_limits import MAX_CONTAINERS, MAX_DEPTH
 from agent_league.text import MAX_SENTENCE
 from tests.agent.answering_agent import Desk, call, notification
+from tests.conftest import BOUND
 
 
 def nested(levels: int, inside: str = "0") -> bytes:
@@ -184,7 +185,7 @@ async def test_a_batch_has_a_limit_and_nothing_beyond_it_is_carried_out(desk: De
 
 async def test_the_calls_of_a_batch_run_beside_each_other_and_are_answered_in_order(desk: Desk) -> None:
     desk.together = asyncio.Barrier(MAX_SLOW_CALLS)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(BOUND):
         answers = await desk.post([call(request_id=number) for number in range(2 * MAX_SLOW_CALLS)])
     assert [answer["id"] for answer in answers] == list(range(2 * MAX_SLOW_CALLS))
 

@@ -18,7 +18,7 @@ from agent_league.agent.registration import LeagueRegistration, MemberSettings
 from agent_league.clock import format_utc
 from agent_league.config import SystemConfig
 from agent_league.errors import CallFailed, LeagueFailed, Refusal
-from agent_league.http.caller import CALLER_ADDRESS
+from agent_league.http.caller_address import CALLER_ADDRESS
 from agent_league.http.carrier import Carrier
 from agent_league.http.client import HttpCarrier
 from agent_league.http.memory import MemoryNetwork

@@ -3,10 +3,12 @@
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from tests.conftest import BOUND
+
 if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, Request, ViewportSize
 
-PATIENCE_MS = 30_000
+PATIENCE_MS = BOUND * 1000
 """For a busy machine; nothing waits so long where all is well."""
 NO_PLAYWRIGHT = "the pages are tested in a browser through playwright, which `./league test` installs"
 DESKTOP: "ViewportSize" = {"width": 1280, "height": 900}

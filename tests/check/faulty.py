@@ -17,6 +17,7 @@ from urllib.request import Request, urlopen
 
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.protocol.tokens import TokenVerifier
+from tests.conftest import BOUND
 
 NOTICES = (
     "notify_match_result",
@@ -95,7 +96,7 @@ class Faulty:
         call = Request(str(self.manager), json.dumps(request).encode(), {"Content-Type": "application/json"})
         while not self.ending.is_set():
             try:
-                with urlopen(call, timeout=5) as response:
+                with urlopen(call, timeout=BOUND) as response:
                     answer = json.loads(response.read())["result"]
             except (URLError, OSError):
                 time.sleep(0.02)

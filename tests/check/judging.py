@@ -9,9 +9,8 @@ from agent_league.check.steps import CheckReport, StepVerdict
 from agent_league.check.subject import CheckOptions
 from agent_league.model.agents import Role
 from tests.cli.command import free_ports
+from tests.conftest import BOUND
 from tests.foreign.stage import started
-
-BOUND = 120
 
 
 async def check_port(

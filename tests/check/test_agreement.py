@@ -14,11 +14,11 @@ from agent_league.model.results import Outcome
 from tests.check.faulty import faulty_player
 from tests.check.judging import check_guest, found
 from tests.check.test_player import REPLIES, checked
-from tests.conftest import PlanMaker
+from tests.conftest import BOUND, PlanMaker
 from tests.foreign.stage import match_files, planned, play_with_players
 from tests.foreign.v1_player import V1Player
 from tests.foreign.web import Message
-from tests.launch.scripted_guests import BOUND, hosted
+from tests.launch.scripted_guests import hosted
 
 OPEN = ("protocol", "message_type", "sender", "timestamp", "conversation_id", "auth_token")
 """What an answer may lack."""

@@ -11,6 +11,7 @@ from agent_league.check.steps import NoReply
 from agent_league.errors import UserError
 from tests.check.faulty import faulty_player
 from tests.cli.command import free_ports
+from tests.conftest import BOUND
 
 TOKEN = "tok-p01-0123456789abcdef"
 
@@ -86,7 +87,7 @@ async def test_a_request_that_breaks_off_goes_to_the_path_that_is_checked() -> N
         probe = HttpProbe(f"http://127.0.0.1:{port}/agent")
         try:
             await probe.send_partial_request(5)
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(BOUND):
                 assert (await came).startswith(b"POST /agent HTTP/1.1\r\n")
         finally:
             await probe.close()

@@ -19,8 +19,7 @@ from agent_league.check.steps import (
     run_steps,
     warned,
 )
-
-BOUND = 60
+from tests.conftest import BOUND
 
 
 class Place:

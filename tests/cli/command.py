@@ -20,9 +20,8 @@ from unittest.mock import patch
 
 from agent_league.cli import main
 from agent_league.config.home import make_home
+from tests.conftest import BOUND
 
-BOUND = 60
-"""Seconds that anything here may take on a busy machine before it counts as hanging."""
 PORTS_OF_WORKER = 5_000
 LEAGUE = [sys.executable, "-m", "agent_league"]
 LEAGUE_ID = "league_2025_even_odd"

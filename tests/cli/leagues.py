@@ -19,7 +19,8 @@ from agent_league.launch.plan import LeagueRequest, make_league_plan
 from agent_league.league.resume import open_store
 from agent_league.league.state import LeagueState
 from agent_league.storage.base import StoredRow
-from tests.cli.command import BOUND, LEAGUE, environment, league
+from tests.cli.command import LEAGUE, environment, league
+from tests.conftest import BOUND
 from tests.web.seasons import season_of
 
 

@@ -13,6 +13,7 @@ from agent_league.config.home import make_home
 from agent_league.errors import LeagueFailed, UserError
 from agent_league.testing.peers import utc_timestamp
 from tests.cli.command import LEAGUE_ID, Waiting, free_ports, home_with, league, ports, running
+from tests.conftest import BOUND
 
 
 class Conducted(Waiting):
@@ -37,7 +38,7 @@ class Conducted(Waiting):
         frame = {"jsonrpc": "2.0", "method": "register_player", "params": message, "id": 1}
         headers = {"Content-Type": "application/json"}
         with urllib.request.urlopen(
-            urllib.request.Request(self.url, json.dumps(frame).encode(), headers), timeout=60
+            urllib.request.Request(self.url, json.dumps(frame).encode(), headers), timeout=BOUND
         ) as answer:
             return json.load(answer)["result"]
 

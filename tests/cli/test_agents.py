@@ -26,17 +26,18 @@ from tests.cli.command import (
     running,
     until,
 )
+from tests.conftest import BOUND
 
 
 def get(url: str) -> Any:
-    with urllib.request.urlopen(url, timeout=10) as response:
+    with urllib.request.urlopen(url, timeout=BOUND) as response:
         return json.load(response)
 
 
 def call(url: str, method: str, params: dict[str, Any]) -> Any:
     body = json.dumps({"jsonrpc": "2.0", "method": method, "params": params, "id": 1}).encode()
     request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=10) as response:
+    with urllib.request.urlopen(request, timeout=BOUND) as response:
         return json.load(response)["result"]
 
 
@@ -75,7 +76,7 @@ def test_agents_that_start_before_the_manager_wait_for_it_and_all_end_when_done(
         late = ["manager", "--port", port, "--host", "127.0.0.1", "--players", 2, "--referees", 1, "--exit-when-done"]
         with running([*late, *home]) as (manager,):
             assert_clean(manager, referee, zoe, other)
-            manager.prints("P07 registered: Zoë")
+            manager.prints("P07 joins as a player: Zoë")
             manager.prints("The league starts: 2 players, 1 round, 1 match.")
             manager.prints("Champion: ")
         zoe.prints("Registered as P07.")
@@ -107,8 +108,8 @@ def test_without_options_the_league_starts_with_the_active_agents_and_then_answe
         manager, *others = processes
         manager.prints("Waiting for 2 players and 1 referee, or `league start`.")
         manager.prints("Champion: ")
-        manager.prints("REF01 registered: Referee Alpha")
-        manager.prints("P02 registered: Agent Beta")
+        manager.prints("REF01 joins as a referee: Referee Alpha")
+        manager.prints("P02 joins as a player: Agent Beta")
         until(lambda: get(f"http://localhost:{port + 2}/health")["state"] == "SHUTDOWN", "the player knows of the end")
         for process in others:
             process.signal(signal.SIGINT)
@@ -167,7 +168,7 @@ def test_league_start_starts_whoever_is_there(tmp_path: Path) -> None:
         ]
         with running(*agents) as processes:
             for name in ("P01", "P02", "REF01"):
-                manager.prints(f"{name} registered")
+                manager.prints(f"{name} joins")
             done = league("start", *where)
             assert done.returncode == 0, done.stderr
             assert done.stderr == f"{LEAGUE_ID} has started.\n"
@@ -191,8 +192,8 @@ def waiting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Waiting]:
         ["referee", *agent, port + 2],
     ]
     with running(*commands) as (manager, *_):
-        manager.prints("P01 registered: Ann")
-        manager.prints("REF01 registered: Ann")
+        manager.prints("P01 joins as a player: Ann")
+        manager.prints("REF01 joins as a referee: Ann")
         yield Waiting(port, home, manager)
 
 
@@ -361,7 +362,7 @@ def test_a_manager_goes_on_with_an_unfinished_league_unless_told_to_begin_anothe
     env = environment(LEAGUE_STORE=f"sqlite:///{database}") if where == "in the environment" else environment()
     first, ann = manager_and_player(home, port, *option)
     with running(first, env=env) as (manager,), running(ann) as (player,):
-        manager.prints("P01 registered: Ann")
+        manager.prints("P01 joins as a player: Ann")
         player.prints("Registered as P01.")
         token = credentials(home)["auth_token"]
         manager.signal(signal.SIGKILL)
@@ -442,13 +443,13 @@ def test_a_league_whose_referee_was_killed_goes_on_with_one_that_comes_late(tmp_
         running(["manager", "--port", port, "--players", 2, "--home", tmp_path, *quick]) as (manager,),
         running(["referee", "--port", port + 1, *where]) as (referee,),
     ):
-        manager.prints("REF01 registered")
+        manager.prints("REF01 joins")
         referee.signal(signal.SIGKILL)
         referee.ends()
         with running(*(["player", "--port", port + number, *where] for number in (2, 3))) as players:
             manager.prints("REF01 is suspended")
             with running(["referee", "--port", port + 4, *where]) as (late,):
-                manager.prints("REF02 registered")
+                manager.prints("REF02 joins")
                 manager.prints("Champion: ")
                 for process in (manager, late, *players):
                     process.signal(signal.SIGINT)

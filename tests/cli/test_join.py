@@ -14,8 +14,9 @@ import pytest
 from mcp import Client
 
 from agent_league.config.home import is_home
-from tests.cli.command import BOUND, LEAGUE, environment, free_ports, league, running
+from tests.cli.command import LEAGUE, environment, free_ports, league, running
 from tests.cli.test_agents import get
+from tests.conftest import BOUND
 from tests.gateway.league import stdio, tool
 
 INITIALIZE = {
@@ -167,7 +168,7 @@ def test_what_is_not_mcp_is_told_so_at_the_http_port_and_a_web_page_is_turned_aw
         body = json.dumps({"jsonrpc": "2.0", "method": "choose_parity", "params": {}, "id": "x"}).encode()
         headers = {"Content-Type": "application/json"}
         request = urllib.request.Request(f"http://localhost:{port}/mcp", body, headers)
-        with urllib.request.urlopen(request, timeout=10) as response:
+        with urllib.request.urlopen(request, timeout=BOUND) as response:
             answer = json.load(response)
         assert answer["id"] == "x"
         assert answer["error"]["code"] == -32601
@@ -179,7 +180,7 @@ def test_what_is_not_mcp_is_told_so_at_the_http_port_and_a_web_page_is_turned_aw
         page = {**headers, "Origin": "http://evil.example", "MCP-Protocol-Version": "2026-07-28"}
         request = urllib.request.Request(f"http://localhost:{port}/mcp", json.dumps(INITIALIZE).encode(), page)
         with pytest.raises(urllib.error.HTTPError) as refused:
-            urllib.request.urlopen(request, timeout=10)
+            urllib.request.urlopen(request, timeout=BOUND)
         refused.value.close()
         assert refused.value.code == 403
         gateway.signal(signal.SIGTERM)

@@ -14,8 +14,8 @@ import pytest
 
 from agent_league.check.transcript_check import validate_transcripts
 from agent_league.cli.new import StarterLanguage
-from tests.cli.command import BOUND, LEAGUE_ID, Running, environment, free_ports, league, running, until
-from tests.conftest import PlanMaker
+from tests.cli.command import LEAGUE_ID, Running, environment, free_ports, league, running, until
+from tests.conftest import BOUND, PlanMaker
 from tests.launch.scripted_guests import hosted
 
 OLDEST_NODE = 20
@@ -260,7 +260,7 @@ def test_a_starter_plays_a_whole_league_with_ours(tmp_path: Path, language: Star
         until(lambda: len(how_it_went.findall(mine.text)) == 2, f"its two results with their reasons in {mine.text}")
         assert "Traceback" not in mine.text
         assert mine.process.poll() is None, "it is still there"
-        processes[0].prints("registered: Starter")
+        processes[0].prints("joins as a player: Starter")
     matches = tmp_path / "SHARED" / "data" / "matches" / LEAGUE_ID
     results = [json.loads(path.read_text())["result"] for path in matches.glob("R*.json")]
     assert len(results) == 3

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import BOUND, free_ports, league, ports, running, until
+from tests.cli.command import free_ports, league, ports, running, until
+from tests.conftest import BOUND
 
 
 def opened(url: str) -> HTTPResponse | None:

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import BOUND, LEAGUE, environment, free_ports, league
+from tests.cli.command import LEAGUE, environment, free_ports, league
+from tests.conftest import BOUND
 from tests.gateway.league import league_of
 
 if sys.platform == "win32":
@@ -132,7 +133,7 @@ def test_a_person_sees_the_board_reads_the_rules_and_sees_how_it_ended(tmp_path:
 
 def test_a_person_who_does_not_answer_is_played_for_and_what_was_half_typed_is_forgotten(tmp_path: Path) -> None:
     with (
-        league_of(tmp_path / "league", players=3, ours=2, move_seconds=4) as processes,
+        league_of(tmp_path / "league", players=3, ours=2, move_seconds=6) as processes,
         terminal(processes.url, "--name", "Dana", "--home", tmp_path / "dana", "--fallback", "always_even") as screen,
     ):
         screen.shows(OFFERED)
@@ -188,7 +189,7 @@ def test_ctrl_c_leaves_with_a_sentence_and_the_same_command_comes_back(tmp_path:
 def test_at_a_pipe_it_writes_plain_lines_and_reads_an_answer_for_each_question(
     tmp_path: Path, typed: str, ending: str
 ) -> None:
-    with league_of(tmp_path / "league", players=3, ours=2, move_seconds=4) as processes:
+    with league_of(tmp_path / "league", players=3, ours=2, move_seconds=BOUND) as processes:
         done = subprocess.run(
             [*LEAGUE, "play", processes.url, "--name", "Pipe", "--home", str(tmp_path / "pipe")],
             input=typed,

@@ -2,23 +2,33 @@
 
 import pytest
 
-from agent_league.cli.league_view import LeagueView, ManagerEventPrinter, QuietView, describe_unusual_event, print_event
-from agent_league.model.agents import Role
+from agent_league.cli.league_view import LeagueView, ManagerEventPrinter, QuietView, describe_to_organiser, print_event
+from agent_league.model.agents import AgentState, Role
+from agent_league.model.event_words import describe_event
 from agent_league.model.events import (
     AgentRegistered,
+    AgentStateChanged,
     Event,
     LeagueCompleted,
+    LeagueStarted,
     MatchAssigned,
+    MatchFinished,
+    MatchNotTaken,
+    MatchOverdue,
     PauseChanged,
     RefereeWaitChanged,
     RegistrationChanged,
     RegistrationRefused,
+    StoreChanged,
 )
-from agent_league.model.results import StandingsRow
-from agent_league.web.live.sections import describe_event
+from agent_league.model.results import MatchResult, Outcome, StandingsRow
 from tests.conftest import PlanMaker
 
 ENDED = LeagueCompleted("league", rounds=1, matches=1, standings=(StandingsRow(1, "P01", "Alpha", 1, 1, 0, 0, 3, 1),))
+
+
+def joined(role: Role, agent_id: str) -> AgentRegistered:
+    return AgentRegistered(role=role, agent_id=agent_id, display_name=agent_id, endpoint="http://localhost:1/mcp")
 
 
 @pytest.fixture(autouse=True)
@@ -46,6 +56,28 @@ def test_what_the_organiser_does_is_told_in_a_sentence(
     assert sentence in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    "event",
+    [
+        joined(Role.PLAYER, "P01"),
+        AgentStateChanged("P01", AgentState.SUSPENDED, "no answer"),
+        RegistrationRefused("Ann", "Registration closed"),
+        RegistrationChanged(is_open=True),
+        StoreChanged(is_there=False, why="league.db is locked"),
+        PauseChanged(is_paused=True),
+        RefereeWaitChanged(is_waiting=True),
+        LeagueStarted("league", players=2, referees=1, rounds=1, matches=1),
+        MatchFinished(MatchResult("R1M1", 1, ("P01", "P02"), Outcome.WIN, "P01")),
+        MatchOverdue("R1M1", "REF01", 2, ("P01 refused it",)),
+        MatchNotTaken("R1M1", "REF01", "it is full"),
+    ],
+    ids=lambda event: type(event).__name__,
+)
+def test_a_terminal_and_a_page_use_the_same_words(event: Event, capsys: pytest.CaptureFixture[str]) -> None:
+    print_event(event)
+    assert describe_event(event, {}).text in capsys.readouterr().out
+
+
 def test_a_view_that_shows_nothing_still_says_that_the_league_is_paused(
     plan: PlanMaker, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -57,18 +89,13 @@ def test_a_view_that_shows_nothing_still_says_that_the_league_is_paused(
 
 def test_a_match_that_is_given_away_is_no_news_for_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     print_event(MatchAssigned("R1M1", "REF01"))
-    assert describe_unusual_event(MatchAssigned("R1M1", "REF01")) is None
     assert capsys.readouterr().out == ""
-
-
-def joined(role: Role, agent_id: str) -> AgentRegistered:
-    return AgentRegistered(role=role, agent_id=agent_id, display_name=agent_id, endpoint="http://localhost:1/mcp")
 
 
 def test_commands_in_remarks_are_spelled_as_the_program_was_started(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENT_LEAGUE_COMMAND", "./league")
     assert (
-        describe_unusual_event(PauseChanged(is_paused=True)) == "The league is paused; `./league admin resume` goes on."
+        describe_to_organiser(PauseChanged(is_paused=True)) == "The league is paused; `./league admin resume` goes on."
     )
 
 
@@ -96,8 +123,8 @@ def test_a_manager_whose_league_is_over_says_that_it_stays(capsys: pytest.Captur
 def test_an_agent_of_an_earlier_league_is_no_trouble() -> None:
     old = RegistrationRefused("player:P01", "E012 this token is not valid here; register without one to get a new one")
     told = "player:P01 came with a token that isn't of this league, and is told to register without it"
-    assert describe_unusual_event(old) == f"{told}."
+    assert describe_to_organiser(old) == f"{told}."
     assert (describe_event(old, {}).kind, describe_event(old, {}).text) == ("agent", told)
     full = RegistrationRefused("Ann", "Registration closed")
-    assert describe_unusual_event(full) == "Not registered: Ann: Registration closed"
+    assert describe_to_organiser(full) == "Ann was not admitted: Registration closed."
     assert describe_event(full, {}).kind == "trouble"

@@ -27,7 +27,8 @@ from agent_league.referee.replay import replay_match
 from agent_league.storage.base import SeasonRow, StoredRow
 from agent_league.storage.paths import DataPaths
 from agent_league.web.conversation import ConversationEntry
-from tests.cli.command import BOUND, LEAGUE, environment, league
+from tests.cli.command import LEAGUE, environment, league
+from tests.conftest import BOUND
 from tests.web.seasons import season_of
 
 TOE: dict[str, Any] = {

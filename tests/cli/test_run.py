@@ -27,7 +27,6 @@ from agent_league.log import MESSAGE_EVENTS
 from agent_league.model.events import LeagueCompleted
 from agent_league.model.results import StandingsRow
 from tests.cli.command import (
-    BOUND,
     LEAGUE,
     LEAGUE_ID,
     Running,
@@ -40,7 +39,7 @@ from tests.cli.command import (
     running,
     until,
 )
-from tests.conftest import PlanMaker
+from tests.conftest import BOUND, PlanMaker
 from tests.launch.test_league_start import ANN
 
 NEVER_DONE = 60

@@ -80,9 +80,9 @@ def test_the_terminal_commands_of_the_seeds_play_a_league_with_their_one_referee
     ]
     with running_scripts(checkout, *commands) as (manager, *_):
         manager.prints(f"League Manager of {LEAGUE_ID} at http://localhost:{port}/mcp")
-        manager.prints("REF01 registered: Referee Alpha")
+        manager.prints("REF01 joins as a referee: Referee Alpha")
         for number, name in enumerate(("Alpha", "Beta", "Gamma", "Delta"), start=1):
-            manager.prints(f"P0{number} registered: Agent {name}")
+            manager.prints(f"P0{number} joins as a player: Agent {name}")
         manager.prints("The league starts: 4 players, 3 rounds, 6 matches.")
         manager.prints("Champion: Agent ")
     assert (checkout / "SHARED" / "data" / "matches" / LEAGUE_ID / "R3M2.json").is_file()
@@ -99,9 +99,9 @@ def test_scripts_at_the_root_started_by_port_alone_are_the_configured_agents(che
     with running_scripts(checkout, *commands) as (manager, *_):
         manager.prints(f"League Manager of {LEAGUE_ID} at http://localhost:{port}/mcp")
         for number, name in enumerate(("Alpha", "Beta"), start=1):
-            manager.prints(f"REF0{number} registered: Referee {name} at http://localhost:{port + number}/mcp")
+            manager.prints(f"REF0{number} joins as a referee: Referee {name} at http://localhost:{port + number}/mcp")
         for number, name in enumerate(("Alpha", "Beta", "Gamma", "Delta"), start=1):
-            manager.prints(f"P0{number} registered: Agent {name} at http://localhost:{port + 2 + number}/mcp")
+            manager.prints(f"P0{number} joins as a player: Agent {name} at http://localhost:{port + 2 + number}/mcp")
         manager.prints("Champion: Agent ")
     names = ("REF01", "REF02", "P01", "P02", "P03", "P04")
     logs = checkout / "SHARED" / "logs" / "agents"

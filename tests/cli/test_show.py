@@ -19,6 +19,7 @@ from agent_league.storage.lock import hold_lock
 from agent_league.storage.paths import DataPaths
 from tests.cli.command import LEAGUE, league
 from tests.cli.leagues import in_terminal, keep, play, said
+from tests.conftest import BOUND
 
 LEAGUE_ID = "league_tic_tac_toe"
 COLOURS = re.compile(r"\x1b\[[\d;]*m")
@@ -97,7 +98,7 @@ def test_the_commands_under_a_match_can_be_copied_and_run(
     printed = said("show", "match", "R1M1", "--home", home).out
     commands = [line for line in printed.splitlines() if line.startswith(shlex.join(LEAGUE))]
     assert [shlex.split(command)[len(LEAGUE)] for command in commands] == ["replay", "logs", "verify"]
-    last = subprocess.run(["sh", "-c", commands[-1]], capture_output=True, text=True, timeout=60, check=False)
+    last = subprocess.run(["sh", "-c", commands[-1]], capture_output=True, text=True, timeout=BOUND, check=False)
     for done in [last, *(league(*shlex.split(command)[len(LEAGUE) :]) for command in commands[:-1])]:
         assert (done.returncode, done.stderr) == (0, "")
 

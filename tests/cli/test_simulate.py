@@ -18,7 +18,8 @@ from agent_league.config.home import make_home
 from agent_league.errors import UserError
 from agent_league.lab.scoreboard import GameTally, PairTallies, Scoreboard
 from agent_league.lab.tournament import Tournament
-from tests.cli.command import BOUND, LEAGUE, alive, environment, league, until
+from tests.cli.command import LEAGUE, alive, environment, league, until
+from tests.conftest import BOUND
 
 MINUTES_OF_GAMES = ("--players", "random,random", "--rounds", "100000000", "--seed", "7")
 

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import BOUND, LEAGUE, environment, free_ports, lines_of, ports, until
+from tests.cli.command import LEAGUE, environment, free_ports, lines_of, ports, until
+from tests.conftest import BOUND
 from tests.protocol.examples import requests_by_method
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has neither pseudo-terminals nor SIGHUP")
@@ -77,7 +78,7 @@ def terminals(count: int, kind: str) -> Iterator[list[Terminal]]:
 def healthy(port: int) -> Callable[[], bool]:
     def ask() -> bool:
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=BOUND) as answer:
                 return bool(answer.status == 200)
         except OSError:
             return False

@@ -12,7 +12,7 @@ from tests.foreign.sample_player import SamplePlayer
 from tests.foreign.v1_player import V1FramedPlayer, V1MovePlayer, V1Player
 from tests.foreign.web import Answer, Message, post
 
-ANNOUNCED_WITHIN = 30
+ANNOUNCED_WITHIN = 120
 """Seconds within which a round is announced, on however busy a machine."""
 
 

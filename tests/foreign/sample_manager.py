@@ -11,7 +11,7 @@ from typing import Any
 from tests.foreign.web import Agent, Answer, Message, now, post
 
 LEAGUE_ID = "league_2025_even_odd"
-PATIENCE = 30
+PATIENCE = 120
 """Seconds that a round may take before the league is given up."""
 
 

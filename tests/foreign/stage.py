@@ -14,12 +14,12 @@ from agent_league.model.events import AgentStateChanged, Event, LeagueCompleted,
 from agent_league.model.results import MatchResult, Outcome
 from agent_league.storage.repositories import MatchRepository
 from tests.cli.command import free_ports
-from tests.conftest import PlanMaker
+from tests.conftest import BOUND, PlanMaker
 from tests.foreign.players import ForeignPlayer
 from tests.foreign.sample_referee import SampleReferee
 from tests.foreign.v1_player import V1Player
 from tests.foreign.web import Agent, Message
-from tests.launch.scripted_guests import BOUND, hosted
+from tests.launch.scripted_guests import hosted
 
 A = TypeVar("A", bound=Agent)
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.cli.command import environment, free_ports, until
+from tests.conftest import BOUND
 from tests.foreign import managers, players, referees
 from tests.foreign.managers import MANAGERS
 from tests.foreign.players import V1_PLAYERS, V2_PLAYERS
@@ -24,7 +25,6 @@ from tests.foreign.web import Agent, Answer, Message, post
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden"
-BOUND = 60
 ENVELOPE = {
     "protocol": "league.v2",
     "sender": "referee:REF01",

@@ -11,7 +11,7 @@ import pytest
 
 from agent_league.players.observation import GameRecord
 from tests.cli.command import free_ports
-from tests.conftest import PlanMaker
+from tests.conftest import BOUND, PlanMaker
 from tests.foreign.managers import RoundsManager
 from tests.foreign.sample_manager import SampleManager
 from tests.foreign.sample_referee import SampleReferee
@@ -19,7 +19,6 @@ from tests.foreign.stage import planned, play_with_referee, serving, started
 from tests.foreign.strange_managers import STRANGE_MANAGERS, IdManager, PollManager, RestManager, SilentIdManager
 from tests.foreign.strange_referees import STRANGE_REFEREES
 from tests.foreign.test_leagues import titles, watching
-from tests.launch.scripted_guests import BOUND
 
 Remembered = list[tuple[str, GameRecord]]
 

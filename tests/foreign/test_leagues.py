@@ -14,7 +14,7 @@ from agent_league.model.events import AgentRegistered
 from agent_league.model.results import Outcome
 from agent_league.players.events import MatchOver, PlayerEvent
 from agent_league.players.observation import GameRecord
-from tests.conftest import PlanMaker
+from tests.conftest import BOUND, PlanMaker
 from tests.foreign import players, referees
 from tests.foreign.managers import MANAGERS
 from tests.foreign.players import PLAYERS, ForeignPlayer
@@ -26,7 +26,7 @@ from tests.foreign.stage import Played, planned, play_with_players, play_with_re
 from tests.foreign.v1_league import V1League
 from tests.foreign.v1_player import V1FramedPlayer, V1MovePlayer, V1Player
 from tests.foreign.web import Message
-from tests.launch.scripted_guests import BOUND, hosted
+from tests.launch.scripted_guests import hosted
 
 TOLERATED: dict[type[ForeignPlayer], set[str]] = {
     SamplePlayer: set(),

@@ -21,6 +21,7 @@ from agent_league.games.registry import load_game, load_source
 from agent_league.referee.verify import verify_match
 from agent_league.testing.game_contract import check_game
 from tests.cli.command import league, ports
+from tests.conftest import BOUND
 from tests.games.cut_short import cut_short, needs_openspiel
 
 TRIED = (
@@ -328,6 +329,6 @@ load_source("openspiel"), load_source("pettingzoo")
 loaded = {"pyspiel", "pettingzoo", "numpy", "pygame"} & set(sys.modules)
 assert not loaded, loaded
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=BOUND, check=False)
     assert done.returncode == 0, done.stderr
     assert "kuhn_poker" in done.stdout

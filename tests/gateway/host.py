@@ -19,9 +19,9 @@ from agent_league.players.observation import Strategy
 from agent_league.players.strategies.always import AlwaysOdd
 from agent_league.testing.peers import Script, ScriptedManager
 from tests.cli.command import free_ports
+from tests.conftest import BOUND
 from tests.launch.scripted_guests import served
 
-BOUND = 60
 JsonObject = dict[str, Any]
 
 

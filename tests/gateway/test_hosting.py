@@ -9,6 +9,7 @@ from mcp import Client
 from agent_league.gateway import server
 from agent_league.gateway.hosting import serve_http
 from tests.cli.command import free_ports
+from tests.conftest import BOUND
 from tests.gateway.host import hosting
 from tests.gateway.league import tool
 from tests.players.chair import game_over
@@ -60,7 +61,7 @@ async def test_it_ends_in_the_midst_of_a_wait(home: Path, monkeypatch: pytest.Mo
             arguments = {"seat": seat, "after": 1}
             waiting = asyncio.create_task(client.call_tool("wait_for_turn", arguments, progress_callback=beat))
             await waits.wait()
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(BOUND):
                 stop.set()
                 await serving
             waiting.cancel()

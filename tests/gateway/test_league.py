@@ -9,10 +9,8 @@ from mcp import Client
 
 from tests.cli.command import LEAGUE_ID, running
 from tests.cli.command import league as command
+from tests.conftest import BOUND
 from tests.gateway.league import Processes, join, league_of, play, stdio, tool
-
-BOUND = 180
-"""Seconds that a league may take on a busy machine before it counts as hanging."""
 
 
 def matches(league: Processes) -> dict[str, dict[str, Any]]:

@@ -14,9 +14,9 @@ from agent_league.players.human import PlayerStopped
 from agent_league.players.strategies.always import AlwaysOdd
 from agent_league.testing.peers import ScriptedManager, always_reply, reply_garbage
 from tests.cli.command import free_ports
-from tests.conftest import PlanMaker
+from tests.conftest import BOUND, PlanMaker
 from tests.games.toys import Toys, toys
-from tests.gateway.host import BOUND, hosting, settings_for
+from tests.gateway.host import hosting, settings_for
 from tests.launch.scripted_guests import hosted, served
 from tests.players.chair import game_over
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from agent_league.gateway.typed_lines import TypedLines
+from tests.conftest import BOUND
 
 
 @pytest.fixture
@@ -19,7 +20,7 @@ def pipe() -> Iterator[tuple[int, int]]:
 async def test_lines_come_whole_and_in_order_and_end_with_the_input(pipe: tuple[int, int]) -> None:
     reading, writing = pipe
     lines = TypedLines(reading)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(BOUND):
         os.write(writing, "one\ntw\u00f6".encode())
         assert await lines.next_line() == "one"
         os.write(writing, b"\n\xff\nlast")

@@ -197,7 +197,7 @@ ENDLESS = {
 async def test_what_never_ends_is_cut_off_long_before_it_is_large(echo: Echo, kind: str) -> None:
     start, more, status = ENDLESS[kind]
     sent = 0
-    async with serving(echo, request_timeout=60) as server, connected(server.port) as connection:
+    async with serving(echo, request_timeout=3600) as server, connected(server.port) as connection:
         await connection.send(start)
         told = asyncio.create_task(connection.response())
         try:
@@ -243,7 +243,7 @@ async def test_the_largest_body_may_come_in_small_chunks_with_trailers(echo: Ech
 
 async def test_requests_sent_ahead_are_read_no_faster_than_they_are_answered(echo: Echo) -> None:
     """Thousands fit into what is read at once, so that one answer for each reading would never catch up."""
-    async with serving(echo, request_timeout=60) as server, connected(server.port) as connection:
+    async with serving(echo, request_timeout=3600) as server, connected(server.port) as connection:
         await connection.send(request(b"wait"))
         async with asyncio.timeout(LIMIT):
             await echo.asked.wait()
@@ -262,7 +262,7 @@ async def test_requests_sent_ahead_are_read_no_faster_than_they_are_answered(ech
 
 
 async def test_when_there_are_too_many_the_one_that_waits_longest_makes_room(echo: Echo) -> None:
-    async with serving(echo, max_connections=5, request_timeout=60) as server, AsyncExitStack() as stack:
+    async with serving(echo, max_connections=5, request_timeout=3600) as server, AsyncExitStack() as stack:
         silent = [await stack.enter_async_context(connected(server.port)) for _ in range(5)]
         await until(lambda: len(server._server_limits.connections) == 5)
         for first in silent[:2]:
@@ -292,7 +292,7 @@ async def test_a_call_that_is_being_answered_is_never_cut_off_for_another(echo: 
 async def test_unfinished_bodies_together_are_limited_too(echo: Echo) -> None:
     """The first have to make room for the last; who isn't among them isn't concerned."""
     half = request(b"x" * 2**19, f"Content-Length: {2**20}")
-    async with serving(echo, request_timeout=60) as server, AsyncExitStack() as stack:
+    async with serving(echo, request_timeout=3600) as server, AsyncExitStack() as stack:
         hoard = [await stack.enter_async_context(connected(server.port)) for _ in range(MAX_UNFINISHED // 2**19 + 5)]
         for connection in hoard:
             await connection.send(half)

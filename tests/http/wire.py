@@ -7,7 +7,9 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-LIMIT = 20
+from tests.conftest import BOUND
+
+LIMIT = BOUND
 """Seconds that a test waits at most for anything."""
 
 

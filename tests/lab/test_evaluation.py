@@ -35,9 +35,9 @@ from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 from agent_league.storage.repositories import PlayerHistoryRepository
 from agent_league.testing.peers import Params, RawReply, Script, ScriptedPlayer, never_reply
 from tests.cli.command import free_ports
+from tests.conftest import BOUND
 from tests.launch.scripted_guests import served
 
-BOUND = 60
 EVEN_ODD = load_game("even_odd")
 VALID, TIMEOUTS, TECHNICAL, WINS, GRACEFUL, OWN_MOVES = range(6)
 
@@ -305,7 +305,7 @@ async def test_the_earlier_version_may_be_a_running_player_too(home: Path) -> No
         our_player(home, port + 1, manager, display_name="Old", protocol=PROTOCOL_V1),
     ):
         found = await evaluated(
-            f"localhost:{port}", earlier=f"localhost:{port + 1}", manager_port=port + 2, games=2, wait_seconds=3.0
+            f"localhost:{port}", earlier=f"localhost:{port + 1}", manager_port=port + 2, games=2, wait_seconds=BOUND
         )
 
     assert [len(series.games) for series in found.series] == [2, 2, 2, 2, 2]
@@ -343,7 +343,7 @@ async def test_a_player_that_was_checked_before_comes_over(home: Path) -> None:
         async with our_player(home, port, checker.endpoint, {"heartbeat.quiet_sec": 0.3}):
             await checker.wait_for_calls("register_player", BOUND)
             await checker.stop()
-            found = await evaluated(f"localhost:{port}", manager_port=port + 1, wait_seconds=0.1, games=1)
+            found = await evaluated(f"localhost:{port}", manager_port=port + 1, wait_seconds=BOUND, games=1)
 
     assert (len(found.games), found.fault_count) == (4, 0)
 

@@ -21,9 +21,8 @@ from agent_league.lab.tournament import Tournament
 from agent_league.lab.workers import run_all
 from agent_league.players import strategies
 from agent_league.players.observation import Move, Observation
+from tests.conftest import BOUND
 
-BOUND = 20
-"""Seconds; what is ended doesn't take them."""
 LEARNERS = ("random", "q_learning", "markov", "random")
 
 

@@ -12,8 +12,7 @@ from agent_league.launch.agent_plan import AgentListeners
 from agent_league.launch.plan import LeaguePlan
 from agent_league.launch.serving import serve_agents
 from agent_league.model.events import AgentRegistered, Event, LeagueCompleted
-
-BOUND = 60
+from tests.conftest import BOUND
 
 
 @asynccontextmanager

@@ -19,7 +19,7 @@ from agent_league.protocol.methods import Caller
 from agent_league.protocol.tokens import SigningKey
 from agent_league.referee.app import Referee
 from agent_league.storage.paths import DataPaths
-from tests.conftest import PlanMaker
+from tests.conftest import BOUND, PlanMaker
 from tests.players.chair import chair
 from tests.referee.hall import hall
 
@@ -59,7 +59,7 @@ class League:
 
 @asynccontextmanager
 async def played(plan: LeaguePlan) -> AsyncIterator[League]:
-    async with asyncio.timeout(60), run_agents(MemoryNetwork(), plan.agent_plans) as agents:
+    async with asyncio.timeout(BOUND), run_agents(MemoryNetwork(), plan.agent_plans) as agents:
         manager, referee, player, other = agents
         assert isinstance(manager, LeagueManager)
         assert isinstance(referee, Referee)
@@ -147,7 +147,7 @@ async def test_a_referee_that_shows_its_own_token_is_known_as_one(plan: PlanMake
 
 
 async def test_under_a_manager_that_signs_nothing_nobody_can_be_told_from_others(home: Path) -> None:
-    async with asyncio.timeout(60), hall(home) as match:
+    async with asyncio.timeout(BOUND), hall(home) as match:
         assert (match.referee.caller("anything"), match.referee.audience("anything")) == (None, None)
-    async with asyncio.timeout(60), chair(home) as seat:
+    async with asyncio.timeout(BOUND), chair(home) as seat:
         assert (seat.player.caller("anything"), seat.player.audience("anything")) == (None, None)

@@ -1,7 +1,6 @@
-"""A league with a player that hangs, one that answers rubbish and one that dies: each costs itself, nobody else."""
+"""A player that hangs, one that answers rubbish and one that dies, on virtual time: each costs itself, nobody else."""
 
 import asyncio
-from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,21 +9,18 @@ import pytest
 
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
-from agent_league.http.client import HttpCarrier
-from agent_league.http.server import HttpServer
-from agent_league.launch.plan import LeaguePlan, LeagueRequest, make_league_plan
+from agent_league.http.memory import MemoryNetwork
+from agent_league.launch.in_process import agent_endpoint
+from agent_league.launch.plan import LeagueRequest, make_league_plan
 from agent_league.model.agents import AgentState
-from agent_league.model.events import AgentStateChanged, Event, LeagueCompleted, RoundCompleted
+from agent_league.model.events import AgentRegistered, AgentStateChanged, Event, LeagueCompleted, RoundCompleted
 from agent_league.storage.repositories import MatchRepository, PlayerHistoryRepository
 from agent_league.testing.peers import Script, ScriptedPlayer, never_reply, reply_garbage
-from tests.cli.command import free_ports
-from tests.conftest import FAST
-from tests.launch.scripted_guests import hosted, served
+from agent_league.testing.virtual_time import run_in_virtual_time
+from tests.launch.virtual_league import virtual_league
 
 SOUND = {"P01", "P02", "P03", "P04", "P05"}
 RUBBISH, HUNG, DEAD = FAULTY = ("P06", "P07", "P08")
-LIMITS = {**FAST, "timeouts.game_join_ack_timeout_sec": 1, "timeouts.move_timeout_sec": 1}
-"""Long enough that a sound player on a busy machine is never taken for a silent one."""
 EVERYTHING = (
     "handle_game_invitation",
     "choose_parity",
@@ -74,55 +70,46 @@ def failed(match: dict[str, Any], player_id: str) -> list[str]:
     return [entry["error_code"] for entry in entries if entry["player_id"] == player_id]
 
 
-def plan_for(home: Path, port: int) -> LeaguePlan:
-    request = LeagueRequest(
-        home=home, players=8, referees=2, manager_port=port, referee_port=port + 1, player_port=port + 3
-    )
-    return make_league_plan(ConfigLoader(home, LIMITS), request)
-
-
 async def play(home: Path) -> Story:
-    port = free_ports(11)
     scripts: dict[str, dict[str, Script]] = {
         HUNG: dict.fromkeys(EVERYTHING, never_reply),
         RUBBISH: dict.fromkeys(EVERYTHING, reply_garbage),
         DEAD: {},
     }
     guests = {
-        player_id: ScriptedPlayer(
-            f"Guest {player_id}", f"http://localhost:{port + 8 + number}/mcp", scripts=scripts[player_id]
-        )
+        player_id: ScriptedPlayer(f"Guest {player_id}", f"http://localhost:9{number}/mcp", scripts=scripts[player_id])
         for number, player_id in enumerate(FAULTY)
     }
-    deaths: list[asyncio.Task[None]] = []
-    servers: dict[str, HttpServer] = {}
+    plan = make_league_plan(ConfigLoader(home), LeagueRequest(home=home, players=8, referees=2))
+    network = MemoryNetwork()
+    events: list[Event] = []
+    our_own_are_in = asyncio.Event()
 
-    def die_after_round_1(event: Event) -> None:
+    def watch(event: Event) -> None:
+        events.append(event)
+        if sum(isinstance(one, AgentRegistered) for one in events) == len(SOUND) + 2:
+            our_own_are_in.set()
         if isinstance(event, RoundCompleted) and event.round_id == 1:
-            deaths.append(asyncio.create_task(servers[DEAD].stop()))
+            network.detach(guests[DEAD].endpoint)
 
-    async with AsyncExitStack() as stack:
-        carrier = HttpCarrier()
-        stack.push_async_callback(carrier.close)
-        for number, (player_id, guest) in enumerate(guests.items()):
-            servers[player_id] = await stack.enter_async_context(served(guest.answer, port + 8 + number))
-        league = await stack.enter_async_context(hosted(plan_for(home, port), guests=3))
-        league.on_event = die_after_round_1
+    async with virtual_league(plan, network, watch, guests=len(FAULTY)) as manager:
+        await our_own_are_in.wait()
         for guest in guests.values():
-            await guest.register(carrier, f"http://localhost:{port}/mcp")
-        completed = await league.completed()
-        await asyncio.gather(*deaths)
+            network.attach(guest.endpoint, guest.answer)
+            await guest.register(network, agent_endpoint(plan.manager))
+        await manager.completed.wait()
+    completed = next(event for event in events if isinstance(event, LeagueCompleted))
     repository = MatchRepository(completed.league_id, home)
     matches = {match_id: match for match_id in repository.list() if (match := repository.load(match_id))}
     histories = {player_id: PlayerHistoryRepository(player_id, home).load() for player_id in SOUND}
-    return Story(league.events, completed, matches, guests, histories)
+    return Story(events, completed, matches, guests, histories)
 
 
 @pytest.fixture(scope="module")
 def story(tmp_path_factory: pytest.TempPathFactory) -> Story:
     home = tmp_path_factory.mktemp("home")
     make_home(home)
-    return asyncio.run(play(home))
+    return run_in_virtual_time(play(home))
 
 
 def test_the_league_is_played_to_its_end(story: Story) -> None:
@@ -191,7 +178,7 @@ def test_each_question_is_asked_three_times_at_most(story: Story) -> None:
 def test_the_hung_player_is_suspended_after_five_failures_in_a_row(story: Story) -> None:
     (suspension,) = story.suspensions(HUNG)
     assert suspension.why.endswith("failures in a row")
-    assert sum(len(failed(match, HUNG)) for match in story.of(HUNG)) <= 5
+    assert sum(len(failed(match, HUNG)) for match in story.of(HUNG)) <= 6, "each referee has asked it three times"
     assert story.round_of(suspension) <= 2
     assert not [event for event in story.events if isinstance(event, AgentStateChanged) and event.agent_id in SOUND]
 

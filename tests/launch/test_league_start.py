@@ -132,7 +132,10 @@ def test_histories_of_players_who_played_elsewhere_are_not_called_an_earlier_lea
 
 def test_a_database_that_was_forgotten_is_asked_for(home: Path, tmp_path: Path) -> None:
     start_new_league(home, LEAGUE_ID, f"sqlite:///{tmp_path / 'elsewhere.db'}")
-    with pytest.raises(UserError, match=r"is kept in .*elsewhere\.db, not in its own data/league\.db\. Name that one"):
+    with pytest.raises(
+        UserError,
+        match=r"is kept in .*elsewhere\.db, not in its own data/league\.db; name that one .* --new",
+    ):
         load_unfinished(home, LEAGUE_ID, None)
     start_new_league(home, LEAGUE_ID, None)
     assert load_unfinished(home, LEAGUE_ID, None) is None

@@ -163,7 +163,7 @@ def test_a_function_may_wait_and_an_illegal_choice_costs_no_match(tmp_path: Path
         cheat = Running([sys.executable, program, "--port", port + 3, "--name", "Renamed", *where])
         stack.callback(cheat.close)
         assert [process.ends() for process in (*processes, cheat)] == [0, 0, 0, 0]
-        processes[0].prints("registered: Renamed")
+        processes[0].prints("joins as a player: Renamed")
     match = json.loads((home / "data" / "matches" / LEAGUE_ID / "R1M1.json").read_text())
     assert match["result"]["status"] in ("WIN", "DRAW")
     logs = (home / "logs" / "agents").glob("P0*.log.jsonl")
@@ -196,7 +196,7 @@ def test_a_taken_port_and_a_taken_name_end_with_a_sentence(tmp_path: Path) -> No
         (manager,) = stack.enter_context(running(["manager", "--port", port, "--home", tmp_path]))
         first = Running([*example, port + 1])
         stack.callback(first.close)
-        manager.prints("P01 registered: Stay or Change")
+        manager.prints("P01 joins as a player: Stay or Change")
         for used, code, sentence in (
             (port + 1, 2, "or choose another with --port."),
             (port + 2, 1, "Duplicate display name ('Stay or Change' is taken; if that is you"),

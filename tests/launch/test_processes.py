@@ -19,7 +19,7 @@ from agent_league.model.events import (
     RoundStarted,
 )
 from tests.cli.command import alive, free_ports
-from tests.conftest import FAST, PlanMaker
+from tests.conftest import NO_PAUSES, PlanMaker
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def small(plan: PlanMaker) -> LeaguePlan:
     """Four players, one referee, short limits, a process each."""
     port = free_ports(6)
     where = {"manager_port": port, "referee_port": port + 1, "player_port": port + 2}
-    return plan(FAST, players=4, referees=1, **where)
+    return plan(NO_PAUSES, players=4, referees=1, **where)
 
 
 def test_a_fleet_tells_what_happens_and_ends_its_processes(small: LeaguePlan) -> None:

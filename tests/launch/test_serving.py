@@ -20,9 +20,7 @@ from agent_league.players.app import PlayerSettings
 from agent_league.referee.settings import RefereeSettings
 from agent_league.web.league_reader import LeagueHistory
 from tests.cli.command import free_ports
-from tests.conftest import PlanMaker
-
-BOUND = 60
+from tests.conftest import BOUND, PlanMaker
 
 
 @pytest.fixture

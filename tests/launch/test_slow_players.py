@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
@@ -17,14 +16,9 @@ from agent_league.http.carrier import make_timeout_error
 from agent_league.http.memory import MemoryNetwork
 from agent_league.launch.in_process import agent_endpoint
 from agent_league.launch.plan import LeagueRequest, make_league_plan
-from agent_league.league.app import LeagueManager
-from agent_league.league.journal import run_inline
 from agent_league.model.events import Event, LeagueStarted, MatchAssigned, MatchFinished
-from agent_league.players.app import Player
-from agent_league.players.strategies import load_strategy
-from agent_league.referee.app import Referee
-from agent_league.storage.memory import MemoryStore
-from agent_league.testing.virtual_time import VirtualClock, run_in_virtual_time
+from agent_league.testing.virtual_time import run_in_virtual_time
+from tests.launch.virtual_league import virtual_league
 
 CULPRIT = "P04"
 PLAYERS = 8
@@ -108,23 +102,9 @@ def played(home: Path, delay: Delay, **overrides: Any) -> Course:
         plan = make_league_plan(loader, LeagueRequest(home=home, players=PLAYERS, referees=REFEREES, seed="7"))
         culprit = next(seat for seat in plan.players if seat.settings.wanted_id == CULPRIT)
         course = Course()
-        network, clock, rng = Held(agent_endpoint(culprit), delay), VirtualClock(), Random(7)
-        manager = LeagueManager(
-            plan.manager.settings, network, clock, course.note, store=MemoryStore(), offload=run_inline, rng=rng
-        )
-        referees = [Referee(seat.settings, network, clock, rng=rng) for seat in plan.referees]
-        players = [
-            Player(seat.settings, load_strategy(str(seat.strategy)), network, clock, rng=rng) for seat in plan.players
-        ]
-        agents: list[LeagueManager | Referee | Player] = [manager, *referees, *players]
-        for seat, agent in zip(plan.agent_plans, agents, strict=True):
-            network.attach(agent_endpoint(seat), agent.dispatcher.answer_request)
-        runs = [asyncio.create_task(agent.run()) for agent in agents]
-        await manager.completed.wait()
-        course.ended = asyncio.get_running_loop().time()
-        for run in runs:
-            run.cancel()
-        await asyncio.gather(*runs, return_exceptions=True)
+        async with virtual_league(plan, Held(agent_endpoint(culprit), delay), course.note) as manager:
+            await manager.completed.wait()
+            course.ended = asyncio.get_running_loop().time()
         return course
 
     return run_in_virtual_time(play())

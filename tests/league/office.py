@@ -17,13 +17,12 @@ from agent_league.league.settings import ManagerSettings
 from agent_league.model.events import Event
 from agent_league.storage.paths import DataPaths
 from agent_league.testing.peers import ScriptedPlayer, utc_timestamp
+from tests.conftest import BOUND
 from tests.league.scripted_referee import ScriptedReferee
 
 T = TypeVar("T")
 MANAGER = "http://localhost:8000/mcp"
 LEAGUE_ID = "league_2025_even_odd"
-BOUND = 30
-"""Seconds within which anything must have happened, on however busy a machine."""
 
 
 async def within(awaited: Awaitable[T]) -> T:

@@ -18,7 +18,7 @@ from agent_league.league.settings import ManagerSettings
 from agent_league.league.state import LeaguePhase
 from agent_league.model.events import Event
 from agent_league.storage.paths import DataPaths
-from tests.conftest import PlanMaker
+from tests.conftest import BOUND, PlanMaker
 from tests.league.conftest import OfficeMaker
 from tests.league.office import LEAGUE_ID, Office, open_office, within
 
@@ -220,7 +220,7 @@ async def test_a_watcher_that_fails_does_not_stop_the_league(home: Path, plan: P
 
     made = plan(players=2, referees=1)
     async with (
-        asyncio.timeout(30),
+        asyncio.timeout(BOUND),
         run_agents(MemoryNetwork(), made.agent_plans, AgentListeners(on_league_event=fail)) as agents,
     ):
         manager = agents[0]

@@ -34,7 +34,7 @@ from agent_league.model.results import MatchResult, Outcome, StandingsRow
 from agent_league.model.schedule import LeagueRound, Pairing
 from agent_league.players.app import Player
 from agent_league.referee.app import Referee
-from tests.conftest import PlanMaker
+from tests.conftest import BOUND, PlanMaker
 from tests.players.chair import chair, game_over
 from tests.referee.hall import hall
 
@@ -81,7 +81,7 @@ def test_no_kind_of_event_is_forgotten() -> None:
 async def test_a_whole_league_tells_of_each_of_its_resources(plan: PlanMaker) -> None:
     league = plan(players=4, referees=1, seed="7")
     heard: dict[str, list[str]] = {}
-    async with asyncio.timeout(60), run_agents(MemoryNetwork(), league.agent_plans) as agents:
+    async with asyncio.timeout(BOUND), run_agents(MemoryNetwork(), league.agent_plans) as agents:
         for agent in agents:
             agent.changes.add_listener(heard.setdefault(agent.health()["id"], []).append)
         manager = agents[0]
@@ -100,7 +100,7 @@ async def test_a_whole_league_tells_of_each_of_its_resources(plan: PlanMaker) ->
 async def test_what_is_told_is_already_there_to_be_read(plan: PlanMaker) -> None:
     league = plan(players=2, referees=1, seed="7")
     states: list[tuple[str, str | None]] = []
-    async with asyncio.timeout(60), run_agents(MemoryNetwork(), league.agent_plans) as agents:
+    async with asyncio.timeout(BOUND), run_agents(MemoryNetwork(), league.agent_plans) as agents:
         manager = agents[0]
         assert isinstance(manager, LeagueManager)
 
@@ -122,7 +122,7 @@ async def test_as_long_as_nobody_listens_nothing_is_worked_out(
 
     monkeypatch.setattr(app, "list_changed_resources", fail)
     league = plan(players=2, referees=1)
-    async with asyncio.timeout(60), run_agents(MemoryNetwork(), league.agent_plans) as agents:
+    async with asyncio.timeout(BOUND), run_agents(MemoryNetwork(), league.agent_plans) as agents:
         manager = agents[0]
         assert isinstance(manager, LeagueManager)
         await manager.completed.wait()
@@ -130,7 +130,7 @@ async def test_as_long_as_nobody_listens_nothing_is_worked_out(
 
 async def test_a_referee_tells_of_each_state_of_a_match_once_it_can_be_read(home: Path) -> None:
     told: list[tuple[str, str]] = []
-    async with asyncio.timeout(60), hall(home) as match:
+    async with asyncio.timeout(BOUND), hall(home) as match:
         referee: Referee = match.referee
         referee.changes.add_listener(lambda uri: told.append((uri, str(referee._running_matches["R1M1"].match.state))))
         match.pair()
@@ -141,7 +141,7 @@ async def test_a_referee_tells_of_each_state_of_a_match_once_it_can_be_read(home
 
 async def test_a_player_tells_of_itself_once_for_each_game_that_it_remembers(home: Path) -> None:
     told: list[tuple[str, int]] = []
-    async with asyncio.timeout(60), chair(home) as seat:
+    async with asyncio.timeout(BOUND), chair(home) as seat:
         player: Player = seat.player
         player.changes.add_listener(lambda uri: told.append((uri, len(player.games))))
         await seat.plays("R1M1")

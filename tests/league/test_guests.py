@@ -440,7 +440,7 @@ async def test_who_says_that_it_knows_match_tokens_is_ours_whatever_version_it_d
     async with at_work(virtual(home)) as here:
         for number, ours in enumerate((False, True), 1):
             guest = await Guest(here, number, {}).register(protocol_version="2.1.0", match_tokens=ours)
-            assert here.manager.state.is_ours(guest.referee_id) is ours
+            assert here.manager.state.roster[guest.referee_id].is_ours is ours
 
 
 @in_virtual_time

@@ -63,6 +63,12 @@ HARM: dict[str, tuple[Callable[[Path], None], str]] = {
 }
 
 
+@pytest.fixture(autouse=True)
+def manager_that_ends_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Managers whose database never comes back don't wait long for it at their end."""
+    monkeypatch.setattr("agent_league.league.journal.CLOSE_TIMEOUT_SECONDS", 0.05)
+
+
 async def told_of_store(office: Office, *, is_there: bool) -> StoreChanged:
     found = await office.event(lambda event: isinstance(event, StoreChanged) and event.is_there is is_there)
     assert isinstance(found, StoreChanged)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent_league.launch.in_process import play_in_process
-from agent_league.league.match_files import MAX_FILE_BYTES, MAX_TRANSCRIPT_BYTES
+from agent_league.league.match_file_reader import MAX_FILE_BYTES, MAX_TRANSCRIPT_BYTES
 from agent_league.storage.paths import DataPaths
 from agent_league.storage.repositories import MatchRepository
 from agent_league.testing.peers import ScriptedPlayer

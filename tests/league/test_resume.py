@@ -203,7 +203,10 @@ def check(stage: Stage, manager: LeagueManager, expected: list[tuple[str, int, i
     assert all(agent.state is AgentState.SHUTDOWN for agent in stage.agents), what
 
 
-@pytest.mark.parametrize(("sync_seconds", "overlap"), [(0.001, False), (0.1, False), (0.1, True)])
+@pytest.mark.parametrize(
+    ("sync_seconds", "overlap"),
+    [pytest.param(0.001, False, marks=pytest.mark.slow), (0.1, False), (0.1, True)],
+)
 def test_a_manager_killed_at_any_write_of_its_life_is_followed_by_one_that_ends_the_league(
     home: Path, sync_seconds: float, overlap: bool
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 from agent_league.league.journal import run_inline
 from agent_league.league.match_runner import MAX_OVERDUE_TIMES
 from agent_league.league.supervision import max_match_seconds, parse_refusals
+from agent_league.model.event_words import describe_event
 from agent_league.model.events import LeagueCompleted, MatchFinished, MatchNotTaken, MatchOverdue, RefereeWaitChanged
 from agent_league.model.results import MatchResult
 from agent_league.storage.memory import MemoryDatabase, MemoryStore
@@ -103,7 +104,7 @@ async def test_what_the_players_refused_is_asked_for_and_shown(home: Path) -> No
         await silent_league(here)
         await completed(here)
         sentence = "P01 refused handle_game_invitation with E011 ('auth_token' must hold the match token)"
-        assert sentence in told(here, MatchOverdue)[0].sentence
+        assert sentence in describe_event(told(here, MatchOverdue)[0], {}).text
         assert sentence in here.manager.state.results["R1M1"].fault
     overdue = [line for line in text_of(home, "league.log.jsonl").splitlines() if '"match_overdue"' in line]
     assert len(overdue) == MAX_OVERDUE_TIMES
@@ -121,7 +122,7 @@ async def test_a_report_that_was_refused_is_told_where_the_match_goes_overdue(ho
             assert refused["error_code"] == "E003"
         await completed(here)
         why = f"a report of it was refused with E003 ({refused['message']})"
-        sentence = told(here, MatchOverdue)[0].sentence
+        sentence = describe_event(told(here, MatchOverdue)[0], {}).text
         assert sentence.count(why) == 1
         assert why in here.manager.state.results["R1M1"].fault
 
@@ -157,7 +158,7 @@ async def test_a_referee_that_is_gone_is_waited_for_and_nothing_is_void(home: Pa
         assert here.manager.state.is_waiting_for_referee
         assert (told(here, MatchFinished), told(here, MatchOverdue)) == ([], [])
         assert [event.is_waiting for event in told(here, RefereeWaitChanged)] == [True]
-        assert "no referee: waiting" in told(here, RefereeWaitChanged)[0].sentence
+        assert "no referee: waiting" in describe_event(told(here, RefereeWaitChanged)[0], {}).text
         here.network.attach(referee.endpoint, referee.answer)
         await referee.wait_for_calls("start_match", 2)
         assert not here.manager.state.is_waiting_for_referee
@@ -244,8 +245,9 @@ async def test_a_referee_that_takes_no_match_is_news(home: Path) -> None:
         await silent_league(here, scripts={"start_match": takes_none})
         await asyncio.sleep(60)
         (news,) = told(here, MatchNotTaken)
-        assert news.sentence.startswith("R1M1 waits: REF01 doesn't take it: E012")
-        assert "8000" not in news.sentence
+        sentence = describe_event(news, {}).text
+        assert sentence.startswith("R1M1 waits: REF01 doesn't take it: E012")
+        assert "8000" not in sentence
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from agent_league.llm.model import API_KEY_VARIABLE
 from agent_league.log import JsonLogger
 from agent_league.players.decision import StrategyRunner
 from agent_league.text import MAX_SENTENCE, shorten
+from tests.conftest import BOUND
 from tests.llm.openai_server import Answer, ModelServer, chooses, model_server, says, sends
 from tests.llm.test_thinking import thinker, usage_of
 from tests.players.test_decision import observe
@@ -102,7 +103,7 @@ def test_a_servers_sentence_is_found_cut_and_without_keys(
     assert extract_server_message(body) == said
 
 
-@pytest.mark.parametrize("answer", [sends(401), sends(404), sends(429, **{"Retry-After": "59"}), None])
+@pytest.mark.parametrize("answer", [sends(401), sends(404), sends(429, **{"Retry-After": str(2 * BOUND)}), None])
 async def test_what_nobody_can_have_thought_about_costs_nothing(answer: Answer | None) -> None:
     remarks: list[str] = []
     async with model_server(answer or chooses(2)) as server:

@@ -17,6 +17,7 @@ from agent_league.errors import ConfigError
 from agent_league.llm.model import ALLOWED_HEADERS, API_KEY_VARIABLE
 from agent_league.llm.settings import resolve_servers
 from agent_league.players.strategies import check_strategy, load_strategy
+from tests.conftest import BOUND
 from tests.llm.openai_server import chooses, model_server, packed, sends
 from tests.llm.test_thinking import thinker, usage_of
 from tests.players.test_decision import observe
@@ -128,7 +129,7 @@ def test_a_check_makes_no_client_and_loads_nothing_of_mcp() -> None:
         "check_strategy('llm', PlayerDefaults(llm=llm))\n"
         "assert 'mcp' not in sys.modules\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=BOUND, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 

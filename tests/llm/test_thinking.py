@@ -17,6 +17,7 @@ from agent_league.llm.model import MAX_ANSWER_BYTES
 from agent_league.llm.thinking import MAX_CONCURRENT_MOVES, LlmStrategy
 from agent_league.players.deadline import MARGIN_SECONDS
 from agent_league.players.observation import Observation, Thought, Usage
+from tests.conftest import BOUND
 from tests.games.toys import Toys, toys
 from tests.llm.openai_server import (
     TOKENS,
@@ -34,7 +35,6 @@ from tests.players.test_decision import observe
 
 __all__ = ["toys"]
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
-BOUND = 30
 
 
 class Standing:
@@ -49,7 +49,7 @@ async def thinker(
     base_url: str | None, remarks: list[str] | None = None, clock: Clock | None = None, **settings: Any
 ) -> AsyncIterator[LlmStrategy]:
     """A strategy, closed at the end; whatever it does has a bound."""
-    own: dict[str, Any] = {"model": "small-model", "fallback": "always_even", **settings}
+    own: dict[str, Any] = {"model": "small-model", "fallback": "always_even", "move_sec": BOUND, **settings}
     said = remarks if remarks is not None else []
     strategy = LlmStrategy(LlmSettings(base_url=base_url, **own), said.append, clock or Standing())
     try:
@@ -104,7 +104,7 @@ BAD: dict[str, tuple[list[Answer], str]] = {
     "illegal, then broken": ([chooses(-1), calls(None, "}"), chooses(2)], "no legal move, also when asked again"),
     "words twice": ([says("odd")], "no legal move, also when asked again"),
     "a failing server": ([sends(500)], "status 500, also when asked again"),
-    "a busy server": ([sends(429, **{"Retry-After": "59"}), chooses(2)], "status 429"),
+    "a busy server": ([sends(429, **{"Retry-After": str(2 * BOUND)}), chooses(2)], "status 429"),
     "a wrong key": ([sends(401), chooses(2)], "status 401"),
     "another address": ([sends(404), chooses(2)], "status 404"),
     "a body that is no JSON": ([sends(200, "<html>")], "can't be read, also when asked again"),

@@ -12,10 +12,11 @@ import pytest
 pytest.importorskip("pydantic_ai", reason="needs the extra agent-league[llm]")
 pytest.importorskip("openai", reason="needs the extra agent-league[llm]")
 
-from agent_league.llm import tools
+from agent_league.llm import thinking, tools
 from agent_league.llm.budget import MAX_TOOL_CALLS
 from agent_league.log import JsonLogger
 from agent_league.players.decision import StrategyRunner
+from tests.conftest import BOUND
 from tests.llm.openai_server import ModelServer, calls, chooses, model_server
 from tests.llm.test_thinking import thinker, usage_of
 from tests.mcp.client.house import House
@@ -50,6 +51,13 @@ def break_down() -> str:
 
 server.run("stdio")
 """
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine takes long to start a server."""
+    for name in ("START_SECONDS", "CALL_SECONDS"):
+        monkeypatch.setattr(tools, name, BOUND)
 
 
 @pytest.fixture
@@ -152,9 +160,13 @@ async def house() -> AsyncIterator[House]:
     await house.kill()
 
 
-async def test_a_server_that_says_nothing_leaves_the_move_most_of_its_time(house: House) -> None:
+async def test_a_server_that_says_nothing_leaves_the_move_most_of_its_time(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert thinking.TOOL_WAIT_SHARE < 0.5
+    monkeypatch.setattr(thinking, "TOOL_WAIT_SHARE", 1 / BOUND)  # a second
     house.asleep = True
-    mute: dict[str, Any] = {"mcp_servers": {"mute": house.url}, "move_sec": 4}
+    mute: dict[str, Any] = {"mcp_servers": {"mute": house.url}}
     async with model_server(chooses(2)) as server, thinker(server.base_url, **mute) as strategy:
         found = await strategy.choose(observe())
     assert (found.move, usage_of(found).fallback) == ("odd", None)

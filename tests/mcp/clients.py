@@ -8,8 +8,9 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
+from tests.conftest import BOUND
+
 MODES = ("legacy", "2026-07-28", "auto")
-BOUND = 60
 
 
 @asynccontextmanager

@@ -5,7 +5,7 @@ from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-BOUND = 120
+from tests.conftest import BOUND
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,9 +22,9 @@ from agent_league.model.agents import Role
 from agent_league.protocol.methods import METHODS
 from agent_league.protocol.resources import RESOURCES
 from tests.cli.command import free_ports, running
-from tests.conftest import PlanMaker
+from tests.conftest import BOUND, PlanMaker
 from tests.http.wire import until
-from tests.mcp.clients import BOUND, MODES, connected
+from tests.mcp.clients import MODES, connected
 from tests.mcp.league import League, league
 
 ROOT = Path(__file__).parents[2]
@@ -236,7 +236,7 @@ async def test_agents_in_processes_of_their_own_answer_too(tmp_path: Path) -> No
         ["player", "--port", first + 2, *manager, *home],
     ]
     with running(*commands) as processes:
-        for sentence in ("P01 registered", "REF01 registered"):
+        for sentence in ("P01 joins", "REF01 joins"):
             await asyncio.to_thread(processes[0].prints, sentence)
         for port, mode in itertools.product(range(first, first + 3), MODES):
             async with connected(f"http://localhost:{port}/mcp", mode) as client:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import BOUND, free_ports
+from tests.cli.command import free_ports
+from tests.conftest import BOUND
 
 PLAYER = Path(__file__).parents[2] / "bench" / "lone_player.py"
 

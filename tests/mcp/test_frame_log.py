@@ -16,7 +16,7 @@ from agent_league.agent.runtime import Agent, ResourceChanges
 from agent_league.http.call_limits import RateLimit
 from agent_league.http.carrier import MAX_BODY
 from agent_league.http.server import HttpServer
-from agent_league.mcp.server.gate import make_lazy_mcp_server
+from agent_league.mcp.server.lazy_server import make_lazy_mcp_server
 from agent_league.protocol.methods import Caller
 from tests.agent.answering_agent import call, refuse
 from tests.agent.test_message_log import LoggedDesk, query

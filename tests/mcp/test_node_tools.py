@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import BOUND
+
 ROOT = Path(__file__).parents[2]
-BOUND = 60
 
 INSTALLS = """#!/bin/sh
 echo "$@" >> calls

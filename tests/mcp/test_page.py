@@ -13,14 +13,13 @@ import pytest
 from agent_league.mcp.server.prompts import PROMPTS
 from agent_league.model.agents import Role
 from agent_league.protocol.resources import RESOURCES
-from tests.conftest import PlanMaker
+from tests.conftest import BOUND, PlanMaker
 from tests.mcp.league import League, league
 from tests.test_docs import ROOT, blocks
 
 PAGE = (ROOT / "docs" / "mcp.md").read_text(encoding="utf-8")
 EXAMPLE = ROOT / "examples" / "ask_league.py"
 COLUMN = {Role.LEAGUE_MANAGER: 2, Role.REFEREE: 3, Role.PLAYER: 4}
-BOUND = 60
 
 
 def test_the_client_on_the_page_is_the_example() -> None:

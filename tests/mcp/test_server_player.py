@@ -12,12 +12,9 @@ import pytest
 from agent_league.model.events import MatchFinished
 from agent_league.model.results import Outcome
 from tests.cli.command import LEAGUE, free_ports, until
-from tests.conftest import PlanMaker
+from tests.conftest import BOUND, PlanMaker
 from tests.launch.scripted_guests import hosted
 from tests.test_docs import ROOT
-
-BOUND = 60
-
 
 EXAMPLE = ROOT / "examples" / "mcp_server_player.py"
 OTHER_NAMES = {

@@ -18,11 +18,11 @@ from agent_league.agent.app import AgentApp
 from agent_league.agent.runtime import ResourceChanges
 from agent_league.http.server import HttpServer
 from agent_league.log import JsonLogger
-from agent_league.mcp.server.gate import LazyMcpServer
+from agent_league.mcp.server.lazy_server import LazyMcpServer
 from agent_league.mcp.server.subscriptions import ResourceSubscriptions
-from tests.mcp.test_gate import answer, frame
+from tests.conftest import BOUND
+from tests.mcp.test_lazy_server import answer, frame
 
-BOUND = 30
 TABLE, MATCH = "league://standings", "league://matches/R1M1"
 pytestmark = pytest.mark.filterwarnings("ignore:resources/.*subscribe is removed")
 

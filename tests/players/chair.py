@@ -16,10 +16,10 @@ from agent_league.players.events import PlayerEvent
 from agent_league.players.observation import Move, Observation, Strategy
 from agent_league.players.strategies.random_choice import RandomChoice
 from agent_league.testing.peers import Script, ScriptedManager
+from tests.conftest import BOUND
 
 PLAYER = "http://localhost:8101/mcp"
 LEAGUE = "league_2025_even_odd"
-BOUND_SECONDS = 60
 
 
 class Fixed:
@@ -187,7 +187,7 @@ async def chair(
     run = asyncio.create_task(player.run())
     await asyncio.sleep(0)  # it has begun, and so will put away what it opens
     try:
-        async with asyncio.timeout(BOUND_SECONDS):
+        async with asyncio.timeout(BOUND):
             if registered:
                 await in_place.wait()
             yield Chair(home, network, scripted, player, told, remarks)

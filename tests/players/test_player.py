@@ -25,6 +25,7 @@ from agent_league.protocol.v1.ids import derive_league_uuid
 from agent_league.protocol.version import PROTOCOL_V1
 from agent_league.testing.peers import ScriptedManager, always_reply, never_reply, utc_timestamp
 from agent_league.testing.virtual_time import in_virtual_time
+from tests.conftest import BOUND
 from tests.players.chair import (
     LEAGUE,
     PLAYER,
@@ -44,7 +45,8 @@ from tests.protocol.examples_v1 import example as v1
 
 PACKAGE = Path(players.__file__).parent
 MAY_KNOW = {
-    f"agent_league.{name}" for name in ("players.observation", "players.deadline", "games.base", "games.repeated")
+    f"agent_league.{name}"
+    for name in ("players.observation", "players.deadline", "games.base", "games.repeated", "text")
 }
 TOKEN = "tok-p01-of-the-scripted-manager"
 
@@ -101,7 +103,7 @@ async def run_against(home: Path, answer: dict[str, Any]) -> None:
     network = MemoryNetwork()
     manager = ScriptedManager(scripts={"register_player": always_reply(answer)})
     network.attach(manager.endpoint, manager.answer)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(BOUND):
         await Player(player_settings(home), RandomChoice(), network).run()
 
 
@@ -505,7 +507,7 @@ async def test_a_player_that_is_to_end_with_the_league_ends(home: Path) -> None:
     network.attach(manager.endpoint, manager.answer)
     player = Player(player_settings(home, exit_when_done=True), RandomChoice(), network)
     network.attach("http://localhost:8101/mcp", player.dispatcher.answer_request)
-    async with asyncio.timeout(30), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(BOUND), asyncio.TaskGroup() as group:
         run = group.create_task(player.run())
         await player._session.registered.wait()
         assert not run.done()

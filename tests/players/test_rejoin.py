@@ -25,6 +25,7 @@ from agent_league.players.rejoin import MIN_SECONDS_BETWEEN_REGISTRATIONS, Leagu
 from agent_league.testing.peers import Params, always_reply
 from agent_league.testing.virtual_time import in_virtual_time
 from tests.agent.test_registration import ACCEPTED, MANAGER, Agent, refused
+from tests.conftest import BOUND
 from tests.players.chair import Chair, chair
 from tests.players.test_player import NOTICES
 
@@ -206,7 +207,7 @@ async def test_a_player_goes_from_league_to_league_in_either_protocol(tmp_path: 
 
     make_home(tmp_path)
     guest = staying_seat(tmp_path, protocol)
-    async with asyncio.timeout(60), run_agents(network, [guest], AgentListeners(on_player_event=watch)) as (player,):
+    async with asyncio.timeout(BOUND), run_agents(network, [guest], AgentListeners(on_player_event=watch)) as (player,):
         assert isinstance(player, Player)
         for game in ("even_odd", "tic_tac_toe"):
             await play(network, tmp_path, game, protocol)

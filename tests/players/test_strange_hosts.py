@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent_league.http.caller import CALLER_ADDRESS
+from agent_league.http.caller_address import CALLER_ADDRESS
 from agent_league.players.events import LeagueOver, StandingsChanged
 from agent_league.protocol.tokens import SigningKey
 from agent_league.testing.peers import Params, utc_timestamp

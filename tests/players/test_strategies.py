@@ -21,6 +21,7 @@ from agent_league.players.decision import StrategyRunner
 from agent_league.players.observation import MAX_RECALLED_MOVES, GameRecord, Move, Observation, Strategy, Thought
 from agent_league.players.strategies import load_strategy, strategy_games, strategy_names, strategy_summary
 from agent_league.players.strategies.pattern import Pattern
+from tests.conftest import BOUND
 
 LISTED = (
     *("any_legal", "random", "first_legal", "last_legal", "biased", "always_even", "always_odd", "alternating"),
@@ -111,7 +112,7 @@ def test_strategies_know_no_move_by_going_through_a_range_however_long() -> None
         "            said = load_strategy(name).choose(asked)\n"
         "            assert 0 <= getattr(said, 'move', said) < 2**53, name\n"
     )
-    subprocess.run([sys.executable, "-c", source], timeout=60, check=True)
+    subprocess.run([sys.executable, "-c", source], timeout=BOUND, check=True)
 
 
 @pytest.mark.parametrize("name", PLAIN)

@@ -19,7 +19,7 @@ from agent_league.protocol import v2
 from agent_league.protocol.v1.translation import translate_reply_to_v1, translate_to_v2
 from agent_league.referee.verify import verify_match
 from agent_league.testing.peers import ScriptedPlayer
-from tests.conftest import PlanMaker
+from tests.conftest import BOUND, PlanMaker
 from tests.players.chair import Fixed, chair, move_call, parity_call
 from tests.protocol.examples_v1 import example
 
@@ -146,7 +146,7 @@ async def test_a_strange_usage_is_evidence_in_the_match_file_and_nothing_more(
     network, stranger = MemoryNetwork(), Boasting("Stranger", "http://localhost:8150/mcp")
     stranger.usage = usage
     network.attach(stranger.endpoint, stranger.answer)
-    async with asyncio.timeout(60), run_agents(network, league.agent_plans[:-1]) as (manager, *_):
+    async with asyncio.timeout(BOUND), run_agents(network, league.agent_plans[:-1]) as (manager, *_):
         await stranger.register(network, "http://localhost:8000/mcp")
         assert isinstance(manager, LeagueManager)
         await manager.completed.wait()

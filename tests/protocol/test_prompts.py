@@ -19,7 +19,7 @@ from agent_league.model.agents import Role
 from agent_league.protocol.methods import METHODS
 from agent_league.testing.peers import ScriptedPlayer
 from agent_league.text import MAX_ITEMS, MAX_QUOTE, MAX_TEXT_LENGTH, quote_data
-from tests.conftest import PlanMaker
+from tests.conftest import BOUND, PlanMaker
 from tests.league.conftest import OfficeMaker
 from tests.league.conftest import office as office  # noqa: PLC0414 - a fixture
 from tests.league.office import MANAGER, Office
@@ -74,7 +74,7 @@ async def test_every_prompt_is_written_for_a_league_that_was_played(plan: PlanMa
     ports = {Role.LEAGUE_MANAGER: 8000, Role.REFEREE: 8001, Role.PLAYER: 8101}
     arguments = {"match_id": "R1M1", "player_id": "P01", "opponent_id": "P02", "situation": "even or odd?"}
     texts = {}
-    async with asyncio.timeout(60), run_agents(network, league.agent_plans) as agents:
+    async with asyncio.timeout(BOUND), run_agents(network, league.agent_plans) as agents:
         assert isinstance(agents[0], LeagueManager)
         await agents[0].completed.wait()
         for role, written in ALL:
@@ -173,7 +173,9 @@ def test_a_token_is_struck_out() -> None:
 
 @given(
     st.recursive(
-        st.text() | st.none() | st.integers(-9, 9), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+        st.text() | st.none() | st.integers(-9, 9),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+        max_leaves=20,
     )
 )
 def test_nothing_that_is_quoted_can_end_the_quote(data: Any) -> None:

@@ -17,7 +17,7 @@ from agent_league.mcp.server.tools import define_tool
 from agent_league.model.agents import Role
 from agent_league.protocol.methods import METHODS
 from agent_league.protocol.resources import RESOURCES, Resource, build_resource_uri, find_resource
-from tests.conftest import PlanMaker
+from tests.conftest import BOUND, PlanMaker
 
 MANAGER, REFEREE, PLAYER = Role.LEAGUE_MANAGER, Role.REFEREE, Role.PLAYER
 ALL = [(role, resource) for role in Role for resource in RESOURCES[role]]
@@ -125,7 +125,7 @@ async def test_every_resource_can_be_read_where_it_is_served(plan: PlanMaker) ->
     examples = {"round_id": "1", "match_id": "R1M1", "player_id": "P01", "game_type": "even_odd"}
     places = {MANAGER: "http://localhost:8000/mcp", REFEREE: "http://localhost:8001/mcp"}
     places[PLAYER] = "http://localhost:8101/mcp"
-    async with asyncio.timeout(60), run_agents(network, league.agent_plans) as agents:
+    async with asyncio.timeout(BOUND), run_agents(network, league.agent_plans) as agents:
         assert isinstance(agents[0], LeagueManager)
         await agents[0].completed.wait()
         for role, resource in ALL:

@@ -111,15 +111,15 @@ def test_everything_that_our_agents_send_is_valid(sent: list[dict[str, Any]]) ->
         VALIDATORS[message["message_type"]].validate(message)
 
 
-@pytest.mark.parametrize("example", ALL, ids=name_of)
 @pytest.mark.parametrize(
     "wrong", [{"protocol": "league.v1"}, {"message_type": "SOMETHING"}, {"sender": 5}, {"timestamp": None}]
 )
-def test_a_wrong_envelope_is_not_valid(example: Example, wrong: dict[str, Any]) -> None:
-    assert not VALIDATORS[example.message_type].is_valid({**example.message, **wrong})
+def test_a_wrong_envelope_is_not_valid(wrong: dict[str, Any]) -> None:
+    for example in ALL:
+        assert not VALIDATORS[example.message_type].is_valid({**example.message, **wrong}), name_of(example)
 
 
-@pytest.mark.parametrize("example", ALL, ids=name_of)
-def test_a_message_without_its_type_is_not_valid(example: Example) -> None:
-    bare = {name: value for name, value in example.message.items() if name != "message_type"}
-    assert not VALIDATORS[example.message_type].is_valid(bare)
+def test_a_message_without_its_type_is_not_valid() -> None:
+    for example in ALL:
+        bare = {name: value for name, value in example.message.items() if name != "message_type"}
+        assert not VALIDATORS[example.message_type].is_valid(bare), name_of(example)

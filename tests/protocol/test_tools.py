@@ -21,7 +21,7 @@ from agent_league.protocol.envelope import StatusReply
 from agent_league.protocol.methods import METHODS, Caller, Method
 from agent_league.protocol.v2.errors import ERROR_MEANINGS
 from agent_league.testing.peers import always_reply, utc_timestamp
-from tests.conftest import PlanMaker
+from tests.conftest import BOUND, PlanMaker
 from tests.league.conftest import OfficeMaker
 from tests.league.conftest import office as office  # noqa: PLC0414 - a fixture
 from tests.league.office import Office, within
@@ -174,7 +174,7 @@ async def test_plain_answers_of_a_whole_league_are_valid_before_and_after_it(pla
     league, network = plan(players=4, referees=2, seed="7"), MemoryNetwork()
     places = [(seat, agent_endpoint(seat)) for seat in league.agent_plans]
     manager = places[0][1]
-    async with asyncio.timeout(60), run_agents(network, league.agent_plans) as agents:
+    async with asyncio.timeout(BOUND), run_agents(network, league.agent_plans) as agents:
         for _, place in places:
             is_answer("get_rules", await ask(network, place, "get_rules"))
             is_answer("get_protocol", await ask(network, place, "get_protocol"))
@@ -241,7 +241,7 @@ async def test_plain_answers_of_a_manager_are_valid_while_a_league_is_played(off
 
 async def test_plain_answers_of_a_referee_are_valid_while_a_match_runs(home: Path) -> None:
     go = asyncio.Event()
-    async with asyncio.timeout(60), hall(home) as match:
+    async with asyncio.timeout(BOUND), hall(home) as match:
         match.pair(a={"choose_parity": held_until(go, {"parity_choice": "even"})})
         digest = hashlib.sha256(str(match.players["P01"].token).encode()).hexdigest()
         await match.start(P01={"token_sha256": digest})
@@ -269,7 +269,7 @@ async def test_plain_answers_of_a_referee_are_valid_while_a_match_runs(home: Pat
 
 async def test_the_state_of_a_technical_loss_is_valid(home: Path) -> None:
     declining = {"message_type": "GAME_JOIN_ACK", "accept": False}
-    async with asyncio.timeout(60), hall(home) as match:
+    async with asyncio.timeout(BOUND), hall(home) as match:
         match.pair(a={"handle_game_invitation": always_reply(declining)})
         await match.play()
         state = await match.call("get_match_state", {"match_id": "R1M1"})
@@ -289,5 +289,5 @@ def test_an_agent_that_is_never_asked_for_tools_never_makes_them() -> None:
     code = (
         "import sys, agent_league.launch.agent_plan; print([name for name in sys.modules if 'protocol.tool' in name])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=BOUND, check=True)
     assert done.stdout.strip() == "[]"

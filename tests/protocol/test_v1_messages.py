@@ -70,7 +70,6 @@ def test_fields_that_nobody_knows_survive_at_every_level(message_type: str) -> N
     assert read(whole).to_wire() == whole
 
 
-@pytest.mark.parametrize("message_type", MESSAGES)
 @pytest.mark.parametrize(
     ("field", "value"),
     [
@@ -88,12 +87,11 @@ def test_fields_that_nobody_knows_survive_at_every_level(message_type: str) -> N
         ("timestamp", "2025-12-13T22:05:00+02:00"),
     ],
 )
-def test_an_envelope_that_the_base_schema_forbids_can_t_be_written(
-    message_type: str, field: str, value: object
-) -> None:
-    message = example(message_type, **{field: value})
-    with pytest.raises(ValidationError, match=field):
-        read(message)
+def test_an_envelope_that_the_base_schema_forbids_can_t_be_written(field: str, value: object) -> None:
+    for message_type in MESSAGES:
+        message = example(message_type, **{field: value})
+        with pytest.raises(ValidationError, match=field):
+            pytest.fail(f"{message_type} was read: {read(message)}")
 
 
 @pytest.mark.parametrize(

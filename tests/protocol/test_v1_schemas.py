@@ -51,7 +51,6 @@ def test_an_example_is_valid_by_its_schema_and_by_the_base_schema(message_type: 
     VALIDATORS[message_type].validate(example(message_type))
 
 
-@pytest.mark.parametrize("message_type", MESSAGES)
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -70,11 +69,12 @@ def test_an_example_is_valid_by_its_schema_and_by_the_base_schema(message_type: 
     ],
     ids=str,
 )
-def test_a_wrong_envelope_is_not_valid(message_type: str, wrong: dict[str, Any]) -> None:
+def test_a_wrong_envelope_is_not_valid(wrong: dict[str, Any]) -> None:
     """By the base schema too: this shows that the formats are checked."""
-    message = example(message_type, **wrong)
-    assert not BASE.is_valid(message)
-    assert not VALIDATORS[message_type].is_valid(message)
+    for message_type in MESSAGES:
+        message = example(message_type, **wrong)
+        assert not BASE.is_valid(message), message_type
+        assert not VALIDATORS[message_type].is_valid(message), message_type
 
 
 @pytest.mark.parametrize("message_type", MESSAGES)

@@ -23,11 +23,11 @@ from agent_league.league.resume import open_store
 from agent_league.players.app import Player
 from agent_league.protocol.tokens import SigningKey
 from agent_league.testing.peers import ScriptedPlayer, always_reply, never_reply, reply_garbage, utc_timestamp
-from tests.conftest import FAST
+from tests.conftest import BOUND, FAST
 from tests.protocol.examples import merged, requests_by_method
 
 QUERIES = ("GET_STANDINGS", "GET_SCHEDULE", "GET_NEXT_MATCH", "GET_PLAYER_STATS")
-LIMIT = 60
+LIMIT = BOUND
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agent_league.http.caller import CALLER_ADDRESS
+from agent_league.http.caller_address import CALLER_ADDRESS
 from agent_league.testing.peers import UNKNOWN_METHOD_REPLY, Params, RawReply, never_reply
 from agent_league.testing.virtual_time import in_virtual_time
 from tests.referee.hall import REFEREE, SIGNED, Hall, accept_with_key, hall

@@ -16,7 +16,7 @@ from agent_league.http.server import HttpServer
 from agent_league.referee.app import Referee
 from agent_league.testing.peers import Params, ScriptedManager, ScriptedPlayer, always_reply, never_reply
 from agent_league.testing.virtual_time import in_virtual_time
-from tests.conftest import FAST, free_ports
+from tests.conftest import BOUND, FAST, free_ports
 from tests.referee.hall import Hall, hall, referee_settings
 
 
@@ -135,7 +135,7 @@ async def test_over_http_a_deadline_really_cuts_the_call_of_a_hung_player(home: 
         await server.start()
     run = asyncio.create_task(referee.run())
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(BOUND):
             await referee._session.registered.wait()
             order = manager.build_start_match("R1M1", *players)
             request = json.dumps({"jsonrpc": "2.0", "method": "start_match", "params": order, "id": 1})

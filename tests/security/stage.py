@@ -23,9 +23,9 @@ from agent_league.protocol.tokens import SigningKey
 from agent_league.referee.app import Referee
 from agent_league.storage.paths import DataPaths
 from agent_league.testing.peers import Params, ScriptedPlayer, utc_timestamp
+from tests.conftest import BOUND
 from tests.protocol.traffic import make_league
 
-BOUND = 60
 HONEST = 3
 MATCHES = 6
 

@@ -17,7 +17,7 @@ from agent_league.launch.plan import LeagueRequest, make_league_plan
 from agent_league.model.events import MatchFinished
 from agent_league.testing.peers import ScriptedPlayer
 from tests.cli.command import free_ports
-from tests.conftest import FAST
+from tests.conftest import FAST, NO_PAUSES
 from tests.http.wire import Peer, raw_server, read_request, response
 from tests.launch.scripted_guests import hosted
 from tests.security.stage import files_in, staged
@@ -94,7 +94,7 @@ def test_what_is_allowed_is_what_our_client_calls(host: str) -> None:
 async def test_an_address_of_somebody_else_in_the_league_costs_its_owner_its_matches_and_goes_round_in_no_circle(
     tmp_path: Path, whose: str
 ) -> None:
-    async with staged(tmp_path, FAST, started=False) as stage:
+    async with staged(tmp_path, NO_PAUSES, started=False) as stage:
         answer = await stage.register("player", "Mallory", stage.endpoints[whose])
         mallory = answer["player_id"]
         assert await stage.start(stage.admin_token) == {"status": "ok"}
@@ -112,7 +112,7 @@ async def test_an_address_of_somebody_else_in_the_league_costs_its_owner_its_mat
 
 
 async def test_a_referee_at_the_managers_own_address_gets_matches_that_others_play(tmp_path: Path) -> None:
-    async with staged(tmp_path, FAST, started=False) as stage:
+    async with staged(tmp_path, NO_PAUSES, started=False) as stage:
         answer = await stage.register("referee", "Mallory", stage.endpoints["manager"])
         assert answer["status"] == "ACCEPTED"
         await stage.mallory.register(stage.network, stage.endpoints["manager"])

@@ -28,7 +28,7 @@ from agent_league.launch.agent_app import make_agent_app
 from agent_league.launch.agent_plan import NO_LISTENERS, AgentPlan
 from agent_league.launch.in_process import run_agents
 from agent_league.league.settings import ManagerSettings
-from tests.conftest import FAST
+from tests.conftest import NO_PAUSES
 from tests.http.wire import (
     LIMIT,
     Connection,
@@ -76,7 +76,7 @@ async def targets(
     folder: Path, *roles: str, limits: ConnectionLimits = CROWD, overrides: Mapping[str, Any] | None = None
 ) -> AsyncIterator[dict[str, Target]]:
     plan = make_league(
-        folder, {**FAST, **(overrides or {})}, players=2, referees=1, referee_port=8401, player_port=8501
+        folder, {**NO_PAUSES, **(overrides or {})}, players=2, referees=1, referee_port=8401, player_port=8501
     )
     assert isinstance(plan.manager.settings, ManagerSettings)
     manager = replace(plan.manager, settings=replace(plan.manager.settings, expected_players=0, expected_referees=0))
@@ -227,7 +227,7 @@ async def test_the_same_goes_for_every_agent(target: Target) -> None:
 async def test_hundreds_of_silent_connections_keep_nobody_out(tmp_path: Path) -> None:
     """They aren't even cut off by time here: whoever is silent longest makes room."""
     async with targets(
-        tmp_path / "SHARED", "manager", limits=ConnectionLimits(request_timeout=60, max_connections=40)
+        tmp_path / "SHARED", "manager", limits=ConnectionLimits(request_timeout=3600, max_connections=40)
     ) as found:
         manager = found["manager"]
         async with AsyncExitStack() as stack:

@@ -16,11 +16,10 @@ import pytest
 from agent_league.http.carrier import MAX_BODY
 from agent_league.mcp.server.open_sessions import MAX_SESSIONS_PER_NETWORK
 from agent_league.model.agents import Role
-from tests.conftest import PlanMaker
+from tests.conftest import BOUND, PlanMaker
 from tests.mcp.league import league
 
 NEW, OLD = "2026-07-28", "2025-11-25"
-BOUND = 60
 FLOOD = 500
 JSON = {"content-type": "application/json"}
 BOTH = {**JSON, "accept": "application/json, text/event-stream"}

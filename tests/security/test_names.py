@@ -23,7 +23,7 @@ from agent_league.storage.credentials import CredentialsFile
 from agent_league.storage.paths import DataPaths
 from agent_league.testing.peers import ScriptedManager, always_reply
 from tests.cli.command import environment, free_ports
-from tests.conftest import PlanMaker
+from tests.conftest import BOUND, PlanMaker
 from tests.launch.scripted_guests import served
 from tests.league.office import LEAGUE_ID
 from tests.security.stage import files_in, staged
@@ -170,7 +170,7 @@ async def test_a_manager_of_somebody_elses_can_not_draw_on_a_players_terminal(tm
     }
     manager = ScriptedManager(f"http://localhost:{port}/mcp", scripts={"register_player": always_reply(answers[how])})
     command = ["player", "--port", port + 1, "--manager", manager.endpoint, "--home", tmp_path / "SHARED"]
-    async with served(manager.answer, port), asyncio.timeout(60):
+    async with served(manager.answer, port), asyncio.timeout(BOUND):
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "agent_league", *map(str, command)),
             env=environment(),

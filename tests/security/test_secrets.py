@@ -10,7 +10,8 @@ import pytest
 
 from agent_league.storage.paths import DataPaths
 from agent_league.testing.peers import Params, RawReply
-from tests.cli.command import BOUND, LEAGUE, Running, environment, free_ports, league, pids_of, ports
+from tests.cli.command import LEAGUE, Running, environment, free_ports, league, pids_of, ports
+from tests.conftest import BOUND
 from tests.security.stage import Mallory, Stage, files_in, staged
 
 

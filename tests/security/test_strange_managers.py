@@ -14,7 +14,7 @@ import pytest
 
 from agent_league.agent import registration
 from agent_league.launch.plan import LeaguePlan
-from tests.conftest import PlanMaker
+from tests.conftest import BOUND, PlanMaker
 from tests.foreign.sample_manager import SampleManager
 from tests.foreign.stage import planned, serving, started
 
@@ -35,7 +35,7 @@ def post(url: str, body: Any, headers: Mapping[str, str]) -> str:
     """What is answered, whatever its status."""
     request = Request(url, json.dumps(body).encode(), {"Content-Type": "application/json", **headers})
     try:
-        with _direct.open(request, timeout=30) as response:
+        with _direct.open(request, timeout=BOUND) as response:
             return str(response.read().decode())
     except HTTPError as error:
         with error:

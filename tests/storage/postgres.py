@@ -13,8 +13,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from random import SystemRandom
 
+from tests.conftest import BOUND
+
 MISSING = "needs a PostgreSQL server: apt-get install postgresql"
-START_SECONDS = 60
+START_SECONDS = BOUND
 
 
 def programs() -> Path | None:

@@ -27,9 +27,9 @@ from agent_league.storage.files import (
     write_json,
 )
 from agent_league.testing.virtual_time import in_virtual_time
+from tests.conftest import BOUND
 
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX")
-BOUND = 30
 
 
 @contextmanager

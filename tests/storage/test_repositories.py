@@ -19,6 +19,7 @@ from agent_league.storage import (
     RoundsRepository,
     StandingsRepository,
 )
+from tests.conftest import BOUND
 
 ROOT = Path(__file__).parent.parent.parent
 GOLDEN = ROOT / "tests" / "golden" / "files" / "standings.json"
@@ -163,7 +164,7 @@ def test_the_seeds_toolkit_is_importable_under_its_own_names(tmp_path: Path) -> 
     """As the seed has it: SHARED on the path, `from league_sdk import ...`."""
     code = USE.format(shared=str(ROOT / "SHARED"), home=str(tmp_path))
     command = [sys.executable, "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=BOUND, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert (tmp_path / "data" / "leagues" / "my_league" / "standings.json").is_file()
 
@@ -171,7 +172,7 @@ def test_the_seeds_toolkit_is_importable_under_its_own_names(tmp_path: Path) -> 
 def test_without_the_package_the_seeds_toolkit_says_what_it_needs(tmp_path: Path) -> None:
     code = f"import sys; sys.path.insert(0, {str(ROOT / 'SHARED')!r}); from league_sdk.logger import JsonLogger"
     command = [sys.executable, "-S", "-c", code]  # without site-packages nothing is installed
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=BOUND, check=False)
     assert done.returncode == 1
     assert "league_sdk needs the package agent_league" in done.stderr.splitlines()[-1]
 

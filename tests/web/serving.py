@@ -14,6 +14,7 @@ from agent_league.agent.app import AgentApp, PagesApp
 from agent_league.http.call_limits import RateLimit
 from agent_league.http.limits import ConnectionLimits
 from agent_league.http.server import HttpServer
+from tests.conftest import BOUND
 from tests.sse import frames
 
 
@@ -105,7 +106,7 @@ async def visiting(
     await server.start()
     plain = {"accept-encoding": "identity"}
     try:
-        async with aiohttp.ClientSession(headers=plain, timeout=aiohttp.ClientTimeout(total=30)) as session:
+        async with aiohttp.ClientSession(headers=plain, timeout=aiohttp.ClientTimeout(total=BOUND)) as session:
             yield Visitor(session, f"http://127.0.0.1:{server.port}")
     finally:
         await server.stop()

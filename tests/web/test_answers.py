@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from agent_league.model.results import MatchResult, Outcome
+from agent_league.text import MAX_WORD
 from agent_league.web.player.statistics import MOST_MATCHES, AnswerStatistics, FiledMatch, summarise_answers
 
 
@@ -64,7 +65,7 @@ def test_the_most_frequent_comes_first_and_the_opponents_is_none_of_it() -> None
 @pytest.mark.parametrize("direction", ["sent", "received", "failed", "drawn"])
 def test_whatever_a_file_says_is_taken_as_far_as_it_goes(direction: str, junk: dict[str, Any]) -> None:
     found = summarise_answers("P01", [match(1, entry(direction) | junk)])
-    assert all(len(trouble.code) <= 20 for trouble in found.troubles)
+    assert all(len(trouble.code) <= MAX_WORD for trouble in found.troubles)
     assert not found.slowest_ms
 
 

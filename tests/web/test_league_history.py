@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_league.model.event_words import describe_event
 from agent_league.model.events import (
     LeagueResumed,
     LeagueStarted,
@@ -14,7 +15,6 @@ from agent_league.model.events import (
     StoreChanged,
 )
 from agent_league.web.league_reader import FORM_LENGTH, MOST_NEWS, MOST_REFUSED, LeagueHistory
-from agent_league.web.live.sections import describe_event
 from tests.web.seasons import play_on, season_of
 
 NOON = datetime(2025, 1, 15, 12, tzinfo=UTC)

@@ -19,6 +19,7 @@ from agent_league.web.live import feed as web_live
 from agent_league.web.live.feed import LiveFeed
 from agent_league.web.live.sections import SECTIONS, Section, SectionData, read_progress
 from agent_league.web.rendering import LiveSite, render
+from tests.conftest import BOUND
 from tests.http.wire import until
 from tests.web.seasons import play_on, reader_of, season_of
 from tests.web.serving import Visitor, visiting
@@ -52,7 +53,7 @@ def reader(tmp_path: Path) -> LeagueReader:
 @asynccontextmanager
 async def heard(reader: LeagueReader, **more: Any) -> AsyncIterator[tuple[Visitor, Feed]]:
     feed = Feed(reader, **more)
-    async with asyncio.timeout(30), visiting(feed) as visitor:
+    async with asyncio.timeout(BOUND), visiting(feed) as visitor:
         yield visitor, feed
 
 
@@ -253,7 +254,7 @@ async def test_of_a_listener_that_does_not_read_only_its_place_is_kept(reader: L
         await asyncio.Event().wait()
 
     scope = {"type": "http", "method": "GET", "path": "/events", "query_string": b"form=json", "headers": []}
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(BOUND):
         serving = asyncio.create_task(live(scope, receive, send))
         await is_stuck.wait()
         for _ in range(9):
@@ -296,7 +297,7 @@ async def test_a_quiet_stream_beats_and_outlasts_the_servers_patience(
 ) -> None:
     monkeypatch.setattr(web_live, "HEARTBEAT_SECONDS", 0.1)
     async with (
-        asyncio.timeout(30),
+        asyncio.timeout(BOUND),
         visiting(Feed(reader), limits=ConnectionLimits(request_timeout=0.1)) as visitor,
         visitor.listening(JSON) as stream,
     ):

@@ -22,9 +22,8 @@ from agent_league.league.app import LeagueManager
 from agent_league.model.agents import Role
 from agent_league.web.metrics import METRICS, MetricsPage, MetricType
 from tests.cli.command import free_ports
-from tests.conftest import FAST, PlanMaker
+from tests.conftest import BOUND, NO_PAUSES, PlanMaker
 
-BOUND = 60
 DOCS = Path(__file__).parents[2] / "docs"
 TOLD_BY = {"every agent": frozenset(Role)} | {
     role.removeprefix("league_"): frozenset({role}) for role in (Role.LEAGUE_MANAGER, Role.REFEREE, Role.PLAYER)
@@ -52,7 +51,7 @@ def total(found: Samples, name: str) -> float:
 @pytest.fixture
 async def pages(plan: PlanMaker) -> dict[Role, MetricsPage]:
     """The manager, the referee and one of the four players after a league in which one never answered."""
-    made = plan(players=4, referees=1, overrides=FAST, seed="7")
+    made = plan(players=4, referees=1, overrides=NO_PAUSES, seed="7")
     network = MemoryNetwork()
     async with asyncio.timeout(BOUND), run_agents(network, made.agent_plans) as agents:
         manager, referee, player, *_ = agents

@@ -9,12 +9,12 @@ import pytest
 
 from agent_league.agent.metrics import AgentMetrics
 from agent_league.model.agents import Role
+from agent_league.model.event_words import describe_event
 from agent_league.model.events import LeagueCompleted, RoundCompleted
 from agent_league.model.results import MatchResult, Outcome, Termination
 from agent_league.web.league_reader import JoinInstructions, LeagueHistory, LeagueReader
 from agent_league.web.live.sections import (
     SHOWN_NEWS,
-    describe_event,
     read_agents,
     read_feed,
     read_progress,

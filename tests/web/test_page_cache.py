@@ -16,6 +16,7 @@ from agent_league.web.page_cache import (
     ServedContent,
     encode_content,
 )
+from tests.conftest import BOUND
 
 NAME = ("players/{key}", "P01")
 
@@ -117,7 +118,7 @@ async def test_a_page_that_takes_long_holds_up_those_of_its_kind_alone() -> None
     shelf, slow, quick = PageCache(), Maker(), Maker()
     slow.may_go_on.clear()
     long = [asyncio.create_task(shelf.get_page(("matches", key), 1, slow, is_busy=True)) for key in ("R1M1", "R1M2")]
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(BOUND):
         assert (await shelf.get_page(("players", "P01"), 1, quick, is_busy=True)).plain == b"1"
         assert slow.made == 1
         slow.may_go_on.set()
@@ -137,7 +138,7 @@ async def test_what_is_not_there_is_said_at_once_however_many_wait(monkeypatch: 
 
     for number in range(5):
         with pytest.raises(PageNotFound, match="not there"):
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(BOUND):
                 await shelf.get_page(("players/{key}", f"X{number}"), 1, read, is_busy=True)
     make.may_go_on.set()
     assert (await waiting).plain == b"1"

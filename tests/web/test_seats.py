@@ -16,7 +16,7 @@ from agent_league.model.results import Outcome
 from agent_league.players.app import PlayerSettings
 from agent_league.web.play import seats
 from tests.cli.command import free_ports
-from tests.conftest import PlanMaker
+from tests.conftest import BOUND, PlanMaker
 from tests.harm import SCRIPT
 from tests.web.visitor import visited
 
@@ -249,7 +249,7 @@ async def test_a_league_that_goes_on_finds_its_guests_though_none_of_their_pages
 async def test_whoever_waits_sees_who_has_come_and_is_still_missing(plan: PlanMaker) -> None:
     async with visited(league(plan, players=4), guests=3) as browser:
         page = await browser.take("Ada")
-        async with asyncio.timeout(30), aclosing(page.follow()) as stream:
+        async with asyncio.timeout(BOUND), aclosing(page.follow()) as stream:
             while "with 2 more players, or" not in page.parts.get("now", ""):
                 await anext(stream)
             assert "\nagent_league_listeners 1.0\n" in (await browser.get("/metrics"))[1]

@@ -11,11 +11,11 @@ from typing import Any
 import aiohttp
 
 from agent_league.launch.plan import LeaguePlan
+from tests.conftest import BOUND
 from tests.launch.scripted_guests import Watched, hosted
 from tests.sse import frames
 from tests.web.serving import Visitor
 
-BOUND = 60
 JsonObject = dict[str, Any]
 
 

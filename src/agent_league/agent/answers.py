@@ -20,7 +20,7 @@ from agent_league.protocol.checks import (
 from agent_league.protocol.envelope import MessagePart
 from agent_league.protocol.tolerance import normalise
 from agent_league.protocol.version import CURRENT_PROTOCOL
-from agent_league.text import redact_tokens
+from agent_league.text import quote, redact_tokens
 
 P = TypeVar("P", bound=MessagePart)
 
@@ -138,7 +138,7 @@ class AnswerParser:
         return tuple(
             f"another '{name}'"
             if name in MATCH_FIELDS
-            else f"'{name}' {str(redact_tokens(said[name]))[:40]!r} for {self._expected_fields[name]!r}"
+            else f"'{name}' {quote(str(redact_tokens(said[name])))} for {self._expected_fields[name]!r}"
             for name in other
         )
 
@@ -147,7 +147,7 @@ class AnswerParser:
             if said.get(name) != expected:
                 raise Refusal(
                     ErrorCode.INVALID_MESSAGE_FORMAT,
-                    f"'{name}' must be {expected!r}, found {str(said.get(name))[:80]!r}",
+                    f"'{name}' must be {expected!r}, found {quote(str(said.get(name)))}",
                     field=name,
                 )
 

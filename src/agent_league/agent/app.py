@@ -1,6 +1,7 @@
 """The ASGI application of one agent: calls and MCP at `/mcp`, `GET /health`, and metrics and pages if there are any.
 
-Owns the routes and the HTTP answers; the guard decides who may call, `http.limits` what a connection may cost.
+Owns the routes and the HTTP answers. `http.header_check` turns requests of foreign pages away, `http.limits` bounds
+what a connection may cost.
 """
 
 import asyncio
@@ -18,9 +19,9 @@ from starlette.types import Receive, Scope, Send
 from agent_league.agent.jsonrpc import UNKNOWN_METHOD_PREFIX, count_requests
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.http.call_limits import CallLimits, RateLimit, TokenCheck
-from agent_league.http.caller import CALLER_ADDRESS, UNKNOWN_ADDRESS, Address
+from agent_league.http.caller_address import CALLER_ADDRESS, UNKNOWN_ADDRESS, Address
 from agent_league.http.carrier import MAX_BODY, FrameHandler, RequestRejected
-from agent_league.http.guard import HeaderFields, RequestGuard, parse_bearer_token
+from agent_league.http.header_check import HeaderCheck, HeaderFields, parse_bearer_token
 from agent_league.http.limits import MAX_DRAINED, RejectionCallback
 
 MCP_PATH = "/mcp"
@@ -70,7 +71,7 @@ class AgentApp:
         self,
         answer: FrameHandler,
         health: Callable[[], Mapping[str, Any]],
-        guard: RequestGuard | None = None,
+        header_check: HeaderCheck | None = None,
         rate_limit: RateLimit | None = None,
         other_paths: Mapping[str, FrameHandler] | None = None,
         mcp: McpEndpoint | None = None,
@@ -80,7 +81,7 @@ class AgentApp:
         refused: RejectionCallback | None = None,
         refuse_frame: RefuseFrame = lambda body, refusal: None,  # noqa: ARG005 - the default answers nothing
     ) -> None:
-        """Without `guard`, a default one is used. `other_paths` maps further paths to their own answer functions.
+        """Without `header_check`, a default one is used. `other_paths` maps further paths to their own answers.
 
         `pages` serves all other paths, `metrics` the path `/metrics`. Calls with a good token don't queue behind
         others of their address. `refused` is called for each request that is refused with an HTTP status. Frames above
@@ -89,7 +90,7 @@ class AgentApp:
         self._refuse_frame = refuse_frame
         self.refused = refused or _ignore_refusal
         self.call_limits = CallLimits(has_good_token)
-        self._guard = guard or RequestGuard()
+        self._header_check = header_check or HeaderCheck()
         self._rate_limit = rate_limit
         self._mcp = mcp
         self._pages = pages
@@ -112,7 +113,7 @@ class AgentApp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            fields = self._guard.check_request(scope)
+            fields = self._header_check.check_request(scope)
             if handler := self._handlers.get(scope["path"]):
                 await self._serve_calls(handler, scope, receive, send, fields)
             else:
@@ -135,7 +136,7 @@ class AgentApp:
         client: Address = scope.get("client") or UNKNOWN_ADDRESS
         CALLER_ADDRESS.set(client)
         if mcp and not MCP_HEADERS.isdisjoint(fields):
-            self._guard.check_post(fields)
+            self._header_check.check_post(fields)
             self._check_rate(client)
             await mcp.handle_unread(scope, receive, send)
             return
@@ -143,7 +144,7 @@ class AgentApp:
             self.refused(scope.get("client"), 405, f"{scope['method']}: {USE_POST}")
             await _send_response(send, 405, USE_POST.encode(), TEXT_TYPE, (b"allow", b"POST"))
             return
-        self._guard.check_post(fields)
+        self._header_check.check_post(fields)
         body = await self._read_body(scope, receive, send, fields)
         if body is None:
             return
@@ -165,7 +166,7 @@ class AgentApp:
         """Serve a web page; answers a rejection itself, since Starlette would treat it as a server error."""
         try:
             if scope["method"] not in SAFE_METHODS:
-                self._guard.check_post(dict(scope["headers"]))
+                self._header_check.check_post(dict(scope["headers"]))
             self._check_rate(scope.get("client") or UNKNOWN_ADDRESS)
         except RequestRejected as error:
             await self._send_rejection(error, scope, send)

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from agent_league.clock import parse_utc
 from agent_league.errors import CallFailed, ErrorCode, Refusal
-from agent_league.http.caller import find_foreign_caller
+from agent_league.http.caller_address import find_foreign_caller
 from agent_league.model.agents import Role
 from agent_league.model.names import has_agent_id_form
 from agent_league.protocol.methods import Caller

@@ -33,7 +33,7 @@ from agent_league.protocol.tolerance import REGISTER_PATH, is_mcp_method
 from agent_league.protocol.v2.errors import LeagueError, write_league_error
 from agent_league.protocol.v2.registration import RegisterRequest
 from agent_league.protocol.version import PROTOCOL_V2
-from agent_league.text import MAX_SENTENCE, shorten
+from agent_league.text import MAX_SENTENCE, quote, shorten
 
 HandlerReply = Message | Mapping[str, Any]
 Handler = Callable[[Any], Awaitable[HandlerReply]]
@@ -393,7 +393,7 @@ class Dispatcher:
         if sender is not None and sender != envelope.sender:
             params = {**params, "sender": str(sender)}
             if asked.foreign_message is None:
-                how = _add_deviations(how, f"'sender' {str(envelope.sender)[:80]!r} for {str(sender)!r}")
+                how = _add_deviations(how, f"'sender' {quote(str(envelope.sender))} for {str(sender)!r}")
         if mend := self._repairs.get(method.name):
             params, noted = mend(params)
             how = _add_deviations(how, *noted)
@@ -444,7 +444,7 @@ class Dispatcher:
             conversation_id=conversation_id
             if isinstance(conversation_id, str)
             else f"conv-error-{next(self._error_numbers):03}",
-            original_message_type=message_type[:80] if message_type else None,
+            original_message_type=shorten(message_type) if message_type else None,
             method=asked.method or None,
             caller=params.get("sender"),
             has_token=params.get("auth_token") is not None or asked.has_bearer,

@@ -10,6 +10,7 @@ import orjson
 
 from agent_league.errors import BadAnswer, ErrorCode, JsonRpcError, JsonRpcErrorCode, PeerRefused
 from agent_league.http.carrier import MAX_BODY
+from agent_league.http.event_stream import parse_events
 from agent_league.protocol.checks import SharedParams
 from agent_league.protocol.json_limits import read_json
 from agent_league.text import MAX_SENTENCE, shorten
@@ -29,7 +30,6 @@ BROADCAST_PREFIXES = tuple(
 """Starts of the frames that our manager sends unchanged to all agents."""
 MAX_BROADCAST = 256 * 1024
 SENT_ID_PATTERN = re.compile(rb',"id":(\d+)}\Z')
-BLANK_LINE = re.compile(rb"\r?\n\r?\n")
 RequestId = int | str | None
 
 
@@ -129,13 +129,25 @@ def parse_result(status: int, body: bytes, request_id: int | None = None) -> Any
         return frame["result"]
     if _is_empty_reply(status, body):
         return None
-    if not isinstance(frame, dict):
-        raise BadAnswer(f"expected a JSON-RPC object, found {name_json_type(frame)}", frame)
+    raise_refusal(status, frame)
+    if not isinstance(frame, dict) or "result" not in frame:
+        raise BadAnswer(f"expected a JSON-RPC object with a 'result', found {name_json_type(frame)}", frame)
+    return frame["result"]
+
+
+def raise_refusal(status: int, frame: Any) -> None:
+    """Raise PeerRefused or BadAnswer if a parsed reply is a refusal or a failure, whatever its form."""
+    if status < 400 and is_plain_result(frame):
+        return
     if (refused := find_refusal(frame)) is not None:
         raise refused
-    if "result" not in frame:
+    if isinstance(frame, dict) and "jsonrpc" in frame and not {"result", "method"} & frame.keys():
         raise BadAnswer(f"HTTP {status} and neither 'result' nor 'error'", frame)
-    return frame["result"]
+    if status >= 400:
+        raise BadAnswer(f"HTTP {status}: {shorten(frame, MAX_SENTENCE)}", frame)
+    result = frame.get("result") if isinstance(frame, dict) else None
+    if isinstance(result, dict) and result.get("isError") is True:
+        raise BadAnswer(f"the tool failed: {shorten(result.get('content'), MAX_SENTENCE)}", frame)
 
 
 def is_plain_result(frame: Any) -> bool:
@@ -187,11 +199,8 @@ def extract_event_data(body: bytes) -> bytes:
     """
     if not body.startswith(EVENT_STREAM_PREFIXES):
         return body
-    for event in reversed(BLANK_LINE.split(body)):
-        data = [line[5:].removeprefix(b" ") for line in event.splitlines() if line.startswith(b"data:")]
-        if any(data):
-            return b"\n".join(data)
-    return b""
+    events, _ = parse_events(body + b"\n\n")
+    return next((event.data for event in reversed(events) if event.data.strip()), b"")
 
 
 def _is_empty_reply(status: int, body: bytes) -> bool:

@@ -17,7 +17,7 @@ import orjson
 
 from agent_league.clock import format_second
 from agent_league.errors import CallFailed
-from agent_league.http.caller import CALLER_ADDRESS, Address
+from agent_league.http.caller_address import CALLER_ADDRESS, Address
 from agent_league.http.carrier import Carrier, HttpReply
 from agent_league.log import MESSAGE_RECEIVED, MESSAGE_SENT, MESSAGE_UNANSWERED, JsonLogger
 from agent_league.protocol.methods import Caller

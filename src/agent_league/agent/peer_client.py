@@ -27,6 +27,7 @@ from agent_league.agent.jsonrpc import (
     is_plain_result,
     parse_reply,
     parse_result,
+    raise_refusal,
 )
 from agent_league.agent.metrics import OTHER_METHOD, AgentMetrics
 from agent_league.errors import BadAnswer, CallFailed, ErrorCode, MismatchedAnswer, PeerRefused, PeerUnreachable
@@ -47,7 +48,6 @@ from agent_league.protocol.tolerance import (
     order_forms,
 )
 from agent_league.protocol.version import CURRENT_PROTOCOL, PROTOCOLS
-from agent_league.text import MAX_SENTENCE, shorten
 
 PUSH_SECONDS = 0.25
 """How long to wait for a pushed answer from an agent that only acknowledged, before other forms are tried."""
@@ -132,20 +132,6 @@ class _PeerReply:
 
     status: int
     body: Any
-
-    def raise_refusal(self) -> None:
-        """Raise PeerRefused or BadAnswer if the reply is a refusal or a failure."""
-        if self.status < 400 and is_plain_result(self.body):
-            return
-        if (refused := find_refusal(self.body)) is not None:
-            raise refused
-        if isinstance(self.body, dict) and "jsonrpc" in self.body and not {"result", "method"} & self.body.keys():
-            raise BadAnswer(f"HTTP {self.status} and neither 'result' nor 'error'", self.body)
-        if self.status >= 400:
-            raise BadAnswer(f"HTTP {self.status}: {shorten(self.body, MAX_SENTENCE)}", self.body)
-        result = self.body.get("result") if isinstance(self.body, dict) else None
-        if isinstance(result, dict) and result.get("isError") is True:
-            raise BadAnswer(f"the tool failed: {shorten(result.get('content'), MAX_SENTENCE)}", self.body)
 
     @property
     def is_acknowledgement(self) -> bool:
@@ -356,7 +342,7 @@ class PeerClient:
         The answer to a notice is the whole body, unless it is a refusal.
         """
         if (wanted := call.answer_type) is None:
-            reply.raise_refusal()
+            raise_refusal(reply.status, reply.body)
             return PeerAnswer(reply.body)
         if form is CANONICAL and is_plain_result(reply.body) and reply.body["result"].get("message_type") == wanted:
             return PeerAnswer(reply.body["result"])
@@ -365,7 +351,7 @@ class PeerClient:
                 return PeerAnswer(found)
             if is_message_of_type(wanted, found):
                 return self._accept_answer(found, place, form, call)
-        reply.raise_refusal()
+        raise_refusal(reply.status, reply.body)
         if reply.is_acknowledgement and may_push:
             return None
         if isinstance(reply.body, dict) and isinstance(reply.body.get("result"), dict):

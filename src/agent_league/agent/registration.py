@@ -27,7 +27,7 @@ from agent_league.clock import Clock, format_utc
 from agent_league.config import SystemConfig
 from agent_league.errors import CallFailed, DamagedFile, ErrorCode, LeagueFailed, MismatchedAnswer, Refusal
 from agent_league.games.registry import declared_game_types
-from agent_league.http.caller import find_machines
+from agent_league.http.caller_address import find_machines
 from agent_league.http.hosts import find_endpoint_problem, normalise_endpoint
 from agent_league.log import JsonLogger
 from agent_league.model.agents import Role
@@ -37,7 +37,7 @@ from agent_league.protocol.checks import describe_value
 from agent_league.protocol.tolerance import normalise
 from agent_league.protocol.version import CURRENT_PROTOCOL, CURRENT_VERSION
 from agent_league.storage.credentials import CredentialsFile
-from agent_league.text import MAX_SENTENCE, redact_tokens, to_printable
+from agent_league.text import MAX_PHRASE, MAX_SENTENCE, quote, redact_tokens, shorten, to_printable
 
 RemarkCallback = Callable[[str], None]
 """Shows a sentence to the person at the terminal."""
@@ -237,7 +237,7 @@ class LeagueRegistration:
                 if isinstance(error, MismatchedAnswer):
                     raise LeagueFailed(
                         f"{self._manager_address} answered the registration with "
-                        f"{str(redact_tokens(error.answer))[:200]!r}"
+                        f"{quote(str(redact_tokens(error.answer)), MAX_PHRASE)}"
                     ) from None
                 if error.is_final or is_http_refusal(error):
                     raise LeagueFailed(
@@ -431,16 +431,17 @@ class LeagueRegistration:
             other_game = answer.get("reason") == UNSUPPORTED_GAME
             games = ", ".join(declared_game_types(self._settings.game_types))
             remedy = OTHER_GAME_HINT.format(games=games) if other_game else ""
-            raise LeagueFailed(f"{self._manager_address} rejected the registration: {str(why)[:500]}{remedy}")
+            raise LeagueFailed(
+                f"{self._manager_address} rejected the registration: {shorten(why, MAX_SENTENCE)}{remedy}"
+            )
         agent_id = answer.get(f"{self._settings.role}_id")
         if str(status).upper() in ACCEPTED_WORDS and not self._peer_client.strict:
             status = "ACCEPTED"  # an id without a refusal means acceptance
         if status != "ACCEPTED" or not isinstance(agent_id, str):
-            raise LeagueFailed(
-                f"{self._manager_address} answered the registration with {str(redact_tokens(answer))[:200]!r}"
-            )
+            shown = quote(str(redact_tokens(answer)), MAX_PHRASE)
+            raise LeagueFailed(f"{self._manager_address} answered the registration with {shown}")
         if not is_safe_name(agent_id):
-            raise LeagueFailed(f"{self._manager_address} gave the id {agent_id[:80]!r}, which can't name a file")
+            raise LeagueFailed(f"{self._manager_address} gave the id {quote(agent_id)}, which can't name a file")
         self.agent_id = agent_id
         self._set_token(answer.get("auth_token"))
         self.league_id = _text_or_none(answer.get("league_id"))

@@ -42,6 +42,7 @@ from agent_league.protocol.tolerance import (
 from agent_league.protocol.v1.translation import translate_reply_to_v1, translate_to_v2
 from agent_league.protocol.v2.errors import LeagueError
 from agent_league.protocol.version import PROTOCOL_V2
+from agent_league.text import quote, shorten
 
 SYSTEM_CLOCK = SystemClock()
 FLAT_BODY = "a flat body"
@@ -196,10 +197,10 @@ class CallParser:
                 noted.append("no 'message_type'")
                 params["message_type"] = kind.TYPE
         elif kind and is_foreign_type(method, params["message_type"]):
-            noted.append(f"'message_type' {params['message_type'][:40]!r} for {kind.TYPE!r}")
+            noted.append(f"'message_type' {quote(params['message_type'])} for {kind.TYPE!r}")
             params["message_type"] = kind.TYPE
         if name not in ("", ONE_METHOD, method):
-            noted.insert(0, f"method '{name[:80]}' for '{method}'")
+            noted.insert(0, f"method '{shorten(name)}' for '{method}'")
         if frame is not MessageFrame.PARAMS:
             noted.insert(0, f"message in {frame}")
         how = ProtocolProfile(call_form=_find_form_name(frame, method, name), deviations=tuple(noted))
@@ -211,11 +212,11 @@ class CallParser:
         for method in (METHOD_OF_NAME.get(name), METHOD_OF_TYPE.get(str(message.get("message_type"))), by_meta):
             if method is not None and method in self._tools:
                 return method
-        raise self._unknown_method_error(name or f"for {str(message.get('message_type'))[:80]}")
+        raise self._unknown_method_error(name or f"for {shorten(message.get('message_type'))}")
 
     def _unknown_method_error(self, name: str) -> JsonRpcError:
         known = {"methods": sorted(self._tools)}
-        return JsonRpcError(JsonRpcErrorCode.METHOD_NOT_FOUND, f"no method {name[:80]!r} here", known)
+        return JsonRpcError(JsonRpcErrorCode.METHOD_NOT_FOUND, f"no method {quote(name)} here", known)
 
 
 def _find_canonical_form(kind: type[Message] | None) -> tuple[str | None, str | None]:

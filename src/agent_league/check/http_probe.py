@@ -15,6 +15,7 @@ import httpx2
 from agent_league.agent.jsonrpc import extract_event_data
 from agent_league.check.steps import NoReply
 from agent_league.http.carrier import MAX_BODY
+from agent_league.http.client import tls_context
 from agent_league.text import redact_tokens
 
 MAX_SHOWN_LENGTH = 600
@@ -50,7 +51,7 @@ class HttpProbe:
         self.url = url
         self.sent: list[str] = []
         self._parts = urlsplit(url)
-        self._client = _make_client(ssl.create_default_context())
+        self._client = _make_client(tls_context())
 
     async def close(self) -> None:
         await self._client.aclose()
@@ -62,7 +63,7 @@ class HttpProbe:
     async def find_connect_problem(self) -> str | None:
         """Try to connect and return why that fails; None if it succeeds."""
         port = self._parts.port or (443 if self._parts.scheme == "https" else 80)
-        tls = ssl.create_default_context() if self._parts.scheme == "https" else None
+        tls = tls_context() if self._parts.scheme == "https" else None
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 _, writer = await asyncio.open_connection(self._parts.hostname, port, ssl=tls)

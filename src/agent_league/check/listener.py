@@ -14,9 +14,9 @@ from agent_league.agent import jsonrpc
 from agent_league.agent.app import AgentApp
 from agent_league.agent.request_parsing import FLAT_BODY, CallParser
 from agent_league.errors import JsonRpcError
-from agent_league.http.guard import RequestGuard
+from agent_league.http.header_check import HeaderCheck
 from agent_league.http.server import HttpServer
-from agent_league.mcp.server.gate import LazyMcpServer
+from agent_league.mcp.server.lazy_server import LazyMcpServer
 from agent_league.model.agents import Role
 from agent_league.protocol.methods import METHODS
 from agent_league.protocol.tolerance import METHOD_OF_TYPE, REGISTER_PATH, MessageFrame
@@ -56,7 +56,7 @@ class Listener:
         self.scripts: dict[str, MethodScript] = dict(scripts or {})
         self._role = role
         self._request_parser = CallParser(role, METHODS)
-        self._guard = RequestGuard()
+        self._header_check = HeaderCheck()
         self._waiters: list[asyncio.Future[None]] = []
         self._wanted_port = port
         self._mcp_door = LazyMcpServer(self._create_mcp_server)
@@ -115,7 +115,7 @@ class Listener:
         app = AgentApp(
             partial(self._answer_request, "/mcp"),
             self._get_health,
-            self._guard,
+            self._header_check,
             other_paths=answers,
             mcp=self._mcp_door,
         )

@@ -30,6 +30,7 @@ from agent_league.protocol.v1.envelope import format_millis
 from agent_league.protocol.v1.ids import derive_league_uuid
 from agent_league.protocol.v1.messages import format_seconds
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
+from agent_league.text import MAX_PHRASE, quote, shorten
 
 REFEREE_SENDER = "referee:REF01"
 ROUND_ID = 9
@@ -66,7 +67,11 @@ def choose_question(games: Sequence[str]) -> CheckQuestion:
         try:
             return _make_opening_question(load_playable_game(name, {}))
         except Exception as error:  # noqa: BLE001 - a game may be anybody's
-            problems.append(f"{error!s:.300}" if isinstance(error, UserError) else f"{name!r:.80}: {error!r:.200}")
+            problems.append(
+                shorten(error, MAX_PHRASE)
+                if isinstance(error, UserError)
+                else f"{quote(name)}: {quote(error, MAX_PHRASE)}"
+            )
     missing = f"the player takes only games that can't be played here: {'; '.join(problems[:3])}"
     return CheckQuestion(games[0], MOVE, legal_moves=(), unplayable_reason=missing)
 

@@ -39,6 +39,7 @@ from agent_league.protocol.version import CURRENT_VERSION, PROTOCOL_V1
 from agent_league.storage.files import parse_json
 from agent_league.storage.memory import MemoryStore
 from agent_league.testing.peers import RawReply
+from agent_league.text import MAX_PHRASE, shorten
 
 MANAGER_SENDER = "league_manager"
 REGISTRATION_TYPES = {
@@ -370,7 +371,7 @@ def write_refusal(refusal: Refusal, heard: IncomingCall, sender: str = MANAGER_S
         refusal,
         sender=sender,
         timestamp=format_now(),
-        conversation_id=str(heard.message.get("conversation_id") or "conv-refused")[:200],
+        conversation_id=shorten(heard.message.get("conversation_id") or "conv-refused", MAX_PHRASE),
         original_message_type=asked.TYPE if asked else None,
         method=heard.method,
         caller=heard.message.get("sender"),

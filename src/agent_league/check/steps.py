@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, StrEnum, auto
 from typing import Any, Generic, Protocol, TypeVar
 
+from agent_league.text import MAX_PHRASE, quote
+
 MAX_SILENT_CALLS = 3
 """After this many calls in a row without an answer the other steps are skipped."""
 TOLERATED_HINT = "Our league tolerates it; other hosts may not."
@@ -258,7 +260,7 @@ async def _judge_until(deadline: float, over: str, step: CheckStep[B], subject: 
     except Exception as error:  # noqa: BLE001 - no reply of an agent may abort its check
         if limit.expired():
             return StepFinding(StepVerdict.SKIPPED, over, ends_check=True)
-        return failed(f"what came broke the checker itself: {error!r:.300}")
+        return failed(f"what came broke the checker itself: {quote(error, MAX_PHRASE)}")
 
 
 async def _find_end_reason(subject: B, finding: StepFinding, silences: int, step: CheckStep[B], number: int) -> str:

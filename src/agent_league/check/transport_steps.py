@@ -278,7 +278,7 @@ def _judge_id(exchange: Exchange, request_id: Any) -> StepFinding:
         return failed('no "id"')
     found = exchange.body["id"]
     same = type(found) is type(request_id) and found == request_id
-    return passed(format_redacted(found, 80)) if same else failed(f'"id" is {json.dumps(found)[:80]}')
+    return passed(format_redacted(found, 80)) if same else failed(f'"id" is {format_redacted(found, 80)}')
 
 
 def _expect_id(request_id: Any) -> Judge:

@@ -13,6 +13,7 @@ from rich.text import Text
 from agent_league.cli.terminal import draw_standings, print_json, print_lines, print_remark, rewrite_commands
 from agent_league.clock import format_duration
 from agent_league.league.standings import StandingsTable as Standings
+from agent_league.model.event_words import describe_event
 from agent_league.model.events import (
     AgentRegistered,
     AgentStateChanged,
@@ -20,6 +21,7 @@ from agent_league.model.events import (
     LeagueCompleted,
     LeagueResumed,
     LeagueStarted,
+    MatchAssigned,
     MatchFinished,
     MatchNotTaken,
     MatchOverdue,
@@ -31,13 +33,24 @@ from agent_league.model.events import (
     RoundStarted,
     StoreChanged,
 )
-from agent_league.model.result_words import describe_ending, format_champions, format_count
+from agent_league.model.result_words import format_champions, format_count
 from agent_league.model.results import MatchResult, Scoring, StandingsRow, Termination, select_champions
 from agent_league.text import to_printable
 
 if TYPE_CHECKING:
     from agent_league.launch.plan import LeaguePlan
 
+UnusualEvent = (
+    RegistrationRefused
+    | AgentStateChanged
+    | StoreChanged
+    | RegistrationChanged
+    | PauseChanged
+    | RefereeWaitChanged
+    | MatchOverdue
+    | MatchNotTaken
+)
+"""What a live view remarks beside its table."""
 ANSWER_FAULTS = (Termination.UNREADABLE_ANSWER, Termination.ILLEGAL_MOVE, Termination.BAD_TOKEN)
 
 
@@ -78,7 +91,7 @@ class QuietView:
 
     def show_event(self, event: Event | None) -> None:
         if isinstance(event, PauseChanged | MatchOverdue | MatchNotTaken | RefereeWaitChanged):
-            self.show_remark(describe_unusual_event(event) or "")
+            self.show_remark(describe_to_organiser(event))
 
     def show_remark(self, sentence: str) -> None:
         print_remark(sentence)
@@ -159,9 +172,8 @@ class LeagueView(QuietView):
                     self._finished_matches.add(match_id)
                     (self._void_matches.add if event.result.is_void else self._void_matches.discard)(match_id)
                     self._progress.update(self._progress_task, completed=len(self._finished_matches))
-            case _:
-                if event and (sentence := describe_unusual_event(event)):
-                    self.show_remark(sentence)
+            case _ if isinstance(event, UnusualEvent):
+                self.show_remark(describe_to_organiser(event))
 
     def _begin_table(
         self, event: LeagueStarted | LeagueResumed, names: Mapping[str, str], results: Sequence[MatchResult] = ()
@@ -264,53 +276,36 @@ def print_event(event: Event) -> None:
     """Print one event; those without a line of their own print nothing."""
     console = Console(highlight=False)
     match event:
-        case AgentRegistered():
-            again = " again" if event.returned else ""
-            noted = f" (tolerated: {'; '.join(event.tolerated)})" if event.tolerated else ""
-            line = f"{event.agent_id} registered{again}: {event.display_name} at {event.endpoint}{noted}"
-        case LeagueStarted():
-            size = ((event.players, "player"), (event.rounds, "round"), (event.matches, "match"))
-            line = f"The league starts: {', '.join(format_count(number, what) for number, what in size)}."
-        case LeagueResumed():
-            line = f"The league goes on: {len(event.results)} of {format_count(event.matches, 'match')} played."
-        case RoundStarted():
-            line = f"Round {event.round.round_id}"
-        case MatchFinished():
-            line = f"  {event.result.match_id}: {describe_ending(event.result, {})}"
-        case RoundCompleted(is_last=True):
-            return  # the final table follows
+        case MatchAssigned() | RoundCompleted(is_last=True):  # the final table follows the last round
+            return
         case RoundCompleted():
             console.print(draw_standings(event.standings, f"After round {event.round_id}"))
-            return
         case LeagueCompleted():
             console.print(draw_standings(event.standings, "Final table", len(event.standings)))
             print_lines(console, [*describe_deviations(event), *describe_aborted_matches(event)])
             line = "There is no champion." if event.is_void else f"{format_champions(event.standings)}."
+            print_lines(console, [line])
         case _:
-            line = describe_unusual_event(event) or ""
-    if line:
-        print_lines(console, [line.rstrip()])
+            print_lines(console, [describe_to_organiser(event)])
 
 
-def describe_unusual_event(event: Event) -> str | None:
-    """Describe an event that is out of the ordinary in a sentence; None for any other."""
-    sentence = None
+def describe_to_organiser(event: Event) -> str:
+    """Return the sentence about an event with what only the organiser needs: addresses, commands, causes."""
+    sentence = describe_event(event, {})
+    said = f"{sentence}."
     match event:
-        case RegistrationRefused():
-            sentence = f"{event.sentence}." if event.has_old_token else f"Not registered: {event.who}: {event.why}"
-        case AgentStateChanged():
-            sentence = f"{event.agent_id} is {event.state.lower()}: {event.why}"
-        case StoreChanged():
-            sentence = "The database is back." if event.is_there else f"{event.why}. Nothing is lost; trying again."
-        case RegistrationChanged():
-            closed = "Registration is closed; `league admin open` opens it again."
-            sentence = "Registration is open again." if event.is_open else closed
-        case MatchOverdue() | MatchNotTaken() | RefereeWaitChanged():
-            sentence = f"{event.sentence}."
-        case PauseChanged():
-            paused = "The league is paused; `league admin resume` goes on."
-            sentence = paused if event.is_paused else "The league goes on."
-    return rewrite_commands(sentence) if sentence else None
+        case AgentRegistered():
+            noted = f" (tolerated: {'; '.join(event.tolerated)})" if event.tolerated else ""
+            said = f"{event.agent_id} {sentence.text}: {sentence.label} at {event.endpoint}{noted}"
+        case MatchFinished():
+            said = f"  {sentence.label}: {sentence.text}"
+        case StoreChanged(is_there=False):
+            said = f"{sentence}: {event.why}."
+        case RegistrationChanged(is_open=False):
+            said = f"{sentence}; `league admin open` opens it again."
+        case PauseChanged(is_paused=True):
+            said = f"{sentence}; `league admin resume` goes on."
+    return rewrite_commands(said)
 
 
 def describe_aborted_matches(completed: LeagueCompleted) -> list[str]:

@@ -15,7 +15,7 @@ from agent_league.cli.terminal import make_stdout_console, print_remark
 from agent_league.errors import UserError
 from agent_league.log import LEVEL_NUMBERS, MESSAGE_EVENTS, MESSAGE_RECEIVED, MESSAGE_SENT, MESSAGE_UNANSWERED
 from agent_league.model.names import is_safe_name, list_known_names
-from agent_league.text import to_printable
+from agent_league.text import quote, shorten, to_printable
 
 if TYPE_CHECKING:
     from agent_league.launch.log_merge import MergedLog
@@ -116,7 +116,7 @@ def _check_ids(match: str | None, league_id: str | None, known: Sequence[str]) -
     """Raise UserError for what can't be an id, and for a league that isn't known."""
     for option, given in (("--match", match), ("--league-id", league_id)):
         if given is not None and not is_safe_name(given):
-            raise UserError(f"{option} {given[:80]!r} can't be an id")
+            raise UserError(f"{option} {quote(given)} can't be an id")
     if league_id is not None and league_id not in known:
         raise UserError(f"--league-id {league_id}: no such league in this folder {list_known_names(league_id, known)}")
 
@@ -274,7 +274,7 @@ def _describe_message(event: str, line: TraceLine) -> tuple[str, list[str]]:
     ]
     words += [f"{name}={_format_value(message[name])}" for name in ("match_id", "sender") if name in message]
     words += [f"{name}={_format_value(value)}" for name, value in _short_fields(message).items()]
-    return f"{DIRECTION_SIGNS[event]} {kind}"[:MAX_VALUE_LENGTH], words
+    return shorten(f"{DIRECTION_SIGNS[event]} {kind}", MAX_VALUE_LENGTH), words
 
 
 def _describe_transcript_entry(event: str, details: Mapping[str, Any]) -> tuple[str, list[str]]:

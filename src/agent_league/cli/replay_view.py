@@ -19,12 +19,12 @@ from agent_league.errors import Refusal, UserError
 from agent_league.games.base import CHANCE
 from agent_league.games.view import format_amount
 from agent_league.launch.stored_leagues import list_leagues
-from agent_league.league.match_files import BadMatchFile, load_match_file, read_match
+from agent_league.league.match_file_reader import BadMatchFile, load_match_file, read_match
 from agent_league.model.names import is_safe_name
 from agent_league.referee.match import SEAT_ROLES
 from agent_league.referee.replay import MatchReplay, ReplayStep, to_match_content
 from agent_league.storage.paths import DataPaths
-from agent_league.text import MAX_WORD, format_move, shorten, to_printable
+from agent_league.text import MAX_SENTENCE, MAX_WORD, capitalise, format_move, quote, shorten, to_printable
 from agent_league.web.conversation import ConversationEntry, read_conversation
 
 PLAYER_STYLES = ("bold blue", "bold yellow")
@@ -103,7 +103,7 @@ def _load_from_file(path: Path) -> ReplayedMatch:
         raise UserError(f"{path}: not a match file: it has no 'game_type'")
     players = content.get("players")
     told = players if isinstance(players, dict) else {}
-    a, b = (str(told.get(role) or role)[:100] for role in SEAT_ROLES)
+    a, b = (shorten(told.get(role) or role) for role in SEAT_ROLES)
     missing = "it was written by `league rebuild` from the result" if content.get("rebuilt") is True else ""
     if content.get("reported") is True:
         missing = "its referee isn't ours, and told the manager the result alone"
@@ -113,7 +113,7 @@ def _load_from_file(path: Path) -> ReplayedMatch:
 
 
 def _get_referee_id(content: Mapping[str, Any]) -> str:
-    return str(content.get("referee_id") or "referee")[:100]
+    return shorten(content.get("referee_id") or "referee")
 
 
 def _load_from_league(match: str, league_id: str | None, store: str | None, home: Path) -> ReplayedMatch:
@@ -139,9 +139,9 @@ def _load_from_league(match: str, league_id: str | None, store: str | None, home
 
 def _no_match_sentence(match: str, known: Sequence[str]) -> str:
     if not known:
-        return f"There is no match {match[:40]!r}: the league has not begun."
+        return f"There is no match {quote(match)}: the league has not begun."
     file = "" if is_safe_name(match) else ", and no such file"
-    return f"There is no match {match[:40]!r} in this league{file}; there are {known[0]} to {known[-1]}."
+    return f"There is no match {quote(match)} in this league{file}; there are {known[0]} to {known[-1]}."
 
 
 class ReplayViewer:
@@ -210,7 +210,7 @@ def _header_lines(found: ReplayedMatch) -> list[Text]:
     content = found.content
     a, b = map(to_printable, found.player_names)
     head = Text.assemble(
-        f"{content.get('match_id', 'A match')!s:.40}  ",
+        f"{shorten(content.get('match_id', 'A match'))}  ",
         (a, PLAYER_STYLES[0]),
         " (A) against ",
         (b, PLAYER_STYLES[1]),
@@ -224,7 +224,7 @@ def _header_lines(found: ReplayedMatch) -> list[Text]:
 
 
 def _ending_sentence(found: ReplayedMatch, again: MatchReplay) -> str:
-    said = found.ending[:1].upper() + found.ending[1:500]
+    said = shorten(capitalise(found.ending), MAX_SENTENCE)
     return " ".join(filter(None, (f"{said.removesuffix('.')}.", again.shortfall)))
 
 

@@ -22,6 +22,7 @@ from agent_league.cli.terminal import (
     spell_command,
 )
 from agent_league.errors import UserError
+from agent_league.text import quote
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -54,7 +55,7 @@ def parse_subject(word: str) -> ShowSubject:
             raise UserError(f"{word} is the id of a {what}: `league show {what} {word}` shows it.")
     from agent_league.model.names import list_known_names
 
-    raise UserError(f"Nothing to show is called {word[:80]!r} {list_known_names(word.casefold(), list(ShowSubject))}.")
+    raise UserError(f"Nothing to show is called {quote(word)} {list_known_names(word.casefold(), list(ShowSubject))}.")
 
 
 def show(
@@ -144,7 +145,7 @@ def _describe_outcome(match: Mapping[str, Any], result: "MatchResult | None") ->
 
 
 def _read_match(reader: "LeagueReader", match_id: str, _: int | None) -> dict[str, Any]:
-    from agent_league.league.match_files import read_match
+    from agent_league.league.match_file_reader import read_match
     from agent_league.referee.transcript import filter_objects
 
     season = reader.state
@@ -288,7 +289,7 @@ def _print_player(console: "Console", told: Mapping[str, Any], reader: "LeagueRe
     from agent_league.web.agents import describe_state
 
     names = reader.player_names
-    state = describe_state(told["state"], is_barred=reader.state.is_barred(told["player_id"]))
+    state = describe_state(told["state"], is_barred=reader.state.roster[told["player_id"]].is_barred)
     record = ("rank", "played", "wins", "draws", "losses", "technical_losses", "points")
     columns = (">#", ">Played", ">Won", ">Drawn", ">Lost", ">Technically", ">Points")
     title = f"{told['player_id']} {told['display_name']} · {state}"
@@ -344,11 +345,11 @@ def _resolve_id(asked: str, known: Sequence[str], kind: str, list_: str, names: 
     if found := alike.get(normalise_confusables(asked)):
         return found
     if not known:
-        raise UserError(f"No {kind} {asked[:80]!r}: the league hasn't started, and has none yet.")
+        raise UserError(f"No {kind} {quote(asked)}: the league hasn't started, and has none yet.")
     if len(known) <= MAX_LISTED:
-        raise UserError(f"No {kind} {asked[:80]!r} in this league {list_known_names(asked, known)}.")
+        raise UserError(f"No {kind} {quote(asked)} in this league {list_known_names(asked, known)}.")
     raise UserError(
-        f"No {kind} {asked[:80]!r} in this league; there are {len(known)}, {known[0]} to {known[-1]}: {list_}."
+        f"No {kind} {quote(asked)} in this league; there are {len(known)}, {known[0]} to {known[-1]}: {list_}."
     )
 
 

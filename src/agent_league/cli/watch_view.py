@@ -18,7 +18,7 @@ from agent_league.config.models import Tiebreaker
 from agent_league.launch.live_feed import FeedChange, FeedDisconnected, FeedRemark, FeedUpdate
 from agent_league.model.result_words import format_champions, format_count
 from agent_league.model.results import StandingsRow
-from agent_league.text import MAX_SENTENCE, to_printable
+from agent_league.text import MAX_SENTENCE, capitalise, to_printable
 
 TWO_COLUMN_WIDTH = 110
 """Terminal width from which on two parts are shown side by side."""
@@ -62,7 +62,7 @@ class WatchedLeague:
                 self._connection_problem = update.reason or "no answer"
             case FeedRemark():
                 self._last_remark = update.sentence
-                self._pending_lines.append(f"{update.sentence[:1].upper()}{update.sentence[1:]}.")
+                self._pending_lines.append(f"{capitalise(update.sentence)}.")
 
     @property
     def title(self) -> str:

@@ -26,7 +26,7 @@ from agent_league.config.models import (
 )
 from agent_league.errors import ConfigError
 from agent_league.model.names import is_safe_name, list_known_names
-from agent_league.text import quote
+from agent_league.text import MAX_PHRASE, quote, shorten
 
 S = TypeVar("S", bound=ConfigModel)
 AGENTS_FILE = "agents/agents_config.json"
@@ -175,7 +175,7 @@ class ConfigLoader:
             place = f"(line {error.lineno}, column {error.colno})"
             raise ConfigError(path, "", f"not JSON: {error.msg} {place}{empty}") from None
         except (ValueError, RecursionError) as error:
-            raise ConfigError(path, "", f"not JSON that can be read: {str(error)[:200]}") from None
+            raise ConfigError(path, "", f"not JSON that can be read: {shorten(error, MAX_PHRASE)}") from None
         if not isinstance(data, dict):
             raise ConfigError(path, "", f"expected an object, found {type(data).__name__}")
         if unknown := _find_unknown_key(model, data):
@@ -298,4 +298,4 @@ def _describe_first_error(data: Any, error: ValidationError) -> tuple[str, str]:
         except (KeyError, IndexError, TypeError):
             break
     problem = first["msg"].removeprefix("Value error, ").replace("Input should", "should", 1)
-    return inside, f"{problem}, found {json.dumps(found)[:200]}"
+    return inside, f"{problem}, found {shorten(json.dumps(found), MAX_PHRASE)}"

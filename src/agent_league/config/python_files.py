@@ -10,6 +10,7 @@ from types import ModuleType
 from zlib import crc32
 
 from agent_league.errors import ConfigError
+from agent_league.text import MAX_PHRASE, quote
 
 SUFFIX = ".py"
 
@@ -36,5 +37,5 @@ def load_python_file(path: Path) -> ModuleType:
     except SyntaxError as error:
         raise ConfigError(path, f"line {error.lineno}", f"not Python: {error.msg}") from error
     except (Exception, SystemExit) as error:
-        raise ConfigError(path, "", f"can't be run: {error!r:.200}") from error
+        raise ConfigError(path, "", f"can't be run: {quote(error, MAX_PHRASE)}") from error
     return module

@@ -7,6 +7,8 @@ no random numbers. Rules import nothing but this module: no time, no randomness,
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeGuard
 
+from agent_league.text import quote
+
 CHANCE = -1
 """The seat of the referee's draw."""
 MAX_LISTED_MOVES = 256
@@ -109,14 +111,14 @@ def check_parameter_names(config: Mapping[str, Any], *known: str) -> None:
     for name in config:
         if name not in known and name not in REPEAT_PARAMETERS:
             there_are = ", ".join((*known, *REPEAT_PARAMETERS))
-            raise BadParameters(f"there is no parameter {name!r:.80} (there are: {there_are})")
+            raise BadParameters(f"there is no parameter {quote(name)} (there are: {there_are})")
 
 
 def read_whole_number(config: Mapping[str, Any], name: str, default: int, least: int, most: int) -> int:
     """Read a parameter that must be a whole number within bounds; raises BadParameters."""
     value = config.get(name, default)
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise BadParameters(f"{name} must be a whole number from {least} to {most}, found {value!r:.80}")
+        raise BadParameters(f"{name} must be a whole number from {least} to {most}, found {quote(value)}")
     return value
 
 

@@ -21,6 +21,7 @@ from agent_league.games.base import CHANCE, REPEAT_PARAMETERS, Move, State, is_l
 from agent_league.games.game_messages import Moves
 from agent_league.games.registry import Game
 from agent_league.games.repeated import RepeatedRules
+from agent_league.text import MAX_PHRASE, quote
 
 SEEDS = 3
 STEPS = 10_000
@@ -74,7 +75,7 @@ def describe_breakdown(game: Game, error: BaseException, state: State = None) ->
     if isinstance(error, GameFlaw):
         return f"the rules of {game.game_type!r} are wrong: {error}"
     if found := _find_failed_function(game, error):
-        return f"the rules of {game.game_type!r} failed in {found[0]}: {error!r:.200} ({found[1]})"
+        return f"the rules of {game.game_type!r} failed in {found[0]}: {quote(error, MAX_PHRASE)} ({found[1]})"
     try:
         checks = GameChecks(game)
         checks.check_functions()
@@ -82,7 +83,7 @@ def describe_breakdown(game: Game, error: BaseException, state: State = None) ->
             checks.check_state(state)
     except Exception as flaw:  # noqa: BLE001 - a third party's rules may raise anything
         return describe_breakdown(game, flaw)
-    return f"a match of {game.game_type!r} broke down: {error!r:.200}"
+    return f"a match of {game.game_type!r} broke down: {quote(error, MAX_PHRASE)}"
 
 
 class GameChecks:
@@ -138,7 +139,7 @@ class GameChecks:
             self.check_json("view", self.rules.view(state, seat), "a view")
         actors = self.rules.actors(state)
         if actors not in VALID_ACTORS:
-            raise self.make_flaw("actors", f"gave {actors!r:.100}; expected (), (0,), (1,), (0, 1) or (CHANCE,)")
+            raise self.make_flaw("actors", f"gave {quote(actors)}; expected (), (0,), (1,), (0, 1) or (CHANCE,)")
         if not actors and (problem := _find_returns_problem(self.rules.returns(state))):
             raise self.make_flaw("returns", problem)
         return {seat: self._check_options(state, seat) for seat in actors}
@@ -148,15 +149,15 @@ class GameChecks:
         legal: Any = self.rules.legal(state, seat)
         if not isinstance(legal, Sequence) or not legal:
             expected = "pairs of an outcome and its weight" if seat == CHANCE else "a list with at least one move"
-            raise self.make_flaw("legal", f"gave {legal!r:.100} for seat {seat}; expected {expected}")
+            raise self.make_flaw("legal", f"gave {quote(legal)} for seat {seat}; expected {expected}")
         if seat == CHANCE:
             if not all(map(_is_chance_pair, legal)):
                 pairs = "pairs of an outcome and its weight, above 0"
-                raise self.make_flaw("legal", f"gave {legal!r:.100} for chance; expected {pairs}")
+                raise self.make_flaw("legal", f"gave {quote(legal)} for chance; expected {pairs}")
             return [outcome for outcome, _ in legal]
         for move in () if isinstance(legal, range) else legal if self._in_full else legal[:MAX_CHECKED]:
             if move is None or not is_legal_move((move,), self.check_json("legal", move, "a move", in_full=False)):
-                raise self.make_flaw("legal", f"gave the move {move!r:.100}, which a player can't give back by JSON")
+                raise self.make_flaw("legal", f"gave the move {quote(move)}, which a player can't give back by JSON")
         return legal if is_long_range(legal) else list(legal)
 
     def _check_messages(self, state: State, said: Moves, options: Options, step: int) -> None:
@@ -184,9 +185,11 @@ class GameChecks:
         try:
             restored = orjson.loads(orjson.dumps(value))
         except TypeError as error:
-            raise self.make_flaw(giver, f"gave {what} that JSON can't hold, {value!r:.100}: {error}") from None
+            raise self.make_flaw(giver, f"gave {what} that JSON can't hold, {quote(value)}: {error}") from None
         if (self._in_full if in_full is None else in_full) and restored != value:
-            raise self.make_flaw(giver, f"gave {what} that doesn't come back from JSON as it was: {value!r:.300}")
+            raise self.make_flaw(
+                giver, f"gave {what} that doesn't come back from JSON as it was: {quote(value, MAX_PHRASE)}"
+            )
         return restored
 
     def make_flaw(self, function: str, problem: str) -> GameFlaw:
@@ -206,7 +209,7 @@ def _is_number(value: Any) -> bool:
 def _find_returns_problem(returns: Any) -> str | None:
     if isinstance(returns, Sequence) and len(returns) == 2 and all(map(_is_number, returns)):
         return None
-    return f"gave {returns!r:.100}; expected two finite numbers, one for each seat"
+    return f"gave {quote(returns)}; expected two finite numbers, one for each seat"
 
 
 def _find_failed_function(game: Game, error: BaseException) -> tuple[str, str] | None:

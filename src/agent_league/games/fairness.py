@@ -6,9 +6,11 @@ from typing import Any
 import orjson
 
 from agent_league.errors import ConfigError
-from agent_league.games.base import CHANCE, BadParameters, Move, State, is_legal_move, winning_seat
+from agent_league.games.base import CHANCE, BadParameters, Move, State, winning_seat
 from agent_league.games.draw import compute_commitment, draw_outcome
 from agent_league.games.registry import Game, load_game
+from agent_league.games.steps import IllegalStep, StepMoves, walk_positions
+from agent_league.text import MAX_PHRASE, quote
 
 MAX_OUTCOMES = 200_000
 """Steps of a match and outcomes of its draws that are checked; longer matches are not, to save time."""
@@ -53,7 +55,7 @@ def find_draw_problem(
     except (BadParameters, _InvalidMoves) as error:
         return str(error)
     except Exception as error:  # noqa: BLE001 - a third party's rules may raise anything, on anybody's parameters
-        return f"the rules of {game_type} broke down on this result: {error!r:.200}"
+        return f"the rules of {game_type} broke down on this result: {quote(error, MAX_PHRASE)}"
 
 
 def find_seed_problem(promised: str | None, seed: str | None) -> str | None:
@@ -63,7 +65,7 @@ def find_seed_problem(promised: str | None, seed: str | None) -> str | None:
     if not isinstance(seed, str):
         return "the seed of the draw was promised and not revealed"
     if compute_commitment(seed) != promised:
-        return f"the revealed seed's hash is {compute_commitment(seed)}, but {promised!r:.80} was promised"
+        return f"the revealed seed's hash is {compute_commitment(seed)}, but {quote(promised)} was promised"
     return None
 
 
@@ -76,26 +78,35 @@ def _find_result_problem(game: Game, players: tuple[str, str], seed: str, result
     if _canonical_json(told) == _canonical_json(expected):
         return None
     wrong = next(name for name, value in expected.items() if _canonical_json(told[name]) != _canonical_json(value))
-    return f"{wrong} is {told[wrong]!r:.80}, but seed and choices give {expected[wrong]!r:.80}"
+    return f"{wrong} is {quote(told[wrong])}, but seed and choices give {quote(expected[wrong])}"
 
 
 def _replay_match(game: Game, players: tuple[str, str], seed: str, choices: Any) -> tuple[State, list[dict[str, Move]]]:
     """Replay the match from each player's moves; return the last state and the moves step by step."""
     rest = [_moves_of_player(choices, player) for player in players]
-    state, moves, step = game.rules.new(game.parameters), list[dict[str, Move]](), 0
     left = MAX_OUTCOMES
-    while actors := game.rules.actors(state):
+
+    def next_moves(state: State, actors: tuple[int, ...], step: int) -> StepMoves:
+        nonlocal left
         outcomes = game.rules.legal(state, CHANCE) if actors == (CHANCE,) else ()
         left -= 1 + len(outcomes)
         if left < 0:
             raise _MatchTooLong
         if outcomes:
-            made = {CHANCE: draw_outcome(seed, step, outcomes)}
-        else:
-            made = {seat: _take_next_move(game, state, seat, rest[seat], players[seat]) for seat in actors}
-            moves.append({players[seat]: move for seat, move in made.items()})
-        state = game.rules.apply(state, made)
-        step += 1
+            return {CHANCE: draw_outcome(seed, step, outcomes)}
+        if missing := [players[seat] for seat in actors if not rest[seat]]:
+            raise _InvalidMoves(f"choices lack a move of {missing[0]}")
+        return {seat: rest[seat].pop(0) for seat in actors}
+
+    state, moves = game.rules.new(game.parameters), list[dict[str, Move]]()
+    try:
+        for made, after in walk_positions(game.rules, state, next_moves):
+            state = after
+            if CHANCE not in made:
+                moves.append({players[seat]: move for seat, move in made.items()})
+    except IllegalStep as error:
+        player = players[error.seat]
+        raise _InvalidMoves(f"choices have {quote(error.move)} for {player}, which the rules don't allow") from None
     if any(rest):
         raise _InvalidMoves("choices hold more moves than the match has steps")
     return state, moves
@@ -105,15 +116,6 @@ def _moves_of_player(choices: Any, player: str) -> list[Move]:
     """A player's moves in order; in `choices` a single move may stand without a list."""
     found = choices.get(player) if isinstance(choices, Mapping) else None
     return list(found) if isinstance(found, list) else [found]
-
-
-def _take_next_move(game: Game, state: State, seat: int, rest: list[Move], player: str) -> Move:
-    if not rest:
-        raise _InvalidMoves(f"choices lack a move of {player}")
-    move = rest.pop(0)
-    if not is_legal_move(game.rules.legal(state, seat), move):
-        raise _InvalidMoves(f"choices have {move!r:.80} for {player}, which the rules don't allow")
-    return move
 
 
 def _canonical_json(value: Any) -> bytes:

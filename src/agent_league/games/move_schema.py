@@ -7,6 +7,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from agent_league.text import quote
+
 MAX_INTEGER = 2**53
 """The largest integer that every JSON reader represents exactly."""
 ANNOTATION_KEYWORDS = frozenset({"$schema", "$id", "$comment", "title", "description", "default", "examples"})
@@ -38,9 +40,9 @@ def schema_to_moves(schema: Mapping[str, Any]) -> Sequence[Any]:
     if asked == {"type": "boolean"}:
         return (False, True)
     if asked.get("type") != "integer":
-        raise UnsupportedMoveSchema(f"of the type {asked.get('type')!r:.80} there is no list of moves")
+        raise UnsupportedMoveSchema(f"of the type {quote(asked.get('type'))} there is no list of moves")
     if unknown := sorted(asked.keys() - INTEGER_KEYWORDS):
-        raise UnsupportedMoveSchema(f"{unknown[0]!r:.80} isn't understood beside an integer")
+        raise UnsupportedMoveSchema(f"{quote(unknown[0])} isn't understood beside an integer")
     return _parse_integer_range(asked)
 
 
@@ -55,7 +57,7 @@ def _parse_integer_range(asked: Mapping[str, Any]) -> range:
     if max(-low, high) > MAX_INTEGER:
         raise UnsupportedMoveSchema(f"it goes beyond {MAX_INTEGER}, up to which all readers of JSON have whole numbers")
     if step < 1 or step != int(step):
-        raise UnsupportedMoveSchema(f"'multipleOf' must be a whole number from 1 on, found {step!r:.80}")
+        raise UnsupportedMoveSchema(f"'multipleOf' must be a whole number from 1 on, found {quote(step)}")
     step = int(step)
     return range(-(-low // step) * step, high + 1, step)
 
@@ -63,5 +65,5 @@ def _parse_integer_range(asked: Mapping[str, Any]) -> range:
 def _read_number(asked: Mapping[str, Any], name: str) -> float:
     value = asked[name]
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise UnsupportedMoveSchema(f"{name!r} must be a number, found {value!r:.80}")
+        raise UnsupportedMoveSchema(f"{name!r} must be a number, found {quote(value)}")
     return value

@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import Any, ClassVar
 
 from agent_league.games.base import CHANCE, BadParameters, Rules
+from agent_league.text import MAX_PHRASE, quote, shorten
 
 SECONDS = 10
 MAX_MEMORY_BYTES = 4 << 30
@@ -62,7 +63,7 @@ def convert_parameter(name: str, value: Any, own: Any) -> Any:
     elif fits:
         fits = -(2**31) < value < 2**31
     if not fits:
-        raise BadParameters(f"{name} must be {TYPE_NAMES[kind]}, found {value!r:.80}")
+        raise BadParameters(f"{name} must be {TYPE_NAMES[kind]}, found {quote(value)}")
     return kind(value)
 
 
@@ -77,10 +78,10 @@ def _run_trial(*words: str) -> str | None:
     told, aside = (text.decode(errors="replace").strip() for text in (done.stdout, done.stderr))
     invalid = next((line for line in aside.splitlines() if INVALID_PATTERN.search(line)), None)
     if invalid or done.returncode == 0:
-        return invalid and SOURCE_LOCATION.sub("", invalid)[:300]
+        return invalid and shorten(SOURCE_LOCATION.sub("", invalid), MAX_PHRASE)
     if done.returncode < 0:
         return f"the library breaks down with signal {-done.returncode}"
-    return SOURCE_LOCATION.sub("", (told or aside).splitlines()[-1])[:300]
+    return shorten(SOURCE_LOCATION.sub("", (told or aside).splitlines()[-1]), MAX_PHRASE)
 
 
 def play_first_steps(rules: Rules, parameters: Mapping[str, Any]) -> None:

@@ -23,6 +23,7 @@ from agent_league.games.repeated import HOW_TO_REPEAT, RepeatedRules, repeat_rul
 from agent_league.games.scene import SceneFunction
 from agent_league.model.agents import ANY_GAME
 from agent_league.model.names import list_known_names
+from agent_league.text import MAX_PHRASE, quote
 
 GAME_ENTRY_POINTS = "agent_league.games"
 SOURCE_ENTRY_POINTS = "agent_league.game_sources"
@@ -79,7 +80,9 @@ class Game:
         except BadParameters:
             raise
         except Exception as error:
-            raise BadParameters(f"{self.game_type} makes no game of its parameters: {error!r:.200}") from error
+            raise BadParameters(
+                f"{self.game_type} makes no game of its parameters: {quote(error, MAX_PHRASE)}"
+            ) from error
         return game
 
     def result_fields(self, state: State, moves: Moves, players: Sequence[str]) -> dict[str, Any]:
@@ -136,7 +139,7 @@ class LibraryGames(ABC):
             near = ", ".join(get_close_matches(name, known, cutoff=0.5))
             like = f" (names like it: {near})" if near else ""
             lists = f"`league games {self.name}` lists them"
-            raise ConfigError("game_type", "", f"{self.library} has no {self.unit} {name!r:.80}{like}; {lists}")
+            raise ConfigError("game_type", "", f"{self.library} has no {self.unit} {quote(name)}{like}; {lists}")
         if obstacle := self.find_obstacle(name):
             raise ConfigError("game_type", "", f"{self.name}:{name} can't be played in a league: it {obstacle}")
         return self.make_game(name)

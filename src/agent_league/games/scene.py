@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent_league.games.base import Move
+from agent_league.text import quote
 
 MAX_PARTS = 6
 MAX_WIDTH = 32
@@ -118,9 +119,9 @@ SceneFunction = Callable[[Any, int | None, Mapping[int, Move]], Scene | None]
 def find_scene_problem(scene: Any) -> str | None:
     """Describe in a sentence why a scene can't be drawn; None if it can."""
     if not isinstance(scene, Scene):
-        return f"expected a Scene, found {scene!r:.100}"
+        return f"expected a Scene, found {quote(scene)}"
     if not 1 <= len(scene.parts) <= MAX_PARTS:
-        return f"expected 1 to {MAX_PARTS} parts, found {scene.parts!r:.100}"
+        return f"expected 1 to {MAX_PARTS} parts, found {quote(scene.parts)}"
     return next(filter(None, (_find_text_problem((scene.said,)), *map(_find_part_problem, scene.parts))), None)
 
 
@@ -143,7 +144,7 @@ def _find_part_problem(part: Any) -> str | None:
         case Rounds(rows):
             problem = _find_text_problem(move for row in rows for move in row.moves)
             return problem if len(rows) <= MAX_ROUNDS else f"expected at most {MAX_ROUNDS} rounds, not {len(rows)}"
-    return f"expected a Board, Tiles, Heaps or Rounds, found {part!r:.100}"
+    return f"expected a Board, Tiles, Heaps or Rounds, found {quote(part)}"
 
 
 def _find_board_problem(board: Board) -> str | None:
@@ -160,13 +161,13 @@ def _find_board_problem(board: Board) -> str | None:
 def _find_text_problem(texts: Iterable[Any]) -> str | None:
     for text in texts:
         if not isinstance(text, str) or len(text) > MAX_TEXT_LENGTH or not text.isprintable():
-            return f"expected text that can be shown, at most {MAX_TEXT_LENGTH} letters, found {text!r:.100}"
+            return f"expected text that can be shown, at most {MAX_TEXT_LENGTH} letters, found {quote(text)}"
     return None
 
 
 def _find_side_problem(sides: Iterable[Any]) -> str | None:
     return next(
-        (f"expected side 0, 1 or None, found {side!r:.100}" for side in sides if side not in (0, 1, None)), None
+        (f"expected side 0, 1 or None, found {quote(side)}" for side in sides if side not in (0, 1, None)), None
     )
 
 

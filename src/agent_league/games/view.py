@@ -21,7 +21,7 @@ from agent_league.games.scene import (
     Tiles,
     find_scene_problem,
 )
-from agent_league.text import format_move, shorten_json, to_printable
+from agent_league.text import capitalise, format_move, shorten, shorten_json, to_printable
 
 MAX_LINES = 50
 MAX_LINE_LENGTH = 160
@@ -90,7 +90,7 @@ def _describe_last_moves(view: Any, seat: int | None) -> str:
         return ""
     pair = view["rounds"][-1]
     names, order = seat_names(seat), (0, 1) if seat != 1 else (1, 0)
-    return f"Last round: {', '.join(f'{names[one]} {pair[one]!s:.{MAX_TEXT_LENGTH}}' for one in order)}."
+    return f"Last round: {', '.join(f'{names[one]} {shorten(pair[one], MAX_TEXT_LENGTH)}' for one in order)}."
 
 
 def is_repeated_view(view: Any) -> bool:
@@ -231,7 +231,7 @@ def show_payoffs(view: Any, seat: int | None) -> str:
     paid = {(str(row[own]), str(row[1 - own])): (row[2 + own], row[3 - own]) for row in rows}
     if {abs(mine) for mine, _ in paid.values()} <= {0, 1} and all(mine == -theirs for mine, theirs in paid.values()):
         wins = ", ".join(f"{move} against {other}" for (move, other), (mine, _) in paid.items() if mine > 0)
-        said = f"{_capitalize(seat_names(seat)[own])} {'wins' if seat is None else 'win'} with {wins}."
+        said = f"{capitalise(seat_names(seat)[own])} {'wins' if seat is None else 'win'} with {wins}."
     else:
         said = _format_payoff_table(paid, seat)
     choices = view.get("choices")
@@ -241,7 +241,7 @@ def show_payoffs(view: Any, seat: int | None) -> str:
 def describe_moves(moves: list[Any], seat: int | None) -> str:
     """Describe both moves in a line, those of `seat` first."""
     names, order = seat_names(seat), (0, 1) if seat != 1 else (1, 0)
-    return _capitalize("; ".join(f"{names[one]}: {moves[one]}" for one in order)) + "."
+    return capitalise("; ".join(f"{names[one]}: {moves[one]}" for one in order)) + "."
 
 
 def build_payoff_scene(view: Any, _seat: int | None, _last: Mapping[int, Move]) -> Scene:
@@ -279,7 +279,3 @@ def _format_payoff_table(paid: Mapping[tuple[str, str], tuple[float, float]], se
     lines = (f"{move:{margin}}   " + "  ".join(f"{cells[move, other]:{width}}" for other in others) for move in moves)
     said = f"What is paid, to {down} first ({down} down, {across} across):"
     return "\n".join(line.rstrip() for line in (said, head, *lines))
-
-
-def _capitalize(text: str) -> str:
-    return text[:1].upper() + text[1:]

@@ -12,11 +12,11 @@ from agent_league.agent.app import AgentApp
 from agent_league.agent.tasks import run_until_first
 from agent_league.errors import JsonRpcError, JsonRpcErrorCode
 from agent_league.gateway.typed_lines import TypedLines
-from agent_league.http.guard import RequestGuard
+from agent_league.http.header_check import HeaderCheck
 from agent_league.http.server import HttpServer
 from agent_league.launch.agent_plan import LOOPBACK
 from agent_league.log import JsonLogger
-from agent_league.mcp.server.gate import LazyMcpServer
+from agent_league.mcp.server.lazy_server import LazyMcpServer
 from agent_league.players.human import HumanSeat
 from agent_league.storage.paths import DataPaths
 from agent_league.version import __version__
@@ -53,7 +53,7 @@ async def serve_http(seat: HumanSeat, port: int, stop: asyncio.Event, ready: Cal
     app = AgentApp(
         _refuse_bare_call,
         lambda: {"status": "ok", "role": "gateway", "id": seat.settings.display_name, "version": __version__},
-        RequestGuard(),  # only our address is allowed, not the league's host names: a web page could use one
+        HeaderCheck(),  # only our address is allowed, not the league's host names: a web page could use one
         mcp=LazyMcpServer(lambda: _make_server(seat), log, tool_calls=True),
     )
     server = HttpServer(app, LOOPBACK, port, "the gateway", "Choose another with --http.")

@@ -16,7 +16,7 @@ from agent_league.errors import AgentLeagueError, ErrorCode, Refusal
 from agent_league.gateway import host_answers, tool_forms
 from agent_league.mcp.server.prompts import WARNING
 from agent_league.players.human import HumanSeat
-from agent_league.text import quote_data
+from agent_league.text import MAX_SENTENCE, quote, quote_data, shorten
 from agent_league.version import __version__
 
 Context = ServerRequestContext[Any, Any]
@@ -145,7 +145,7 @@ class _HostRequests:
         tool = self._tools.get(params.name)
         if tool is None:
             known = ", ".join(self._tools)
-            raise MCPError(types.INVALID_PARAMS, f"no tool {params.name[:80]!r} here (there are: {known})")
+            raise MCPError(types.INVALID_PARAMS, f"no tool {quote(params.name)} here (there are: {known})")
         try:
             answer = await tool.run(tool.arguments.model_validate(params.arguments or {}), ctx)
         except ValidationError as error:
@@ -167,7 +167,7 @@ class _HostRequests:
 
     async def get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         if params.name != PROMPT.name:
-            raise MCPError(types.INVALID_PARAMS, f"no prompt {params.name[:80]!r} here (there is: {PROMPT.name})")
+            raise MCPError(types.INVALID_PARAMS, f"no prompt {quote(params.name)} here (there is: {PROMPT.name})")
         now = host_answers.describe_news(self._seat, [], self._seat.mailbox.last_number)
         data = {
             "open_turns": [_dump_set_fields(turn) for turn in now.open_turns],
@@ -233,12 +233,12 @@ class _HostRequests:
 
     def _check_seat(self, handle: str) -> HumanSeat:
         if handle != self._seat.handle or not self._seat.player:
-            raise Refusal(ErrorCode.PLAYER_NOT_REGISTERED, f"no seat {handle!r:.40} here; join_league tells yours")
+            raise Refusal(ErrorCode.PLAYER_NOT_REGISTERED, f"no seat {quote(handle)} here; join_league tells yours")
         return self._seat
 
     def _make_refusal(self, sentence: str, data: dict[str, Any] | None = None) -> types.CallToolResult:
         """Make an error answer in our own words; others' text goes into `data`, in a part of its own."""
-        content = [_text_content(self._seat.without_secrets(sentence)[:500])]
+        content = [_text_content(shorten(self._seat.without_secrets(sentence), MAX_SENTENCE))]
         if data:
             content.append(_text_content(orjson.dumps(self._seat.without_secrets(data)).decode()))
         return types.CallToolResult(content=list(content), is_error=True)

@@ -27,7 +27,7 @@ from agent_league.players.moves import (
     parse_choice,
     wrap_items,
 )
-from agent_league.text import format_move, to_printable
+from agent_league.text import format_move, quote, to_printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -230,7 +230,7 @@ class TerminalPlayer:
             played = self._seat.mailbox.answer_turn(turn.turn_id, line.strip() if move is None else move)
         except Refusal:  # illegal, or too late, which the next event tells
             self._screen.clear_question()
-            self._screen.write_line(f"{to_printable(line.strip())[:40]!r} is none of them.")
+            self._screen.write_line(f"{quote(to_printable(line.strip()))} is none of them.")
             self._show_choices(turn)
             self._screen.repeat_question(build_choice_prompt(legal))
             return

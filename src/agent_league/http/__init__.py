@@ -1,1 +1,1 @@
-"""HTTP: client, server, limits and guard. Carries bytes and knows no message."""
+"""HTTP: client, server, their limits, header checks and event streams. Carries bytes and knows no message."""

@@ -17,6 +17,7 @@ from aiohappyeyeballs import start_connection
 from agent_league.errors import BadAnswer
 from agent_league.http.carrier import MAX_BODY, HttpReply, describe_error, make_timeout_error, make_unreachable_error
 from agent_league.http.hosts import DEFAULT_PORTS, AddressResolver
+from agent_league.text import shorten
 
 MAX_HEAD = 64 * 1024
 MAX_ANSWER_BYTES = 2 * MAX_BODY + MAX_HEAD
@@ -296,5 +297,5 @@ class HttpCarrier:
 
 def _format_header(name: str, value: str) -> str:
     if UNSAFE_IN_HEADERS.search(name) or UNSAFE_IN_HEADERS.search(value) or not value.isascii():
-        raise ValueError(f"the header {name[:40]!r} holds what no header may")
+        raise ValueError(f"the header {shorten(name)!r} holds what no header may")
     return f"{name}: {value}\r\n"

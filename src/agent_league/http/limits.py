@@ -17,7 +17,7 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from agent_league.http.caller import Address
+from agent_league.http.caller_address import Address
 from agent_league.http.carrier import MAX_BODY
 from agent_league.http.request_parser import RequestParser
 

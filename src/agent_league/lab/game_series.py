@@ -18,6 +18,7 @@ from agent_league.games.draw import select_outcome
 from agent_league.games.registry import Game
 from agent_league.players.moves import find_equal_moves
 from agent_league.players.observation import GameMemory, GameRecord, MoveHistory, Observation, Strategy, Thought
+from agent_league.text import MAX_PHRASE, quote, shorten
 
 PLAYER_IDS = ("P01", "P02")
 FinishedGame = tuple[State, Sequence[Mapping[int, Move]]]
@@ -95,7 +96,7 @@ class SeriesPlayer:
         try:
             return legal[legal.index(said)] if type(legal) is tuple else find_equal_moves(said, legal)[0]
         except Exception:  # noqa: BLE001 - it isn't there, or can't even be compared
-            self._record_fault(f"chose {said!r:.80}, which isn't legal")
+            self._record_fault(f"chose {quote(said)}, which isn't legal")
             return observation.random.choice(legal)
 
     def learn_from_game(self, game: GameRecord) -> None:
@@ -113,7 +114,7 @@ def describe_error(error: Exception) -> str:
     """Describe an error with the file and line that raised it."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {error}"[:200] + where
+    return shorten(f"{type(error).__name__}: {error}", MAX_PHRASE) + where
 
 
 def play_game(game: Game, start: State, seated: Sequence[SeriesPlayer], chance: Random) -> FinishedGame:

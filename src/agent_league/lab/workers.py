@@ -1,15 +1,11 @@
 """Running work items in several processes. Their number changes the order of the results, not the results."""
 
-import multiprocessing
-import os
-import signal
-import sys
-import threading
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
+from agent_league.child_processes import open_process_pool
 from agent_league.errors import LeagueFailed
 
 QUEUED_PER_PROCESS = 4
@@ -43,19 +39,11 @@ def run_all(
         for piece in work:
             yield from piece.run()
         return
-    others = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(jobs, _make_context(preload), initializer=_start_worker)
-    finished = False
     try:
-        yield from _run_in_pool(pool, work, jobs * QUEUED_PER_PROCESS)
-        finished = True
+        with open_process_pool(jobs, __name__, *preload) as pool:
+            yield from _run_in_pool(pool, work, jobs * QUEUED_PER_PROCESS)
     except BrokenProcessPool:
         raise LeagueFailed(broken) from None
-    finally:
-        if not finished:
-            for process in set(multiprocessing.active_children()) - others:
-                process.terminate()
-        pool.shutdown(cancel_futures=True)
 
 
 def _run_in_pool(pool: ProcessPoolExecutor, work: Iterable[WorkItem[T]], most: int) -> Iterator[T]:
@@ -78,25 +66,3 @@ def _yield_finished(waiting: set[Future[list[T]]]) -> Generator[T, None, set[Fut
 
 def _run_item(piece: WorkItem[T]) -> list[T]:
     return list(piece.run())
-
-
-def _start_worker() -> None:
-    """Set up a worker process: ignore Ctrl-C, which the parent handles, and exit when the parent has ended."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_exit_with_parent, daemon=True).start()
-
-
-def _exit_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
-
-
-def _make_context(preload: Sequence[str]) -> Any:
-    """Make a forkserver context with modules preloaded; on Windows a spawn context."""
-    if sys.platform == "win32":
-        return multiprocessing.get_context("spawn")
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__, *preload])
-    return context

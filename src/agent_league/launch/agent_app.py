@@ -3,9 +3,9 @@
 from agent_league.agent.app import AgentApp, PagesApp
 from agent_league.agent.runtime import Agent
 from agent_league.http.call_limits import RateLimit
-from agent_league.http.guard import RequestGuard
+from agent_league.http.header_check import HeaderCheck
 from agent_league.launch.agent_plan import AgentPlan
-from agent_league.mcp.server.gate import make_lazy_mcp_server
+from agent_league.mcp.server.lazy_server import make_lazy_mcp_server
 from agent_league.protocol.methods import Caller
 from agent_league.web.metrics import MetricsPage
 
@@ -26,7 +26,7 @@ def make_agent_app(seat: AgentPlan, agent: Agent, pages: PagesApp | None = None)
     return AgentApp(
         agent.dispatcher.answer_request,
         agent.health,
-        RequestGuard((*network.allowed_hosts, network.base_host, *own), network.allowed_origins),
+        HeaderCheck((*network.allowed_hosts, network.base_host, *own), network.allowed_origins),
         RateLimit(rate, security.rate_limit_burst) if rate else None,
         seat.other_paths(agent),
         make_lazy_mcp_server(agent, has_good_token),

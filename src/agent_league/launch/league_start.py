@@ -55,15 +55,27 @@ def find_running_leagues(home: Path) -> dict[str, str]:
 
 def load_unfinished(home: Path, league_id: str, store: str | None) -> SavedSeason | None:
     """Load the saved state of a league that can be resumed; None if there is none, without agents, or finished."""
-    opened = open_store(home, store)
-    _check_store(home, league_id, opened.display_name_in(home))
-    try:
-        saved = opened.read_season(league_id)
-    finally:
-        opened.close()
+    saved = read_saved_season(home, league_id, store, " or begin another league with --new")
     if saved is None or not saved.agents or saved.season.phase == DISMISSED_PHASE:
         return None
     return saved
+
+
+def read_saved_season(home: Path, league_id: str, store: str | None, or_else: str = "") -> SavedSeason | None:
+    """Read what the store has of a league, without taking it over; None if it has nothing.
+
+    Refuses another database than the league's last one, which would silently start a new league; `or_else` is what
+    can be done beside naming that one.
+    """
+    opened = open_store(home, store)
+    name = opened.display_name_in(home)
+    kept = (read_json_object(DataPaths(home).store_name_file(league_id)) or {}).get("store")
+    if isinstance(kept, str) and kept != name:
+        raise UserError(f"{league_id} of {home} is kept in {kept}, not in {name}; name that one with --store{or_else}.")
+    try:
+        return opened.read_season(league_id)
+    finally:
+        opened.close()
 
 
 def describe_progress(saved: SavedSeason) -> str:
@@ -145,16 +157,6 @@ def record_endpoint(home: Path, league_id: str, endpoint: str) -> str | None:
     write_json(file, {**kept, "endpoint": endpoint})
     has_moved = isinstance(earlier, str) and normalise_endpoint(earlier) != normalise_endpoint(endpoint)
     return earlier if has_moved else None
-
-
-def _check_store(home: Path, league_id: str, name: str) -> None:
-    """Refuse another database than the league's last one, which would silently start a new league."""
-    kept = (read_json_object(DataPaths(home).store_name_file(league_id)) or {}).get("store", name)
-    if kept != name:
-        raise UserError(
-            f"The last league of {home} is kept in {kept}, not in {name}. Name that one with --store, or begin another "
-            "league with --new."
-        )
 
 
 def save_request(request: LeagueRequest, league_id: str, overrides: dict[str, Any]) -> None:

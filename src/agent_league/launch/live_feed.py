@@ -16,6 +16,7 @@ import orjson
 from agent_league.agent.peer_client import PeerClient
 from agent_league.errors import CallFailed, UserError
 from agent_league.http.client import HttpCarrier
+from agent_league.http.event_stream import STREAM_TYPE, ServerEvent, parse_events
 
 POLL_SECONDS = 1.0
 CONNECT_SECONDS = 10.0
@@ -92,24 +93,18 @@ class LeagueFeed:
                 await self._wait_before_retry()
 
     async def _read_feed(self, client: httpx2.AsyncClient) -> AsyncGenerator[FeedChange]:
-        headers = {"Accept": "text/event-stream", **({"Last-Event-ID": self._last_id} if self._last_id else {})}
+        headers = {"Accept": STREAM_TYPE, **({"Last-Event-ID": self._last_id} if self._last_id else {})}
         url = f"{self.endpoint.removesuffix('/mcp')}/events?form=json"
         async with client.stream("GET", url, headers=headers) as response:
             if response.status_code in (429, 503):
                 raise ValueError(f"it answers with status {response.status_code}")
             content_type = response.headers.get("content-type", "").lower()
-            if response.status_code != 200 or not content_type.startswith("text/event-stream"):
+            if response.status_code != 200 or not content_type.startswith(STREAM_TYPE):
                 raise _FeedMissing
-            event: dict[str, str] = {}
-            async for line in _iter_lines(response):
-                name, _, value = line.partition(":")
-                if name:
-                    event[name] = value.removeprefix(" ")
-                    continue
-                if not line and "data" in event and event.get("event", "message") == "message":
-                    self._last_id = event.get("id", self._last_id)
-                    yield FeedChange(_parse_sections(event["data"]), self._last_id.partition("-")[0])
-                event = {}
+            async for event in _iter_events(response):
+                if event.name == "message":
+                    self._last_id = event.event_id or self._last_id
+                    yield FeedChange(_parse_sections(event.data), self._last_id.partition("-")[0])
 
     async def _poll_standings(self) -> AsyncGenerator[FeedUpdate]:
         """Poll the standings until a call fails; then another manager, with a feed, may answer."""
@@ -146,18 +141,18 @@ class LeagueFeed:
         self._tries += 1
 
 
-async def _iter_lines(response: httpx2.Response) -> AsyncIterator[str]:
-    """Yield the lines of a stream; raises ValueError for one above MAX_MESSAGE_BYTES."""
+async def _iter_events(response: httpx2.Response) -> AsyncIterator[ServerEvent]:
+    """Yield the events of a stream; raises ValueError for one above MAX_MESSAGE_BYTES."""
     rest = b""
     async for piece in response.aiter_bytes():
-        *whole, rest = (rest + piece).split(b"\n")
-        for line in whole:
-            yield line.decode(errors="replace").removesuffix("\r")
+        events, rest = parse_events(rest + piece)
+        for event in events:
+            yield event
         if len(rest) > MAX_MESSAGE_BYTES:
             raise ValueError(f"a message of more than {MAX_MESSAGE_BYTES} bytes")
 
 
-def _parse_sections(data: str) -> Mapping[str, Mapping[str, Any]]:
+def _parse_sections(data: bytes) -> Mapping[str, Mapping[str, Any]]:
     found = orjson.loads(data)
     if not isinstance(found, dict):
         raise ValueError("a message that is no object")

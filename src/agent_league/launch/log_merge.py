@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from agent_league.league.match_files import BadMatchFile, load_match_file
+from agent_league.league.match_file_reader import BadMatchFile, load_match_file
 from agent_league.log import MESSAGE_EVENTS
 from agent_league.model.names import is_safe_name
 from agent_league.referee.transcript import merge_lifecycle

@@ -26,7 +26,7 @@ from agent_league.players.events import GameErrorReported, LeagueJoined, MatchOv
 from agent_league.players.observation import Move, Observation
 from agent_league.referee.settings import RefereeSettings
 from agent_league.storage.paths import DataPaths
-from agent_league.text import MAX_SENTENCE, shorten, to_printable
+from agent_league.text import MAX_SENTENCE, quote, shorten, to_printable
 
 """Characters of a referee's reason that are printed."""
 ChooseMove = Callable[[Observation], Move | Awaitable[Move]]
@@ -82,12 +82,12 @@ def _check_game_names(games: Any) -> tuple[str, ...]:
     """Check the shape of `games` and return them; unknown names get a remark, since only the league may know them."""
     named = (games,) if isinstance(games, str) else games
     if not isinstance(named, Sequence) or not named or not all(isinstance(game, str) and game for game in named):
-        raise UserError(f'games: expected a game\'s name, a list of names, or "*" for any; found {games!r:.80}')
+        raise UserError(f'games: expected a game\'s name, a list of names, or "*" for any; found {quote(games)}')
     known = game_types()
     for game in named:
         if game not in (*known, ANY_GAME) and game.partition(":")[0] not in source_names():
             there = list_known_names(game, known)
-            print_player_remark(f"No game {game!r:.80} is installed here {there}; it is played where a league has it.")
+            print_player_remark(f"No game {quote(game)} is installed here {there}; it is played where a league has it.")
     return tuple(named)
 
 

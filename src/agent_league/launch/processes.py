@@ -6,8 +6,6 @@ child, so no process outlives the command that started it.
 
 import asyncio
 import multiprocessing
-import signal
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,8 +13,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
+from agent_league.child_processes import hold_signals, ignore_interrupts, make_process_context
 from agent_league.errors import AgentLeagueError, LeagueFailed, UserError
 from agent_league.launch.agent_plan import AgentListeners, AgentPlan
 from agent_league.launch.serving import run_async, serve_agents
@@ -60,7 +59,7 @@ class LeagueProcesses:
     """
 
     def __init__(self, processes: Sequence[Sequence[AgentPlan]]) -> None:
-        self._context = _multiprocessing_context()
+        self._context = make_process_context(__name__)
         self._plans = [tuple(seats) for seats in processes]
         self._children: dict[Connection, AgentProcess] = {}
 
@@ -116,9 +115,10 @@ class LeagueProcesses:
     def _start_process(self, seats: tuple[AgentPlan, ...], early_ends: int = 0) -> None:
         ours, theirs = self._context.Pipe()
         process = self._context.Process(target=_run_child, args=(seats, theirs), daemon=True)
-        process.start()
-        theirs.close()
-        self._children[ours] = AgentProcess(seats, process, time.monotonic(), early_ends)
+        with hold_signals():
+            process.start()
+            theirs.close()
+            self._children[ours] = AgentProcess(seats, process, time.monotonic(), early_ends)
 
     def _remove_child(self, pipe: Connection) -> AgentProcess:
         child = self._children.pop(pipe)
@@ -150,18 +150,9 @@ class LeagueProcesses:
         self._children.clear()
 
 
-def _multiprocessing_context() -> Any:
-    """Use a fork server, which has imported everything once; Windows spawns each process."""
-    if sys.platform == "win32":
-        return multiprocessing.get_context("spawn")
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__])
-    return context
-
-
 def _run_child(seats: tuple[AgentPlan, ...], pipe: Connection) -> None:
     """Run a child process. It ignores Ctrl-C: the parent stops it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ignore_interrupts()
     try:
         run_async(_serve_child(seats, pipe))
     except AgentLeagueError as error:

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING
 from agent_league.config import ConfigLoader
 from agent_league.config.models import SystemConfig
 from agent_league.errors import UserError
-from agent_league.launch.league_start import find_running_leagues
-from agent_league.league.resume import open_store
+from agent_league.launch.league_start import find_running_leagues, read_saved_season
 from agent_league.model.names import is_safe_name, list_known_names
 from agent_league.storage.base import SavedSeason
-from agent_league.storage.files import read_json_object
 from agent_league.storage.paths import DataPaths
+from agent_league.text import quote
 
 if TYPE_CHECKING:
     from agent_league.web.league_reader import LeagueReader
@@ -66,7 +65,7 @@ def choose_league(home: Path, league_id: str | None, among: Sequence[str] | None
     if league_id is not None:
         if not is_safe_name(league_id):
             raise UserError(
-                f"--league-id {league_id[:120]!r} can't be a league's id {list_known_names(league_id, known)}"
+                f"--league-id {quote(league_id)} can't be a league's id {list_known_names(league_id, known)}"
             )
         return LeagueChoice(league_id)
     if not known:
@@ -96,7 +95,7 @@ def find_league(home: Path, loader: ConfigLoader, league_id: str | None, store: 
         league_id = loader.load_system().default_league_id
     choice = choose_league(home, league_id)
     league_id = choice.league_id
-    saved = _read_saved(home, league_id, store)
+    saved = read_saved_season(home, league_id, store)
     if saved is None:
         others = [name for name in list_leagues(home) if name != league_id]
         there = f" {list_known_names(league_id, others)}" if others else ""
@@ -104,17 +103,3 @@ def find_league(home: Path, loader: ConfigLoader, league_id: str | None, store: 
             f"The database knows no league {league_id}{there}; a manager writes it (--home, --league-id, --store)."
         )
     return StoredLeague(saved, loader.load_system(), home, choice.remark)
-
-
-def _read_saved(home: Path, league_id: str, store: str | None) -> SavedSeason | None:
-    kept = (read_json_object(DataPaths(home).store_name_file(league_id)) or {}).get("store")
-    opened = open_store(home, store)
-    name = opened.display_name_in(home)
-    if isinstance(kept, str) and kept != name:
-        raise UserError(f"{league_id} of {home} is kept in {kept}, not in {name}; name that one with --store.")
-    if not opened.is_readable:
-        return None
-    try:
-        return opened.read_season(league_id)
-    finally:
-        opened.close()

@@ -20,7 +20,7 @@ from agent_league.league.changed_resources import list_changed_resources
 from agent_league.league.conductor import Conductor
 from agent_league.league.handlers import ManagerHandlers
 from agent_league.league.journal import Journal, Offload
-from agent_league.league.match_files import MatchFiles
+from agent_league.league.match_file_reader import MatchFiles
 from agent_league.league.match_runner import MatchRunner
 from agent_league.league.match_tokens import TokenIssuer, create_token, hash_token
 from agent_league.league.messages import MANAGER_SENDER, ManagerMessages

@@ -142,7 +142,7 @@ class Conductor:
 
     async def _announce_round_to_guests(self, round_: LeagueRound, unplayed: Sequence[OpenMatch]) -> None:
         """Announce a round to guest referees, which may start at once: assign and tell the players first."""
-        matches = [match for match in unplayed if not self._state.is_ours(match.referee_id)]
+        matches = [match for match in unplayed if not self._state.roster[match.referee_id].is_ours]
         for match in matches:
             match.announced_to.add(match.referee_id)
         players = [player_id for match in matches for player_id in match.pairing.players]

@@ -9,7 +9,7 @@ from agent_league.agent.dispatcher import OK, Handler, HandlerReply
 from agent_league.clock import Clock
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.league.journal import Journal
-from agent_league.league.match_files import MatchFiles
+from agent_league.league.match_file_reader import MatchFiles
 from agent_league.league.messages import ManagerMessages
 from agent_league.league.queries import LeagueQueries
 from agent_league.league.reports import DeriveResult, build_match_result, correct_by_details

@@ -201,7 +201,7 @@ class MatchRunner:
             verdict: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
             match.verdict = verdict
             try:
-                if not self._state.is_ours(match.referee_id):
+                if not self._state.roster[match.referee_id].is_ours:
                     return await self._play_with_guest_referee(match, verdict)
                 if not await self._start_match(match):
                     return False
@@ -264,7 +264,7 @@ class MatchRunner:
 
         Without this a referee that forgets every match it takes would hold up the league for ever.
         """
-        if self._state.is_suspended(match.referee_id):
+        if self._state.roster[match.referee_id].is_suspended:
             match.taken_at.pop(match.referee_id, None)  # it was away: that time doesn't count
             return
         taken_at = match.taken_at.get(match.referee_id)
@@ -300,7 +300,7 @@ class MatchRunner:
         return any(
             other != match.referee_id
             and other not in match.unwilling_referees
-            and not self._state.is_suspended(other)
+            and not self._state.roster[other].is_suspended
             and not match.is_overdue_too_often(other)
             for other in self._state.roster.referees()
         )
@@ -327,7 +327,7 @@ class MatchRunner:
             if match.start_failure is None and not self._state.poll_counts[referee_id]:
                 match.is_started_by_announcement = True  # nothing but the announcement was sent to it
             return True
-        if self._state.is_paused or self._state.is_suspended(referee_id):
+        if self._state.is_paused or self._state.roster[referee_id].is_suspended:
             return False
         is_new = self.assign_if_new(match)
         await self._journal.wait_for_commit()
@@ -335,17 +335,15 @@ class MatchRunner:
             if is_new:
                 self._state.unassign_match(match_id)
             return False
-        referee = self._state.roster.get_member(referee_id)
+        referee = self._state.roster[referee_id]
         endpoint = referee.agent.endpoint
         call = PeerCall("start_match", self._messages.build_start_match(pairing, referee_id))
         bearer = self._token_issuer.get_call_token(referee_id)
         try:
-            self._peer_client.expect_form(
-                endpoint, self._state.roster.get_member(referee_id).protocol_profile.call_form
-            )
+            self._peer_client.expect_form(endpoint, self._state.roster[referee_id].protocol_profile.call_form)
             reply = await self._peer_client.send_notice(endpoint, call, limit or self._call_timeout, bearer)
         except CallFailed as error:
-            if not self._state.is_ours(referee_id) and self._can_fetch_match(error, referee_id):
+            if not self._state.roster[referee_id].is_ours and self._can_fetch_match(error, referee_id):
                 return self._start_by_announcement(match)
             self._log.warning(
                 "start_match_failed",
@@ -361,7 +359,7 @@ class MatchRunner:
             return error.code.is_retryable and await self._leases.is_match_running(match_id, referee_id)
         self._state.record_call_outcome(referee_id, ok=True)
         match.start_failure = None
-        if not self._state.is_ours(referee_id):
+        if not self._state.roster[referee_id].is_ours:
             self._state.note_deviations(referee_id, self._peer_client.find_deviations(endpoint, call))
             if not self._peer_client.strict:
                 self._record_report_in_reply(pairing, referee_id, reply)
@@ -426,7 +424,7 @@ class MatchRunner:
             self._referee_returned.clear()
             roster = self._state.roster.referees()
             willing = {agent_id: referee for agent_id, referee in roster.items() if agent_id not in unwilling}
-            ready = [referee for agent_id, referee in willing.items() if not self._state.is_suspended(agent_id)]
+            ready = [referee for agent_id, referee in willing.items() if not self._state.roster[agent_id].is_suspended]
             if ready or not willing:
                 return ready
             self._log.error("no_referee", message="all referees are suspended; waiting for one to come back")

@@ -82,7 +82,7 @@ class ManagerMessages:
                 match["referee_id"] = given_to
                 if given_to == referee_id:
                     match["match_token"] = self._token_issuer.issue_match_tokens(pairing, referee_id).shared_token
-            elif token_hash := self._state.referee_token_hash(given_to):
+            elif token_hash := self._state.roster.referee_token_hash(given_to):
                 match["referee_token_sha256"] = token_hash
             matches.append(match)
         return v2.RoundAnnouncement.build_wire(
@@ -92,11 +92,11 @@ class ManagerMessages:
         )
 
     def build_start_match(self, pairing: Pairing, referee_id: str) -> dict[str, Any]:
-        keyed = [player_id for player_id in pairing.players if self._state.roster.get_member(player_id).has_match_key]
+        keyed = [player_id for player_id in pairing.players if self._state.roster[player_id].has_match_key]
         match_pass = self._token_issuer.issue_match_tokens(pairing, referee_id, keyed)
         a, b = (self._player_fields(player_id, match_pass.tokens_by_player[player_id]) for player_id in pairing.players)
         league, scoring = self._state.config, self._state.scoring
-        others = {} if self._state.is_ours(referee_id) else guest_referee_fields(referee_id, a, b)
+        others = {} if self._state.roster[referee_id].is_ours else guest_referee_fields(referee_id, a, b)
         return v2.StartMatch.build_wire(
             **self._envelope_fields(f"conv-{pairing.match_id.lower()}-001"),
             round_id=pairing.round_id,

@@ -11,7 +11,7 @@ import orjson
 
 from agent_league.clock import Clock, format_utc
 from agent_league.config.models import LeagueConfig, SystemConfig
-from agent_league.league.match_files import (
+from agent_league.league.match_file_reader import (
     REPORTED_FIELD,
     BadMatchFile,
     build_match_content,
@@ -75,7 +75,7 @@ class LeagueProjections:
     def _handle_event(self, event: Event) -> None:
         match event:
             case MatchAssigned():
-                if event.referee_id and not self._state.is_ours(event.referee_id):
+                if event.referee_id and not self._state.roster[event.referee_id].is_ours:
                     self._assigned_at[event.match_id] = format_utc(self._clock.now())
                 self._round_cache.pop(self._state.get_pairing(event.match_id).round_id, None)
                 if self._log.is_enabled("DEBUG"):  # as often as a result, which names the referee too
@@ -83,7 +83,7 @@ class LeagueProjections:
                 return
             case MatchFinished(result):
                 self._round_cache.pop(result.round_id, None)
-                if not self._state.is_ours(self._state.assigned_referees[result.match_id]):
+                if not self._state.roster[self._state.assigned_referees[result.match_id]].is_ours:
                     self._reported_matches.append((result, format_utc(self._clock.now())))
                 self._log.log_buffered(
                     "MatchFinished",

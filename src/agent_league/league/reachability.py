@@ -50,7 +50,7 @@ class AgentProber:
     def resume_probes(self) -> None:
         """Probe the agents that were suspended before this manager started."""
         for member in self._state.roster:
-            if member.state is AgentState.SUSPENDED:
+            if member.is_suspended:
                 self._start_probe(member)
 
     def announce_address(self) -> None:
@@ -65,7 +65,7 @@ class AgentProber:
 
     def _handle_event(self, event: Event) -> None:
         if isinstance(event, AgentStateChanged) and event.state is AgentState.SUSPENDED:
-            self._start_probe(self._state.roster.get_member(event.agent_id))
+            self._start_probe(self._state.roster[event.agent_id])
 
     def _start_probe(self, member: Member) -> None:
         if member.is_barred:
@@ -80,7 +80,7 @@ class AgentProber:
     async def _probe_agent(self, member: Member, wait: float) -> None:
         while True:
             await asyncio.sleep(wait)
-            if member.is_barred or member.state is not AgentState.SUSPENDED:
+            if member.is_barred or not member.is_suspended:
                 return
             try:
                 await self._caller.ask_agent(member)

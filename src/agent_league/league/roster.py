@@ -86,6 +86,7 @@ class Member:
     """The id that it asked for."""
     protocol_profile: ProtocolProfile = DEFAULT_PROTOCOL_PROFILE
     is_ours: bool = False
+    """Whether it knows match tokens and our other additions to the seeds' protocol; others are guests."""
     has_match_key: bool = False
     """Not saved: after a restart it gets signed tokens, which it accepts as well, until it registers again."""
     is_barred: bool = False
@@ -98,6 +99,11 @@ class Member:
     @property
     def role(self) -> Role:
         return self.agent.role
+
+    @property
+    def is_suspended(self) -> bool:
+        """Whether it gets no matches: it doesn't answer, or is barred."""
+        return self.state is AgentState.SUSPENDED
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,9 +162,14 @@ class Roster:
     def get(self, agent_id: str) -> Member | None:
         return self._members.get(agent_id)
 
-    def get_member(self, agent_id: str) -> Member:
+    def __getitem__(self, agent_id: str) -> Member:
         """Return a member that is known to be registered; raises KeyError."""
         return self._members[agent_id]
+
+    def referee_token_hash(self, referee_id: str) -> str | None:
+        """Return the hash of a guest referee's own token if players may accept that token, else None."""
+        member = self[referee_id]
+        return None if member.is_ours or not self.rules.allows_referee_tokens else member.token_sha256
 
     def list_members(self, role: Role) -> list[Member]:
         """List the members of a role, in the order of their ids."""

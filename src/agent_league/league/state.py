@@ -186,7 +186,7 @@ class LeagueState:
     def is_waiting_for_referee(self) -> bool:
         """Whether the league runs while every referee is suspended, so that no match can be assigned."""
         referees = self.roster.list_members(Role.REFEREE)
-        is_idle = all(member.state is AgentState.SUSPENDED for member in referees)
+        is_idle = all(member.is_suspended for member in referees)
         return self.phase is LeaguePhase.RUNNING and not self.is_paused and is_idle
 
     def add_listener(self, listener: EventListener) -> None:
@@ -205,7 +205,7 @@ class LeagueState:
         if member.role is Role.PLAYER:
             for table in (self.standings_table, self.table_after_round):
                 table.add_player(member.agent_id, member.agent.display_name)
-        if member.state is AgentState.SUSPENDED and not member.is_barred:
+        if member.is_suspended and not member.is_barred:
             self._set_agent_state(member, AgentState.ACTIVE, "came back")
         self._save_row(agent_to_row(member))
         if before.get(member.agent_id) == member.agent:
@@ -225,7 +225,7 @@ class LeagueState:
 
     def report_refused_registration(self, who: str, why: str) -> bool:
         """Emit a refused registration, each one once; returns whether it was emitted."""
-        event = RegistrationRefused(who[:MAX_NAME_LENGTH], why)
+        event = RegistrationRefused(shorten(who, MAX_NAME_LENGTH), why)
         if event in self._reported_refusals or len(self._reported_refusals) >= MAX_REPORTED_REFUSALS:
             return False
         self._reported_refusals.add(event)
@@ -317,7 +317,7 @@ class LeagueState:
         seeded = self.config.scheduling.seeded_players
         late = [player_id for player_id in self.roster.players() if player_id not in set(seeded)]
         entrants = [
-            Entrant(player_id, seed, self.is_barred(player_id), self._count_missed_rounds(player_id))
+            Entrant(player_id, seed, self.roster[player_id].is_barred, self._count_missed_rounds(player_id))
             for seed, player_id in enumerate((*seeded, *late), start=1)
         ]
         return Tournament(entrants, self.schedule.rounds, self.results, self.scoring, draw_number(self.lot))
@@ -407,15 +407,6 @@ class LeagueState:
         """Count the assigned matches without a result, by referee id."""
         return Counter(referee for match_id, referee in self.assigned_referees.items() if match_id not in self.results)
 
-    def is_suspended(self, agent_id: str) -> bool:
-        member = self.roster.get(agent_id)
-        return member is not None and member.state is AgentState.SUSPENDED
-
-    def is_ours(self, agent_id: str) -> bool:
-        """Whether an agent knows match tokens and our other additions to the seeds' protocol; others are guests."""
-        member = self.roster.get(agent_id)
-        return member is not None and member.is_ours
-
     def note_deviations(self, agent_id: str, noted: Sequence[str]) -> None:
         """Add tolerated deviations to an agent's profile, each one once."""
         if member := self.roster.get(agent_id):
@@ -423,13 +414,6 @@ class LeagueState:
             member.protocol_profile = replace(member.protocol_profile, deviations=merge_deviations(known, noted))
             if member.protocol_profile.deviations != known:
                 self._save_row(agent_to_row(member))
-
-    def referee_token_hash(self, referee_id: str) -> str | None:
-        """Return the hash of a guest referee's own token if players may accept that token, else None."""
-        member = self.roster.get(referee_id)
-        if member is None or member.is_ours or not self.roster.rules.allows_referee_tokens:
-            return None
-        return member.token_sha256
 
     def get_pairing(self, match_id: str) -> Pairing:
         found = self._pairings.get(match_id)
@@ -500,7 +484,9 @@ class LeagueState:
         return known.is_unreported and known.round_id > self.rounds_completed
 
     def _finish_match(self, result: MatchResult, referee_id: str) -> None:
-        result = result.overrule_for_suspended([player_id for player_id in result.players if self.is_barred(player_id)])
+        result = result.overrule_for_suspended(
+            [player_id for player_id in result.players if self.roster[player_id].is_barred]
+        )
         self.results[result.match_id] = result
         self.standings_table.add_result(result)
         self._save_row(match_to_row(self._pairings[result.match_id], referee_id, result))
@@ -583,7 +569,7 @@ class LeagueState:
 
     def reactivate_agent(self, agent_id: str) -> None:
         """Make a suspended agent active again, because it answers; a barred one stays suspended."""
-        if (member := self.roster.get(agent_id)) and member.state is AgentState.SUSPENDED and not member.is_barred:
+        if (member := self.roster.get(agent_id)) and member.is_suspended and not member.is_barred:
             member.breaker.half_close()
             self._set_agent_state(member, AgentState.ACTIVE, "answers again")
 
@@ -597,16 +583,11 @@ class LeagueState:
     def reinstate_player(self, player_id: str) -> None:
         """Let a suspended player play again on the organiser's order, whatever suspended it."""
         member = self._find_player(player_id)
-        if member.state is AgentState.SUSPENDED:
+        if member.is_suspended:
             member.is_barred = False
             member.breaker.half_close()
             before = AgentState.REGISTERED if self.phase is LeaguePhase.REGISTRATION else AgentState.ACTIVE
             self._set_agent_state(member, before, "reinstated by the organiser")
-
-    def is_barred(self, agent_id: str) -> bool:
-        """Whether the organiser has suspended the agent."""
-        member = self.roster.get(agent_id)
-        return member is not None and member.is_barred
 
     def standings(self) -> tuple[StandingsRow, ...]:
         return self.standings_table.ranked_rows()

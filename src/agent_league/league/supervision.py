@@ -89,7 +89,7 @@ class MatchLeases:
 
         async def ask_player(player_id: str) -> list[str]:
             try:
-                answer = await self._caller.ask_agent(self._state.roster.get_member(player_id))
+                answer = await self._caller.ask_agent(self._state.roster[player_id])
             except CallFailed:
                 return []
             return [f"{player_id} refused {refused}" for refused in parse_refusals(answer, match_id)]
@@ -145,7 +145,7 @@ class MatchLeases:
 
     async def _ask_referee(self, referee_id: str, **params: Any) -> Any:
         """Return the referee's answer or, of a refusal, its error code; raises CallFailed if it doesn't answer."""
-        referee = self._state.roster.get_member(referee_id)
+        referee = self._state.roster[referee_id]
         try:
             return await self._caller.ask_agent(referee, self._heartbeat.lease_sec, **params)
         except CallFailed as error:
@@ -158,7 +158,7 @@ class MatchLeases:
 
     def _silence_limit(self, referee_id: str, error: CallFailed) -> float:
         """Seconds that a referee may be silent; longer for a guest that accepted the call and is busy."""
-        busy = isinstance(error, PeerTimeout) and not self._state.is_ours(referee_id)
+        busy = isinstance(error, PeerTimeout) and not self._state.roster[referee_id].is_ours
         matches = len(self._running_matches[referee_id])
         return max(self._max_match_seconds * matches, self._heartbeat.lease_sec) if busy else self._heartbeat.lease_sec
 

@@ -30,6 +30,7 @@ from agent_league.log import JsonLogger
 from agent_league.players.deadline import FALLBACK_SECONDS, seconds_to_fall_back, seconds_to_think
 from agent_league.players.decision import ask_strategy
 from agent_league.players.observation import Move, Observation, Thought, Usage
+from agent_league.text import MAX_PHRASE, shorten
 
 if TYPE_CHECKING:
     from agent_league.llm.tools import McpToolbox
@@ -104,7 +105,7 @@ class LlmStrategy:
         finally:
             self._running_turns.discard(turn)
         usage = Usage(
-            model=str(self._settings.model)[:200],
+            model=shorten(self._settings.model, MAX_PHRASE),
             input_tokens=turn.input_tokens,
             output_tokens=turn.output_tokens,
             cost_usd=turn.cost_usd,
@@ -216,7 +217,7 @@ class LlmStrategy:
         if self._exhaustion_reported:
             return
         self._exhaustion_reported = why == self._budget.exhaustion_reason()
-        when = "from now on" if self._exhaustion_reported else f"in {match_id:.80}"
+        when = "from now on" if self._exhaustion_reported else f"in {shorten(match_id)}"
         new = f" {turn.advice}" if turn.advice and turn.advice not in self._advice_given else ""
         self._advice_given.add(turn.advice)
         self._remark(f"{self._settings.fallback} plays {when}, not {self._settings.model}: {why}.{new}")

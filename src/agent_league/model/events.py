@@ -11,7 +11,6 @@ from agent_league.errors import ErrorCode
 from agent_league.model.agents import AgentState, Role
 from agent_league.model.results import MatchResult, StandingsRow
 from agent_league.model.schedule import LeagueRound
-from agent_league.text import redact_addresses
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +38,6 @@ class RegistrationRefused:
         """Whether the only reason is a token of another league, as agents of an earlier league still have."""
         return self.why.startswith(ErrorCode.AUTH_TOKEN_INVALID)
 
-    @property
-    def sentence(self) -> str:
-        """Public description, without a full stop."""
-        if self.has_old_token:
-            return f"{self.who} came with a token that isn't of this league, and is told to register without it"
-        return f"{self.who} was not admitted: {self.why}"
-
 
 @dataclass(frozen=True, slots=True)
 class AgentStateChanged:
@@ -63,12 +55,6 @@ class StoreChanged:
     is_there: bool
     why: str
     """Not public: it may name a file or a host."""
-
-    @property
-    def sentence(self) -> str:
-        """Public description, without a full stop."""
-        away = "The database is away; nothing is lost, and the league goes on once it is back"
-        return "The database is back" if self.is_there else away
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +76,6 @@ class RefereeWaitChanged:
     """The league has no referee and waits for one; or there is one again."""
 
     is_waiting: bool
-
-    @property
-    def sentence(self) -> str:
-        """Public description, without a full stop."""
-        waiting = "The league has no referee: waiting for one to come, or to come back"
-        return waiting if self.is_waiting else "There is a referee again; the league goes on"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,13 +146,6 @@ class MatchOverdue:
     refusals: tuple[str, ...] = ()
     """Calls that the match's players say they refused, a sentence each."""
 
-    @property
-    def sentence(self) -> str:
-        """Public description, without a full stop."""
-        how_often = " again" if self.times > 1 else ""
-        said = f": {'; '.join(self.refusals)}" if self.refusals else ""
-        return f"{self.match_id} is overdue{how_often}: {self.referee_id} took it and hasn't reported it{said}"
-
 
 @dataclass(frozen=True, slots=True)
 class MatchNotTaken:
@@ -182,11 +155,6 @@ class MatchNotTaken:
     referee_id: str
     why: str
     """The referee's refusal, or the connection error."""
-
-    @property
-    def sentence(self) -> str:
-        """Public description, without a full stop."""
-        return f"{self.match_id} waits: {self.referee_id} doesn't take it: {redact_addresses(self.why)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from agent_league.agent.metrics import GaugeValues
 from agent_league.agent.registration import MemberSettings, RemarkCallback
 from agent_league.clock import Clock, format_utc
 from agent_league.errors import ErrorCode, LeagueFailed, Refusal
-from agent_league.http.caller import calling_machine
+from agent_league.http.caller_address import calling_machine
 from agent_league.http.carrier import Carrier
 from agent_league.model.agents import AgentState, Role, advance_state, supports_game
 from agent_league.model.names import CHECK_LEAGUE, is_safe_name

@@ -15,7 +15,7 @@ from agent_league.agent.tasks import BackgroundTasks
 from agent_league.log import JsonLogger
 from agent_league.players.moves import describe_legal_moves, find_equal_moves
 from agent_league.players.observation import Move, Observation, Strategy, Thought, Usage
-from agent_league.text import MAX_SENTENCE, shorten
+from agent_league.text import MAX_SENTENCE, quote, shorten
 
 MAX_DECISIONS = 1000
 """Characters of a strategy's reason that its player's log keeps."""
@@ -110,7 +110,7 @@ class StrategyRunner:
         """Log the error of a strategy that raised, and play a random move instead."""
         trace = traceback.format_exc()
         self._log.error("strategy_failed", match_id=observation.match_id, error=repr(error), traceback=trace)
-        self._warn_author(f"The strategy failed in {observation.match_id!r:.80}; a random move was played.\n{trace}")
+        self._warn_author(f"The strategy failed in {quote(observation.match_id)}; a random move was played.\n{trace}")
         return self._record_decision(Thought(_random_move(observation)), RAISED, observation, began)
 
     def _accept_or_replace(self, found: MatchedThought, observation: Observation, began: float) -> Thought:
@@ -119,9 +119,9 @@ class StrategyRunner:
         if legal:
             return self._record_decision(Thought(legal[0], thought.usage, thought.reason), CHOSEN, observation, began)
         move = thought.move
-        self._log.error("strategy_chose_illegal_move", match_id=observation.match_id, move=repr(move)[:80])
+        self._log.error("strategy_chose_illegal_move", match_id=observation.match_id, move=quote(move))
         self._warn_author(
-            f"The strategy chose {move!r:.80} in {observation.match_id!r:.80}, where "
+            f"The strategy chose {quote(move)} in {quote(observation.match_id)}, where "
             f"{describe_legal_moves(observation.legal_moves)} are legal; a random move was played."
         )
         return self._record_decision(Thought(_random_move(observation), thought.usage), ILLEGAL, observation, began)

@@ -5,10 +5,10 @@ view.
 """
 
 from collections.abc import Callable, Mapping
-from functools import reduce
 from typing import Any
 
-from agent_league.games.base import Move, Rules, State, has_perfect_information, is_legal_move, winning_seat
+from agent_league.games.base import Move, has_perfect_information, winning_seat
+from agent_league.games.steps import StepMoves, apply_moves
 from agent_league.games.view import format_amount, render_last_round, render_view
 from agent_league.players.events import GameErrorReported, LeagueOver, MatchOver, PlayerEvent, RoundAnnounced
 from agent_league.players.human import FallbackPlayed, PlayerStopped, TurnOpened
@@ -99,9 +99,9 @@ def compute_final_view(seen: Observation, game: GameRecord) -> Any:
     if rules is None or not has_perfect_information(rules) or not game.my_moves or game.outcome not in PLAYED_OUTCOMES:
         return None
     try:
-        state = _apply_move(rules, seen.view, seat, game.my_moves[-1])
+        own: list[StepMoves] = [{seat: game.my_moves[-1]}]
         for moves in ((), *(game.opponent_moves[-count:] for count in range(1, MAX_MOVES_AFTER + 1))):
-            last = reduce(lambda at, one: _apply_move(rules, at, 1 - seat, one), moves, state)
+            last = apply_moves(rules, seen.view, own + [{1 - seat: move} for move in moves])
             if not rules.actors(last) and winning_seat(rules.returns(last)) == _recorded_winner(game, seat):
                 return rules.view(last, seat)
     except Exception:  # noqa: BLE001 - anybody's rules, on anybody's view
@@ -114,16 +114,10 @@ def compute_view_after(seen: Observation, move: Move) -> Any:
     rules = seen.rules
     try:
         if rules is not None and has_perfect_information(rules):
-            return rules.view(_apply_move(rules, seen.view, seen.seat, move), seen.seat)
+            return rules.view(apply_moves(rules, seen.view, [{seen.seat: move}]), seen.seat)
     except Exception:  # noqa: BLE001 - as above
         return seen.view
     return seen.view
-
-
-def _apply_move(rules: Rules, state: State, seat: int, move: Move) -> State:
-    if rules.actors(state) != (seat,) or not is_legal_move(rules.legal(state, seat), move):
-        raise ValueError(f"{move!r:.80} can't be played by seat {seat}")
-    return rules.apply(state, {seat: move})
 
 
 def _recorded_winner(game: GameRecord, seat: int) -> int | None:

@@ -38,7 +38,7 @@ from agent_league.players.observation import GameRecord, Move, Observation, Stra
 from agent_league.protocol.checks import parse_fields
 from agent_league.protocol.v2.league import Standing
 from agent_league.storage.credentials import CredentialsFile
-from agent_league.text import redact_tokens
+from agent_league.text import quote, redact_tokens
 
 MAX_EVENTS = 1000
 MAX_CLOSED_TURNS = 1000
@@ -184,13 +184,13 @@ class ExternalStrategy:
                 return played
             raise _invalid_move(f"{_describe_answer(turn_id, played)}; {self._describe_open_turns()}")
         if turn_id not in self._open_answers:
-            raise _invalid_move(f"there is no turn {turn_id!r:.80}; {self._describe_open_turns()}")
+            raise _invalid_move(f"there is no turn {quote(turn_id)}; {self._describe_open_turns()}")
         turn, answer = self._open_answers[turn_id]
         legal = turn.observation.legal_moves
         chosen = find_meant_moves(move, legal)
         if not chosen:
             raise _invalid_move(
-                f"{move!r:.80} is not legal in {turn_id}; expected one of {describe_legal_moves(legal)}"
+                f"{quote(move)} is not legal in {turn_id}; expected one of {describe_legal_moves(legal)}"
             )
         answer.set_result(chosen[0])
         return self._close_turn(turn, TurnAnswer(chosen[0], OUTSIDE))
@@ -473,12 +473,12 @@ def _find_opponent(event: PlayerEvent | TurnOpened | FallbackPlayed | PlayerStop
 
 def _describe_answer(turn_id: str, played: TurnAnswer) -> str:
     if played.answered_by == FALLBACK:
-        return f"the time for {turn_id} ran out and the fallback strategy played {played.move!r:.80}"
+        return f"the time for {turn_id} ran out and the fallback strategy played {quote(played.move)}"
     if played.answered_by == TOO_LATE:
         return f"the time for {turn_id} ran out and the fallback strategy plays"
     if played.answered_by == ENDED:
         return f"{turn_id} is closed: its match has ended"
-    return f"{turn_id} was answered with {played.move!r:.80}, which can't be changed"
+    return f"{turn_id} was answered with {quote(played.move)}, which can't be changed"
 
 
 def _invalid_move(sentence: str) -> Refusal:

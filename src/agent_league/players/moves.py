@@ -11,7 +11,7 @@ from operator import index
 from typing import Any
 
 from agent_league.games.base import describe_range, is_legal_move, is_long_range
-from agent_league.text import format_move
+from agent_league.text import format_move, quote
 
 MAX_LISTED_MOVES = 20
 MAX_SHOWN_CHOICES = 30
@@ -53,7 +53,7 @@ def describe_legal_moves(legal: Sequence[Any]) -> str:
     """Write the legal moves as text for people: the first 20, or both ends of a long range."""
     if is_long_range(legal):
         return describe_range(legal)
-    shown = ", ".join(f"{move!r:.80}" for move in legal[:MAX_LISTED_MOVES])
+    shown = ", ".join(quote(move) for move in legal[:MAX_LISTED_MOVES])
     return shown if len(legal) <= MAX_LISTED_MOVES else f"{shown}, ... ({len(legal)} in all)"
 
 

@@ -7,6 +7,7 @@ from agent_league.games.fairness import find_draw_problem, find_seed_problem
 from agent_league.games.registry import is_from_source
 from agent_league.players.observation import Move
 from agent_league.protocol import v2
+from agent_league.text import quote
 
 MAX_MATCHES = 1000
 MAX_ASKERS = 8
@@ -115,7 +116,7 @@ def _find_choice_problem(memo: _MatchMemo, over: v2.GameOver, player_id: str) ->
         or (len(answers) == 1 and told == answers[0])
     ):
         return None
-    return f"it says that we chose {told!r:.80}, but we chose {answers!r:.80}"
+    return f"it says that we chose {quote(told)}, but we chose {quote(answers)}"
 
 
 def _find_draw_problem(invitation: v2.GameInvitation, over: v2.GameOver, player_id: str) -> str | None:

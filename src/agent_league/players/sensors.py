@@ -1,4 +1,4 @@
-"""Sensors: from messages to what the player thinks in."""
+"""Sensors: read the messages that a player receives into observations of matches and records of results."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -17,6 +17,7 @@ from agent_league.games.registry import load_game
 from agent_league.model.results import VOID_REASON
 from agent_league.players.observation import VOID, GameRecord, Observation
 from agent_league.protocol import v2
+from agent_league.text import quote
 
 PARITIES = ("even", "odd")
 MAX_DETAILS_LENGTH = 4096
@@ -45,7 +46,7 @@ class LazyObservation(Observation):
         if name == "rules":
             self.rules = self._look_up()
             return self.rules
-        raise AttributeError(f"an observation has no {name!r:.80}")
+        raise AttributeError(f"an observation has no {quote(name)}")
 
 
 class Sensors:

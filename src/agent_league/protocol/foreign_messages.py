@@ -11,6 +11,7 @@ from typing import Any
 
 from agent_league.protocol.checks import REQUIRED_FIELDS
 from agent_league.protocol.version import PROTOCOL_V2
+from agent_league.text import quote
 
 MessageFields = dict[str, Any]
 MANAGER = "league_manager"
@@ -139,7 +140,7 @@ def _complete_envelope(message_type: str, message: MessageFields, known: KnownFa
         return
     if sender == role or (role == MANAGER and sender.startswith(f"{MANAGER}:")):
         message["sender"] = known.sender
-        noted.append(f"'sender' {sender[:40]!r} for {known.sender!r}")
+        noted.append(f"'sender' {quote(sender)} for {known.sender!r}")
 
 
 def _complete_start_match(message: MessageFields, known: KnownFacts, noted: list[str]) -> None:

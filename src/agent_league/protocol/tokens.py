@@ -26,6 +26,7 @@ from agent_league.clock import format_utc
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.model.agents import Role
 from agent_league.protocol.envelope import MessagePart
+from agent_league.text import quote
 
 EDDSA, HMAC = "EdDSA", "HS256"
 SIGNATURES = jwt.PyJWS(algorithms=[EDDSA, HMAC])
@@ -171,9 +172,9 @@ class TokenVerifier:
         """
         claims = self._check_claims(token, "match", player_id, now)
         if claims.sub != match_id:
-            raise _token_refusal(f"it is for match {claims.sub!r}, not {match_id!r:.100}")
+            raise _token_refusal(f"it is for match {claims.sub!r}, not {quote(match_id)}")
         if referee_id is not None and claims.ref != referee_id:
-            raise _token_refusal(f"it was given to {claims.ref!r}, not to {referee_id!r:.100}")
+            raise _token_refusal(f"it was given to {claims.ref!r}, not to {quote(referee_id)}")
         if player_id not in claims.players:
             raise _token_refusal(f"{player_id!r} is not one of its players")
         return claims.exp + LEEWAY_SECONDS

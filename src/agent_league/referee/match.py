@@ -11,6 +11,7 @@ from agent_league.games.game_messages import PlainWire
 from agent_league.games.registry import Game
 from agent_league.model.results import VOID_REASON, MatchState, MatchVerdict, Outcome, Termination
 from agent_league.protocol.v2.match import GameResult
+from agent_league.text import MAX_PHRASE, quote
 
 SEAT_ROLES = ("PLAYER_A", "PLAYER_B")
 MAX_SHOWN_MOVES = 50
@@ -87,7 +88,7 @@ class Match:
         options = self.legal_moves(player_id)
         if is_long_range(options):
             raise IllegalMove(f"expected one of {describe_range(options)}")
-        raise IllegalMove(f"expected one of {list(options[:MAX_SHOWN_MOVES])!r:.200}")
+        raise IllegalMove(f"expected one of {quote(list(options[:MAX_SHOWN_MOVES]), MAX_PHRASE)}")
 
     def apply_moves(self, moves: Mapping[str, Move]) -> None:
         """Apply the moves of this step, by player; fewer than were asked for if a player failed."""

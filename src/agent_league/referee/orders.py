@@ -26,6 +26,7 @@ from agent_league.protocol.checks import check_envelope, describe_value, parse_f
 from agent_league.protocol.foreign_messages import KnownFacts, complete_message, is_match_over
 from agent_league.referee.foreign_manager import ForeignManagerClient, build_start_match
 from agent_league.referee.settings import RefereeSettings
+from agent_league.text import MAX_PHRASE, quote, shorten
 
 POLL_SECONDS = 1.0
 MAX_QUEUED_MATCHES = 10_000
@@ -83,7 +84,7 @@ class MatchOrders:
         if own is None and ANY_GAME not in self._settings.game_types:
             raise Refusal(
                 ErrorCode.INVALID_MESSAGE_FORMAT,
-                f"{self._session.agent_id} doesn't referee {order.game_type[:80]!r}",
+                f"{self._session.agent_id} doesn't referee {quote(order.game_type)}",
                 field="game_type",
                 expected=sorted(self.loaded_games),
                 received=describe_value(order.game_type),
@@ -94,7 +95,7 @@ class MatchOrders:
             why = str(error) if isinstance(error, UnknownGame | BadParameters) else repr(error)
             raise Refusal(
                 ErrorCode.INVALID_MESSAGE_FORMAT,
-                f"{self._session.agent_id} can't referee {order.game_type[:80]!r}: {why[:400]}",
+                f"{self._session.agent_id} can't referee {quote(order.game_type)}: {shorten(why, MAX_PHRASE)}",
                 field="game_type" if given is None or isinstance(error, UnknownGame) else "game_parameters",
             ) from None
 

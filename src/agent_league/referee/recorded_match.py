@@ -36,7 +36,7 @@ from agent_league.referee.requests import (
     RefereeContext,
 )
 from agent_league.referee.transcript import Transcript
-from agent_league.text import quote
+from agent_league.text import MAX_PHRASE, quote, shorten
 
 ReportProblem = Callable[[str, str], None]
 """Called with the name of a check and a sentence about the problem."""
@@ -261,7 +261,9 @@ class RecordedClient(PlayerClient):
         try:
             return self._repeat_answer(number, line, question)
         except (BadAnswer, IllegalMove) as error:
-            problem = f"line {number}: the answer of {self._player.player_id} is no legal one: {str(error)[:200]}"
+            problem = (
+                f"line {number}: the answer of {self._player.player_id} is no legal one: {shorten(error, MAX_PHRASE)}"
+            )
             self._play.report("moves", problem)
             raise ThreadLost(problem) from None
 

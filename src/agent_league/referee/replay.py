@@ -10,15 +10,19 @@ from itertools import pairwise
 from typing import Any
 
 from agent_league.errors import ConfigError
-from agent_league.games.base import CHANCE, Move, Rules, State, is_legal_move
+from agent_league.games.base import CHANCE, Rules, State
 from agent_league.games.registry import Game, load_game
 from agent_league.games.repeated import RepeatedRules
+from agent_league.games.steps import IllegalStep, StepMoves, walk_positions
 from agent_league.games.view import render_view
 from agent_league.model.results import MatchResult, Outcome
 from agent_league.referee.match import SEAT_ROLES
 from agent_league.referee.transcript import filter_objects
+from agent_league.text import MAX_PHRASE, quote, shorten
 
 MAX_STEPS = 10_000
+MAX_NAME = 100
+"""Characters of a game's name, which may tell its parameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +30,7 @@ class ReplayStep:
     """A position, and the moves that led to it."""
 
     number: int
-    moves: Mapping[int, Move]
+    moves: StepMoves
     """By seat, with CHANCE for a draw; empty at the start."""
     view: Any
     """The position with nothing hidden; in a repeated game, that of the round to which the moves belong."""
@@ -99,8 +103,8 @@ def replay_match(
     except ConfigError as error:
         return MatchReplay(told.game_type, (), None, f"It can't be replayed: {str(error).removeprefix('game_type: ')}.")
     except Exception as error:  # noqa: BLE001 - somebody else's package, or parameters that make no game
-        return MatchReplay(told.game_type, (), None, f"It can't be replayed: {error!s:.200}.")
-    return _Replayer(game, told).replay_steps(most)
+        return MatchReplay(told.game_type, (), None, f"It can't be replayed: {shorten(error, MAX_PHRASE)}.")
+    return _Replayer(game, told, most).replay_steps()
 
 
 def to_match_content(result: MatchResult, game_type: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -115,71 +119,68 @@ def to_match_content(result: MatchResult, game_type: str, parameters: Mapping[st
     }
 
 
+class _ReplayEnded(Exception):
+    """Why the recorded moves can't be followed any further."""
+
+
 class _Replayer:
     """Applies recorded moves and draws to a game."""
 
-    def __init__(self, game: Game, told: _RecordedMatch) -> None:
+    def __init__(self, game: Game, told: _RecordedMatch, most: int) -> None:
         self._game = game
         self._rules: Rules = game.rules
         self._recorded_match = told
+        self._most = most
         self._steps: list[ReplayStep] = []
         self._state: State = None
 
-    def replay_steps(self, most: int) -> MatchReplay:
+    def replay_steps(self) -> MatchReplay:
+        shortfall = ""
         try:
-            shortfall = self._add_steps(most)
+            self._state = self._rules.new(self._game.parameters)
+            self._steps.append(ReplayStep(0, {}, self._view_position(self._state, ended=False)))
+            for made, after in walk_positions(self._rules, self._state, self._next_step):
+                self._add_step(made, after)
+        except _ReplayEnded as end:
+            shortfall = str(end)
+        except IllegalStep as error:
+            shortfall = f"The rules don't allow the move {quote(error.move)} in step {len(self._steps)}."
         except Exception as error:  # noqa: BLE001 - anybody's rules, on anybody's moves
-            shortfall = f"The rules can't go on after step {max(0, len(self._steps) - 1)}: {error!r:.200}."
+            shortfall = f"The rules can't go on after step {max(0, len(self._steps) - 1)}: {quote(error, MAX_PHRASE)}."
         rounds: tuple[tuple[Any, Any], ...] = ()
         if isinstance(self._rules, RepeatedRules) and isinstance(self._state, Mapping):
             rounds = tuple((pair[0], pair[1]) for pair in self._state["rounds"])
         return MatchReplay(self._game.game_type, tuple(self._steps), self._game, shortfall, rounds)
 
-    def _add_steps(self, most: int) -> str:
-        """Add all steps; return why they end too early, or an empty text."""
-        rules = self._rules
-        self._state = rules.new(self._game.parameters)
-        self._steps.append(ReplayStep(0, {}, self._view_position(self._state, ended=False)))
-        while actors := rules.actors(self._state):
-            number = len(self._steps)
-            if number > most:
-                return f"These are the first {most} steps."
-            made = self._next_draw() if actors == (CHANCE,) else self._next_moves()
-            if made is None:
-                what = "was drawn" if actors == (CHANCE,) else "was played"
-                return "" if self._recorded_match.ended_early else f"What {what} in step {number} is not told."
-            if set(made) != set(actors):
-                if not set(made) <= set(actors):
-                    return f"In step {number} somebody moved whose turn it wasn't."
-                self._add_step(made, self._state, is_whole=False)
-                return ""
-            if wrong := self._find_illegal_move(made):
-                return f"The rules don't allow {wrong} in step {number}."
-            self._add_step(made, rules.apply(self._state, made))
-        return ""
+    def _next_step(self, state: State, actors: tuple[int, ...], step: int) -> StepMoves | None:
+        """Return the recorded moves of a step; None if the match was broken off there. Raises _ReplayEnded."""
+        if step >= self._most:
+            raise _ReplayEnded(f"These are the first {self._most} steps.")
+        made = self._next_draw() if actors == (CHANCE,) else self._next_moves()
+        if made is None:
+            if self._recorded_match.ended_early:
+                return None
+            what = "was drawn" if actors == (CHANCE,) else "was played"
+            raise _ReplayEnded(f"What {what} in step {step + 1} is not told.")
+        if not made.keys() <= set(actors):
+            raise _ReplayEnded(f"In step {step + 1} somebody moved whose turn it wasn't.")
+        if len(made) < len(actors):
+            self._add_step(made, state, is_whole=False)
+            return None
+        return made
 
-    def _next_draw(self) -> dict[int, Move] | None:
+    def _next_draw(self) -> StepMoves | None:
         outcome = next(self._recorded_match.draws, None)
         return None if outcome is None else {CHANCE: outcome}
 
-    def _next_moves(self) -> dict[int, Move] | None:
+    def _next_moves(self) -> StepMoves | None:
         made = next(self._recorded_match.moves, None)
         if not isinstance(made, Mapping) or not made:
             return None
         seats = {player: seat for seat, player in enumerate(self._recorded_match.pair)}
         return {seats[player]: move for player, move in made.items()}
 
-    def _find_illegal_move(self, made: Mapping[int, Move]) -> str | None:
-        return next(
-            (
-                f"the move {move!r:.80}"
-                for seat, move in made.items()
-                if seat != CHANCE and not is_legal_move(self._rules.legal(self._state, seat), move)
-            ),
-            None,
-        )
-
-    def _add_step(self, made: Mapping[int, Move], after: State, *, is_whole: bool = True) -> None:
+    def _add_step(self, made: StepMoves, after: State, *, is_whole: bool = True) -> None:
         before, totals = _count_finished_rounds(self._rules, self._state), None
         ended = _count_finished_rounds(self._rules, after) > before
         if ended:
@@ -211,7 +212,9 @@ def _parse_record(content: Mapping[str, Any]) -> _RecordedMatch:
         draws = [result["drawn_number"]]
     parameters = _as_mapping(content.get("game_parameters"))
     broke_off = result.get("status") == Outcome.TECHNICAL_LOSS
-    return _RecordedMatch(str(content.get("game_type"))[:100], parameters, pair, iter(moves), iter(draws), broke_off)
+    return _RecordedMatch(
+        shorten(content.get("game_type"), MAX_NAME), parameters, pair, iter(moves), iter(draws), broke_off
+    )
 
 
 def _convert_choices(choices: Mapping[str, Any]) -> list[dict[str, Any]]:

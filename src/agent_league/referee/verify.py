@@ -24,7 +24,7 @@ from agent_league.referee.match_file import MatchFile, read_match_file
 from agent_league.referee.messages import PLAIN_WIRE
 from agent_league.referee.recorded_match import RecordedPlay, ThreadLost
 from agent_league.referee.requests import RESULT_METHOD
-from agent_league.text import REDACTED, quote
+from agent_league.text import MAX_PHRASE, REDACTED, quote, shorten
 
 CHECKS: Mapping[str, str] = {
     "commitment": "the seed's hash is the commitment, shown with every invitation and question of " + CURRENT_PROTOCOL,
@@ -73,7 +73,7 @@ def verify_match(content: Mapping[str, Any], find_game: Callable[[str], Game] = 
     except (ConfigError, BadParameters, ThreadLost) as error:
         _give_up(problems, str(error))
     except Exception as error:  # noqa: BLE001 - a third party's rules may raise anything, and the file is anybody's
-        _give_up(problems, f"the rules of {quote(file.game_type)} broke down: {error!r:.200}")
+        _give_up(problems, f"the rules of {quote(file.game_type)} broke down: {quote(error, MAX_PHRASE)}")
     return [finding for check in CHECKS for finding in _list_findings(check, problems[check])]
 
 
@@ -124,7 +124,7 @@ def _check_messages(file: MatchFile) -> Problems:
             try:
                 _check_form(line, match_dialect_of(file.protocol_of(line.player_id)))
             except Refusal as refusal:
-                yield "messages", f"line {number}: {quote(line.method)}: {refusal.message[:200]}"
+                yield "messages", f"line {number}: {quote(line.method)}: {shorten(refusal.message, MAX_PHRASE)}"
 
 
 def _check_form(line: TranscriptEntry, dialect: MatchDialect) -> None:

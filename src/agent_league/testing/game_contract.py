@@ -35,6 +35,7 @@ from agent_league.players.actuators import Actuators
 from agent_league.players.sensors import Sensors
 from agent_league.protocol.checks import parse_fields
 from agent_league.protocol.envelope import Message
+from agent_league.text import MAX_PHRASE, quote
 
 BOTH_SEATS = (0, 1)
 MAX_STEPS = 1000
@@ -54,7 +55,7 @@ def check_game(
 
     `secret_until_drawn=False` is for a game that shows simultaneous choices before chance acts on them.
     """
-    assert isinstance(game, Game), f"expected a Game, such as Game('my_game', MyRules()); found {game!r:.100}"
+    assert isinstance(game, Game), f"expected a Game, such as Game('my_game', MyRules()); found {quote(game)}"
     contract = GameContract(game, max_steps, secret_until_drawn=secret_until_drawn)
     try:
         for seed in seeds:
@@ -161,11 +162,13 @@ class GameContract(GameChecks):
             view = rules.view(game, seat)
             if self.game.show:
                 text = self.game.show(view, seat)
-                self._require(isinstance(text, str), f"show must give text, found {text!r:.100} for {view!r:.200}")
+                self._require(
+                    isinstance(text, str), f"show must give text, found {quote(text)} for {quote(view, MAX_PHRASE)}"
+                )
             for moves in ({}, last) if self.game.scene else ():
                 scene = self.game.scene(view, seat, moves) if self.game.scene else None
                 problem = None if scene is None else find_scene_problem(scene)
-                self._require(problem is None, f"scene of {view!r:.200}: {problem}")
+                self._require(problem is None, f"scene of {quote(view, MAX_PHRASE)}: {problem}")
 
     def _check_perfect_information(self, state: State) -> None:
         """Check what perfect information means: every seat sees the whole state, and no two seats move at once."""
@@ -239,7 +242,7 @@ class GameContract(GameChecks):
             after = [self.apply_moves(state, {seat: own, other: secret}) for secret in options[other][:MAX_TRIED_MOVES]]
             views = [self.rules.view(one, seat) for one in after if self.rules.actors(one) == (CHANCE,)]
             same = all(view == views[0] for view in views)
-            self._require(same, f"before the draw seat {seat} sees what seat {other} chose: {views!r:.300}")
+            self._require(same, f"before the draw seat {seat} sees what seat {other} chose: {quote(views, MAX_PHRASE)}")
 
     def _check_questions(self, state: State, options: Mapping[int, Sequence[Move]], step: int) -> None:
         """Check that every move can be requested, and every legal move sent as an answer."""

@@ -22,6 +22,7 @@ from agent_league.protocol.v2 import MESSAGES, LeagueError
 from agent_league.storage.base import MatchRow
 from agent_league.testing.faults import MANAGER_NAME, IncidentKind
 from agent_league.testing.league_evidence import LeagueEvidence, RecordedCall
+from agent_league.text import MAX_PHRASE, MAX_SENTENCE, shorten
 
 Invariant = Callable[[LeagueEvidence], Iterator[str]]
 
@@ -288,7 +289,7 @@ def nobody_raised(evidence: LeagueEvidence) -> Iterator[str]:
             yield f"{said.call.target} answered {said.method} with an error of its own"
     for name, line in evidence.log_lines:
         if orjson.loads(line)["event_type"] in OUR_FAULTS:
-            yield f"{name} logged {line[:400]}"
+            yield f"{name} logged {shorten(line, MAX_SENTENCE)}"
 
 
 def everybody_knows_the_end(evidence: LeagueEvidence) -> Iterator[str]:
@@ -464,7 +465,7 @@ def _check_answer(said: RecordedCall) -> Iterator[str]:
     method, answer = METHODS.get(said.method), said.answer or {}
     where = f"{said.call.target} answered {said.method}"
     if answer.get("jsonrpc") != "2.0" or ("result" in answer) == ("error" in answer):
-        yield f"{where} with no JSON-RPC frame: {str(answer)[:200]}"
+        yield f"{where} with no JSON-RPC frame: {shorten(answer, MAX_PHRASE)}"
     elif "result" in answer and method is not None:
         result = answer["result"]
         kind = result.get("message_type") if isinstance(result, dict) else None

@@ -2,14 +2,12 @@
 
 import asyncio
 import gc
-import multiprocessing
 import random
 import secrets
 import shutil
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing, contextmanager, redirect_stderr
 from dataclasses import dataclass
 from io import StringIO
@@ -20,6 +18,7 @@ from unittest.mock import patch
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from agent_league.child_processes import open_process_pool
 from agent_league.testing.agent_lives import KillableEventLoop, cancel_all
 from agent_league.testing.faults import Scenario
 from agent_league.testing.invariants import INVARIANTS
@@ -81,11 +80,8 @@ def simulate_scenarios(scenarios: Sequence[Scenario], jobs: int = 1) -> Iterator
     if jobs == 1:
         yield from map(simulate_scenario, scenarios)
         return
-    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
-        try:
-            yield from pool.map(simulate_scenario, scenarios, chunksize=CHUNK_SIZE)
-        finally:
-            pool.shutdown(cancel_futures=True)
+    with open_process_pool(jobs, __name__) as pool:
+        yield from pool.map(simulate_scenario, scenarios, chunksize=CHUNK_SIZE)
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from agent_league.games.base import CHANCE, BadParameters, Move, Rules, State, w
 from agent_league.games.contract import try_random_games
 from agent_league.games.registry import Game, game_types, load_playable_game
 from agent_league.players.observation import GameMemory, GameRecord, Observation, Strategy, Thought
+from agent_league.text import MAX_PHRASE, quote
 
 PLAYERS = ("P01", "P02")
 LONGEST_MATCH = 300
@@ -124,7 +125,8 @@ class _MatchPair:
         _check_choice(self._make_strategy(), unknowing, step)
         move = _check_choice(self._first, observation, step)
         other = _check_choice(self._second, observation, step)
-        assert move == other, f"{self._game.game_type}: the same dice brought {move!r} and {other!r} in {state!r:.300}"
+        game = self._game.game_type
+        assert move == other, f"{game}: the same dice brought {move!r} and {other!r} in {quote(state, MAX_PHRASE)}"
         return move
 
     def _finish_match(self, match_id: str, outcome: str, played: Sequence[Sequence[Move]]) -> None:
@@ -160,7 +162,7 @@ def _save_as_json(strategy: Any) -> Any:
         read = orjson.loads(orjson.dumps(saved))
     except TypeError as error:
         raise AssertionError(f"what it saves doesn't come back from JSON: {error}") from error
-    assert read == saved, f"what it saves doesn't come back from JSON as it was: {saved!r:.300}"
+    assert read == saved, f"what it saves doesn't come back from JSON as it was: {quote(saved, MAX_PHRASE)}"
     return read
 
 
@@ -168,12 +170,12 @@ def _check_choice(strategy: Strategy, observation: Observation, seed: int) -> Mo
     """Return the strategy's move; asserts that it is legal and that the observation is unchanged."""
     observation.random = Random(seed)  # noqa: S311 - a game, not a secret
     before = _observation_fields(observation)
-    where = f"{observation.game_type!r:.80} with {observation.legal_moves!r:.300}"
+    where = f"{quote(observation.game_type)} with {quote(observation.legal_moves, MAX_PHRASE)}"
     try:
         move = _call_strategy(strategy, observation)
     except Exception as error:
         raise AssertionError(f"in {where} it raised {error!r}") from error
-    assert observation.is_legal(move), f"in {where} it chose {move!r:.80}: not legal"
+    assert observation.is_legal(move), f"in {where} it chose {quote(move)}: not legal"
     for name, shown in _observation_fields(observation).items():
         assert shown == before[name], f"in {where} it changed the observation's {name}: {before[name]} to {shown}"
     return move
@@ -201,7 +203,7 @@ def _check_strange_observations(make_strategy: MakeStrategy, games: Sequence[Gam
         dice = Random(seed)  # noqa: S311 - a game, not a secret
         observation = _strange_observation(dice, games)
         first, second = (_check_choice(make_strategy(), observation, seed) for _ in range(2))
-        assert first == second, f"the same dice brought {first!r} and {second!r} in {observation!r:.300}"
+        assert first == second, f"the same dice brought {first!r} and {second!r} in {quote(observation, MAX_PHRASE)}"
         _check_choice(kept, observation, seed)
         if learn := getattr(kept, "learn", None):
             learn(_strange_record(dice, observation.game_type))

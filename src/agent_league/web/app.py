@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent_league.league.state import LeaguePhase
 from agent_league.log import JsonLogger
-from agent_league.text import MAX_SENTENCE, shorten
+from agent_league.text import MAX_PHRASE, MAX_SENTENCE, shorten
 from agent_league.web.league_reader import LeagueReader
 from agent_league.web.live.feed import LiveFeed
 from agent_league.web.page import Page, PageNotFound, quote_name
@@ -163,7 +163,8 @@ class WebApp:
         if self._log:
             where = traceback.extract_tb(error.__traceback__)[-1]
             place = f"{where.filename.rpartition('/')[2]}:{where.lineno}"
-            self._log.error("page_failed", path=scope["path"][:200], error=repr(error)[:500], where=place)
+            path, what = shorten(scope["path"], MAX_PHRASE), shorten(repr(error), MAX_SENTENCE)
+            self._log.error("page_failed", path=path, error=what, where=place)
 
 
 async def _serve_asset(request: Request) -> Response:

@@ -17,7 +17,7 @@ from agent_league.errors import ErrorCode
 from agent_league.model.results import MatchState
 from agent_league.referee.match import SEAT_ROLES
 from agent_league.referee.transcript import merge_lifecycle
-from agent_league.text import redact_addresses
+from agent_league.text import MAX_PHRASE, MAX_SENTENCE, redact_addresses, shorten
 
 T = TypeVar("T")
 
@@ -127,14 +127,15 @@ def _parse_entry(item: Mapping[str, Any], sides: Mapping[str, int], begun: datet
     since = _format_elapsed(_parse_time(item), begun)
     if "state" in item:
         state = str(item["state"])
-        return ConversationEntry("state", STATE_WORDS.get(state, state[:60]), since=since)
+        return ConversationEntry("state", STATE_WORDS.get(state, shorten(state)), since=since)
     direction, message = str(item.get("direction")), item.get("message")
     if direction == "drawn":
         return ConversationEntry("drawn", _shorten_value(item.get("outcome"), LONGEST_DRAW), since=since)
-    code = str(item.get("error_code") or _as_mapping(message).get("error_code") or "")[:10]
+    method = shorten(item.get("method"))
+    code = shorten(item.get("error_code") or _as_mapping(message).get("error_code") or "")
     return ConversationEntry(
         kind=direction if direction in ("sent", "received") else "failed",
-        text=_message_name(message) or ("no answer" if message is None else f"an answer to {item.get('method')!s:.60}"),
+        text="no answer" if message is None else _message_name(message) or f"an answer to {method}",
         gist=_summarise_answer(message) if direction != "sent" else "",
         side=sides.get(str(item.get("player_id"))),
         since=since,
@@ -142,7 +143,7 @@ def _parse_entry(item: Mapping[str, Any], sides: Mapping[str, int], begun: datet
         attempt=item["attempt"] if isinstance(item.get("attempt"), int) else 1,
         code=code,
         code_name=CODE_NAMES.get(code, ""),
-        why=redact_addresses(str(item.get("error") or "")[:600])[:300],
+        why=shorten(redact_addresses(shorten(item.get("error") or "", MAX_SENTENCE)), MAX_PHRASE),
         notes=tuple(_read_notes(item)),
         json="" if message is None else _format_message(message),
     )
@@ -152,12 +153,12 @@ def _read_notes(item: Mapping[str, Any]) -> Iterable[str]:
     if item.get("token") in ("missing", "wrong"):
         yield f"token {item['token']}"
     noted = item.get("tolerated")
-    yield from (redact_addresses(str(note)[:200]) for note in (noted[:10] if isinstance(noted, list) else ()))
+    yield from (redact_addresses(shorten(note, MAX_PHRASE)) for note in (noted[:10] if isinstance(noted, list) else ()))
 
 
 def _message_name(message: Any) -> str:
     name = _as_mapping(message).get("message_type")
-    return name[:60] if isinstance(name, str) else ""
+    return shorten(name) if isinstance(name, str) else ""
 
 
 def _summarise_answer(message: Any) -> str:
@@ -169,7 +170,7 @@ def _summarise_answer(message: Any) -> str:
 
 
 def _shorten_value(value: Any, longest: int) -> str:
-    return _flat(_ValueReducer(longest).reduce_value(value))[:longest]
+    return shorten(_flat(_ValueReducer(longest).reduce_value(value)), longest)
 
 
 def _format_message(message: Any) -> str:

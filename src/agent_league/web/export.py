@@ -18,6 +18,7 @@ from agent_league.model.match_view import MatchView
 from agent_league.model.names import is_safe_name
 from agent_league.model.tables import DataTable
 from agent_league.storage.files import encode_json, read_json_object, write_atomically
+from agent_league.text import MAX_PHRASE, quote
 from agent_league.version import __version__
 from agent_league.web.league_reader import LeagueReader
 from agent_league.web.page import PageNotFound
@@ -83,7 +84,7 @@ def write_pages(
         except PageNotFound:
             continue
         except Exception as error:  # noqa: BLE001 - one failed page must not end the export
-            problem = f"{error!r:.200}"
+            problem = quote(error, MAX_PHRASE)
             text = render_notice("Not there", PAGE_FAILED_TEXT, reader, FileSite(path.count("/"), note))
         yield _write_file(folder, path, text.encode(), frozenset(site.assets), problem)
 

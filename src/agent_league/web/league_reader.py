@@ -18,6 +18,7 @@ from agent_league.config.models import LeagueConfig, SystemConfig
 from agent_league.league.queries import LeagueQueries
 from agent_league.league.resume import translate_damage
 from agent_league.league.state import EventListener, LeaguePhase, LeagueState
+from agent_league.model.event_words import describe_event
 from agent_league.model.events import (
     Event,
     LeagueCompleted,
@@ -136,7 +137,7 @@ class LeagueHistory:
             case PauseChanged():
                 self._record_pause(now, is_paused=event.is_paused)
             case StoreChanged():
-                self.store_problem = "" if event.is_there else event.sentence
+                self.store_problem = "" if event.is_there else str(describe_event(event, {}))
             case _:
                 pass
         self._add_news(now, event)

@@ -16,9 +16,8 @@ from agent_league.config import McpServer
 from agent_league.mcp.client.registry import ToolRegistry
 from agent_league.mcp.client.sessions import SessionManager, SessionState, SessionTiming
 from tests.cli.command import free_ports
+from tests.conftest import BOUND
 
-BOUND = 30
-"""Seconds that anything here may take on a busy machine before it counts as hanging."""
 HEARTBEAT = 1000.0
 LOOKS = ToolAnnotations(read_only_hint=True)
 REPEATS = ToolAnnotations(idempotent_hint=True)

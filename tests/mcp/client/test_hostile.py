@@ -13,7 +13,8 @@ from aiohttp import web
 from agent_league.config import McpServer
 from agent_league.mcp.client.sessions import MAX_ANSWER_BYTES, SessionManager, SessionState
 from tests.cli.command import free_ports
-from tests.mcp.client.house import BOUND, Naps, open_registry
+from tests.conftest import BOUND
+from tests.mcp.client.house import Naps, open_registry
 
 TRAP = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}}
 TOOL = {"name": "trap", "inputSchema": {"type": "object"}, "outputSchema": TRAP}

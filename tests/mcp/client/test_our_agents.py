@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from agent_league.config import McpServer
 from agent_league.mcp.client.sessions import SessionManager
 from agent_league.model.agents import Role
-from tests.conftest import PlanMaker
-from tests.mcp.client.house import BOUND, open_registry
+from tests.conftest import BOUND, PlanMaker
+from tests.mcp.client.house import open_registry
 from tests.mcp.league import league
 
 

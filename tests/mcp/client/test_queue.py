@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from agent_league.mcp.client.calls import MessagePriority, MessageQueue, QueueFull
+from tests.conftest import BOUND
 
 
 async def taken(queue: MessageQueue[str]) -> list[str]:
@@ -54,7 +55,7 @@ async def test_an_urgent_newcomer_takes_the_place_of_the_youngest_of_the_least_u
 
 async def test_whoever_waits_for_a_message_gets_the_next_one_and_each_goes_to_one_only() -> None:
     queue = MessageQueue[str](9)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(BOUND):
         waiting = [asyncio.create_task(queue.get()) for _ in range(3)]
         await asyncio.sleep(0)
         queue.put("one")

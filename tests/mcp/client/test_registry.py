@@ -19,7 +19,8 @@ from agent_league.mcp.client.registry import (
     to_provider_name,
 )
 from agent_league.mcp.client.sessions import SessionManager, SessionState
-from tests.mcp.client.house import BOUND, House, Naps, open_registry, session_with, settled
+from tests.conftest import BOUND
+from tests.mcp.client.house import House, Naps, open_registry, session_with, settled
 
 ACCEPTED = re.compile(r"[A-Za-z0-9_-]{1,64}")
 

@@ -21,9 +21,10 @@ from agent_league.log import JsonLogger
 from agent_league.mcp.client.calls import MAX_ATTEMPTS, MessagePriority
 from agent_league.mcp.client.failures import FailureKind, ToolFailed
 from agent_league.mcp.client.sessions import SessionManager, SessionState
-from agent_league.mcp.server.gate import _redirect_sdk_log
+from agent_league.mcp.server.lazy_server import _redirect_sdk_log
+from tests.conftest import BOUND
 from tests.mcp.client.conftest import Opener
-from tests.mcp.client.house import BOUND, LOOKS, REPEATS, House, Naps, session_with, settled
+from tests.mcp.client.house import LOOKS, REPEATS, House, Naps, session_with, settled
 
 
 def text(answer: CallToolResult) -> str:

@@ -14,7 +14,8 @@ from mcp_types import CallToolResult
 from agent_league.config import McpServer
 from agent_league.mcp.client.failures import FailureKind, ToolFailed
 from agent_league.mcp.client.sessions import SessionManager, SessionState, SessionTiming
-from tests.mcp.client.house import BOUND, HEARTBEAT, Naps, settled
+from tests.conftest import BOUND
+from tests.mcp.client.house import HEARTBEAT, Naps, settled
 
 COMMAND = (sys.executable, str(Path(__file__).with_name("stdio_server.py")))
 ENV = {"LEAGUE_TEST_WORD": "set for the command"}

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agent_league.games.base import BadParameters, Move, State, check_parameter_names
+from agent_league.text import quote
 
 DEFAULTS: dict[str, Any] = {"heaps": [3, 4, 5], "misere": False}
 MAX_HEAPS = 10
@@ -20,10 +21,11 @@ class NimRules:
         heaps, misere = config.get("heaps", DEFAULTS["heaps"]), config.get("misere", DEFAULTS["misere"])
         if not isinstance(heaps, list) or not 1 <= len(heaps) <= MAX_HEAPS or not all(map(_is_heap, heaps)):
             raise BadParameters(
-                f"heaps must be a list of 1 to {MAX_HEAPS} whole numbers from 1 to {MAX_HEAP_SIZE}, found {heaps!r:.80}"
+                f"heaps must be a list of 1 to {MAX_HEAPS} whole numbers from 1 to {MAX_HEAP_SIZE}, "
+                f"found {quote(heaps)}"
             )
         if not isinstance(misere, bool):
-            raise BadParameters(f"misere must be true or false, found {misere!r:.80}")
+            raise BadParameters(f"misere must be true or false, found {quote(misere)}")
         return {"heaps": list(heaps), "misere": misere, "turn": 0}
 
     def actors(self, state: State) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from agent_league.games.base import CHANCE, REPEAT_PARAMETERS, BadParameters, Move, State, check_parameter_names
 from agent_league.games.parameter_trial import LibraryRules, ParameterKey, convert_parameter, make_parameter_key
+from agent_league.text import quote
 
 PLAYER_COUNT_PARAMETERS = ("players", "num_players", "numPlayers")
 """Names of the parameter for the number of players; here it is always 2."""
@@ -193,4 +194,4 @@ def _legal_actions(at: Any, seat: int) -> list[int]:
 
 def _check_action(at: Any, seat: int, number: int) -> None:
     if number not in _legal_actions(at, seat):
-        raise ValueError(f"{number!r:.80} is no legal action of seat {seat}")
+        raise ValueError(f"{quote(number)} is no legal action of seat {seat}")

@@ -2,6 +2,7 @@
 
 from agent_league.games.pettingzoo.rules import PettingZooRules, find_obstacle, list_env_ids, make_environment
 from agent_league.games.registry import Game, LibraryGames
+from agent_league.text import MAX_PHRASE, shorten
 
 HOW_TO_PLAY = """\
 {title}, an environment of the library PettingZoo ({env_id}): the agents move by turns.
@@ -28,7 +29,7 @@ class PettingZooGames(LibraryGames):
         try:
             return find_obstacle(make_environment(name, {}))
         except Exception as error:  # noqa: BLE001 - third-party code, which may need anything
-            return f"can't be made here: {' '.join(str(error).split()):.300}"
+            return f"can't be made here: {shorten(' '.join(str(error).split()), MAX_PHRASE)}"
 
     def make_game(self, name: str) -> Game:
         title = name.replace("_", " ").title()

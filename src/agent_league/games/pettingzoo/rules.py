@@ -19,6 +19,7 @@ from agent_league.games.parameter_trial import (
     convert_parameter,
     make_parameter_key,
 )
+from agent_league.text import quote
 
 DIGITS, BASE = 4, 256
 """Digits of the seed and their base; the last bit is dropped, as some environments take 31 bits."""
@@ -57,7 +58,7 @@ def find_obstacle(env: Any) -> str | None:
     for agent in agents:
         actions, seen = env.action_space(agent), env.observation_space(agent)
         if type(actions).__name__ != "Discrete":
-            return f"has actions that are no numbered choices: {actions!r:.80}"
+            return f"has actions that are no numbered choices: {quote(actions)}"
         seen = seen["observation"] if type(seen).__name__ == "Dict" else seen
         if math.prod(seen.shape) > MAX_NUMBERS:
             return f"shows {math.prod(seen.shape)} numbers at a time, more than the {MAX_NUMBERS} that fit a message"

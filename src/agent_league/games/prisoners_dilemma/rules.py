@@ -5,6 +5,7 @@ from typing import Any
 
 from agent_league.games.base import BadParameters, check_parameter_names
 from agent_league.games.matrix import MatrixRules
+from agent_league.text import quote
 
 DEFAULTS = {"temptation": 5, "reward": 3, "punishment": 1, "sucker": 0}
 MAX_PAYOFF = 1_000_000
@@ -35,5 +36,5 @@ class PrisonersDilemmaRules(MatrixRules):
 def _read_payoff(config: Mapping[str, Any], name: str) -> float:
     value = config.get(name, DEFAULTS[name])
     if not isinstance(value, int | float) or isinstance(value, bool) or not -MAX_PAYOFF <= value <= MAX_PAYOFF:
-        raise BadParameters(f"{name} must be a number from -{MAX_PAYOFF} to {MAX_PAYOFF}, found {value!r:.80}")
+        raise BadParameters(f"{name} must be a number from -{MAX_PAYOFF} to {MAX_PAYOFF}, found {quote(value)}")
     return value

@@ -26,6 +26,7 @@ from agent_league.players.moves import find_equal_moves
 from agent_league.players.observation import Observation, Strategy, Thought
 from agent_league.protocol.v2.match import MatchPlayer
 from agent_league.protocol.version import PROTOCOL_V2
+from agent_league.text import quote
 
 IN_PROCESS_URL = "http://inside.invalid:8000/"
 """Base URL of players in this process; no real host can have this name."""
@@ -196,7 +197,7 @@ class WatchedStrategy:
     def _check_choice(self, said: Any, observation: Observation) -> Any:
         move = said.move if isinstance(said, Thought) else said
         if not inspect.isawaitable(said) and not find_equal_moves(move, observation.legal_moves):
-            self._record_failure(f"chose {move!r:.80}, which isn't legal")
+            self._record_failure(f"chose {quote(move)}, which isn't legal")
         return said
 
     def _record_failure(self, what: str) -> None:

@@ -18,7 +18,7 @@ from agent_league.protocol import v2
 from agent_league.protocol.tolerance import CALL_FORMS, MessageFrame
 from agent_league.referee.messages import MatchContext, PlayerMessages, select_messages
 from agent_league.referee.play import MatchPlay
-from agent_league.text import MAX_SENTENCE, to_printable
+from agent_league.text import MAX_SENTENCE, quote, to_printable
 
 JOIN_METHOD = "handle_game_invitation"
 REGISTER_METHOD = "register_player"
@@ -74,7 +74,7 @@ def _find_registration_problems(heard: IncomingCall) -> Iterator[str]:
         if heard.frame is not MessageFrame.PARAMS:
             yield f"the message is in {heard.frame}"
         elif heard.called_method != REGISTER_METHOD:
-            yield f"called as {heard.called_method!r:.80}"
+            yield f"called as {quote(heard.called_method)}"
     try:
         dialect.check_registration(message)
     except Refusal as refusal:

@@ -7,14 +7,14 @@ from starlette.types import Message, Receive, Scope, Send
 
 from agent_league.agent.message_log import MessageLog, ReceivedCall
 from agent_league.http.call_limits import TokenCheck, find_good_token
-from agent_league.http.caller import CALLER_ADDRESS, UNKNOWN_ADDRESS, Address
-from agent_league.http.guard import parse_bearer_token
+from agent_league.http.caller_address import CALLER_ADDRESS, UNKNOWN_ADDRESS, Address
+from agent_league.http.event_stream import STREAM_TYPE, parse_events
+from agent_league.http.header_check import parse_bearer_token
 from agent_league.log import MESSAGE_SENT
 from agent_league.protocol.methods import Caller
 
 FRAMES_LOGGED_KEY = "agent_league.frames_logged"
 """Set in the ASGI scope of a request whose frames are logged."""
-EVENT_STREAM = b"text/event-stream"
 
 
 class FrameLog:
@@ -78,7 +78,7 @@ class _LoggedRequest:
         if event["type"] == "http.response.start":
             self._status = event["status"]
             types = [value for name, value in event.get("headers", ()) if name.lower() == b"content-type"]
-            self._is_stream = any(value.startswith(EVENT_STREAM) for value in types)
+            self._is_stream = any(value.startswith(STREAM_TYPE.encode()) for value in types)
         elif event["type"] == "http.response.body" and (self._call is None or self._call.is_written):
             self._answer += event.get("body", b"")
             if self._is_stream:
@@ -88,13 +88,12 @@ class _LoggedRequest:
         await self._send(event)
 
     def _write_events(self) -> None:
-        """Log each complete event; comments, which keep a stream open, are skipped."""
-        *events, rest = self._answer.replace(b"\r\n", b"\n").split(b"\n\n")
+        """Log each complete event."""
+        events, rest = parse_events(bytes(self._answer))
         self._answer = bytearray(rest)
         for event in events:
-            lines = [line[5:].strip() for line in event.split(b"\n") if line.startswith(b"data:")]
-            if data := b"\n".join(lines):
-                self._write_frame(bytes(data))
+            if event.data:
+                self._write_frame(event.data)
 
     def _write_frame(self, frame: bytes) -> None:
         self._log.log_sent(frame, self._address, self._call.seconds if self._call else None, self._status)

@@ -17,8 +17,8 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from agent_league.agent.runtime import Agent
 from agent_league.errors import JsonRpcError, JsonRpcErrorCode, Refusal
-from agent_league.http.caller import CALLER_ADDRESS
-from agent_league.http.guard import parse_bearer_token
+from agent_league.http.caller_address import CALLER_ADDRESS
+from agent_league.http.header_check import parse_bearer_token
 from agent_league.mcp.server.frame_log import has_logged_frames
 from agent_league.mcp.server.prompts import PROMPTS, find_prompt
 from agent_league.mcp.server.subscriptions import ResourceSubscriptions
@@ -27,6 +27,7 @@ from agent_league.model.agents import Role
 from agent_league.protocol.json_limits import read_json
 from agent_league.protocol.methods import METHODS
 from agent_league.protocol.resources import RESOURCES, Resource, find_resource
+from agent_league.text import MAX_PHRASE, quote
 from agent_league.version import __version__
 
 Context = ServerRequestContext[Any, Any]
@@ -128,7 +129,7 @@ class _AgentRequests:
         uri = str(params.uri)
         found = find_resource(self._agent.role, uri)
         if found is None:
-            raise MCPError(types.INVALID_PARAMS, f"no resource {uri[:200]!r} here", {"uri": uri})
+            raise MCPError(types.INVALID_PARAMS, f"no resource {quote(uri, MAX_PHRASE)} here", {"uri": uri})
         resource, arguments = found
         answer = await self._call_agent(resource.method, arguments, ctx)
         if _is_league_error(answer):
@@ -158,7 +159,7 @@ class _AgentRequests:
         prompt = find_prompt(self._agent.role, params.name)
         if prompt is None:
             known = ", ".join(prompt.name for prompt in self._prompts)
-            raise MCPError(types.INVALID_PARAMS, f"no prompt {params.name[:80]!r} here (there are: {known})")
+            raise MCPError(types.INVALID_PARAMS, f"no prompt {quote(params.name)} here (there are: {known})")
         try:
             text = await prompt.render_text(params.arguments or {}, partial(self._call_agent, ctx=ctx))
         except Refusal as refusal:
@@ -174,7 +175,7 @@ class _AgentRequests:
         except JsonRpcError as error:
             if error.code is JsonRpcErrorCode.METHOD_NOT_FOUND:
                 known = ", ".join(self._tools)
-                raise MCPError(types.INVALID_PARAMS, f"no tool {method[:80]!r} here (there are: {known})") from None
+                raise MCPError(types.INVALID_PARAMS, f"no tool {quote(method)} here (there are: {known})") from None
             raise MCPError(int(error.code), error.message) from None
         return dict(answer)
 

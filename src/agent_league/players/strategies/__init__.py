@@ -16,6 +16,7 @@ from agent_league.config.python_files import is_python_file, load_python_file
 from agent_league.errors import ConfigError, UserError
 from agent_league.model.names import list_known_names
 from agent_league.players.observation import Strategy
+from agent_league.text import MAX_PHRASE, quote
 
 STRATEGY_ENTRY_POINTS = "agent_league.strategies"
 
@@ -46,7 +47,7 @@ def load_strategy(
     except UserError:
         raise
     except Exception as error:
-        raise ConfigError("strategy", "", f"{name!r} can't be made: {error!r:.200}") from error
+        raise ConfigError("strategy", "", f"{name!r} can't be made: {quote(error, MAX_PHRASE)}") from error
     return strategy
 
 
@@ -108,7 +109,7 @@ def _load_strategy_class(name: str) -> Any:
             try:
                 return point.load()
             except (Exception, SystemExit) as error:
-                raise ConfigError("strategy", "", f"{name!r} can't be loaded: {error!r:.200}") from error
+                raise ConfigError("strategy", "", f"{name!r} can't be loaded: {quote(error, MAX_PHRASE)}") from error
     raise ConfigError("strategy", "", find_installation_problem(name) or "")
 
 

@@ -1,6 +1,7 @@
 """Plays against the opponent's most frequent move."""
 
 from agent_league.players.observation import Observation, Thought, count_moves
+from agent_league.text import quote
 
 
 class Frequency:
@@ -14,5 +15,5 @@ class Frequency:
         if not counts or (len(counts) > 1 and counts[0][1] == counts[1][1]):
             return Thought(observation.random.choice(observation.legal_moves), reason="no move is the most frequent")
         expected, count = counts[0]
-        reason = f"expects {expected!r:.80}, played {count} times of {len(moves)}"
+        reason = f"expects {quote(expected)}, played {count} times of {len(moves)}"
         return Thought(observation.best_reply(expected), reason=reason)

@@ -3,6 +3,7 @@
 from itertools import pairwise
 
 from agent_league.players.observation import Observation, Thought, count_moves
+from agent_league.text import quote
 
 
 class Markov:
@@ -19,5 +20,5 @@ class Markov:
             return Thought(observation.random.choice(observation.legal_moves), reason=reason)
         expected, count = followers[0]
         total = sum(number for _, number in followers)
-        reason = f"expects {expected!r:.80}, which followed {last!r:.80} {count} times of {total}"
+        reason = f"expects {quote(expected)}, which followed {quote(last)} {count} times of {total}"
         return Thought(observation.best_reply(expected), reason=reason)

@@ -1,6 +1,7 @@
 """Plays against the continuation of a repeating pattern in the opponent's moves."""
 
 from agent_league.players.observation import Move, Observation, Thought
+from agent_league.text import quote
 
 MAX_PATTERN_LENGTH = 5
 
@@ -15,7 +16,7 @@ class Pattern:
         if expected is None:
             reason = "the last move never came up before"
             return Thought(observation.random.choice(observation.legal_moves), reason=reason)
-        reason = f"expects {expected!r:.80}, which came next when the last moves came up before"
+        reason = f"expects {quote(expected)}, which came next when the last moves came up before"
         return Thought(observation.best_reply(expected), reason=reason)
 
     @staticmethod

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from agent_league.text import quote
+
 MAX_ENTRIES = 20_000
 """Moves of all situations together; the least recently used situation is dropped first."""
 MAX_MOVES = 256
@@ -78,12 +80,12 @@ def short_key(value: Any) -> str:
 
 def _check_object(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise ValueError(f"a table is made of objects, found {value!r:.80}")
+        raise ValueError(f"a table is made of objects, found {quote(value)}")
     return value
 
 
 def _parse_move_value(entry: Any) -> MoveValue:
     count, value = entry if isinstance(entry, list) and len(entry) == 2 else (None, None)
     if type(count) is not int or count < 1 or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError(f"a move is known by how often it was tried and what it is worth, found {entry!r:.80}")
+        raise ValueError(f"a move is known by how often it was tried and what it is worth, found {quote(entry)}")
     return MoveValue(count, value)

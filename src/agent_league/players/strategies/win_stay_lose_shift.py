@@ -1,6 +1,7 @@
 """Win-stay, lose-shift."""
 
 from agent_league.players.observation import Move, Observation, Thought
+from agent_league.text import quote
 
 GOOD_OUTCOMES = ("WIN", "DRAW")
 
@@ -16,8 +17,8 @@ class WinStayLoseShift:
             return Thought(self.opening_move(observation), reason="there is no move to repeat")
         mine, theirs = latest[0]
         if _was_successful(observation, mine, theirs):
-            return Thought(mine, reason=f"{mine!r:.80} went well against {theirs!r:.80}")
-        return Thought(observation.other_than(mine), reason=f"{mine!r:.80} went badly against {theirs!r:.80}")
+            return Thought(mine, reason=f"{quote(mine)} went well against {quote(theirs)}")
+        return Thought(observation.other_than(mine), reason=f"{quote(mine)} went badly against {quote(theirs)}")
 
     def opening_move(self, observation: Observation) -> Move:
         """Choose a move when there is none to repeat."""

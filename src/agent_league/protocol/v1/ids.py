@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from uuid import NAMESPACE_DNS, uuid5
 
 from agent_league.protocol.v1.envelope import UUID_PATTERN
+from agent_league.text import quote
 
 CANDIDATE_SENDER = "player_candidate"
 """The sender of a player that has no id yet."""
@@ -59,7 +60,7 @@ def parse_v1_endpoint(address: str) -> str:
     Addresses of other schemes are returned unchanged.
     """
     expected = (
-        f"{address[:80]!r} can't be called: expected mcp://host:port/name, such as mcp://localhost:8101/player_001"
+        f"{quote(address)} can't be called: expected mcp://host:port/name, such as mcp://localhost:8101/player_001"
     )
     try:
         parts = urlsplit(address)

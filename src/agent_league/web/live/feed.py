@@ -19,9 +19,17 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from agent_league.http.event_stream import (
+    HEARTBEAT_SECONDS,
+    NOTHING_SEEN,
+    STREAM_HEADERS,
+    STREAM_START,
+    EventIds,
+    format_event,
+)
 from agent_league.http.limits import ConnectionLimits
 from agent_league.log import JsonLogger
-from agent_league.web.event_stream import HEARTBEAT_SECONDS, NOTHING_SEEN, STREAM_HEADERS, STREAM_START, EventIds
+from agent_league.text import MAX_SENTENCE, quote
 from agent_league.web.league_reader import LeagueReader
 from agent_league.web.live.sections import SECTIONS, Section, SectionData
 from agent_league.web.page_cache import accepts_gzip
@@ -130,7 +138,7 @@ class LiveFeed:
         query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
         form = query.get("form", FeedFormat.HTML)
         if form not in FeedFormat.__members__.values():
-            raise HTTPException(400, f"form is {form[:40]!r}; expected html or json.")
+            raise HTTPException(400, f"form is {quote(form)}; expected html or json.")
         is_zipped = accepts_gzip(asked.get("accept-encoding", ""))
         return _FeedListener(FeedFormat(form), is_zipped, self._event_ids.parse_last_id(scope, self._version))
 
@@ -183,7 +191,7 @@ class LiveFeed:
             await self._refresh_sections()
         except Exception as error:  # noqa: BLE001 - the next refresh may succeed
             if self._log and repr(error) != self._last_error:
-                self._log.error("live_failed", error=repr(error)[:500])
+                self._log.error("live_failed", error=quote(error, MAX_SENTENCE))
             self._last_error = repr(error)
 
     async def _refresh_sections(self) -> None:
@@ -233,7 +241,7 @@ class LiveFeed:
                 parts = b",".join(
                     b'"%b":%b' % (state.section.name.encode(), state.encoded[listener.feed_format]) for state in news
                 )
-                message = b"id: %b\ndata: {%b}\n\n" % (self._event_ids.format_id(self._version).encode(), parts)
+                message = format_event(self._event_ids.format_id(self._version), b"{%b}" % parts)
                 self._messages[wanted] = _deflate_message(message) if listener.is_gzipped else message
             return self._messages[wanted], self._version
 

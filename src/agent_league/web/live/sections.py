@@ -1,6 +1,6 @@
 """The sections of the overview as plain data, for their templates and for programs that read the feed as JSON.
 
-The news are league events as sentences; they never contain agents' addresses, which only the league needs.
+The news are league events as sentences of `event_words`, which never contain agents' addresses.
 """
 
 from collections.abc import Callable, Mapping
@@ -8,115 +8,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent_league.clock import format_utc
+from agent_league.formats.stages import Stages
 from agent_league.league.roster import Member
 from agent_league.league.state import LeaguePhase
-from agent_league.model.agents import AgentState, Role, id_sort_key
-from agent_league.model.events import (
-    AgentRegistered,
-    AgentStateChanged,
-    Event,
-    LeagueCompleted,
-    LeagueResumed,
-    LeagueStarted,
-    MatchAssigned,
-    MatchFinished,
-    MatchNotTaken,
-    MatchOverdue,
-    PauseChanged,
-    RefereeWaitChanged,
-    RegistrationChanged,
-    RegistrationRefused,
-    RoundCompleted,
-    RoundStarted,
-    StoreChanged,
-)
+from agent_league.league.tournament import describe_format
+from agent_league.model.agents import Role, id_sort_key
+from agent_league.model.event_words import EventSentence, describe_event
 from agent_league.model.match_view import MatchView
-from agent_league.model.result_words import ResultLabel, describe_ending, describe_fault, format_count, label_result
+from agent_league.model.result_words import ResultLabel, label_result
+from agent_league.model.results import select_champions
+from agent_league.model.tables import TIEBREAKER_TITLES, list_shown_tiebreakers
 from agent_league.web.agents import read_agent_status
 from agent_league.web.bracket_drawing import draw_bracket, find_brackets
 from agent_league.web.league_reader import LeagueHistory, LeagueReader
-
-
-@dataclass(frozen=True, slots=True)
-class NewsSentence:
-    """A sentence; `label` comes first and links to the page `path`, `kind` selects its style."""
-
-    kind: str
-    text: str
-    label: str = ""
-    path: str = ""
-
-
-def describe_event(event: Event, names: Mapping[str, str]) -> NewsSentence:
-    """Describe an event. `names` maps player ids to names."""
-    match event:
-        case AgentRegistered() | AgentStateChanged() | RegistrationRefused():
-            return _describe_agent_event(event, names)
-        case MatchAssigned() | MatchFinished():
-            return _describe_match_event(event, names)
-        case RoundStarted() | RoundCompleted():
-            return NewsSentence("round", _describe_round_event(event))
-        case MatchOverdue() | MatchNotTaken() | RefereeWaitChanged() | StoreChanged():
-            return NewsSentence("league" if _is_recovery(event) else "trouble", event.sentence)
-        case _:
-            return NewsSentence("league", _describe_league_event(event))
-
-
-def _is_recovery(event: MatchOverdue | MatchNotTaken | RefereeWaitChanged | StoreChanged) -> bool:
-    """Whether the event reports the end of a problem."""
-    if isinstance(event, StoreChanged):
-        return event.is_there
-    return isinstance(event, RefereeWaitChanged) and not event.is_waiting
-
-
-def _describe_agent_event(
-    event: AgentRegistered | AgentStateChanged | RegistrationRefused, names: Mapping[str, str]
-) -> NewsSentence:
-    if isinstance(event, RegistrationRefused):
-        return NewsSentence("agent" if event.has_old_token else "trouble", event.sentence)
-    path = f"players/{event.agent_id}" if event.agent_id in names else "referees"
-    if isinstance(event, AgentRegistered):
-        return NewsSentence(
-            "agent", "is back" if event.returned else f"joins as a {event.role}", event.display_name, path
-        )
-    kind = "trouble" if event.state is AgentState.SUSPENDED else "agent"
-    return NewsSentence(kind, f"is {event.state.lower()}: {event.why}", names.get(event.agent_id, event.agent_id), path)
-
-
-def _describe_match_event(event: MatchAssigned | MatchFinished, names: Mapping[str, str]) -> NewsSentence:
-    if isinstance(event, MatchAssigned):
-        whose = f"goes to {event.referee_id}" if event.referee_id else "waits for a referee"
-        return NewsSentence("match", whose, event.match_id, f"matches/{event.match_id}")
-    result = event.result
-    kind = "trouble" if describe_fault(result, names) else "match"
-    return NewsSentence(kind, describe_ending(result, names), result.match_id, f"matches/{result.match_id}")
-
-
-def _describe_round_event(event: RoundStarted | RoundCompleted) -> str:
-    if isinstance(event, RoundStarted):
-        return f"Round {event.round.round_id} begins"
-    has_leader = event.standings and event.standings[0].played
-    leader = f"; {event.standings[0].display_name} leads" if has_leader else ""
-    return f"Round {event.round_id} is complete{leader}"
-
-
-def _describe_league_event(
-    event: RegistrationChanged | PauseChanged | LeagueStarted | LeagueResumed | LeagueCompleted,
-) -> str:
-    match event:
-        case RegistrationChanged():
-            return f"Registration is {'open' if event.is_open else 'closed'}"
-        case PauseChanged():
-            return "The league is paused" if event.is_paused else "The league goes on"
-        case LeagueStarted():
-            return f"The league starts: {format_count(event.players, 'player')}, {format_count(event.matches, 'match')}"
-        case LeagueResumed():
-            return f"The league goes on after {len(event.results)} of {format_count(event.matches, 'match')}"
-        case LeagueCompleted():
-            won = not event.is_void and event.standings
-            who = f"{event.standings[0].display_name} is the champion" if won else "there is no champion"
-            return f"The league is over; {who}"
-
 
 SectionData = dict[str, Any]
 SHOWN_NEWS = 40
@@ -161,7 +65,10 @@ def read_progress(reader: LeagueReader) -> SectionData:
         "seconds_left": None if left is None else round(left),
         "seconds_taken": _seconds_taken(chronicle),
         "obstacle": season.find_start_obstacle() if season.phase is LeaguePhase.REGISTRATION else None,
-        "champion": _read_champion(reader),
+        "champion": next(iter(champions := _read_champions(reader)), None),
+        "champions": champions,
+        "format": describe_format(season.config.scheduling),
+        "stage": _describe_stage(reader),
         "trouble": chronicle.store_problem,
     }
 
@@ -170,8 +77,10 @@ def read_standings(reader: LeagueReader) -> SectionData:
     """Read the standings, with each player's movement since the last round and recent results."""
     season, before, form = reader.state, reader.history.ranks_before, reader.history.recent_results
     members = {member.agent_id: member for member in season.roster.list_members(Role.PLAYER)}
+    standings = season.standings()
     return {
         "phase": str(season.phase),
+        "tiebreakers": {key: TIEBREAKER_TITLES[key] for key in list_shown_tiebreakers(standings)},
         "rows": [
             {
                 **row.to_json(),
@@ -184,7 +93,7 @@ def read_standings(reader: LeagueReader) -> SectionData:
                 "state": str(members[row.player_id].state),
                 "is_barred": members[row.player_id].is_barred,
             }
-            for row in season.standings()
+            for row in standings
         ],
     }
 
@@ -223,11 +132,18 @@ def read_feed(reader: LeagueReader) -> SectionData:
                 "at": format_utc(news.at) if news.at else None,
                 "kind": sentence.kind,
                 "label": sentence.label,
-                "to": sentence.path,
+                "to": _label_path(sentence, names),
                 "text": sentence.text,
             }
         )
     return {"items": items}
+
+
+def _label_path(sentence: EventSentence, players: Mapping[str, str]) -> str:
+    """Return the page to which a sentence's label links; empty for a sentence without a label."""
+    if sentence.match_id:
+        return f"matches/{sentence.match_id}"
+    return f"players/{sentence.agent_id}" if sentence.agent_id in players else "referees" if sentence.agent_id else ""
 
 
 def read_agents(reader: LeagueReader) -> SectionData:
@@ -238,7 +154,7 @@ def read_agents(reader: LeagueReader) -> SectionData:
 
 
 def _agent_sort_key(member: Member) -> tuple[bool, bool, tuple[int, str]]:
-    is_in_trouble = member.is_barred or member.state is AgentState.SUSPENDED or member.breaker.failure_count > 0
+    is_in_trouble = member.is_barred or member.is_suspended or member.breaker.failure_count > 0
     return (not is_in_trouble, member.role is Role.PLAYER, id_sort_key(member.agent_id))
 
 
@@ -252,12 +168,25 @@ def _seconds_taken(chronicle: LeagueHistory) -> int | None:
     return round((chronicle.ended_at - chronicle.started_at).total_seconds())
 
 
-def _read_champion(reader: LeagueReader) -> SectionData | None:
+def _read_champions(reader: LeagueReader) -> list[SectionData]:
     season = reader.state
     if season.phase is not LeaguePhase.COMPLETED or all(result.is_void for result in season.results.values()):
-        return None
-    first = season.standings()[0]
-    return {"player_id": first.player_id, "display_name": first.display_name, "points": first.points}
+        return []
+    return [
+        {"player_id": row.player_id, "display_name": row.display_name, "points": row.points}
+        for row in select_champions(season.standings())
+    ]
+
+
+def _describe_stage(reader: LeagueReader) -> str:
+    """What the round in play is called, and what it takes to go on from its stage; may be empty."""
+    season = reader.state
+    rounds = season.schedule.rounds
+    if season.phase is not LeaguePhase.RUNNING or not rounds:
+        return ""
+    round_ = rounds[max(reader.current_round, 1) - 1]
+    advance = season.format.describe_advance(round_.stage) if isinstance(season.format, Stages) else ""
+    return "; ".join(filter(None, (round_.title, advance)))
 
 
 def _read_match(match: MatchView) -> SectionData:

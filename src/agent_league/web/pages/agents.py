@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from agent_league.league.match_files import read_match
+from agent_league.league.match_file_reader import read_match
 from agent_league.league.roster import Member
 from agent_league.league.state import LeaguePhase
 from agent_league.model.agents import Role, id_sort_key

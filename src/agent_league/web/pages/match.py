@@ -10,12 +10,12 @@ from agent_league.clock import format_duration, parse_utc
 from agent_league.errors import Refusal
 from agent_league.games.base import CHANCE
 from agent_league.games.view import add_moves, build_rounds_table, build_scene, format_amount
-from agent_league.league.match_files import read_match
+from agent_league.league.match_file_reader import read_match
 from agent_league.model.result_words import TERMINATION_TEXTS, describe_ending, label_result
 from agent_league.model.results import MatchResult, Termination
 from agent_league.referee.replay import MatchReplay, ReplayStep, replay_match, to_match_content
 from agent_league.referee.transcript import filter_objects
-from agent_league.text import MAX_WORD, format_move, redact_addresses
+from agent_league.text import MAX_SENTENCE, MAX_WORD, capitalise, format_move, quote, redact_addresses, shorten
 from agent_league.web.conversation import read_conversation
 from agent_league.web.league_reader import LeagueReader
 from agent_league.web.page import Page, PageData, PageNotFound
@@ -100,7 +100,7 @@ def list_match_keys(reader: LeagueReader) -> Iterable[str]:
 def _no_match_sentence(reader: LeagueReader, key: str) -> str:
     known = reader.state.schedule.pairings
     there_are = f"they are {known[0].match_id} to {known[-1].match_id}" if known else "the league has not begun"
-    return f"There is no match {key[:40]!r} in this league: {there_are}."
+    return f"There is no match {quote(key)} in this league: {there_are}."
 
 
 def _referee_name(reader: LeagueReader, referee_id: str | None) -> str:
@@ -116,8 +116,8 @@ def _describe_ending(result: MatchResult | None, player_id: str) -> str:
 def _describe_reason(found: Mapping[str, Any] | None, result: MatchResult, told: str) -> str:
     """Return how the match ended: in the match file's words if its result counts, otherwise in the league's."""
     counts = found and result.reported_outcome == (str(result.outcome), result.winner)
-    said = redact_addresses(str((found["result"].get("reason") if found and counts else None) or told)[:500])
-    return said[:1].upper() + said[1:]
+    said = (found["result"].get("reason") if found and counts else None) or told
+    return capitalise(redact_addresses(shorten(said, MAX_SENTENCE)))
 
 
 def _game_parameters(content: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -140,7 +140,7 @@ def _read_draw(found: Mapping[str, Any] | None) -> dict[str, str] | None:
     told = (found or {}).get("draw")
     if not isinstance(told, dict):
         return None
-    return {name: str(told.get(name))[:100] for name in ("commitment", "seed")}
+    return {name: shorten(told.get(name)) for name in ("commitment", "seed")}
 
 
 def _build_step(again: MatchReplay, step: ReplayStep, names: Sequence[str]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from agent_league.league.tournament import describe_format
 from agent_league.model.result_words import RESULT_LABELS, ResultLabel, label_result
 from agent_league.model.results import MatchResult, StandingsRow
 from agent_league.model.schedule import LeagueRound, Schedule
+from agent_league.text import quote
 from agent_league.web.bracket_drawing import has_bracket
 from agent_league.web.league_reader import LeagueReader
 from agent_league.web.live.sections import SECTIONS, read_bracket
@@ -127,7 +128,7 @@ def read_round_data(reader: LeagueReader, key: str) -> PageData:
     found = next((round_ for round_ in rounds if str(round_.round_id) == key), None)
     if found is None:
         there_are = f"there are rounds 1 to {len(rounds)}" if rounds else "there is none before two players are there"
-        raise PageNotFound(f"There is no round {key[:80]!r} in this league; {there_are}.")
+        raise PageNotFound(f"There is no round {quote(key)} in this league; {there_are}.")
     names = reader.player_names
     seated = {player_id for pairing in found.pairings for player_id in pairing.players}
     number = found.round_id

@@ -17,7 +17,8 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
 from agent_league.errors import Refusal
-from agent_league.web.event_stream import HEARTBEAT_SECONDS, STREAM_HEADERS, STREAM_START, EventIds
+from agent_league.http.event_stream import HEARTBEAT_SECONDS, STREAM_HEADERS, STREAM_START, EventIds, format_event
+from agent_league.text import capitalise
 from agent_league.web.page import Page, PageData
 from agent_league.web.pages import read_page_data, render_page
 from agent_league.web.play.parts import describe_announcement, read_seat, render_parts
@@ -97,7 +98,7 @@ class SeatRoutes:
             guest.play_move(turn_id, move)
         except Refusal as refusal:
             is_open = turn in mailbox.open_turns
-            text = f"{refusal.message[:1].upper()}{refusal.message[1:]}."
+            text = f"{capitalise(refusal.message)}."
             return _json_response(409, status="not_legal" if is_open else "too_late", text=text)
         return _json_response(200, status="accepted", text="Your move is in.")
 
@@ -120,7 +121,8 @@ class SeatRoutes:
                 parts = await shown.current_parts()
                 changed = {name: html for name, (html, version) in parts.items() if version > known}
                 known = max(version for _, version in parts.values())
-                yield _format_event(self._event_ids.format_id(known), {**shown.script_data(), "parts": changed})
+                data = orjson.dumps({**shown.script_data(), "parts": changed})
+                yield format_event(self._event_ids.format_id(known), data)
                 if is_last:
                     return
                 await guest.wait_for_change(shown.version, HEARTBEAT_SECONDS)
@@ -188,7 +190,3 @@ async def _read_json_body(request: Request) -> dict[str, Any]:
 
 def _json_response(code: int, **fields: str) -> Response:
     return Response(orjson.dumps(fields), code, PRIVATE_HEADERS, "application/json")
-
-
-def _format_event(event_id: str, data: Mapping[str, Any]) -> bytes:
-    return b"id: %s\ndata: %s\n\n" % (event_id.encode(), orjson.dumps(data))

@@ -18,7 +18,7 @@ from agent_league.model.results import MatchResult
 from agent_league.players.history import OpponentModel
 from agent_league.players.observation import GameRecord
 from agent_league.storage.files import read_json_object
-from agent_league.text import format_move, to_printable
+from agent_league.text import MAX_WORD, format_move, to_printable
 
 MOST_SHOWN = 9
 MOST_REPLIES = 3
@@ -189,7 +189,7 @@ def summarise_answers(player_id: str, played: Iterable[FiledMatch]) -> AnswerSta
             elif direction == "received" and is_move:
                 times.append((_non_negative_number(entry.get("latency_ms")), match_id))
             elif direction == "failed":
-                troubles.setdefault(to_printable(str(entry.get("error_code"))[:20]), []).append(match_id)
+                troubles.setdefault(to_printable(str(entry.get("error_code")), MAX_WORD), []).append(match_id)
     slowest = max(times, default=(None, ""))
     return AnswerStatistics(
         asked=asked,
@@ -270,7 +270,7 @@ def _parse_record(game: Mapping[str, Any]) -> GameRecord:
         opponent_id=game["opponent_id"],
         outcome=game["outcome"],
         my_moves=(),
-        opponent_moves=tuple(to_printable(str(move)[:40]) for move in game["opponent_moves"]),
+        opponent_moves=tuple(to_printable(str(move), LONGEST_MOVE) for move in game["opponent_moves"]),
     )
 
 

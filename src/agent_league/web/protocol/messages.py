@@ -14,12 +14,7 @@ from markupsafe import Markup, escape
 from agent_league.model.agents import Role
 from agent_league.protocol import v1, v2
 from agent_league.protocol.methods import METHODS, Caller, Method
-from agent_league.protocol.schemas import (
-    build_message_schema_v1,
-    build_message_schemas,
-    build_message_schemas_v1,
-    build_sent_schema,
-)
+from agent_league.protocol.schemas import build_message_schema_v1, build_sent_schema, strip_notes
 from agent_league.protocol.version import PROTOCOL_V1, PROTOCOL_V2
 from agent_league.text import to_printable
 
@@ -104,13 +99,14 @@ def describe_message(key: str) -> MessageDescription:
     if "match_id" in never_sent:
         envelope["conversation_id"] = "conv-league-001"
     example = model.model_validate(_build_example(schema, schema, envelope)).to_wire()
+    fields = tuple(_describe_fields(schema, schema))  # before the notes go from the schema
     return MessageDescription(
         key,
         key,
         PROTOCOL_V2,
         _join_lines(model.__doc__),
-        tuple(_describe_fields(schema, schema)),
-        indent_json(build_message_schemas()[key]),
+        fields,
+        indent_json(strip_notes(schema, "format")),
         indent_json(example),
         asked,
         answers,
@@ -124,7 +120,7 @@ def _describe_v1_message(message_type: str) -> MessageDescription:
     example = model.model_validate(_build_example(schema, schema, envelope)).to_wire()
     fields = tuple(_describe_fields(schema, schema))
     key = f"{V1_KEY_PREFIX}{message_type}"
-    published = indent_json(build_message_schemas_v1()[message_type])
+    published = indent_json(strip_notes(schema))
     says = _join_lines(model.__doc__)
     return MessageDescription(key, message_type, PROTOCOL_V1, says, fields, published, indent_json(example), (), ())
 

@@ -21,7 +21,8 @@ from agent_league.errors import JsonRpcError, JsonRpcErrorCode
 from agent_league.http.limits import ConnectionLimits
 from agent_league.http.server import HttpServer
 from agent_league.log import JsonLogger
-from agent_league.mcp.server.gate import MCP_SHARE, LazyMcpServer, is_mcp_request
+from agent_league.mcp.server.lazy_server import MCP_SHARE, LazyMcpServer, is_mcp_request
+from tests.conftest import BOUND
 from tests.http.wire import fetch, request
 
 INITIALIZE = {
@@ -202,7 +203,7 @@ async def opened(place: Place, session: aiohttp.ClientSession) -> aiohttp.Client
 
 
 async def test_streams_take_only_their_share_of_the_connections_and_one_address_half_of_it(place: Place) -> None:
-    async with aiohttp.ClientSession() as session, asyncio.timeout(20):
+    async with aiohttp.ClientSession() as session, asyncio.timeout(BOUND):
         streams = [await opened(place, session) for _ in range(CONNECTIONS // MCP_SHARE // 2)]
         status, text = await place.post(frame("tools/list"))
         assert (status, "come again" in text) == (503, True)
@@ -215,7 +216,7 @@ async def test_streams_take_only_their_share_of_the_connections_and_one_address_
 
 
 async def test_a_server_that_stops_ends_the_streams_that_are_open(place: Place) -> None:
-    async with aiohttp.ClientSession() as session, asyncio.timeout(20):
+    async with aiohttp.ClientSession() as session, asyncio.timeout(BOUND):
         stream = await opened(place, session)
         await place.server.stop()
         await stream.read()
@@ -237,7 +238,7 @@ async def test_blanks_around_a_header_are_not_part_of_it(place: Place) -> None:
         f"content-length: {len(body)}\r\n\r\n"
     )
     writer.write(head.encode() + body)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(BOUND):
         text = (await reader.read()).decode()
     writer.close()
     assert "Unsupported protocol version" not in text

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from agent_league.http.carrier import RequestRejected
-from agent_league.http.guard import MAX_REMEMBERED_VALUES, RequestGuard
+from agent_league.http.header_check import MAX_REMEMBERED_VALUES, HeaderCheck
 
-LAB = RequestGuard(("lab-7", "192.168.1.5", "[2001:db8::7]"))
+LAB = HeaderCheck(("lab-7", "192.168.1.5", "[2001:db8::7]"))
 Headers = list[tuple[bytes, bytes]]
 
 
@@ -19,14 +19,14 @@ def host(name: str) -> tuple[bytes, bytes]:
     return b"host", name.encode("latin-1")
 
 
-def admit(guard: RequestGuard, asked: dict[str, Any]) -> None:
-    guard.check_post(guard.check_request(asked))
+def admit(check: HeaderCheck, asked: dict[str, Any]) -> None:
+    check.check_post(check.check_request(asked))
 
 
-def status(guard: RequestGuard, asked: dict[str, Any]) -> int | None:
+def status(check: HeaderCheck, asked: dict[str, Any]) -> int | None:
     """With which status a request is turned away."""
     try:
-        admit(guard, asked)
+        admit(check, asked)
     except RequestRejected as error:
         return error.status
     return None
@@ -61,9 +61,9 @@ def test_localhost_is_the_name_of_every_loopback_address(server: str) -> None:
 
 def test_a_star_admits_every_host_and_another_every_page() -> None:
     page = (host("evil.example"), (b"origin", b"null"))
-    assert status(RequestGuard(["*"]), scope()) is None
-    assert status(RequestGuard(["*"]), scope(*page)) == 403
-    assert status(RequestGuard(["*"], ["*"]), scope(*page)) is None
+    assert status(HeaderCheck(["*"]), scope()) is None
+    assert status(HeaderCheck(["*"]), scope(*page)) == 403
+    assert status(HeaderCheck(["*"], ["*"]), scope(*page)) is None
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_another_page_is_forbidden(origin: str) -> None:
 
 
 def test_a_page_that_the_settings_name_is_admitted_and_its_neighbour_is_not() -> None:
-    guard = RequestGuard(("lab-7",), ("http://localhost:3000", "https://School.example"))
+    check = HeaderCheck(("lab-7",), ("http://localhost:3000", "https://School.example"))
     for origin, expected in [
         ("http://localhost:3000", None),
         ("https://school.example", None),
@@ -113,7 +113,7 @@ def test_a_page_that_the_settings_name_is_admitted_and_its_neighbour_is_not() ->
         ("https://localhost:3000", 403),
         ("http://school.example", 403),
     ]:
-        assert status(guard, scope(host("lab-7"), (b"origin", origin.encode()))) == expected, origin
+        assert status(check, scope(host("lab-7"), (b"origin", origin.encode()))) == expected, origin
 
 
 @pytest.mark.parametrize(
@@ -191,18 +191,18 @@ def test_a_sentence_names_no_host_of_ours() -> None:
 
 
 def test_made_up_ports_fill_no_memory() -> None:
-    guard = RequestGuard(("lab-7",))
+    check = HeaderCheck(("lab-7",))
     for port in range(2 * MAX_REMEMBERED_VALUES):
-        assert status(guard, scope(host(f"lab-7:{port}"), (b"content-type", b"application/json;%d" % port))) is None
-    assert len(guard._good_hosts) <= MAX_REMEMBERED_VALUES
-    assert len(guard._good_types) <= MAX_REMEMBERED_VALUES
+        assert status(check, scope(host(f"lab-7:{port}"), (b"content-type", b"application/json;%d" % port))) is None
+    assert len(check._good_hosts) <= MAX_REMEMBERED_VALUES
+    assert len(check._good_types) <= MAX_REMEMBERED_VALUES
 
 
 def test_made_up_ports_keep_nobody_else_from_being_known() -> None:
-    guard = RequestGuard(("lab-7",))
+    check = HeaderCheck(("lab-7",))
     for port in range(MAX_REMEMBERED_VALUES):
-        admit(guard, scope(host(f"lab-7:{port}"), (b"content-type", b"application/json; x=%d" % port)))
+        admit(check, scope(host(f"lab-7:{port}"), (b"content-type", b"application/json; x=%d" % port)))
     name, kind = host("lab-7:8000"), (b"content-type", b"application/json; charset=utf-8")
-    admit(guard, scope(name, kind))
-    assert name[1] in guard._good_hosts
-    assert kind[1] in guard._good_types
+    admit(check, scope(name, kind))
+    assert name[1] in check._good_hosts
+    assert kind[1] in check._good_types

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from agent_league.league import match_files
-from agent_league.league.match_files import MAX_CACHED_TRANSCRIPTS, MAX_TRANSCRIPT_BYTES, MatchFiles
+from agent_league.league import match_file_reader
+from agent_league.league.match_file_reader import MAX_CACHED_TRANSCRIPTS, MAX_TRANSCRIPT_BYTES, MatchFiles
 from agent_league.model.results import MatchResult, Outcome
 from agent_league.storage.files import parse_json
 from agent_league.storage.paths import DataPaths
@@ -44,13 +44,13 @@ class Reading:
 
 @pytest.fixture
 def reading(monkeypatch: pytest.MonkeyPatch) -> Reading:
-    counted, read = Reading(), match_files.read_match
+    counted, read = Reading(), match_file_reader.read_match
 
     def read_match(*arguments: Any) -> Any:
         counted.files += 1
         return read(*arguments)
 
-    monkeypatch.setattr(match_files, "read_match", read_match)
+    monkeypatch.setattr(match_file_reader, "read_match", read_match)
     return counted
 
 
@@ -108,7 +108,7 @@ async def test_a_large_file_is_read_in_small_steps_so_that_nobody_waits_for_all_
         sizes.append(len(text))
         return parse_json(text)
 
-    monkeypatch.setattr(match_files, "parse_json", count_bytes)
+    monkeypatch.setattr(match_file_reader, "parse_json", count_bytes)
     files = MatchFiles(tmp_path, LEAGUE, reading.offload)
     entries = told_in_full(ENTRY, 2000)
     result = finished(tmp_path, "R1M1", *entries)
@@ -125,10 +125,10 @@ def place() -> str:
 
 async def test_of_a_large_file_no_more_is_kept_in_memory_than_is_told(tmp_path: Path) -> None:
     finished(tmp_path, "R1M1", *told_in_full(ENTRY, 2000))
-    path, first = DataPaths(tmp_path).match_file(LEAGUE, "R1M1"), match_files._EntryReader()
-    transcript = match_files.load_match_file(path, first.read_entry)["transcript"]
+    path, first = DataPaths(tmp_path).match_file(LEAGUE, "R1M1"), match_file_reader._EntryReader()
+    transcript = match_file_reader.load_match_file(path, first.read_entry)["transcript"]
     assert len(transcript) == 2001
-    whole = [entry for entry in transcript if entry is not match_files.OMITTED_ENTRY]
+    whole = [entry for entry in transcript if entry is not match_file_reader.OMITTED_ENTRY]
     assert MAX_TRANSCRIPT_BYTES <= len(json.dumps(whole)) < MAX_TRANSCRIPT_BYTES * 1.1
 
 

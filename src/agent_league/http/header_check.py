@@ -11,16 +11,16 @@ from starlette.types import Scope
 
 from agent_league.http.carrier import RequestRejected
 from agent_league.http.hosts import DEFAULT_PORTS, is_loopback, normalise_address, normalise_host
+from agent_league.text import shorten
 
 HeaderFields = dict[bytes, bytes]
 """The headers of a request by name, in lower case."""
 SINGLE_HEADERS = (b"host", b"origin", b"content-type", b"content-length", b"authorization")
 MAX_REMEMBERED_VALUES = 256
 """Accepted header values that are remembered; a peer could make up any number of them."""
-MAX_QUOTED_BYTES = 80
 
 
-class RequestGuard:
+class HeaderCheck:
     """Accepts requests whose Host is allowed or is the address they came in on; `*` allows every host.
 
     POSTs from a web page are accepted from our own pages and the allowed origins; `*` allows every page.
@@ -127,8 +127,7 @@ def _remember_value(value: bytes, known: set[bytes]) -> None:
 
 
 def _quote_value(value: bytes) -> str:
-    """Quote a peer's value: shortened, without control characters."""
-    return ascii(value[:MAX_QUOTED_BYTES].decode("latin-1")) if value else "nothing"
+    return ascii(shorten(value.decode("latin-1"))) if value else "nothing"
 
 
 def parse_bearer_token(fields: HeaderFields) -> str | None:

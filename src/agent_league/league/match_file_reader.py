@@ -1,4 +1,4 @@
-"""Transcripts of finished matches, read from match files in the manager's own SHARED folder.
+"""Reads finished matches and their transcripts from match files in the manager's own SHARED folder.
 
 A file counts only if it matches the recorded result; an earlier league may have left files of the same name.
 """

@@ -1,0 +1,126 @@
+"""The sentences about a league's events, the same on pages and in terminals; nothing in them is private.
+
+Pages escape them and link their labels; terminals add what only the organiser may know, such as addresses.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from agent_league.model.agents import AgentState
+from agent_league.model.events import (
+    AgentRegistered,
+    AgentStateChanged,
+    Event,
+    LeagueCompleted,
+    LeagueResumed,
+    LeagueStarted,
+    MatchAssigned,
+    MatchFinished,
+    MatchNotTaken,
+    MatchOverdue,
+    PauseChanged,
+    RefereeWaitChanged,
+    RegistrationChanged,
+    RegistrationRefused,
+    RoundCompleted,
+    RoundStarted,
+    StoreChanged,
+)
+from agent_league.model.result_words import MAX_NAMED_CHAMPIONS, describe_ending, describe_fault, format_count
+from agent_league.model.results import StandingsRow, select_champions
+from agent_league.text import redact_addresses
+
+EventKind = Literal["agent", "league", "match", "round", "trouble"]
+
+
+@dataclass(frozen=True, slots=True)
+class EventSentence:
+    """A sentence without a full stop; `label`, if there is one, comes before `text`."""
+
+    kind: EventKind
+    text: str
+    label: str = ""
+    agent_id: str = ""
+    match_id: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.label} {self.text}".lstrip()
+
+
+def describe_event(event: Event, names: Mapping[str, str]) -> EventSentence:
+    """Describe an event. `names` maps player ids to names; players missing there are called by their ids."""
+    match event:
+        case AgentRegistered(role, agent_id, name):
+            return EventSentence("agent", "is back" if event.returned else f"joins as a {role}", name, agent_id)
+        case AgentStateChanged(agent_id, state, why):
+            kind: EventKind = "trouble" if state is AgentState.SUSPENDED else "agent"
+            return EventSentence(kind, f"is {state.lower()}: {why}", names.get(agent_id, agent_id), agent_id)
+        case MatchAssigned(match_id, referee_id):
+            whose = f"goes to {referee_id}" if referee_id else "waits for a referee"
+            return EventSentence("match", whose, match_id, match_id=match_id)
+        case MatchFinished(result):
+            kind, match_id = "trouble" if describe_fault(result, names) else "match", result.match_id
+            return EventSentence(kind, describe_ending(result, names), match_id, match_id=match_id)
+        case _:
+            return EventSentence(*_describe_league_event(event))
+
+
+def _describe_league_event(  # noqa: PLR0911, PLR0912 - a table: one line for each event
+    event: RegistrationRefused
+    | RegistrationChanged
+    | StoreChanged
+    | PauseChanged
+    | RefereeWaitChanged
+    | LeagueStarted
+    | LeagueResumed
+    | RoundStarted
+    | RoundCompleted
+    | MatchOverdue
+    | MatchNotTaken
+    | LeagueCompleted,
+) -> tuple[EventKind, str]:
+    match event:
+        case RegistrationRefused(who, _) if event.has_old_token:
+            return "agent", f"{who} came with a token that isn't of this league, and is told to register without it"
+        case RegistrationRefused(who, why):
+            return "trouble", f"{who} was not admitted: {why}"
+        case RegistrationChanged(is_open):
+            return "league", "Registration is open again" if is_open else "Registration is closed"
+        case StoreChanged(is_there=True):
+            return "league", "The database is back"
+        case StoreChanged():
+            return "trouble", "The database is away; nothing is lost, and the league goes on once it is back"
+        case PauseChanged(is_paused):
+            return "league", "The league is paused" if is_paused else "The league goes on"
+        case RefereeWaitChanged(is_waiting=True):
+            return "trouble", "The league has no referee: waiting for one to come, or to come back"
+        case RefereeWaitChanged():
+            return "league", "There is a referee again; the league goes on"
+        case LeagueStarted(_, players, _, rounds, matches):
+            counts = ((players, "player"), (rounds, "round"), (matches, "match"))
+            return "league", f"The league starts: {', '.join(format_count(*count) for count in counts)}"
+        case LeagueResumed(matches=matches, results=results):
+            return "league", f"The league goes on after {len(results)} of {format_count(matches, 'match')}"
+        case RoundStarted(round_):
+            return "round", f"Round {round_.round_id} begins{f': {round_.title}' if round_.title else ''}"
+        case RoundCompleted(round_id, standings):
+            leader = f"; {standings[0].display_name} leads" if standings and standings[0].played else ""
+            return "round", f"Round {round_id} is complete{leader}"
+        case MatchOverdue(match_id, referee_id, times, refusals):
+            again, said = " again" if times > 1 else "", f": {'; '.join(refusals)}" if refusals else ""
+            return "trouble", f"{match_id} is overdue{again}: {referee_id} took it and hasn't reported it{said}"
+        case MatchNotTaken(match_id, referee_id, why):
+            return "trouble", f"{match_id} waits: {referee_id} doesn't take it: {redact_addresses(why)}"
+        case LeagueCompleted(standings=standings):
+            has_champion = standings and not event.is_void
+            who = _name_champions(standings) if has_champion else "there is no champion"
+            return "league", f"The league is over; {who}"
+
+
+def _name_champions(standings: Sequence[StandingsRow]) -> str:
+    names = [row.display_name for row in select_champions(standings)]
+    if len(names) == 1:
+        return f"{names[0]} is the champion"
+    shown = names if len(names) <= MAX_NAMED_CHAMPIONS else [*names[: MAX_NAMED_CHAMPIONS - 1], "others"]
+    return f"{', '.join(shown[:-1])} and {shown[-1]} share the first place"
