@@ -87,6 +87,7 @@ def _read_standings(reader: "LeagueReader", _: str, __: int | None) -> dict[str,
         "total_rounds": len(season.schedule.rounds),
         "matches_played": len(season.results),
         "total_matches": len(season.schedule.pairings),
+        "ratings": rated.to_json() if (rated := reader.rate_players()) else None,
     }
 
 
@@ -94,7 +95,9 @@ def _print_standings(console: "Console", told: Mapping[str, Any], reader: "Leagu
     from agent_league.model.result_words import format_count
 
     rows = reader.state.standings()
-    console.print(draw_standings(rows, reader.title, len(rows)))
+    rated = reader.rate_players()
+    ratings = {one.player_id: str(one) for one in rated.all_results.ratings} if rated else None
+    console.print(draw_standings(rows, reader.title, len(rows), ratings=ratings))
     matches, rounds = format_count(told["total_matches"], "match"), format_count(told["total_rounds"], "round")
     is_open = "open" if reader.state.is_registration_open else "closed"
     so_far = {

@@ -133,11 +133,12 @@ def draw_standings(
     title: str,
     shown: int = MAX_SHOWN_ROWS,
     strategies: Mapping[str, str] | None = None,
+    ratings: Mapping[str, str] | None = None,
 ) -> "Table":
-    """Draw a standings table; beyond `shown` rows it is cut, and says so. `strategies` adds a column, by player."""
+    """Draw a standings table; beyond `shown` rows it is cut, and says so. `strategies` and `ratings` add columns."""
     from agent_league.model.tables import make_standings_table
 
-    return make_rich_table(make_standings_table(rows, title, shown, strategies))
+    return make_rich_table(make_standings_table(rows, title, shown, strategies, ratings))
 
 
 @contextmanager

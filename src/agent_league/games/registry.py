@@ -244,3 +244,13 @@ def _load_entry_point(point: EntryPoint) -> Any:
         return point.load()
     except SystemExit as end:
         raise ImportError(f"{point.value} ends the program when it is imported") from end
+
+
+@cache
+def seats_differ(game_type: str) -> bool:
+    """Whether one seat of a game may be worth more than the other: if both don't move at the same time."""
+    try:
+        game = load_game(game_type)
+        return game.rules.actors(game.rules.new(game.parameters)) != (0, 1)
+    except Exception:  # noqa: BLE001 - a game that isn't installed here, or a third party's rules
+        return True

@@ -74,9 +74,13 @@ class DataTable:
 
 
 def make_standings_table(
-    rows: Sequence[StandingsRow], title: str, shown: int, strategies: Mapping[str, str] | None = None
+    rows: Sequence[StandingsRow],
+    title: str,
+    shown: int,
+    strategies: Mapping[str, str] | None = None,
+    ratings: Mapping[str, str] | None = None,
 ) -> DataTable:
-    """Make the standings; beyond `shown` rows they are cut, and say so. `strategies` adds a column, by player."""
+    """Make the standings; beyond `shown` rows they are cut, and say so. `strategies` and `ratings` add columns."""
     named = ["Strategy"] if strategies else []
     tiebreakers = list_shown_tiebreakers(rows)
     cells: list[Sequence[Any]] = [
@@ -87,11 +91,24 @@ def make_standings_table(
             *([strategies.get(row.player_id, "")] if strategies else []),
             *(row.played, row.wins, row.draws, row.losses, row.points),
             *(format_tiebreak(row.tiebreaks[name]) for name in tiebreakers),
+            *([ratings.get(row.player_id, "")] if ratings else []),
         )
         for row in rows[:shown]
     ]
     headings = [f">{TIEBREAKER_TITLES[name]}" for name in tiebreakers]
-    columns = ("#", "Player", "Name", *named, ">Played", ">Won", ">Drawn", ">Lost", ">Points", *headings)
+    columns = (
+        "#",
+        "Player",
+        "Name",
+        *named,
+        ">Played",
+        ">Won",
+        ">Drawn",
+        ">Lost",
+        ">Points",
+        *headings,
+        *([">Elo, 95%"] if ratings else []),
+    )
     if len(rows) > shown:
         cells.append(("", "", f"and {len(rows) - shown} more", *[""] * (len(columns) - 3)))
     return DataTable(columns, cells, title)

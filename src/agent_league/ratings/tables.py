@@ -54,6 +54,9 @@ class Rating:
     as it is, until this difference is significant: 0 if it is already. None for the last, and if it is a million games
     or more."""
 
+    def __str__(self) -> str:
+        return f"{self.elo:+.0f} ±{(self.high - self.low) / 2:.0f}"
+
 
 @dataclass(frozen=True, slots=True)
 class SeatAdvantage:

@@ -173,6 +173,7 @@ def build_document(reader: LeagueReader, exported_at: str) -> dict[str, Any]:
         "exported_at": exported_at,
         "league": _league_data(reader),
         "standings": _standings_data(reader),
+        "ratings": rated.to_json() if (rated := reader.rate_players()) else None,
         "matches": [_match_data(reader.queries.view_match(one)) for one in reader.state.schedule.pairings],
         "agents": _agents_data(reader),
     }

@@ -18,6 +18,7 @@ from agent_league.model.match_view import MatchView
 from agent_league.model.result_words import ResultLabel, label_result
 from agent_league.model.results import select_champions
 from agent_league.model.tables import TIEBREAKER_TITLES, list_shown_tiebreakers
+from agent_league.ratings.tables import Rating
 from agent_league.web.agents import read_agent_status
 from agent_league.web.bracket_drawing import draw_bracket, find_brackets
 from agent_league.web.league_reader import LeagueHistory, LeagueReader
@@ -78,13 +79,17 @@ def read_standings(reader: LeagueReader) -> SectionData:
     season, before, form = reader.state, reader.history.ranks_before, reader.history.recent_results
     members = {member.agent_id: member for member in season.roster.list_members(Role.PLAYER)}
     standings = season.standings()
+    rated = reader.rate_players()
+    ratings = rated.all_results.by_player() if rated else {}
     return {
         "phase": str(season.phase),
+        "has_ratings": bool(ratings),
         "tiebreakers": {key: TIEBREAKER_TITLES[key] for key in list_shown_tiebreakers(standings)},
         "rows": [
             {
                 **row.to_json(),
                 "tiebreaks": dict(row.tiebreaks),
+                "rating": _build_rating(ratings.get(row.player_id)),
                 "moved": before[row.player_id].rank - row.rank if row.player_id in before else None,
                 "form": [
                     {"match_id": result.match_id, **_build_sign(label_result(result, row.player_id))}
@@ -156,6 +161,13 @@ def read_agents(reader: LeagueReader) -> SectionData:
 def _agent_sort_key(member: Member) -> tuple[bool, bool, tuple[int, str]]:
     is_in_trouble = member.is_barred or member.is_suspended or member.breaker.failure_count > 0
     return (not is_in_trouble, member.role is Role.PLAYER, id_sort_key(member.agent_id))
+
+
+def _build_rating(rating: Rating | None) -> SectionData | None:
+    """A rating in whole points of Elo, so that the section changes less often."""
+    if rating is None:
+        return None
+    return {"elo": round(rating.elo), "low": round(rating.low), "high": round(rating.high), "text": str(rating)}
 
 
 def _build_sign(sign: ResultLabel) -> SectionData:
