@@ -259,3 +259,36 @@ def test_the_sums_of_a_table_hold(results: list[MatchResult]) -> None:
     assert all(row.points == 3 * row.wins + row.draws for row in rows)
     assert sum(row.played for row in rows) == 2 * len(results)
     assert [row.points for row in rows] == sorted((row.points for row in rows), reverse=True)
+
+
+def test_the_tiebreakers_of_swiss_tournaments_by_hand() -> None:
+    """P01 beats P02 and draws with P03; P02 beats P03; P04 has a bye and loses to P01."""
+    by = ("buchholz", "buchholz_cut_1", "sonneborn_berger", "progressive")
+    results = [
+        replace(result("P01", "P02", "P01"), round_id=1),
+        replace(result("P01", "P03"), round_id=2),
+        replace(result("P02", "P03", "P02"), round_id=3),
+        replace(result("P01", "P04", "P01"), round_id=3),
+    ]
+    made = table("P01 P02 P03 P04", *results, by=by)
+    made.add_bye("P04", 1)
+    rows = {row.player_id: row for row in made.ranked_rows()}
+    assert [rows[one].points for one in ("P01", "P02", "P03", "P04")] == [7, 3, 1, 3]
+    assert rows["P01"].tiebreaks == {
+        "buchholz": 3 + 1 + 3,
+        "buchholz_cut_1": 3 + 3,
+        "sonneborn_berger": 3 + 0.5 * 1 + 3,
+        "progressive": 3 + 4 + 7,
+    }
+    assert rows["P04"].tiebreaks["buchholz"] == 7 + 3, "a bye counts as an opponent with its own points"
+    assert rows["P04"].tiebreaks["progressive"] == 3 + 3 + 3
+    assert [row.player_id for row in made.ranked_rows()] == ["P01", "P04", "P02", "P03"]
+
+
+def test_a_format_ranks_before_points_do() -> None:
+    made = StandingsTable(
+        {"P01": "A", "P02": "B", "P03": "C"}, SEED_SCORING, rank_by_format=lambda: [["P03"], ["P01", "P02"]]
+    )
+    made.add_result(result("P01", "P02", "P01"))
+    assert [(row.shared_rank, row.player_id) for row in made.ranked_rows()][0] == (1, "P03")
+    assert [row.shared_rank for row in made.ranked_rows()] == [1, 2, 2]

@@ -274,8 +274,6 @@ class SchedulingConfig(ConfigModel):
     """Ids of the players, the favourite first. Set when the league starts."""
     lot: str | None = None
     """Decides what nothing else does, such as the order of players who are level; None: chosen with the season."""
-    play_off: bool = False
-    """Whether those who share the first place play on for it."""
     matches_per_round: Annotated[int, Field(ge=1)] | None = None
     """Most matches in one round of a round robin; None: all pairs of the round."""
     rounds: Annotated[int, Field(ge=1)] | None = None

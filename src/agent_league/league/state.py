@@ -81,8 +81,8 @@ PHASE_DESCRIPTIONS = {
     LeaguePhase.COMPLETED: "is over",
 }
 """Each phase as the end of the sentence "the league ..."."""
-LATE_REFEREE_STATES = {LeaguePhase.RUNNING: AgentState.ACTIVE, LeaguePhase.COMPLETED: AgentState.SHUTDOWN}
-"""The state given to a referee that is admitted after the start, by phase."""
+LATE_STATES = {LeaguePhase.RUNNING: AgentState.ACTIVE, LeaguePhase.COMPLETED: AgentState.SHUTDOWN}
+"""The state given to an agent that is admitted after the start, by phase."""
 
 
 class LeagueState:
@@ -201,7 +201,7 @@ class LeagueState:
         admission = self.roster.register(application, closed=closed, now=now)
         member = admission.member
         if not admission.is_returning and self.phase is not LeaguePhase.REGISTRATION:
-            member.state = advance_state(member.state, LATE_REFEREE_STATES[self.phase])
+            member.state = advance_state(member.state, LATE_STATES[self.phase])
         if member.role is Role.PLAYER:
             for table in (self.standings_table, self.table_after_round):
                 table.add_player(member.agent_id, member.agent.display_name)
@@ -288,8 +288,9 @@ class LeagueState:
         )
 
     def set_registration_open(self, *, is_open: bool) -> None:
-        """Open or close registration for new players; raises a Refusal after the start."""
-        self._require_phase(LeaguePhase.REGISTRATION)
+        """Open or close registration for new players; raises a Refusal once nobody may enter any more."""
+        if not self._takes_late_players:
+            self._require_phase(LeaguePhase.REGISTRATION)
         if is_open != self._season_row.registration_open:
             self._update_season_row(registration_open=is_open)
             self.emit(RegistrationChanged(is_open))
@@ -623,9 +624,16 @@ class LeagueState:
 
     def _registration_closed_reason(self) -> str | None:
         """Explain why no new player may register, or return None."""
-        if self.phase is not LeaguePhase.REGISTRATION:
+        if self.phase is not LeaguePhase.REGISTRATION and not self._takes_late_players:
             return "the league has started"
         return None if self._season_row.registration_open else "registration is closed by the organiser"
+
+    @property
+    def _takes_late_players(self) -> bool:
+        """Whether a player may still enter: the league runs, its format allows it, and another round will be paired."""
+        if self.phase is not LeaguePhase.RUNNING or not self.format.takes_late_entries:
+            return False
+        return len(self.schedule.rounds) < (self.format.count_rounds(self.tournament) or 0)
 
     def _require_phase(self, *phases: LeaguePhase) -> None:
         """Raise a Refusal unless the league is in one of these phases."""
