@@ -1,5 +1,6 @@
 """The standings: points, order and ranks."""
 
+from dataclasses import replace
 from itertools import combinations
 from random import Random
 
@@ -290,5 +291,5 @@ def test_a_format_ranks_before_points_do() -> None:
         {"P01": "A", "P02": "B", "P03": "C"}, SEED_SCORING, rank_by_format=lambda: [["P03"], ["P01", "P02"]]
     )
     made.add_result(result("P01", "P02", "P01"))
-    assert [(row.shared_rank, row.player_id) for row in made.ranked_rows()][0] == (1, "P03")
+    assert shared(made)[0] == (1, "P03")
     assert [row.shared_rank for row in made.ranked_rows()] == [1, 2, 2]
