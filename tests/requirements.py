@@ -320,9 +320,9 @@ REQUIREMENTS = (
     ),
     needs(
         "P 4 Ranking",
-        "Points, then the tiebreakers in order, then the player's id.",
+        "Points, then the tiebreakers in order; who is level shares a rank and is ordered by lot.",
         "league/standings::tiebreakers_are_used_in_the_order_of_the_league_file",
-        "league/standings::the_last_word_has_the_player_id_by_number",
+        "league/standings::a_lot_has_the_last_word_and_not_the_order_of_registration",
     ),
     needs(
         "P 4",

@@ -70,6 +70,12 @@ def drop_result(evidence: LeagueEvidence) -> None:
     evidence.match_rows = {**evidence.match_rows, match_id: replace(row, result=None)}
 
 
+def swap_a_pairing(evidence: LeagueEvidence) -> None:
+    match_id, row = next(iter(evidence.match_rows.items()))
+    swapped: MatchRow = replace(row, player_a=row.player_b, player_b=row.player_a)
+    evidence.match_rows = {**evidence.match_rows, match_id: swapped}
+
+
 def take_points(evidence: LeagueEvidence) -> None:
     change_match(evidence, outcome="DRAW", winner=None)
 
@@ -199,7 +205,8 @@ def void_what_was_played(evidence: LeagueEvidence) -> None:
 
 
 TAMPERS: list[tuple[Tamper, str]] = [
-    (drop_result, "each_pair_has_one_result"),
+    (drop_result, "each_pairing_has_one_result"),
+    (swap_a_pairing, "rounds_follow_from_the_results"),
     (take_points, "standings_follow_from_the_matches"),
     (tell_too_much, "updates_tell_the_table_of_their_round"),
     (take_points, "acknowledged_results_are_kept"),

@@ -12,7 +12,7 @@ from typing import Any
 from agent_league.errors import ConfigError, UserError
 from agent_league.formats.base import Format
 from agent_league.model.names import list_known_names
-from agent_league.text import quote
+from agent_league.text import MAX_PHRASE, quote
 
 FORMAT_ENTRY_POINTS = "agent_league.formats"
 
@@ -32,7 +32,7 @@ def load_format(name: str, settings: Mapping[str, Any] | None = None) -> Format:
     except UserError:
         raise
     except Exception as error:
-        raise ConfigError(f"format {name}", "", f"can't be made: {error!r:.200}") from error
+        raise ConfigError(f"format {name}", "", f"can't be made: {quote(error, MAX_PHRASE)}") from error
     return format_
 
 
@@ -46,7 +46,7 @@ def load_format_class(name: str) -> Any:
     try:
         made = point.load()
     except (Exception, SystemExit) as error:
-        raise ConfigError("format", "", f"{name!r} can't be loaded: {error!r:.200}") from error
+        raise ConfigError("format", "", f"{name!r} can't be loaded: {quote(error, MAX_PHRASE)}") from error
     if not (isinstance(made, type) and is_dataclass(made)):
         raise ConfigError(f"entry point {FORMAT_ENTRY_POINTS}", name, f"{point.value} is not a dataclass")
     own_name = getattr(made, "name", None)

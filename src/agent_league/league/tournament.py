@@ -11,6 +11,7 @@ from agent_league.formats.registry import load_format, setting_names
 from agent_league.formats.stages import Stage, Stages
 from agent_league.model.agents import AgentProfile
 from agent_league.model.schedule import LeagueRound
+from agent_league.text import MAX_PHRASE, quote
 
 MAX_ROUNDS = 10_000
 """Rounds of a fixed format; more would not end."""
@@ -57,7 +58,9 @@ def lay_out_rounds(chosen: Format, tournament: Tournament) -> Iterator[LeagueRou
         try:
             round_ = chosen.next_round(tournament)
         except Exception as error:
-            raise LeagueFailed(f"the format {chosen.name!r} can't pair the next round: {error!r:.200}") from error
+            raise LeagueFailed(
+                f"the format {chosen.name!r} can't pair the next round: {quote(error, MAX_PHRASE)}"
+            ) from error
         if round_ is None:
             return
         yield round_

@@ -18,6 +18,7 @@ from typing import Any
 from agent_league.formats.base import Entrant, Format, PlayerGroups, Tournament
 from agent_league.model.results import MatchResult, Outcome, Scoring, Termination
 from agent_league.model.schedule import LeagueRound, Pairing
+from agent_league.text import MAX_PHRASE, quote
 
 SIZES = (*range(2, 14), 16, 17, 31, 32, 64, 65)
 """Numbers of players to play with."""
@@ -66,7 +67,7 @@ def check_format(
             except BrokenPromise as broken:
                 raise AssertionError(contract.describe(str(broken))) from None
             except Exception as error:
-                raise AssertionError(contract.describe(f"it breaks down: {error!r:.300}")) from error
+                raise AssertionError(contract.describe(f"it breaks down: {quote(error, MAX_PHRASE)}")) from error
 
 
 class BrokenPromise(Exception):
@@ -166,7 +167,7 @@ class FormatContract:
 
     def _check_round(self, round_: LeagueRound) -> None:
         number = len(self._rounds) + 1
-        self._require(isinstance(round_, LeagueRound), f"expected a LeagueRound or None, found {round_!r:.100}")
+        self._require(isinstance(round_, LeagueRound), f"expected a LeagueRound or None, found {quote(round_)}")
         self._require(round_.round_id == number, f"the round has the id {round_.round_id}, not {number}")
         self._require(bool(round_.pairings), "a round has no pairing")
         seated = Counter(player_id for pairing in round_.pairings for player_id in pairing.players)
@@ -204,7 +205,7 @@ class FormatContract:
         if ranks is None:
             return
         named = Counter(player_id for group in ranks for player_id in group)
-        told = f"`rank_players` must name everybody once, found {ranks!r:.300}"
+        told = f"`rank_players` must name everybody once, found {quote(ranks, MAX_PHRASE)}"
         self._require(named == Counter(self._list_ids()) and all(ranks), told)
 
     def _check_count(self) -> None:
