@@ -83,7 +83,7 @@ class GameInvitationResponse(V1Message):
     status: Literal["READY", "DECLINED"] = Field(description="How it stands or how it ended.")
 
 
-class Rules(MessagePart):
+class StartRules(MessagePart):
     single_round: bool | None = Field(default=None, description="Whether one round decides it.")
     timeout_per_move: Seconds | None = Field(
         default=None, description="So long a move may take, in seconds.", examples=[30]
@@ -93,7 +93,7 @@ class Rules(MessagePart):
 class StartState(MessagePart):
     game_type: GameType
     current_player: str = Field(description="Who is asked first.", examples=["player_001"])
-    rules: Rules | None = Field(default=None, description="What it is played by.")
+    rules: StartRules | None = Field(default=None, description="What it is played by.")
 
 
 class GameStart(V1Message):
