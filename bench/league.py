@@ -6,7 +6,7 @@ Speed counts only where every match is there, in a file that holds, and the tabl
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import linear_regression, quantiles
 from time import perf_counter
 
@@ -15,7 +15,7 @@ from agent_league.launch.plan import LeaguePlan
 from agent_league.launch.processes import LeagueProcesses
 from agent_league.league.standings import StandingsTable
 from agent_league.model.events import LeagueCompleted, LeagueStarted, MatchFinished, RoundCompleted
-from agent_league.model.results import MatchResult, Scoring
+from agent_league.model.results import MatchResult, Scoring, StandingsRow
 from bench.match_files import Played, read_files
 from bench.plans import matches_of
 from bench.usage import Usage, usage_of
@@ -92,6 +92,11 @@ def play(plan: LeaguePlan, beside: AbstractContextManager[object] | None = None)
     )
 
 
+def _by_player(rows: Sequence[StandingsRow]) -> dict[str, StandingsRow]:
+    """The rows without the order of players who are level, which a lot decides."""
+    return {row.player_id: replace(row, rank=0) for row in rows}
+
+
 def check(plan: LeaguePlan, results: Sequence[MatchResult], completed: LeagueCompleted) -> list[Played]:
     """The matches by their files; ends the bench with a sentence where something is missing or wrong."""
     expected = matches_of(plan.manager.settings.expected_players)
@@ -104,7 +109,7 @@ def check(plan: LeaguePlan, results: Sequence[MatchResult], completed: LeagueCom
     )
     for result in results:
         table.add_result(result)
-    if table.ranked_rows() != completed.standings:
+    if _by_player(table.ranked_rows()) != _by_player(completed.standings):
         raise SystemExit("bench: the last table is not the one that follows from the results")
     return read_files(plan.home, plan.league.league_id, results)
 

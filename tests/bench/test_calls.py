@@ -21,7 +21,8 @@ def test_the_calls_of_a_league_follow_from_two_smaller_ones(tmp_path: Path) -> N
         assert foretold[method].count == pytest.approx(many[method].count)
     assert many["choose_parity"].bearer > 100  # a signed token
     for method, kind in many.items():
-        assert foretold[method].request == pytest.approx(kind.request, rel=0.02)
+        spread = 0.2 if method == "notify_league_completed" else 0.02  # how many share the first place differs
+        assert foretold[method].request == pytest.approx(kind.request, rel=spread)
         assert foretold[method].answer == pytest.approx(kind.answer, rel=0.05)
         assert foretold[method].bearer == pytest.approx(kind.bearer, rel=0.02)
 

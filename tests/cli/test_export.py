@@ -24,7 +24,7 @@ def test_the_document_is_what_the_store_has(tmp_path: Path) -> None:
     home = tmp_path / "SHARED"
     season = keep(home, 5)
     told = said("export", "--home", home, "--json", "-").json
-    assert list(told) == ["schema_version", "exported_at", "league", "standings", "matches", "agents"]
+    assert list(told) == ["schema_version", "exported_at", "league", "standings", "ratings", "matches", "agents"]
     assert told["league"]["league_id"] == season.league_id
     assert (told["league"]["phase"], told["league"]["matches_played"]) == ("COMPLETED", 10)
     standings = [{name: row[name] for name in row if name != "technical_losses"} for row in told["standings"]]

@@ -120,11 +120,13 @@ async def test_standings_are_those_after_the_round(office: OfficeMaker) -> None:
     here = office()
     seated = await here.play(4, referees=({"verdict": won_by_lowest},))
     tables = [message["standings"] for message in seated[3].received_params("update_standings")]
-    assert [[(row["player_id"], row["points"]) for row in table] for table in tables] == [
-        [("P01", 3), ("P03", 3), ("P02", 0), ("P04", 0)],
-        [("P01", 6), ("P02", 3), ("P03", 3), ("P04", 0)],
-        [("P01", 9), ("P02", 6), ("P03", 3), ("P04", 0)],
+    ranked = [sorted((row["shared_rank"], row["player_id"], row["points"]) for row in table) for table in tables]
+    assert ranked == [
+        [(1, "P01", 3), (1, "P03", 3), (3, "P02", 0), (3, "P04", 0)],
+        [(1, "P01", 6), (2, "P02", 3), (2, "P03", 3), (4, "P04", 0)],
+        [(1, "P01", 9), (2, "P02", 6), (3, "P03", 3), (4, "P04", 0)],
     ]
+    assert [row["rank"] for row in tables[1]] == [1, 2, 3, 4]
     assert tables[2][0] == {
         "rank": 1,
         "player_id": "P01",
@@ -134,6 +136,7 @@ async def test_standings_are_those_after_the_round(office: OfficeMaker) -> None:
         "draws": 0,
         "losses": 0,
         "points": 9,
+        "shared_rank": 1,
     }
 
 

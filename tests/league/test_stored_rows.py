@@ -13,6 +13,7 @@ from agent_league.config import ConfigLoader
 from agent_league.formats.base import Entrant, Tournament
 from agent_league.formats.round_robin import RoundRobin
 from agent_league.formats.swiss import Swiss
+from agent_league.league.resume import get_effective_config
 from agent_league.league.roster import Member
 from agent_league.league.state import LeagueState
 from agent_league.league.stored_rows import (
@@ -134,7 +135,8 @@ def test_a_season_restored_from_its_rows_is_the_season_that_wrote_them(home: Pat
         [row for row in rows if isinstance(row, MatchRow)],
         [row for row in rows if isinstance(row, RoundRow)],
     )
-    again = LeagueState(loader.load_league(), loader.load_system(), season_row, keep)
+    config = get_effective_config(saved, loader.load_league())
+    again = LeagueState(config, loader.load_system(), season_row, keep)
     again.restore_rows(saved)
     assert (again.phase, again.rounds_completed, again.is_end_announced) == (first.phase, 1, False)
     assert (again.schedule, again.results, again.assigned_referees) == (

@@ -11,7 +11,7 @@ from typing import Any
 from uuid import uuid4
 
 from agent_league.config.models import LeagueConfig
-from agent_league.model.agents import Role
+from agent_league.model.agents import Role, id_sort_key
 from agent_league.model.results import StandingsRow
 from agent_league.model.schedule import LeagueRound
 from agent_league.protocol import v1, v2
@@ -254,5 +254,5 @@ def _write_round_schedule(round_: LeagueRound) -> dict[str, Any]:
 def _write_ranking(rows: Sequence[StandingsRow]) -> list[dict[str, Any]]:
     return [
         {"rank": row.shared_rank, "player_id": to_v1_player_id(row.player_id), "wins": row.wins, "losses": row.losses}
-        for row in rows
+        for row in sorted(rows, key=lambda row: (row.shared_rank, id_sort_key(row.player_id)))
     ]

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agent_league.formats.base import PlayerGroups
+from agent_league.model.agents import id_sort_key
 from agent_league.model.results import MatchResult, Outcome, Scoring, StandingsRow
 
 
@@ -110,8 +111,11 @@ class StandingsTable:
             self._rows = tuple(rows)
         return self._rows
 
-    def _draw_lot(self, player_id: str) -> bytes:
-        return hashlib.sha256(f"{self._lot}/{player_id}".encode()).digest()
+    def _draw_lot(self, player_id: str) -> tuple[object, ...]:
+        """The place of a player among those who are level; by id if there is no lot."""
+        if not self._lot:
+            return id_sort_key(player_id)
+        return (hashlib.sha256(f"{self._lot}/{player_id}".encode()).digest(),)
 
     def _rank_by_points(self) -> PlayerGroups:
         return self._rank_group(list(self._tallies), ("points", *self._tiebreakers))

@@ -325,7 +325,8 @@ class LeagueState:
 
     def _count_missed_rounds(self, player_id: str) -> int:
         """How many rounds were over when a player entered; a late one is named first by the round that it enters."""
-        if player_id in self.config.scheduling.seeded_players:
+        seeded = self.config.scheduling.seeded_players
+        if not seeded or player_id in seeded:
             return 0
         named = (player_id in round_.byes or player_id in round_.players for round_ in self.schedule.rounds)
         return next((missed for missed, is_named in enumerate(named) if is_named), len(self.schedule.rounds))
@@ -692,7 +693,7 @@ class LeagueState:
             names,
             self.scoring,
             self.config.scoring.tiebreakers,
-            lot=self.lot,
+            lot=self.lot if self.config.scheduling.seeded_players else "",  # before the start, by id
             rank_by_format=rank_by_format or self._rank_by_format,
         )
 
