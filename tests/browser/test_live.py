@@ -30,7 +30,7 @@ async def shown(page: "Page") -> list[tuple[str, ...]]:
 def stored(league: League) -> list[tuple[str, ...]]:
     rows = league.standings()
     return [
-        tuple(map(str, (row.rank, row.display_name, row.played, row.wins, row.draws, row.losses, row.points)))
+        tuple(map(str, (row.shared_rank, row.display_name, row.played, row.wins, row.draws, row.losses, row.points)))
         for row in rows
     ]
 

@@ -78,7 +78,7 @@ def test_agents_that_start_before_the_manager_wait_for_it_and_all_end_when_done(
             assert_clean(manager, referee, zoe, other)
             manager.prints("P07 joins as a player: Zoë")
             manager.prints("The league starts: 2 players, 1 round, 1 match.")
-            manager.prints("Champion: ")
+            manager.prints("Champion")
         zoe.prints("Registered as P07.")
         zoe.prints("R1M1 against P01: ")
     match = json.loads((tmp_path / "data" / "matches" / LEAGUE_ID / "R1M1.json").read_text())
@@ -107,7 +107,7 @@ def test_without_options_the_league_starts_with_the_active_agents_and_then_answe
     with running(*commands, cwd=tmp_path) as processes:
         manager, *others = processes
         manager.prints("Waiting for 2 players and 1 referee, or `league start`.")
-        manager.prints("Champion: ")
+        manager.prints("Champion")
         manager.prints("REF01 joins as a referee: Referee Alpha")
         manager.prints("P02 joins as a player: Agent Beta")
         until(lambda: get(f"http://localhost:{port + 2}/health")["state"] == "SHUTDOWN", "the player knows of the end")
@@ -173,7 +173,7 @@ def test_league_start_starts_whoever_is_there(tmp_path: Path) -> None:
             assert done.returncode == 0, done.stderr
             assert done.stderr == f"{LEAGUE_ID} has started.\n"
             manager.prints("The league starts: 2 players, 1 round, 1 match.")
-            manager.prints("Champion: ")
+            manager.prints("Champion")
             again = league("start", *where)
             assert again.returncode == 1
             assert "the league can't start: it is over" in again.stderr
@@ -450,7 +450,7 @@ def test_a_league_whose_referee_was_killed_goes_on_with_one_that_comes_late(tmp_
             manager.prints("REF01 is suspended")
             with running(["referee", "--port", port + 4, *where]) as (late,):
                 manager.prints("REF02 joins")
-                manager.prints("Champion: ")
+                manager.prints("Champion")
                 for process in (manager, late, *players):
                     process.signal(signal.SIGINT)
                 assert_clean(manager, late, *players)

@@ -175,7 +175,7 @@ def test_ctrl_c_leaves_with_a_sentence_and_the_same_command_comes_back(tmp_path:
             assert screen.ends() == 0
             assert "Traceback" not in screen.text
         with terminal(processes.url, *options) as screen:
-            assert screen.shows(r"You are (P0\d) in league_2025_even_odd\.\r\n")[1] == player_id
+            assert screen.shows(r"You are (P0\d) in league_2025_even_odd\.")[1] == player_id
             screen.shows("Round 1: you meet Agent")
             screen.shows(OFFERED)
             screen.types("1\n")

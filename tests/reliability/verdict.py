@@ -75,9 +75,10 @@ def results_of(saved: SavedSeason) -> dict[str, Mapping[str, Any]]:
 
 
 def table_of(home: Path) -> list[dict[str, Any]]:
-    """The table by ids: names may differ."""
+    """The table by ids: names may differ, and so may the lot that orders those who share a rank."""
     rows = json_of(home / "data" / "leagues" / LEAGUE_ID / "standings.json").get("standings", [])
-    return [{name: row.get(name) for name in ("player_id", *COUNTED)} for row in rows]
+    told = ({name: row.get(name) for name in ("player_id", "shared_rank", *COUNTED)} for row in rows)
+    return sorted(told, key=lambda row: str(row["player_id"]))
 
 
 def complaints(terminals: Terminals, expected: Undisturbed) -> list[str]:
