@@ -48,7 +48,7 @@ def play(checkout: Path, manager_options: Sequence[object] = (), league_id: str 
             command = [sys.executable, "main.py", *options]
             processes.append(Running(command, checkout / "agents" / folder, environment()))
             stack.callback(processes[-1].close)
-        processes[0].prints("Champion: Agent ")
+        processes[0].prints("\nChampion")
         for process in processes:
             process.signal(signal.SIGINT)
             assert process.ends() == 0

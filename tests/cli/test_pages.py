@@ -52,7 +52,7 @@ def test_a_run_that_stays_keeps_its_pages_until_ctrl_c(tmp_path: Path) -> None:
             run.signal(signal.SIGINT)
             assert run.ends() == 0, run.text
     assert "Interrupted" not in run.text
-    assert run.text.count("Champion:") == 1
+    assert run.text.count("\nChampion") == 1
 
 
 def test_a_manager_says_where_its_pages_are_where_it_has_any(tmp_path: Path) -> None:

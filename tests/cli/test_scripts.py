@@ -84,7 +84,7 @@ def test_the_terminal_commands_of_the_seeds_play_a_league_with_their_one_referee
         for number, name in enumerate(("Alpha", "Beta", "Gamma", "Delta"), start=1):
             manager.prints(f"P0{number} joins as a player: Agent {name}")
         manager.prints("The league starts: 4 players, 3 rounds, 6 matches.")
-        manager.prints("Champion: Agent ")
+        manager.prints("\nChampion")
     assert (checkout / "SHARED" / "data" / "matches" / LEAGUE_ID / "R3M2.json").is_file()
 
 
@@ -102,7 +102,7 @@ def test_scripts_at_the_root_started_by_port_alone_are_the_configured_agents(che
             manager.prints(f"REF0{number} joins as a referee: Referee {name} at http://localhost:{port + number}/mcp")
         for number, name in enumerate(("Alpha", "Beta", "Gamma", "Delta"), start=1):
             manager.prints(f"P0{number} joins as a player: Agent {name} at http://localhost:{port + 2 + number}/mcp")
-        manager.prints("Champion: Agent ")
+        manager.prints("\nChampion")
     names = ("REF01", "REF02", "P01", "P02", "P03", "P04")
     logs = checkout / "SHARED" / "logs" / "agents"
     assert {path.name for path in logs.iterdir()} == {f"{name}.log.jsonl" for name in names}

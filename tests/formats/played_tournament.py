@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from agent_league.formats.base import Entrant, Format, Tournament
+from agent_league.formats.base import Entrant, Format, TournamentRecord
 from agent_league.formats.stages import Stages
 from agent_league.model.results import MatchResult, Outcome, Termination
 from agent_league.model.schedule import LeagueRound, Pairing
@@ -76,10 +76,10 @@ class PlayedTournament:
     judge: Judge
     lot: int = 0
     out: set[str] = field(default_factory=set)
-    tournament: Tournament = field(init=False)
+    tournament: TournamentRecord = field(init=False)
 
     def __post_init__(self) -> None:
-        self.tournament = Tournament(make_entrants(self.players, self.out), lot=self.lot)
+        self.tournament = TournamentRecord(make_entrants(self.players, self.out), lot=self.lot)
 
     def set_out(self, out: Iterable[str]) -> None:
         self.out = set(out)
@@ -105,7 +105,7 @@ class PlayedTournament:
             self.tournament = replace(before, rounds=[*before.rounds, round_], results={**before.results, **results})
         return round_
 
-    def play_to_end(self) -> Tournament:
+    def play_to_end(self) -> TournamentRecord:
         while self.play_round():
             pass
         return self.tournament
@@ -120,7 +120,7 @@ class PlayedTournament:
         return groups
 
 
-def strip_words(tournament: Tournament) -> Tournament:
+def strip_words(tournament: TournamentRecord) -> TournamentRecord:
     """Copy a tournament without the reasons and titles of its rounds."""
     rounds = [
         LeagueRound(
@@ -134,7 +134,7 @@ def strip_words(tournament: Tournament) -> Tournament:
     return replace(tournament, entrants=list(tournament.entrants), rounds=rounds, results=dict(tournament.results))
 
 
-def check_round(tournament: Tournament, round_: LeagueRound, *, is_fixed: bool) -> None:
+def check_round(tournament: TournamentRecord, round_: LeagueRound, *, is_fixed: bool) -> None:
     """Check that a round holds what any round does; in a fixed schedule players that are out keep their places."""
     number = len(tournament.rounds) + 1
     paired = [player_id for pairing in round_.pairings for player_id in pairing.players]
@@ -160,5 +160,5 @@ def play(format_: Format, players: int, judge: Judge = let_better_seed_win) -> P
     return played
 
 
-def count_matches(tournament: Tournament) -> int:
+def count_matches(tournament: TournamentRecord) -> int:
     return sum(len(round_.pairings) for round_ in tournament.rounds)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
-from agent_league.formats.base import Entrant, Format, Tournament
+from agent_league.formats.base import Entrant, Format, TournamentRecord
 from agent_league.model.results import MatchResult, Outcome, Termination
 from agent_league.model.schedule import LeagueRound, Pairing
 
@@ -46,12 +46,12 @@ def by_chance(random: Random, draws: float = 0.2) -> Decide:
     return decide
 
 
-def play_round(tournament: Tournament, round_: LeagueRound, decide: Decide) -> Tournament:
+def play_round(tournament: TournamentRecord, round_: LeagueRound, decide: Decide) -> TournamentRecord:
     results = {**tournament.results, **{pairing.match_id: decide(pairing) for pairing in round_.pairings}}
     return replace(tournament, rounds=(*tournament.rounds, round_), results=results)
 
 
-def play_all(format_: Format, tournament: Tournament, decide: Decide = favourite_wins) -> Tournament:
+def play_all(format_: Format, tournament: TournamentRecord, decide: Decide = favourite_wins) -> TournamentRecord:
     """Play to the end."""
     while round_ := format_.next_round(tournament):
         tournament = play_round(tournament, round_, decide)

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from agent_league.formats.bracket import build_bracket
-from agent_league.formats.bracket_plan import Section
+from agent_league.formats.bracket_plan import BracketSection
 from agent_league.formats.double_elimination import DoubleElimination
 from agent_league.formats.series import Decision
 from agent_league.model.results import MatchResult
@@ -100,7 +100,11 @@ def test_the_grand_final_is_played_once_more_if_the_unbeaten_player_loses_it() -
     assert [series.decision for level in bracket.levels[-2:] for series in level.series] == [Decision.WON, Decision.WON]
     once = build_bracket(play(DoubleElimination(), 4).tournament, DoubleElimination())
     assert once.levels[-1].series[0].decision is Decision.NOT_NEEDED
-    assert {level.section for level in once.levels} == {Section.WINNERS, Section.LOSERS, Section.FINAL}
+    assert {level.section for level in once.levels} == {
+        BracketSection.WINNERS,
+        BracketSection.LOSERS,
+        BracketSection.FINAL,
+    }
     assert play(DoubleElimination(), 2, let_worse_seed_win).rank_players() == [["P02"], ["P01"]]
 
 

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from agent_league.formats.base import Format, PlayerGroups, Tournament, make_round
+from agent_league.formats.base import Format, PlayerGroups, TournamentRecord, make_round
 from agent_league.formats.round_robin import RoundRobin
 from agent_league.formats.swiss import Swiss
 from agent_league.model.schedule import LeagueRound, Pairing
@@ -18,22 +18,22 @@ TICKS = count()
 class Plain(RoundRobin):
     """A round robin whose rounds a subclass spoils."""
 
-    def next_round(self, tournament: Tournament) -> LeagueRound | None:
+    def next_round(self, tournament: TournamentRecord) -> LeagueRound | None:
         round_ = super().next_round(tournament)
         return round_ and self.spoil(round_, tournament)
 
-    def spoil(self, round_: LeagueRound, tournament: Tournament) -> LeagueRound:
+    def spoil(self, round_: LeagueRound, tournament: TournamentRecord) -> LeagueRound:
         return round_
 
 
 class Adaptive(Swiss):
     """A Swiss tournament whose rounds a subclass spoils."""
 
-    def next_round(self, tournament: Tournament) -> LeagueRound | None:
+    def next_round(self, tournament: TournamentRecord) -> LeagueRound | None:
         round_ = super().next_round(tournament)
         return round_ and self.spoil(round_, tournament)
 
-    def spoil(self, round_: LeagueRound, tournament: Tournament) -> LeagueRound:
+    def spoil(self, round_: LeagueRound, tournament: TournamentRecord) -> LeagueRound:
         return round_
 
 
@@ -43,69 +43,69 @@ def with_first(round_: LeagueRound, **changes: object) -> LeagueRound:
 
 
 class PairsTwice(Plain):
-    def spoil(self, round_: LeagueRound, tournament: Tournament) -> LeagueRound:
+    def spoil(self, round_: LeagueRound, tournament: TournamentRecord) -> LeagueRound:
         extra = replace(round_.pairings[0], match_id="extra")
         return replace(round_, pairings=(*round_.pairings, extra))
 
 
 class PairsItself(Plain):
-    def spoil(self, round_: LeagueRound, tournament: Tournament) -> LeagueRound:
+    def spoil(self, round_: LeagueRound, tournament: TournamentRecord) -> LeagueRound:
         return with_first(round_, player_b=round_.pairings[0].player_a)
 
 
 class PairsStrangers(Plain):
-    def spoil(self, round_: LeagueRound, tournament: Tournament) -> LeagueRound:
+    def spoil(self, round_: LeagueRound, tournament: TournamentRecord) -> LeagueRound:
         return with_first(round_, player_a="P99")
 
 
 class PairsThoseOut(Adaptive):
-    def spoil(self, round_: LeagueRound, tournament: Tournament) -> LeagueRound:
+    def spoil(self, round_: LeagueRound, tournament: TournamentRecord) -> LeagueRound:
         out = [entrant.player_id for entrant in tournament.entrants if entrant.is_out]
         return with_first(round_, player_a=out[0]) if out else round_
 
 
 class GivesByesToThosePaired(Plain):
-    def spoil(self, round_: LeagueRound, tournament: Tournament) -> LeagueRound:
+    def spoil(self, round_: LeagueRound, tournament: TournamentRecord) -> LeagueRound:
         return replace(round_, byes={round_.pairings[0].player_a: "why not"})
 
 
 class IsSilent(Plain):
-    def spoil(self, round_: LeagueRound, tournament: Tournament) -> LeagueRound:
+    def spoil(self, round_: LeagueRound, tournament: TournamentRecord) -> LeagueRound:
         return with_first(round_, reason=" ")
 
 
 class IsSilentAboutByes(Plain):
-    def spoil(self, round_: LeagueRound, tournament: Tournament) -> LeagueRound:
+    def spoil(self, round_: LeagueRound, tournament: TournamentRecord) -> LeagueRound:
         return replace(round_, byes=dict.fromkeys(round_.byes, ""))
 
 
 class PairsNobody(Plain):
-    def spoil(self, round_: LeagueRound, tournament: Tournament) -> LeagueRound:
+    def spoil(self, round_: LeagueRound, tournament: TournamentRecord) -> LeagueRound:
         return replace(round_, pairings=())
 
 
 class RepeatsMatchIds(Plain):
-    def spoil(self, round_: LeagueRound, tournament: Tournament) -> LeagueRound:
+    def spoil(self, round_: LeagueRound, tournament: TournamentRecord) -> LeagueRound:
         return with_first(round_, match_id="R1M1")
 
 
 class NumbersWrongly(Plain):
-    def spoil(self, round_: LeagueRound, tournament: Tournament) -> LeagueRound:
+    def spoil(self, round_: LeagueRound, tournament: TournamentRecord) -> LeagueRound:
         return replace(round_, round_id=round_.round_id - 1)
 
 
 class NumbersPairingsWrongly(Plain):
-    def spoil(self, round_: LeagueRound, tournament: Tournament) -> LeagueRound:
+    def spoil(self, round_: LeagueRound, tournament: TournamentRecord) -> LeagueRound:
         return with_first(round_, round_id=9)
 
 
 class DrawsLots(Plain):
-    def spoil(self, round_: LeagueRound, tournament: Tournament) -> LeagueRound:
+    def spoil(self, round_: LeagueRound, tournament: TournamentRecord) -> LeagueRound:
         return with_first(round_, reason=f"lot {next(TICKS)}")
 
 
 class GoesByTheOrderOfResults(Adaptive):
-    def spoil(self, round_: LeagueRound, tournament: Tournament) -> LeagueRound:
+    def spoil(self, round_: LeagueRound, tournament: TournamentRecord) -> LeagueRound:
         first = next(iter(tournament.results), "nothing")
         return with_first(round_, reason=f"{first} came first")
 
@@ -113,7 +113,7 @@ class GoesByTheOrderOfResults(Adaptive):
 class GoesByIdentity(Adaptive):
     """It takes the scores from the object that it was first asked about."""
 
-    def spoil(self, round_: LeagueRound, tournament: Tournament) -> LeagueRound:
+    def spoil(self, round_: LeagueRound, tournament: TournamentRecord) -> LeagueRound:
         return with_first(round_, reason=f"asked about {type(tournament.rounds).__name__}")
 
 
@@ -122,19 +122,19 @@ class Remembers(Adaptive):
 
     furthest = 0
 
-    def spoil(self, round_: LeagueRound, tournament: Tournament) -> LeagueRound:
+    def spoil(self, round_: LeagueRound, tournament: TournamentRecord) -> LeagueRound:
         type(self).furthest = max(self.furthest, round_.round_id)
         return with_first(round_, reason=f"of {self.furthest} rounds so far")
 
 
 class NeverEnds(Plain):
-    def next_round(self, tournament: Tournament) -> LeagueRound | None:
+    def next_round(self, tournament: TournamentRecord) -> LeagueRound | None:
         first, second, *_ = (entrant.player_id for entrant in tournament.entrants)
         return make_round(tournament, [(first, second, "again")])
 
 
 class EndsEarly(Plain):
-    def next_round(self, tournament: Tournament) -> LeagueRound | None:
+    def next_round(self, tournament: TournamentRecord) -> LeagueRound | None:
         return super().next_round(tournament) if len(tournament.rounds) < 2 else None
 
 
@@ -143,42 +143,42 @@ class ClaimsToBeFixed(Swiss):
 
 
 class CountsNothing(Plain):
-    def count_rounds(self, tournament: Tournament) -> int | None:  # type: ignore[override]
+    def count_rounds(self, tournament: TournamentRecord) -> int | None:  # type: ignore[override]
         return None
 
-    def next_round(self, tournament: Tournament) -> LeagueRound | None:
+    def next_round(self, tournament: TournamentRecord) -> LeagueRound | None:
         return RoundRobin().next_round(tournament)
 
 
 class CountsInWords(Plain):
-    def count_rounds(self, tournament: Tournament) -> int:
+    def count_rounds(self, tournament: TournamentRecord) -> int:
         return "many"  # type: ignore[return-value]
 
 
 class RanksSome(Plain):
-    def rank_players(self, tournament: Tournament) -> PlayerGroups | None:
+    def rank_players(self, tournament: TournamentRecord) -> PlayerGroups | None:
         return [[entrant.player_id] for entrant in tournament.entrants[1:]]
 
 
 class RanksTwice(Plain):
-    def rank_players(self, tournament: Tournament) -> PlayerGroups | None:
+    def rank_players(self, tournament: TournamentRecord) -> PlayerGroups | None:
         ids = [entrant.player_id for entrant in tournament.entrants]
         return [ids, ids[:1]]
 
 
 class RanksByLot(Plain):
-    def rank_players(self, tournament: Tournament) -> PlayerGroups | None:
+    def rank_players(self, tournament: TournamentRecord) -> PlayerGroups | None:
         ids = [entrant.player_id for entrant in tournament.entrants]
         return [Random(next(TICKS)).sample(ids, len(ids))]
 
 
 class RanksEmptyGroups(Plain):
-    def rank_players(self, tournament: Tournament) -> PlayerGroups | None:
+    def rank_players(self, tournament: TournamentRecord) -> PlayerGroups | None:
         return [[entrant.player_id for entrant in tournament.entrants], []]
 
 
 class FavoursOneSide(Plain):
-    def spoil(self, round_: LeagueRound, tournament: Tournament) -> LeagueRound:
+    def spoil(self, round_: LeagueRound, tournament: TournamentRecord) -> LeagueRound:
         pairings = [
             Pairing(one.match_id, one.round_id, min(one.players), max(one.players), one.reason)
             for one in round_.pairings
@@ -187,7 +187,7 @@ class FavoursOneSide(Plain):
 
 
 class FavoursOneWithByes(Adaptive):
-    def next_round(self, tournament: Tournament) -> LeagueRound | None:
+    def next_round(self, tournament: TournamentRecord) -> LeagueRound | None:
         first, *others = tournament.entrants
         if len(tournament.entrants) % 2 == 0 or first.is_out:
             return super().next_round(tournament)
@@ -196,23 +196,23 @@ class FavoursOneWithByes(Adaptive):
 
 
 class ChangesResults(Adaptive):
-    def spoil(self, round_: LeagueRound, tournament: Tournament) -> LeagueRound:
+    def spoil(self, round_: LeagueRound, tournament: TournamentRecord) -> LeagueRound:
         tournament.results.clear()  # type: ignore[attr-defined]
         return round_
 
 
 class HoldsObjects(Plain):
-    def spoil(self, round_: LeagueRound, tournament: Tournament) -> LeagueRound:
+    def spoil(self, round_: LeagueRound, tournament: TournamentRecord) -> LeagueRound:
         return replace(round_, title=("Round", round_.round_id))  # type: ignore[arg-type]
 
 
 class GivesPairs(Plain):
-    def spoil(self, round_: LeagueRound, tournament: Tournament) -> LeagueRound:
+    def spoil(self, round_: LeagueRound, tournament: TournamentRecord) -> LeagueRound:
         return [pairing.players for pairing in round_.pairings]  # type: ignore[return-value]
 
 
 class GoesOnForLatecomers(Swiss):
-    def next_round(self, tournament: Tournament) -> LeagueRound | None:
+    def next_round(self, tournament: TournamentRecord) -> LeagueRound | None:
         has_latecomers = any(entrant.rounds_missed for entrant in tournament.entrants)
         return Swiss(self.count_rounds(tournament) + has_latecomers).next_round(tournament)
 

@@ -6,7 +6,7 @@ from itertools import combinations
 import pytest
 
 from agent_league.errors import ConfigError
-from agent_league.formats.base import Tournament
+from agent_league.formats.base import TournamentRecord
 from agent_league.formats.groups import Groups, list_groups
 from agent_league.model.results import MatchResult
 from agent_league.model.schedule import Pairing
@@ -62,9 +62,9 @@ def test_pairings_name_the_group_and_everybody_else_has_a_bye() -> None:
 
 def test_all_rounds_are_known_at_the_start() -> None:
     played = play(Groups(groups=2, cycles=2), 9).tournament
-    planned = Tournament(make_entrants(9))
+    planned = TournamentRecord(make_entrants(9))
     while round_ := Groups(groups=2, cycles=2).next_round(planned):
-        planned = Tournament(planned.entrants, [*planned.rounds, round_])
+        planned = TournamentRecord(planned.entrants, [*planned.rounds, round_])
     assert planned.rounds == played.rounds
 
 

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from agent_league.errors import ConfigError
-from agent_league.formats.base import Tournament
+from agent_league.formats.base import TournamentRecord
 from agent_league.formats.bracket import SeriesState, build_bracket
 from agent_league.formats.bracket_plan import order_seeds
 from agent_league.formats.knockout import Knockout
@@ -284,7 +284,7 @@ def test_the_bracket_is_known_before_the_start_and_while_a_round_is_played() -> 
     assert round_ is not None
     played.set_out(["P05"])
     live = build_bracket(
-        Tournament(played.tournament.entrants, [*played.tournament.rounds, round_], played.tournament.results),
+        TournamentRecord(played.tournament.entrants, [*played.tournament.rounds, round_], played.tournament.results),
         Knockout(best_of=3),
     )
     series = live.levels[0].series[1]
@@ -302,7 +302,7 @@ def test_rounds_of_another_bracket_are_refused() -> None:
     one, other, *others = make_entrants(8)
     for entrants in ([other, one, *others], make_entrants(4)):
         with pytest.raises(ValueError, match="round 1 doesn't belong to this bracket"):
-            Knockout().next_round(Tournament(entrants, rounds))
+            Knockout().next_round(TournamentRecord(entrants, rounds))
 
 
 def test_settings_are_checked() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_league.formats.base import Format, Tournament
+from agent_league.formats.base import Format, TournamentRecord
 from agent_league.formats.bracket import BracketFormat, build_bracket
 from agent_league.formats.double_elimination import DoubleElimination
 from agent_league.formats.groups import Groups
@@ -52,11 +52,11 @@ def change_out(chance: Random, players: int, out: set[str], leaving: float) -> s
     return {name for name in names if chance.random() < (0.7 if name in out else leaving)}
 
 
-def check_nothing_flips(chance: Random, format_: Format, before: Tournament, after: Tournament) -> None:
+def check_nothing_flips(chance: Random, format_: Format, before: TournamentRecord, after: TournamentRecord) -> None:
     """Check that whatever was decided when a round was paired is so afterwards, whoever is out by then."""
     players = len(before.entrants)
     others = {name_player(seed) for seed in range(1, players + 1) if chance.random() < 0.5}
-    later = Tournament(make_entrants(players, others), after.rounds, after.results, lot=after.lot)
+    later = TournamentRecord(make_entrants(players, others), after.rounds, after.results, lot=after.lot)
     if isinstance(format_, BracketFormat):
         assert list_winners(format_, before).items() <= list_winners(format_, later).items()
     elif isinstance(format_, Stages):
@@ -67,7 +67,7 @@ def check_nothing_flips(chance: Random, format_: Format, before: Tournament, aft
             ]
 
 
-def list_winners(format_: BracketFormat, tournament: Tournament) -> dict[int, tuple[str | None, str | None]]:
+def list_winners(format_: BracketFormat, tournament: TournamentRecord) -> dict[int, tuple[str | None, str | None]]:
     return {
         series.number: (series.winner, series.decision)
         for level in build_bracket(tournament, format_).levels

@@ -7,7 +7,7 @@ from itertools import combinations
 import pytest
 
 from agent_league.errors import ConfigError
-from agent_league.formats.base import Entrant, Tournament
+from agent_league.formats.base import Entrant, TournamentRecord
 from agent_league.formats.round_robin import DoubleRoundRobin, RoundRobin
 from agent_league.testing.format_contract import check_format
 from tests.formats.playing import make_entrants, play_all
@@ -16,14 +16,14 @@ from tests.formats.playing import make_entrants, play_all
 def test_the_number_of_rounds_is_known_before() -> None:
     for players in range(2, 20):
         for cycles, limit, rounds in ((1, None, None), (2, 1, None), (3, 3, 7)):
-            format_, whole = RoundRobin(cycles, limit, rounds), Tournament(make_entrants(players))
+            format_, whole = RoundRobin(cycles, limit, rounds), TournamentRecord(make_entrants(players))
             assert format_.count_rounds(whole) == len(play_all(format_, whole).rounds)
 
 
 def test_sides_are_swapped_in_every_second_cycle() -> None:
     for players in (2, 4, 5, 8):
         entrants = make_entrants(players)
-        rounds = play_all(RoundRobin(5), Tournament(entrants)).rounds
+        rounds = play_all(RoundRobin(5), TournamentRecord(entrants)).rounds
         cycle = len(rounds) // 5
         boards = [[pairing.players for pairing in round_.pairings] for round_ in rounds]
         swapped = [[(b, a) for a, b in board] for board in boards[:cycle]]
@@ -34,7 +34,7 @@ def test_sides_are_swapped_in_every_second_cycle() -> None:
 
 def test_with_an_odd_number_everybody_has_one_bye_a_cycle_with_its_reason() -> None:
     for limit in (None, 2):
-        tournament = play_all(RoundRobin(2, limit), Tournament(make_entrants(7)))
+        tournament = play_all(RoundRobin(2, limit), TournamentRecord(make_entrants(7)))
         byes = Counter(player_id for round_ in tournament.rounds for player_id in round_.byes)
         assert byes == {entrant.player_id: 2 for entrant in tournament.entrants}
         assert {why for round_ in tournament.rounds for why in round_.byes.values()} == {
@@ -45,7 +45,7 @@ def test_with_an_odd_number_everybody_has_one_bye_a_cycle_with_its_reason() -> N
 def test_every_pairing_tells_which_meeting_it_is() -> None:
     told = [
         pairing.reason
-        for round_ in play_all(DoubleRoundRobin(), Tournament(make_entrants(3))).rounds
+        for round_ in play_all(DoubleRoundRobin(), TournamentRecord(make_entrants(3))).rounds
         for pairing in round_.pairings
     ]
     assert (
@@ -58,7 +58,10 @@ def test_every_pairing_tells_which_meeting_it_is() -> None:
 def test_who_is_out_keeps_its_pairings_and_who_comes_late_gets_none() -> None:
     entrants = make_entrants(5)
     changed = [replace(entrants[0], is_out=True), *entrants[1:], Entrant("P06", 6, rounds_missed=2)]
-    assert play_all(RoundRobin(), Tournament(changed)).rounds == play_all(RoundRobin(), Tournament(entrants)).rounds
+    assert (
+        play_all(RoundRobin(), TournamentRecord(changed)).rounds
+        == play_all(RoundRobin(), TournamentRecord(entrants)).rounds
+    )
 
 
 def test_wrong_settings_are_named() -> None:

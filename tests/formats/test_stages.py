@@ -5,7 +5,7 @@ from typing import ClassVar
 import pytest
 
 from agent_league.errors import ConfigError
-from agent_league.formats.base import Tournament, make_round
+from agent_league.formats.base import TournamentRecord, make_round
 from agent_league.formats.bracket import build_bracket
 from agent_league.formats.groups import Groups, list_groups
 from agent_league.formats.knockout import Knockout
@@ -109,14 +109,14 @@ class OneMatch:
     takes_late_entries: ClassVar[bool] = False
     bye_is_win: ClassVar[bool] = False
 
-    def next_round(self, tournament: Tournament) -> LeagueRound | None:
+    def next_round(self, tournament: TournamentRecord) -> LeagueRound | None:
         one, other, *_ = (entrant.player_id for entrant in tournament.entrants if not entrant.is_out)
         return None if tournament.rounds else make_round(tournament, [(one, other, "they come first")])
 
-    def count_rounds(self, tournament: Tournament) -> int:
+    def count_rounds(self, tournament: TournamentRecord) -> int:
         return 1
 
-    def rank_players(self, tournament: Tournament) -> list[list[str]]:
+    def rank_players(self, tournament: TournamentRecord) -> list[list[str]]:
         order = sorted(tournament.entrants, key=lambda entrant: (entrant.is_out, entrant.seed))
         return [[entrant.player_id] for entrant in order]
 

@@ -8,14 +8,14 @@ from random import Random
 import pytest
 
 from agent_league.errors import ConfigError
-from agent_league.formats.base import Entrant, Tournament
+from agent_league.formats.base import Entrant, TournamentRecord
 from agent_league.formats.swiss import Swiss, _collect_records
 from agent_league.model.results import Scoring
 from agent_league.testing.format_contract import check_format
 from tests.formats.playing import by_chance, draw, favourite_wins, list_pairs, make_entrants, play_all, play_round, void
 
 
-def count_sides(tournament: Tournament) -> Counter[str]:
+def count_sides(tournament: TournamentRecord) -> Counter[str]:
     balances = Counter[str]()
     for round_ in tournament.rounds:
         balances.update(pairing.player_a for pairing in round_.pairings)
@@ -23,7 +23,7 @@ def count_sides(tournament: Tournament) -> Counter[str]:
     return balances
 
 
-def sum_points(tournament: Tournament) -> Counter[str]:
+def sum_points(tournament: TournamentRecord) -> Counter[str]:
     points = Counter({entrant.player_id: 0 for entrant in tournament.entrants})
     for result in tournament.results.values():
         points.update(result.score(tournament.scoring))
@@ -35,19 +35,19 @@ def sum_points(tournament: Tournament) -> Counter[str]:
 def test_the_number_of_rounds_tells_the_first_from_the_rest() -> None:
     expected = {2: 1, 3: 3, 4: 3, 5: 5, 6: 5, 7: 5, 8: 5, 9: 6, 13: 6, 16: 6, 17: 7, 32: 7, 33: 8, 200: 10, 1000: 12}
     for players, rounds in expected.items():
-        assert Swiss().count_rounds(Tournament(make_entrants(players))) == rounds
-    assert Swiss(4).count_rounds(Tournament(make_entrants(100))) == 4
+        assert Swiss().count_rounds(TournamentRecord(make_entrants(players))) == rounds
+    assert Swiss(4).count_rounds(TournamentRecord(make_entrants(100))) == 4
     late = [*make_entrants(16), Entrant("P17", 17, rounds_missed=1)]
-    assert Swiss().count_rounds(Tournament(late)) == 6
+    assert Swiss().count_rounds(TournamentRecord(late)) == 6
 
 
 def test_in_the_first_round_the_top_half_meets_the_bottom_half_with_sides_in_turn() -> None:
-    round_ = Swiss().next_round(Tournament(make_entrants(8), lot=1))
+    round_ = Swiss().next_round(TournamentRecord(make_entrants(8), lot=1))
     assert list_pairs(round_) == [("P01", "P05"), ("P02", "P06"), ("P03", "P07"), ("P04", "P08")]
     assert round_ is not None
     assert [pairing.player_a for pairing in round_.pairings] == ["P01", "P06", "P03", "P08"]
     assert round_.pairings[0].reason == "all have 0 points; by seed these are 1st and 5th of 8"
-    other = Swiss().next_round(Tournament(make_entrants(8), lot=2))
+    other = Swiss().next_round(TournamentRecord(make_entrants(8), lot=2))
     assert other is not None
     assert [pairing.player_a for pairing in other.pairings] == ["P05", "P02", "P07", "P04"]
 
@@ -55,7 +55,7 @@ def test_in_the_first_round_the_top_half_meets_the_bottom_half_with_sides_in_tur
 def test_nobody_meets_anybody_twice_and_sides_and_byes_are_fair() -> None:
     for players in range(2, 34):
         for seed in range(12 if players < 8 else 2):
-            tournament = play_all(Swiss(), Tournament(make_entrants(players), lot=seed), by_chance(Random(seed)))
+            tournament = play_all(Swiss(), TournamentRecord(make_entrants(players), lot=seed), by_chance(Random(seed)))
             assert len(tournament.rounds) == Swiss().count_rounds(tournament)
             met = Counter(pair for round_ in tournament.rounds for pair in list_pairs(round_))
             assert set(met.values()) == {1}, (players, seed)
@@ -68,7 +68,7 @@ def test_nobody_meets_anybody_twice_and_sides_and_byes_are_fair() -> None:
 def test_sides_stay_within_one_where_the_score_groups_allow_it() -> None:
     """With draws alone everybody is in one group, so that it is always possible."""
     for players in (8, 14, 32):
-        tournament = Tournament(make_entrants(players))
+        tournament = TournamentRecord(make_entrants(players))
         while round_ := Swiss().next_round(tournament):
             tournament = play_round(tournament, round_, draw)
             assert max(map(abs, count_sides(tournament).values())) <= 1
@@ -78,7 +78,7 @@ def test_opponents_are_nearly_level_on_points() -> None:
     """The pairs of neighbours in the table have the smallest differences that there could be, if none had met."""
     spent = least = 0
     for seed in range(2):
-        tournament = Tournament(make_entrants(60))
+        tournament = TournamentRecord(make_entrants(60))
         decide = by_chance(Random(seed))
         while round_ := Swiss(9).next_round(tournament):
             points = sum_points(tournament)
@@ -90,7 +90,7 @@ def test_opponents_are_nearly_level_on_points() -> None:
 
 
 def test_the_best_player_wins_all_and_meets_the_next_best() -> None:
-    tournament = play_all(Swiss(), Tournament(make_entrants(32)), favourite_wins)
+    tournament = play_all(Swiss(), TournamentRecord(make_entrants(32)), favourite_wins)
     points = sum_points(tournament)
     assert points.most_common(2) == [("P01", 21), ("P02", 18)]
     rivals = {other for round_ in tournament.rounds for pair in list_pairs(round_) if "P01" in pair for other in pair}
@@ -98,7 +98,7 @@ def test_the_best_player_wins_all_and_meets_the_next_best() -> None:
 
 
 def test_floats_are_counted_by_the_points_before_the_round() -> None:
-    tournament = Tournament(make_entrants(11))
+    tournament = TournamentRecord(make_entrants(11))
     floats = Counter[str]()
     while round_ := Swiss().next_round(tournament):
         points = sum_points(tournament)
@@ -115,7 +115,7 @@ def test_floats_are_counted_by_the_points_before_the_round() -> None:
 
 
 def test_a_late_entry_joins_with_no_points_and_who_is_out_is_not_paired() -> None:
-    tournament = play_all(Swiss(2), Tournament(make_entrants(8)), favourite_wins)
+    tournament = play_all(Swiss(2), TournamentRecord(make_entrants(8)), favourite_wins)
     entrants = [replace(entrant, is_out=entrant.player_id == "P01") for entrant in tournament.entrants]
     round_ = Swiss(3).next_round(replace(tournament, entrants=[*entrants, Entrant("P09", 9, rounds_missed=2)]))
     pairs = list_pairs(round_)
@@ -125,7 +125,7 @@ def test_a_late_entry_joins_with_no_points_and_who_is_out_is_not_paired() -> Non
 
 
 def test_a_void_match_gives_no_points_but_is_a_meeting() -> None:
-    tournament = play_all(Swiss(1), Tournament(make_entrants(4), scoring=Scoring(3, 1, 1, 1)), void)
+    tournament = play_all(Swiss(1), TournamentRecord(make_entrants(4), scoring=Scoring(3, 1, 1, 1)), void)
     round_ = Swiss(2).next_round(tournament)
     assert round_ is not None
     assert not set(list_pairs(round_)) & set(list_pairs(tournament.rounds[0]))
@@ -133,7 +133,7 @@ def test_a_void_match_gives_no_points_but_is_a_meeting() -> None:
 
 
 def test_reasons_tell_scores_places_floats_and_byes() -> None:
-    tournament = Tournament(make_entrants(7))
+    tournament = TournamentRecord(make_entrants(7))
     rounds = [Swiss(9).next_round(tournament)]
     assert rounds[0] is not None
     assert rounds[0].byes == {"P07": "odd number of players; lowest in the table without a bye"}
@@ -158,12 +158,12 @@ def test_reasons_tell_scores_places_floats_and_byes() -> None:
 
 def test_a_tournament_ends_when_there_is_nobody_left_to_meet() -> None:
     entrants = [replace(entrant, is_out=entrant.seed > 1) for entrant in make_entrants(4)]
-    assert Swiss().next_round(Tournament(entrants)) is None
-    assert Swiss().next_round(Tournament(make_entrants(1))) is None
+    assert Swiss().next_round(TournamentRecord(entrants)) is None
+    assert Swiss().next_round(TournamentRecord(make_entrants(1))) is None
 
 
 def test_many_players_are_paired() -> None:
-    tournament = play_all(Swiss(3), Tournament(make_entrants(301)), by_chance(Random(1)))
+    tournament = play_all(Swiss(3), TournamentRecord(make_entrants(301)), by_chance(Random(1)))
     met = Counter(pair for round_ in tournament.rounds for pair in list_pairs(round_))
     assert met.total() == len(met) == 450
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_league.formats import base
-from agent_league.formats.base import Entrant, Tournament
+from agent_league.formats.base import Entrant, TournamentRecord
 from agent_league.formats.round_robin import RoundRobin
 from agent_league.league.tournament import lay_out_rounds
 from agent_league.model.schedule import Pairing, Schedule
@@ -33,7 +33,7 @@ def make_schedule(
 ) -> Schedule:
     chosen = RoundRobin(2 if double else 1, limit, max_rounds)
     entrants = [Entrant(player_id, seed) for seed, player_id in enumerate(player_ids, start=1)]
-    return Schedule(tuple(lay_out_rounds(chosen, Tournament(entrants))))
+    return Schedule(tuple(lay_out_rounds(chosen, TournamentRecord(entrants))))
 
 
 def ids(players: int) -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 
 from agent_league.agent.breaker import Breaker
 from agent_league.config import ConfigLoader
-from agent_league.formats.base import Entrant, Tournament
+from agent_league.formats.base import Entrant, TournamentRecord
 from agent_league.formats.round_robin import RoundRobin
 from agent_league.formats.swiss import Swiss
 from agent_league.league.resume import get_effective_config
@@ -28,7 +28,7 @@ from agent_league.league.tournament import lay_out_rounds
 from agent_league.model.agents import AgentProfile, AgentState, ProtocolProfile, Role
 from agent_league.model.results import MatchResult, Outcome, Termination
 from agent_league.model.schedule import Pairing, Schedule
-from agent_league.storage.base import AgentRow, MatchRow, RoundRow, SavedSeason, SeasonRow, StoredRow, row_key
+from agent_league.storage.base import AgentRow, MatchRow, RoundPlanRow, SavedSeason, SeasonRow, StoredRow, row_key
 
 SHARED: dict[str, Any] = {
     "display_name": "Zoë",
@@ -95,7 +95,7 @@ def test_a_match_without_a_result_has_none() -> None:
 def test_the_schedule_comes_back_in_its_order(players: int, per_round: int | None) -> None:
     entrants = [Entrant(f"P{number:02}", number) for number in range(1, players + 1)]
     chosen = RoundRobin(1, per_round) if per_round else Swiss()
-    schedule = Schedule(tuple(lay_out_rounds(chosen, Tournament(entrants))))
+    schedule = Schedule(tuple(lay_out_rounds(chosen, TournamentRecord(entrants))))
     rounds = [round_to_row(round_) for round_ in schedule.rounds]
     assert schedule_from_rows([match_to_row(one, None, None) for one in schedule.pairings], rounds) == schedule
 
@@ -133,7 +133,7 @@ def test_a_season_restored_from_its_rows_is_the_season_that_wrote_them(home: Pat
         season_row,
         [row for row in rows if isinstance(row, AgentRow)],
         [row for row in rows if isinstance(row, MatchRow)],
-        [row for row in rows if isinstance(row, RoundRow)],
+        [row for row in rows if isinstance(row, RoundPlanRow)],
     )
     config = get_effective_config(saved, loader.load_league())
     again = LeagueState(config, loader.load_system(), season_row, keep)

@@ -30,7 +30,7 @@ class Entrant:
 
 
 @dataclass(frozen=True, slots=True)
-class Tournament:
+class TournamentRecord:
     """All that a format may know: the players, and what was played so far."""
 
     entrants: Sequence[Entrant]
@@ -58,21 +58,21 @@ class Format(Protocol):
     bye_is_win: ClassVar[bool]
     """Whether a bye gives the points of a win."""
 
-    def next_round(self, tournament: Tournament) -> LeagueRound | None:
+    def next_round(self, tournament: TournamentRecord) -> LeagueRound | None:
         """Pair the next round; None at the end. The round has at least one pairing."""
         ...
 
-    def count_rounds(self, tournament: Tournament) -> int | None:
+    def count_rounds(self, tournament: TournamentRecord) -> int | None:
         """The number of rounds of the whole tournament; None if that depends on results."""
         ...
 
-    def rank_players(self, tournament: Tournament) -> PlayerGroups | None:
+    def rank_players(self, tournament: TournamentRecord) -> PlayerGroups | None:
         """Rank all players by what the format says of them; None if points and tie-breakers do it."""
         ...
 
 
 def make_round(
-    tournament: Tournament,
+    tournament: TournamentRecord,
     pairs: Iterable[tuple[str, str, str]],
     *,
     byes: Mapping[str, str] | None = None,
@@ -84,6 +84,6 @@ def make_round(
     return LeagueRound(round_id, pairings, byes or {}, title)
 
 
-def list_starters(tournament: Tournament) -> list[str]:
+def list_starters(tournament: TournamentRecord) -> list[str]:
     """List the ids of those who were there at the start, in the order of their seeds, whether they are out or not."""
     return [entrant.player_id for entrant in tournament.entrants if entrant.rounds_missed == 0]

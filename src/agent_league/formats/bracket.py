@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
-from agent_league.formats.base import PlayerGroups, Tournament
-from agent_league.formats.bracket_plan import BracketPlan, Origin, Section, Source
+from agent_league.formats.base import PlayerGroups, TournamentRecord
+from agent_league.formats.bracket_plan import BracketPlan, BracketSection, Origin, Source
 from agent_league.formats.bracket_play import BracketPlay
-from agent_league.formats.series import EMPTY, Decision, Series
+from agent_league.formats.series import EMPTY, Decision, SeriesPlay
 from agent_league.formats.settings import check_whole_number
 from agent_league.model.schedule import LeagueRound
 
@@ -39,17 +39,17 @@ class BracketFormat(ABC):
     def plan_bracket(self, players: int) -> BracketPlan:
         """Plan the bracket for a number of players."""
 
-    def play_bracket(self, tournament: Tournament) -> BracketPlay:
+    def play_bracket(self, tournament: TournamentRecord) -> BracketPlay:
         """Work out how the bracket stands."""
         return BracketPlay(self.plan_bracket(len(tournament.entrants)), self.best_of, tournament)
 
-    def next_round(self, tournament: Tournament) -> LeagueRound | None:
+    def next_round(self, tournament: TournamentRecord) -> LeagueRound | None:
         return self.play_bracket(tournament).make_next_round()
 
-    def count_rounds(self, tournament: Tournament) -> int | None:
+    def count_rounds(self, tournament: TournamentRecord) -> int | None:
         return None if len(tournament.entrants) > 1 else 0
 
-    def rank_players(self, tournament: Tournament) -> PlayerGroups:
+    def rank_players(self, tournament: TournamentRecord) -> PlayerGroups:
         return self.play_bracket(tournament).rank_players()
 
 
@@ -101,7 +101,7 @@ class BracketLevel:
     """A column of a bracket."""
 
     title: str
-    section: Section
+    section: BracketSection
     series: tuple[BracketSeries, ...]
     """From top to bottom."""
 
@@ -116,7 +116,7 @@ class Bracket:
     """The winner of the last series; None before the end."""
 
 
-def build_bracket(tournament: Tournament, format_: BracketFormat) -> Bracket:
+def build_bracket(tournament: TournamentRecord, format_: BracketFormat) -> Bracket:
     """Build the bracket of a tournament, also before its start and while a round is played."""
     play = format_.play_bracket(tournament)
     levels = tuple(
@@ -143,7 +143,7 @@ def _build_series(play: BracketPlay, index: int) -> BracketSeries:
     )
 
 
-def _build_slot(play: BracketPlay, series: Series, place: int) -> BracketSlot:
+def _build_slot(play: BracketPlay, series: SeriesPlay, place: int) -> BracketSlot:
     source = series.plan.sources[place]
     player_id = series.players[place]
     return BracketSlot(

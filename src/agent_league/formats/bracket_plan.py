@@ -16,7 +16,7 @@ class Origin(StrEnum):
     LOSER = "loser"
 
 
-class Section(StrEnum):
+class BracketSection(StrEnum):
     """A part of a bracket that is drawn apart from the others."""
 
     MAIN = "main"
@@ -60,7 +60,7 @@ class LevelPlan:
     """The series of one column of a bracket."""
 
     title: str
-    section: Section
+    section: BracketSection
     series: tuple[int, ...]
     """Their indexes in the plan, from top to bottom."""
 
@@ -99,7 +99,7 @@ class BracketPlanner:
     def add_level(
         self,
         title: str,
-        section: Section,
+        section: BracketSection,
         pairs: Sequence[SourcePair],
         *,
         name: str,

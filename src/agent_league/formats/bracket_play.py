@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
 
-from agent_league.formats.base import PlayerGroups, Tournament, make_round
+from agent_league.formats.base import PlayerGroups, TournamentRecord, make_round
 from agent_league.formats.bracket_plan import BracketPlan, Origin, Source
-from agent_league.formats.series import EMPTY, Decision, Series, name_match
+from agent_league.formats.series import EMPTY, Decision, SeriesPlay, name_match
 from agent_league.model.schedule import LeagueRound
 
 PairWithReason = tuple[str, str, str]
@@ -21,10 +21,10 @@ PairWithReason = tuple[str, str, str]
 class BracketPlay:
     """The series of a bracket as they stand after the rounds of a tournament, with players that are out now."""
 
-    def __init__(self, plan: BracketPlan, best_of: int, tournament: Tournament) -> None:
+    def __init__(self, plan: BracketPlan, best_of: int, tournament: TournamentRecord) -> None:
         """Raises ValueError if a round can't be one of this bracket."""
         self.plan = plan
-        self.series = [Series(one, best_of) for one in plan.series]
+        self.series = [SeriesPlay(one, best_of) for one in plan.series]
         self._tournament = tournament
         self._best_of = best_of
         self._player_ids = [entrant.player_id for entrant in tournament.entrants]
@@ -35,7 +35,7 @@ class BracketPlay:
         self._steps = [[self.series[index] for level in step for index in level.series] for step in plan.steps]
         self._leans: Counter[str] = Counter()
         """How often each player was A more than B."""
-        self._followers: list[list[Series]] = [[] for _ in self.series]
+        self._followers: list[list[SeriesPlay]] = [[] for _ in self.series]
         """The series in which the players of each go on, by its index."""
         for series in self.series:
             for source in series.plan.sources:
@@ -84,10 +84,10 @@ class BracketPlay:
         series = self.series[source.number]
         return series.winner if source.origin is Origin.WINNER else series.loser
 
-    def _current_series(self) -> Sequence[Series]:
+    def _current_series(self) -> Sequence[SeriesPlay]:
         return () if self.is_over else self._steps[self._step]
 
-    def _fill_places(self, series: Series) -> None:
+    def _fill_places(self, series: SeriesPlay) -> None:
         """Bring the players of a series to their places, and decide it if it needs no match."""
         first = self.series[series.plan.repeats] if series.plan.repeats is not None else None
         if series.decision is not None or (first is not None and first.decision is None):
@@ -102,7 +102,7 @@ class BracketPlay:
             series.decide(Decision.BYE, one or other)
         self._fill_following(series)
 
-    def _fill_following(self, series: Series) -> None:
+    def _fill_following(self, series: SeriesPlay) -> None:
         """Bring the players of a decided series to the places where they go on."""
         if series.decision is not None:
             for following in self._followers[series.plan.index]:
@@ -142,7 +142,7 @@ class BracketPlay:
                 return
             self._step += 1
 
-    def _decide_walkovers(self, series: Sequence[Series], present: Collection[str]) -> None:
+    def _decide_walkovers(self, series: Sequence[SeriesPlay], present: Collection[str]) -> None:
         """Let the player that is present advance in each of these series; the higher seed if both or none are."""
         for one in series:
             players = [player_id for player_id in one.players if player_id]
@@ -151,7 +151,7 @@ class BracketPlay:
             one.decide(Decision.WALKOVER, winner)
             self._fill_following(one)
 
-    def _pair_players(self, series: Series, number: int) -> PairWithReason:
+    def _pair_players(self, series: SeriesPlay, number: int) -> PairWithReason:
         """Choose sides: they alternate in a series; the first time A is the one that has been A less often.
 
         Where that is level, the upper and the lower place of the series are A by turns in a round.
@@ -166,7 +166,7 @@ class BracketPlay:
         lean = self._leans[one] - self._leans[other] or (self._tournament.lot + number) % 2
         return (one, other, reason) if lean <= 0 else (other, one, reason)
 
-    def _explain_series(self, series: Series) -> str:
+    def _explain_series(self, series: SeriesPlay) -> str:
         if series.plan.repeats is not None:
             return f"the grand final once more: {series.players[1]} won it, so each has lost one series"
         return " meets ".join(self._describe_source(source) for source in series.plan.sources)
@@ -188,7 +188,7 @@ class BracketPlay:
             return f"{seed} seed after the draw of {series.pairings[-1].match_id} ({player_id})"
         return f"{source.origin} of {series.pairings[-1].match_id} ({player_id})"
 
-    def _explain_byes(self, due: Sequence[Series]) -> Mapping[str, str]:
+    def _explain_byes(self, due: Sequence[SeriesPlay]) -> Mapping[str, str]:
         """Give a reason for each player that is still in the bracket and has no match now."""
         paired = set(chain.from_iterable(series.players for series in due))
         latest = {player_id: series for series in self.series for player_id in series.players if player_id}
@@ -198,7 +198,7 @@ class BracketPlay:
             if player_id in self._active and player_id not in paired and latest[player_id].loser != player_id
         }
 
-    def _explain_bye(self, player_id: str, latest: Series) -> str:
+    def _explain_bye(self, player_id: str, latest: SeriesPlay) -> str:
         now = [series for series in self._current_series() if player_id in series.players]
         decided = now[0] if now else None
         if decided is None:
@@ -212,7 +212,7 @@ class BracketPlay:
             return f"advances without a match: {decided.loser} is out"
         return f"has finished {decided.plan.name}: {decided.describe_score()}"
 
-    def _make_title(self, due: Sequence[Series]) -> str:
+    def _make_title(self, due: Sequence[SeriesPlay]) -> str:
         """Name the levels that are played, with the number of the match in its series."""
         levels = [
             level.title

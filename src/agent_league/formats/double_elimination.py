@@ -11,9 +11,9 @@ from agent_league.formats.bracket import BracketFormat
 from agent_league.formats.bracket_plan import (
     BracketPlan,
     BracketPlanner,
+    BracketSection,
     LevelPlan,
     Origin,
-    Section,
     Source,
     pair_neighbours,
     take_losers,
@@ -46,11 +46,13 @@ class DoubleElimination(BracketFormat):
             planner.add_step(losers)
             survivors = take_winners(losers)
         finalists = (Source(Origin.WINNER, winners.series[0]), survivors[0])
-        first = planner.add_level("Grand final", Section.FINAL, [finalists], name="the grand final", loser_place=2)
+        first = planner.add_level(
+            "Grand final", BracketSection.FINAL, [finalists], name="the grand final", loser_place=2
+        )
         planner.add_step(first)
         again = planner.add_level(
             "Grand final, once more",
-            Section.FINAL,
+            BracketSection.FINAL,
             [finalists],
             name="the second grand final",
             loser_place=2,
@@ -65,7 +67,7 @@ def _add_winners_level(planner: BracketPlanner, number: int, pairs: list[tuple[S
     is_final = len(pairs) == 1 and planner.players > 2
     title = "Winners' final" if is_final else f"Winners' round {number}"
     name = "the winners' final" if is_final else f"winners' round {number} match {{}}"
-    return planner.add_level(title, Section.WINNERS, pairs, name=name, loser_place=2)
+    return planner.add_level(title, BracketSection.WINNERS, pairs, name=name, loser_place=2)
 
 
 def _add_losers_level(planner: BracketPlanner, number: int, pairs: list[tuple[Source, Source]]) -> LevelPlan:
@@ -74,7 +76,7 @@ def _add_losers_level(planner: BracketPlanner, number: int, pairs: list[tuple[So
     title = "Losers' final" if is_final else f"Losers' round {number}"
     name = "the losers' final" if is_final else f"losers' round {number} match {{}}"
     place = len(pairs) * (2 if number % 2 == 0 else 3) + 1
-    return planner.add_level(title, Section.LOSERS, pairs, name=name, loser_place=place)
+    return planner.add_level(title, BracketSection.LOSERS, pairs, name=name, loser_place=place)
 
 
 def _cross_losers(level: LevelPlan, number: int) -> list[Source]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from agent_league.formats.base import PlayerGroups, Tournament, list_starters, make_round
+from agent_league.formats.base import PlayerGroups, TournamentRecord, list_starters, make_round
 from agent_league.formats.settings import check_whole_number, make_settings_error
 from agent_league.model.schedule import LeagueRound
 
@@ -37,11 +37,11 @@ class Gauntlet:
             expected = "a whole number from 1, or a list of players' ids"
             raise make_settings_error(self.name, "challengers", expected, self.challengers)
 
-    def count_rounds(self, tournament: Tournament) -> int:
+    def count_rounds(self, tournament: TournamentRecord) -> int:
         challengers, field = self._split_players(tournament)
         return self.cycles * max(len(challengers), len(field)) if challengers and field else 0
 
-    def next_round(self, tournament: Tournament) -> LeagueRound | None:
+    def next_round(self, tournament: TournamentRecord) -> LeagueRound | None:
         """Pair each challenger with the next of the field, so that the sides alternate for both."""
         number = len(tournament.rounds)
         if number >= self.count_rounds(tournament):
@@ -60,10 +60,10 @@ class Gauntlet:
             pairs.append((b, a, why) if (one + other + cycle) % 2 else (a, b, why))
         return make_round(tournament, pairs)
 
-    def rank_players(self, tournament: Tournament) -> PlayerGroups | None:
+    def rank_players(self, tournament: TournamentRecord) -> PlayerGroups | None:
         return None
 
-    def _split_players(self, tournament: Tournament) -> tuple[Sequence[str], Sequence[str]]:
+    def _split_players(self, tournament: TournamentRecord) -> tuple[Sequence[str], Sequence[str]]:
         """Return the ids of the challengers and of the field; raises ConfigError for a challenger nobody knows."""
         ids = list_starters(tournament)
         if isinstance(self.challengers, int):

@@ -6,8 +6,9 @@ from fractions import Fraction
 from string import ascii_uppercase
 from typing import ClassVar
 
-from agent_league.formats.base import Entrant, PlayerGroups, Tournament, make_round
+from agent_league.formats.base import Entrant, PlayerGroups, TournamentRecord, make_round
 from agent_league.formats.plain_ranking import count_scores, rank_scores, split_by
+from agent_league.formats.round_robin import count_boards, make_circle_board
 from agent_league.formats.settings import check_whole_number
 from agent_league.model.schedule import LeagueRound
 
@@ -49,7 +50,7 @@ class Groups:
         check_whole_number(self.name, "cycles", self.cycles)
         check_whole_number(self.name, "advance", self.advance)
 
-    def next_round(self, tournament: Tournament) -> LeagueRound | None:
+    def next_round(self, tournament: TournamentRecord) -> LeagueRound | None:
         if len(tournament.rounds) >= self.count_rounds(tournament):
             return None
         number = len(tournament.rounds) + 1
@@ -57,19 +58,19 @@ class Groups:
         byes: dict[str, str] = {}
         for group in list_groups(self, tournament.entrants):
             ids = group.player_ids
-            has_match = number <= self.cycles * _count_boards(len(ids))
-            board = _make_board(len(ids), number - 1) if has_match else []
+            has_match = number <= self.cycles * count_boards(len(ids))
+            board = make_circle_board(len(ids), number - 1) if has_match else []
             pairs += [(ids[a], ids[b], f"group {group.name}, round {number}") for a, b in board]
             paired = {place for pair in board for place in pair}
             absent = (player_id for place, player_id in enumerate(ids) if place not in paired)
             byes.update(dict.fromkeys(absent, f"no match in round {number} of group {group.name}"))
         return make_round(tournament, pairs, byes=byes)
 
-    def count_rounds(self, tournament: Tournament) -> int:
+    def count_rounds(self, tournament: TournamentRecord) -> int:
         sizes = [len(group.player_ids) for group in list_groups(self, tournament.entrants)]
-        return self.cycles * max(map(_count_boards, sizes), default=0)
+        return self.cycles * max(map(count_boards, sizes), default=0)
 
-    def rank_players(self, tournament: Tournament) -> PlayerGroups:
+    def rank_players(self, tournament: TournamentRecord) -> PlayerGroups:
         """Rank all group winners first, then all who are second in their group, and so on.
 
         Between groups, which may differ in size, the points and the wins per match decide.
@@ -91,7 +92,7 @@ class Groups:
         order = {entrant.player_id: number for number, entrant in enumerate(tournament.entrants)}
         return [sorted(part, key=order.__getitem__) for part in ranking]
 
-    def rank_groups(self, tournament: Tournament) -> list[tuple[Group, PlayerGroups]]:
+    def rank_groups(self, tournament: TournamentRecord) -> list[tuple[Group, PlayerGroups]]:
         """Rank the players of each group by points, wins and the points among those who are level in both."""
         scores = count_scores(tournament)
         groups = list_groups(self, tournament.entrants)
@@ -118,26 +119,3 @@ def _name_group(number: int) -> str:
     """Name groups A to Z, then AA, AB and so on."""
     lap, letter = divmod(number, len(ascii_uppercase))
     return (_name_group(lap - 1) if lap else "") + ascii_uppercase[letter]
-
-
-def _count_boards(players: int) -> int:
-    """Count the rounds of one cycle of a round robin."""
-    return 0 if players < 2 else players - 1 + players % 2
-
-
-def _make_board(players: int, turn: int) -> list[tuple[int, int]]:
-    """Pair the players of a round robin, as indexes, for a turn, which counts from 0 through all cycles.
-
-    By the circle method: the first place stays, the others rotate. Each player is A against the half of the field that
-    follows it in the circle; in every other cycle the sides are swapped.
-    """
-    circle = _count_boards(players)
-    cycle, turn = divmod(turn, circle)
-    ring = [0, *(1 + (place - turn) % circle for place in range(circle))]
-    facing = [(ring[place], ring[-1 - place]) for place in range(len(ring) // 2)]
-    board = [
-        (one, other) if 0 < (other - one) % circle <= circle // 2 else (other, one)
-        for one, other in facing
-        if max(one, other) < players
-    ]
-    return [(b, a) for a, b in board] if cycle % 2 else board

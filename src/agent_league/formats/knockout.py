@@ -7,7 +7,7 @@ from agent_league.formats.bracket import BracketFormat
 from agent_league.formats.bracket_plan import (
     BracketPlan,
     BracketPlanner,
-    Section,
+    BracketSection,
     pair_neighbours,
     take_losers,
     take_winners,
@@ -39,15 +39,15 @@ class Knockout(BracketFormat):
         while len(pairs) > 1:
             places = 2 * len(pairs)
             title, name = LATE_LEVELS.get(places, (f"Round of {places}", f"round of {places} match {{}}"))
-            level = planner.add_level(title, Section.MAIN, pairs, name=name, loser_place=len(pairs) + 1)
+            level = planner.add_level(title, BracketSection.MAIN, pairs, name=name, loser_place=len(pairs) + 1)
             planner.add_step(level)
             pairs = pair_neighbours(take_winners(level))
-        final = planner.add_level("Final", Section.MAIN, pairs, name="the final", loser_place=2)
+        final = planner.add_level("Final", BracketSection.MAIN, pairs, name="the final", loser_place=2)
         if level is not None and self.third_place:
             losers = pair_neighbours(take_losers(level))
             third = planner.add_level(
                 "Third place",
-                Section.THIRD_PLACE,
+                BracketSection.THIRD_PLACE,
                 losers,
                 name="the match for third place",
                 loser_place=4,

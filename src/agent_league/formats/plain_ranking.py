@@ -5,12 +5,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent_league.formats.base import PlayerGroups, Tournament
+from agent_league.formats.base import PlayerGroups, TournamentRecord
 from agent_league.model.results import Outcome
 
 
 @dataclass(slots=True)
-class PlayerScore:
+class EntrantScore:
     """What a player has reached."""
 
     played: int = 0
@@ -24,9 +24,9 @@ class PlayerScore:
         return sum(points for opponent, points in self.points_against.items() if opponent in rivals)
 
 
-def count_scores(tournament: Tournament, *, bye_is_win: bool = False) -> dict[str, PlayerScore]:
+def count_scores(tournament: TournamentRecord, *, bye_is_win: bool = False) -> dict[str, EntrantScore]:
     """Count matches, wins and points of all players of a tournament; a void match counts for nobody."""
-    scores = {entrant.player_id: PlayerScore() for entrant in tournament.entrants}
+    scores = {entrant.player_id: EntrantScore() for entrant in tournament.entrants}
     for round_ in tournament.rounds:
         for pairing in round_.pairings:
             result = tournament.results.get(pairing.match_id)
@@ -46,19 +46,19 @@ def count_scores(tournament: Tournament, *, bye_is_win: bool = False) -> dict[st
     return scores
 
 
-def rank_by_points(tournament: Tournament, *, bye_is_win: bool = False) -> PlayerGroups:
+def rank_by_points(tournament: TournamentRecord, *, bye_is_win: bool = False) -> PlayerGroups:
     """Rank all players by points, wins and the points among those who are level in both."""
     scores = count_scores(tournament, bye_is_win=bye_is_win)
     return rank_scores(scores, [entrant.player_id for entrant in tournament.entrants])
 
 
-def rank_scores(scores: Mapping[str, PlayerScore], player_ids: Sequence[str]) -> PlayerGroups:
+def rank_scores(scores: Mapping[str, EntrantScore], player_ids: Sequence[str]) -> PlayerGroups:
     """Rank some players, as `rank_by_points` does; those who are level stay in the order given."""
     level = split_by(player_ids, lambda player_id: (scores[player_id].points, scores[player_id].wins))
     return [part for group in level for part in _split_by_meetings(scores, group)]
 
 
-def _split_by_meetings(scores: Mapping[str, PlayerScore], group: Sequence[str]) -> list[list[str]]:
+def _split_by_meetings(scores: Mapping[str, EntrantScore], group: Sequence[str]) -> list[list[str]]:
     rivals = frozenset(group)
     return split_by(group, lambda player_id: scores[player_id].sum_points_against(rivals))
 
@@ -71,7 +71,7 @@ def split_by(players: Iterable[str], value: Callable[[str], Any]) -> list[list[s
     return [groups[one] for one in sorted(groups, reverse=True)]
 
 
-def flatten_groups(tournament: Tournament, groups: PlayerGroups) -> list[str]:
+def flatten_groups(tournament: TournamentRecord, groups: PlayerGroups) -> list[str]:
     """Order all players of a ranking, those who are level by their seeds."""
     seeds = {entrant.player_id: number for number, entrant in enumerate(tournament.entrants)}
     return [player_id for group in groups for player_id in sorted(group, key=lambda one: seeds[one])]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from agent_league.formats.base import PlayerGroups, Tournament, list_starters, make_round
+from agent_league.formats.base import PlayerGroups, TournamentRecord, list_starters, make_round
 from agent_league.formats.settings import check_whole_number
 from agent_league.model.schedule import LeagueRound
 
@@ -43,12 +43,12 @@ class RoundRobin:
         check_whole_number(self.name, "matches_per_round", self.matches_per_round, optional=True)
         check_whole_number(self.name, "rounds", self.rounds, optional=True)
 
-    def count_rounds(self, tournament: Tournament) -> int:
+    def count_rounds(self, tournament: TournamentRecord) -> int:
         players = len(list_starters(tournament))
         planned = self.cycles * count_boards(players) * self._count_parts(players)
         return planned if self.rounds is None else min(planned, self.rounds)
 
-    def next_round(self, tournament: Tournament) -> LeagueRound | None:
+    def next_round(self, tournament: TournamentRecord) -> LeagueRound | None:
         number = len(tournament.rounds)
         if number >= self.count_rounds(tournament):
             return None
@@ -64,7 +64,7 @@ class RoundRobin:
         byes = _find_byes(ids, board) if part == 0 else {}
         return make_round(tournament, pairs, byes=byes)
 
-    def rank_players(self, tournament: Tournament) -> PlayerGroups | None:
+    def rank_players(self, tournament: TournamentRecord) -> PlayerGroups | None:
         return None
 
     def _count_parts(self, players: int) -> int:
@@ -88,21 +88,29 @@ def count_boards(players: int) -> int:
 
 
 def make_board(players: int, turn: int) -> Sequence[IndexPair]:
-    """Pair all players for a turn, which counts from 0 through all cycles, by the circle method.
+    """Pair all players for a turn, which counts from 0 through all cycles: four by table 16 of seed 003."""
+    if players != 4:
+        return make_circle_board(players, turn)
+    cycle, turn = divmod(turn, count_boards(players))
+    return _swap_sides(FOUR_PLAYER_BOARDS[turn], cycle)
 
-    The first player stays, the others rotate. A board has player A and player B of each pair, as indices.
+
+def make_circle_board(players: int, turn: int) -> Sequence[IndexPair]:
+    """Pair all players for a turn by the circle method: the first player stays, the others rotate.
+
+    A board has player A and player B of each pair, as indices.
     """
     cycle, turn = divmod(turn, count_boards(players))
-    board: Sequence[IndexPair]
-    if players == 4:
-        board = FOUR_PLAYER_BOARDS[turn]
-    else:
-        places = players + players % 2
-        ring = list(range(1, places))
-        cut = len(ring) - turn
-        circle = [0, *ring[cut:], *ring[:cut]]
-        facing = [(circle[i], circle[-1 - i]) for i in range(places // 2)]
-        board = [_order_sides(a, b, players) for a, b in facing if max(a, b) < players]
+    places = players + players % 2
+    ring = list(range(1, places))
+    cut = len(ring) - turn
+    circle = [0, *ring[cut:], *ring[:cut]]
+    facing = [(circle[i], circle[-1 - i]) for i in range(places // 2)]
+    return _swap_sides([_order_sides(a, b, players) for a, b in facing if max(a, b) < players], cycle)
+
+
+def _swap_sides(board: Sequence[IndexPair], cycle: int) -> Sequence[IndexPair]:
+    """Swap the sides in every second cycle."""
     return [(b, a) for a, b in board] if cycle % 2 else board
 
 

@@ -33,7 +33,7 @@ class Decision(StrEnum):
 
 
 @dataclass(slots=True, eq=False)
-class Series:
+class SeriesPlay:
     """A series as it stands."""
 
     plan: SeriesPlan

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from agent_league.formats.base import Entrant, Format, PlayerGroups, Tournament, make_round
+from agent_league.formats.base import Entrant, Format, PlayerGroups, TournamentRecord, make_round
 from agent_league.formats.bracket import BracketFormat
 from agent_league.formats.bracket_plan import find_bracket_size
 from agent_league.formats.groups import Groups
@@ -66,7 +66,7 @@ class Stages:
         for number, stage in enumerate(self.stages[:-1], start=1):
             check_whole_number(self.name, f"stage {number}, advance", stage.places)
 
-    def next_round(self, tournament: Tournament) -> LeagueRound | None:
+    def next_round(self, tournament: TournamentRecord) -> LeagueRound | None:
         number = find_current_stage(tournament)
         inner = self.get_stage_tournament(tournament, number)
         round_ = self.stages[number - 1].format.next_round(inner)
@@ -78,7 +78,7 @@ class Stages:
             round_ = self.stages[number - 1].format.next_round(inner)
         return None if round_ is None else self._place_round(tournament, inner, round_, number)
 
-    def count_rounds(self, tournament: Tournament) -> int | None:
+    def count_rounds(self, tournament: TournamentRecord) -> int | None:
         current = find_current_stage(tournament)
         inner = tournament
         total = 0
@@ -93,7 +93,7 @@ class Stages:
             total += rounds
         return total
 
-    def rank_players(self, tournament: Tournament) -> PlayerGroups:
+    def rank_players(self, tournament: TournamentRecord) -> PlayerGroups:
         """Rank the players of the latest stage, then those who went no further than the stage before, and so on."""
         ranking: list[list[str]] = []
         placed: set[str] = set()
@@ -105,7 +105,7 @@ class Stages:
             placed.update(entrant.player_id for entrant in inner.entrants)
         return ranking
 
-    def get_stage_tournament(self, tournament: Tournament, number: int) -> Tournament:
+    def get_stage_tournament(self, tournament: TournamentRecord, number: int) -> TournamentRecord:
         """Return the tournament of a stage that has begun, as its format sees it; its matches keep their ids."""
         rounds = [round_ for round_ in tournament.rounds if round_.stage == number]
         entrants = tournament.entrants
@@ -124,12 +124,12 @@ class Stages:
         go = "goes" if stage.places == 1 else "go"
         return f"{who}{each} {go} to the {_lower_first(self.stages[number].shown_title)}"
 
-    def _begin_next_stage(self, inner: Tournament, number: int) -> Tournament:
+    def _begin_next_stage(self, inner: TournamentRecord, number: int) -> TournamentRecord:
         """Make the tournament that follows a finished stage."""
         chosen = _choose_players(self.stages[number - 1], inner)
         return replace(inner, entrants=self._seed_players(inner, number, chosen), rounds=(), results={})
 
-    def _seed_players(self, inner: Tournament, number: int, chosen: Collection[str]) -> list[Entrant]:
+    def _seed_players(self, inner: TournamentRecord, number: int, chosen: Collection[str]) -> list[Entrant]:
         """Seed the players that go on from a stage by their rank in it.
 
         Who is out plays no part in it but by not going on, so that the seeds stay the same as long as the stage lasts.
@@ -146,7 +146,9 @@ class Stages:
         is_out = {entrant.player_id: entrant.is_out for entrant in inner.entrants}
         return [Entrant(player_id, seed, is_out[player_id]) for seed, player_id in enumerate(order, start=1)]
 
-    def _place_round(self, tournament: Tournament, inner: Tournament, round_: LeagueRound, number: int) -> LeagueRound:
+    def _place_round(
+        self, tournament: TournamentRecord, inner: TournamentRecord, round_: LeagueRound, number: int
+    ) -> LeagueRound:
         """Give a round of a stage its number and title in the league; the first one names all players of its stage."""
         named = _list_named(round_)
         byes = dict(round_.byes)
@@ -163,17 +165,17 @@ GroupPlaces = Mapping[str, tuple[str, int]]
 """By player: the name of its group, and its place among those of the group who go on."""
 
 
-def find_current_stage(tournament: Tournament) -> int:
+def find_current_stage(tournament: TournamentRecord) -> int:
     """Return the number of the stage that the latest round belongs to; 1 before the first round."""
     return tournament.rounds[-1].stage if tournament.rounds else 1
 
 
-def _rank_stage(format_: Format, inner: Tournament) -> PlayerGroups:
+def _rank_stage(format_: Format, inner: TournamentRecord) -> PlayerGroups:
     ranking = format_.rank_players(inner)
     return rank_by_points(inner, bye_is_win=format_.bye_is_win) if ranking is None else ranking
 
 
-def _choose_players(stage: Stage, inner: Tournament) -> set[str]:
+def _choose_players(stage: Stage, inner: TournamentRecord) -> set[str]:
     """Choose those who go on: the first of the ranking, or of each group, among the players that aren't out."""
     if isinstance(stage.format, Groups):
         pools = [flatten_groups(inner, ranking) for _, ranking in stage.format.rank_groups(inner)]
@@ -183,7 +185,7 @@ def _choose_players(stage: Stage, inner: Tournament) -> set[str]:
     return {one for pool in pools for one in [one for one in pool if one in active][: stage.places]}
 
 
-def _find_group_places(format_: Groups, inner: Tournament, chosen: Sequence[str]) -> GroupPlaces:
+def _find_group_places(format_: Groups, inner: TournamentRecord, chosen: Sequence[str]) -> GroupPlaces:
     places: dict[str, tuple[str, int]] = {}
     for group, ranking in format_.rank_groups(inner):
         order = [player_id for player_id in flatten_groups(inner, ranking) if player_id in chosen]
@@ -219,7 +221,7 @@ def _list_named(round_: LeagueRound) -> set[str]:
     return {player_id for pairing in round_.pairings for player_id in pairing.players} | set(round_.byes)
 
 
-def _renumber_rounds(tournament: Tournament, rounds: Sequence[LeagueRound]) -> Tournament:
+def _renumber_rounds(tournament: TournamentRecord, rounds: Sequence[LeagueRound]) -> TournamentRecord:
     """Keep these rounds alone, numbered from 1 on, with their results."""
     renumbered: list[LeagueRound] = []
     results: dict[str, MatchResult] = {}

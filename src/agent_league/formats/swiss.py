@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import ceil, log2
 from typing import ClassVar
 
-from agent_league.formats.base import PlayerGroups, Tournament, list_starters, make_round
+from agent_league.formats.base import PlayerGroups, TournamentRecord, list_starters, make_round
 from agent_league.formats.settings import check_whole_number
 from agent_league.formats.swiss_pairing import PlayerRecord, RecordPair, pair_round, rank_records
 from agent_league.model.schedule import LeagueRound
@@ -31,7 +31,7 @@ class Swiss:
     def __post_init__(self) -> None:
         check_whole_number(self.name, "rounds", self.rounds, optional=True)
 
-    def count_rounds(self, tournament: Tournament) -> int:
+    def count_rounds(self, tournament: TournamentRecord) -> int:
         """The rounds that are set, or else ceil(log2 n) + 2 for the n players at the start, but no second meeting."""
         if self.rounds is not None:
             return self.rounds
@@ -40,7 +40,7 @@ class Swiss:
             return 0
         return min(ceil(log2(players)) + EXTRA_ROUNDS, players - 1 + players % 2)
 
-    def next_round(self, tournament: Tournament) -> LeagueRound | None:
+    def next_round(self, tournament: TournamentRecord) -> LeagueRound | None:
         """Pair those who are level on points, as far as possible."""
         round_id = len(tournament.rounds) + 1
         total = self.count_rounds(tournament)
@@ -57,11 +57,11 @@ class Swiss:
         byes = {draft.bye.player_id: _explain_bye(draft.bye, players)} if draft.bye else None
         return make_round(tournament, pairs, byes=byes)
 
-    def rank_players(self, tournament: Tournament) -> PlayerGroups | None:
+    def rank_players(self, tournament: TournamentRecord) -> PlayerGroups | None:
         return None
 
 
-def _collect_records(tournament: Tournament) -> dict[str, PlayerRecord]:
+def _collect_records(tournament: TournamentRecord) -> dict[str, PlayerRecord]:
     """Add up what happened so far, for all players."""
     records = {entrant.player_id: PlayerRecord(entrant.player_id, entrant.seed) for entrant in tournament.entrants}
     for round_ in tournament.rounds:

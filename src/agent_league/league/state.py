@@ -14,7 +14,7 @@ from typing import Any
 from agent_league.agent.dialects import DIALECTS, dialect_of, make_league_uuid
 from agent_league.config.models import LeagueConfig, SystemConfig
 from agent_league.errors import ErrorCode, Refusal
-from agent_league.formats.base import Entrant, Format, PlayerGroups, Tournament
+from agent_league.formats.base import Entrant, Format, PlayerGroups, TournamentRecord
 from agent_league.league.roster import Admission, AdmissionRules, AgentApplication, Member, Roster, merge_deviations
 from agent_league.league.standings import StandingsTable
 from agent_league.league.stored_rows import (
@@ -309,11 +309,11 @@ class LeagueState:
         seeded = seed_players(self.roster.players(), league.scheduling, self.lot)
         entrants = [Entrant(player_id, seed) for seed, player_id in enumerate(seeded, start=1)]
         return Schedule(
-            tuple(lay_out_rounds(make_format(league.scheduling), Tournament(entrants, lot=draw_number(self.lot))))
+            tuple(lay_out_rounds(make_format(league.scheduling), TournamentRecord(entrants, lot=draw_number(self.lot))))
         )
 
     @property
-    def tournament(self) -> Tournament:
+    def tournament(self) -> TournamentRecord:
         """What the format pairs the next round from."""
         seeded = self.config.scheduling.seeded_players
         late = [player_id for player_id in self.roster.players() if player_id not in set(seeded)]
@@ -321,7 +321,7 @@ class LeagueState:
             Entrant(player_id, seed, self.roster[player_id].is_barred, self._count_missed_rounds(player_id))
             for seed, player_id in enumerate((*seeded, *late), start=1)
         ]
-        return Tournament(entrants, self.schedule.rounds, self.results, self.scoring, draw_number(self.lot))
+        return TournamentRecord(entrants, self.schedule.rounds, self.results, self.scoring, draw_number(self.lot))
 
     def _count_missed_rounds(self, player_id: str) -> int:
         """How many rounds were over when a player entered; a late one is named first by the round that it enters."""

@@ -11,7 +11,7 @@ from agent_league.league.roster import Member
 from agent_league.model.agents import AgentProfile, AgentState, ProtocolProfile, Role
 from agent_league.model.results import MatchResult
 from agent_league.model.schedule import LeagueRound, Pairing, Schedule
-from agent_league.storage.base import AgentRow, MatchRow, RoundRow
+from agent_league.storage.base import AgentRow, MatchRow, RoundPlanRow
 
 
 def agent_to_row(member: Member) -> AgentRow:
@@ -71,16 +71,16 @@ def result_from_row(row: MatchRow) -> MatchResult | None:
     return None if row.result is None else MatchResult.from_json(_pairing_from_row(row), row.result)
 
 
-def round_to_row(round_: LeagueRound) -> RoundRow:
+def round_to_row(round_: LeagueRound) -> RoundPlanRow:
     """Write what a round has beside its matches; reasons that are all the same are written once."""
     reasons = [pairing.reason for pairing in round_.pairings]
     told = reasons if len(set(reasons)) > 1 else reasons[:1]
-    return RoundRow(
+    return RoundPlanRow(
         round_.round_id, {"title": round_.title, "stage": round_.stage, "byes": dict(round_.byes), "reasons": told}
     )
 
 
-def schedule_from_rows(matches: Iterable[MatchRow], rounds: Iterable[RoundRow] = ()) -> Schedule:
+def schedule_from_rows(matches: Iterable[MatchRow], rounds: Iterable[RoundPlanRow] = ()) -> Schedule:
     """Rebuild the schedule from its matches, which keep the order in which they were written, and its rounds."""
     plans = {row.round_id: row.plan for row in rounds}
     pairings: defaultdict[int, list[Pairing]] = defaultdict(list)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from agent_league.config.models import SchedulingConfig
 from agent_league.errors import LeagueFailed
-from agent_league.formats.base import Format, Tournament
+from agent_league.formats.base import Format, TournamentRecord
 from agent_league.formats.registry import load_format, setting_names
 from agent_league.formats.stages import Stage, Stages
 from agent_league.model.agents import AgentProfile
@@ -52,7 +52,7 @@ def seed_players(players: Mapping[str, AgentProfile], scheduling: SchedulingConf
             return tuple(players)
 
 
-def lay_out_rounds(chosen: Format, tournament: Tournament) -> Iterator[LeagueRound]:
+def lay_out_rounds(chosen: Format, tournament: TournamentRecord) -> Iterator[LeagueRound]:
     """Yield the rounds that can be paired now: all of a fixed format, else the next one. Raises LeagueFailed."""
     while len(tournament.rounds) < MAX_ROUNDS:
         try:

@@ -87,14 +87,14 @@ class MatchRow:
 
 
 @dataclass(frozen=True, slots=True)
-class RoundRow:
+class RoundPlanRow:
     """What a round has beside its matches: title, stage, byes and the reasons of its pairings."""
 
     round_id: int
     plan: Mapping[str, Any]
 
 
-StoredRow = SeasonRow | AgentRow | MatchRow | RoundRow
+StoredRow = SeasonRow | AgentRow | MatchRow | RoundPlanRow
 
 
 def row_key(row: StoredRow) -> tuple[type[StoredRow], str]:
@@ -106,8 +106,8 @@ def row_key(row: StoredRow) -> tuple[type[StoredRow], str]:
             return (AgentRow, row.agent_id)
         case MatchRow():
             return (MatchRow, row.match_id)
-        case RoundRow():
-            return (RoundRow, str(row.round_id))
+        case RoundPlanRow():
+            return (RoundPlanRow, str(row.round_id))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ class SavedSeason:
     season: SeasonRow
     agents: Sequence[AgentRow] = ()
     matches: Sequence[MatchRow] = ()
-    rounds: Sequence[RoundRow] = ()
+    rounds: Sequence[RoundPlanRow] = ()
 
 
 def damaged_league_error(where: str, league_id: str, error: Exception) -> UserError:

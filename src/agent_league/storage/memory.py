@@ -12,7 +12,7 @@ from agent_league.storage.base import (
     AgentRow,
     ManagerReplaced,
     MatchRow,
-    RoundRow,
+    RoundPlanRow,
     SavedSeason,
     SeasonRow,
     StoredRow,
@@ -57,7 +57,7 @@ class MemoryStore:
             season=next(row for row in rows if isinstance(row, SeasonRow)),
             agents=[row for row in rows if isinstance(row, AgentRow)],
             matches=[row for row in rows if isinstance(row, MatchRow)],
-            rounds=tuple(row for row in rows if isinstance(row, RoundRow)),
+            rounds=tuple(row for row in rows if isinstance(row, RoundPlanRow)),
         )
 
     def create_season(

@@ -13,7 +13,7 @@ import orjson
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from agent_league.storage.base import AgentRow, MatchRow, RoundRow, SeasonRow, StoredRow
+from agent_league.storage.base import AgentRow, MatchRow, RoundPlanRow, SeasonRow, StoredRow
 
 
 class AsciiJson(sa.TypeDecorator[Any]):
@@ -87,7 +87,7 @@ class Statements:
             SeasonRow: sa.update(SEASONS).where(SEASONS.c.season_id == SEASON_ID).values(season),
             AgentRow: self._upsert(AGENTS, "agent_id"),
             MatchRow: self._upsert(MATCHES, "match_id"),
-            RoundRow: self._upsert(ROUNDS, "round_id"),
+            RoundPlanRow: self._upsert(ROUNDS, "round_id"),
         }
 
     def _upsert(self, into: sa.TableClause, key: str) -> sa.Executable:
@@ -120,8 +120,8 @@ def match_from_values(answer: Mapping[Any, Any]) -> MatchRow:
     return MatchRow(**_select_fields(MatchRow, answer))
 
 
-def round_from_values(answer: Mapping[Any, Any]) -> RoundRow:
-    return RoundRow(**_select_fields(RoundRow, answer))
+def round_from_values(answer: Mapping[Any, Any]) -> RoundPlanRow:
+    return RoundPlanRow(**_select_fields(RoundPlanRow, answer))
 
 
 def season_from_values(answer: Mapping[Any, Any]) -> tuple[int, SeasonRow]:

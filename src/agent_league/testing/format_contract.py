@@ -15,7 +15,7 @@ from random import Random
 from types import MappingProxyType
 from typing import Any
 
-from agent_league.formats.base import Entrant, Format, PlayerGroups, Tournament
+from agent_league.formats.base import Entrant, Format, PlayerGroups, TournamentRecord
 from agent_league.model.results import MatchResult, Outcome, Scoring, Termination
 from agent_league.model.schedule import LeagueRound, Pairing
 from agent_league.text import MAX_PHRASE, quote
@@ -30,7 +30,7 @@ SCORINGS = (Scoring(), Scoring(2, 1, 0, 0), Scoring(1, 0, 0, 0), Scoring(3, 1, 1
 
 
 @dataclass(frozen=True, slots=True)
-class Scenario:
+class TrialEvents:
     """What happens in a tournament besides matches."""
 
     has_withdrawals: bool = False
@@ -38,7 +38,7 @@ class Scenario:
     has_late_entries: bool = False
 
 
-SCENARIOS = (Scenario(), Scenario(True), Scenario(False, True), Scenario(True, True))
+SCENARIOS = (TrialEvents(), TrialEvents(True), TrialEvents(False, True), TrialEvents(True, True))
 """A seed plays the scenario at its number, modulo their count."""
 
 
@@ -107,7 +107,7 @@ class FormatContract:
         where = f"seed {self._seed}, {self._size} players, round {len(self._rounds) + 1}"
         return f"{name}: {problem} ({where}: `seeds=[{self._seed}], sizes=[{self._size}]` shows it again)"
 
-    def play_tournament(self, scenario: Scenario) -> None:
+    def play_tournament(self, scenario: TrialEvents) -> None:
         """Play to the end, and check each round."""
         self._check_declarations()
         while True:
@@ -217,11 +217,11 @@ class FormatContract:
             self._counted.add(count)
         self._require(count is not None or not self._format.is_fixed, "`is_fixed` is True, but `count_rounds` is None")
 
-    def _check_total(self, scenario: Scenario) -> None:
+    def _check_total(self, scenario: TrialEvents) -> None:
         """Check that the number of rounds is what was said."""
         played = len(self._rounds)
         told = f"`count_rounds` said {sorted(self._counted)}, but it has {played} rounds"
-        if scenario == Scenario():
+        if scenario == TrialEvents():
             self._require(self._counted <= {played}, told)
         if self._counted:
             self._require(played <= max(self._counted), told)
@@ -241,16 +241,16 @@ class FormatContract:
     def _results_of(self, rounds: int) -> dict[str, MatchResult]:
         return {match_id: result for match_id, result in self._results.items() if result.round_id <= rounds}
 
-    def _make_tournament(self) -> Tournament:
+    def _make_tournament(self) -> TournamentRecord:
         """Return the tournament so far, in which nothing can be changed."""
         results = MappingProxyType(self._results)
-        return Tournament(tuple(self._entrants), tuple(self._rounds), results, self._scoring, self._lot)
+        return TournamentRecord(tuple(self._entrants), tuple(self._rounds), results, self._scoring, self._lot)
 
-    def _restore_tournament(self) -> Tournament:
+    def _restore_tournament(self) -> TournamentRecord:
         """Return the tournament so far as it comes from a store, with all mappings in another order."""
         results = _reverse_mapping(self._results)
         entrants = [replace(entrant) for entrant in self._entrants]
-        return Tournament(entrants, list(self._stored), results, self._scoring, self._lot)
+        return TournamentRecord(entrants, list(self._stored), results, self._scoring, self._lot)
 
     def _play_round(self, round_: LeagueRound) -> None:
         """Store a round and random results of its matches."""
@@ -282,7 +282,7 @@ class FormatContract:
         ids = (pairing.match_id, pairing.round_id, pairing.players)
         return MatchResult(*ids, outcome, winner, terminations=terminations)
 
-    def _change_entrants(self, scenario: Scenario) -> None:
+    def _change_entrants(self, scenario: TrialEvents) -> None:
         """Let players withdraw, come back or enter late, at random."""
         if scenario.has_withdrawals and self._random.random() < 0.5:
             changing = self._random.choice(self._entrants)

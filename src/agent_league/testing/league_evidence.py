@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from agent_league.agent.dialects import make_league_uuid
-from agent_league.formats.base import Entrant, Format, Tournament
+from agent_league.formats.base import Entrant, Format, TournamentRecord
 from agent_league.league.stored_rows import result_from_row, schedule_from_rows
 from agent_league.league.tournament import draw_number, make_format
 from agent_league.model.agents import Role
@@ -101,11 +101,11 @@ class LeagueEvidence:
         """The format of the league."""
         return make_format(self.world.league.scheduling)
 
-    def rebuild_tournament(self, results_until: int | None = None) -> Tournament:
+    def rebuild_tournament(self, results_until: int | None = None) -> TournamentRecord:
         """Rebuild what the format knew after a round, from the stored rows; without a round, at the end."""
         saved = self.saved_league
         if saved is None:
-            return Tournament(())
+            return TournamentRecord(())
         rows = self.match_rows.values()
         rounds = schedule_from_rows(rows, saved.rounds).rounds
         played = [row for row in rows if results_until is None or row.round_id <= results_until]
@@ -113,7 +113,7 @@ class LeagueEvidence:
         seeded = saved.season.settings["scheduling"]["seeded_players"]
         entrants = [Entrant(player_id, seed) for seed, player_id in enumerate(seeded, start=1)]
         known = rounds if results_until is None else rounds[: results_until + 1]
-        return Tournament(entrants, known, results, lot=draw_number(self._find_lot(saved)))
+        return TournamentRecord(entrants, known, results, lot=draw_number(self._find_lot(saved)))
 
     def _find_lot(self, saved: SavedSeason) -> str:
         season = saved.season

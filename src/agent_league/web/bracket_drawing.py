@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from agent_league.formats.base import Format, Tournament
+from agent_league.formats.base import Format, TournamentRecord
 from agent_league.formats.bracket import Bracket, BracketFormat, BracketLevel, BracketSeries, build_bracket
-from agent_league.formats.bracket_plan import Section
+from agent_league.formats.bracket_plan import BracketSection
 from agent_league.formats.series import Decision
 from agent_league.formats.stages import Stages
 from agent_league.web.league_reader import LeagueReader
@@ -15,14 +15,18 @@ BOX_HEIGHT = 44
 COLUMN_GAP = 36
 ROW_HEIGHT = 58
 TITLE_HEIGHT = 26
-PARTS = ((Section.MAIN, Section.WINNERS, Section.FINAL), (Section.LOSERS,), (Section.THIRD_PLACE,))
+PARTS = (
+    (BracketSection.MAIN, BracketSection.WINNERS, BracketSection.FINAL),
+    (BracketSection.LOSERS,),
+    (BracketSection.THIRD_PLACE,),
+)
 """Which sections are drawn side by side; the parts are drawn below each other."""
-PART_TITLES = {Section.WINNERS: "Winners' bracket", Section.LOSERS: "Losers' bracket"}
+PART_TITLES = {BracketSection.WINNERS: "Winners' bracket", BracketSection.LOSERS: "Losers' bracket"}
 UNSEEN = (Decision.BYE, Decision.NOT_NEEDED)
 """Series without a match, which are left out."""
 
 
-def find_brackets(chosen: Format, tournament: Tournament) -> list[Bracket]:
+def find_brackets(chosen: Format, tournament: TournamentRecord) -> list[Bracket]:
     """The brackets of a league that has begun: of its format, or of those of its stages that have begun."""
     if isinstance(chosen, BracketFormat):
         return [build_bracket(tournament, chosen)]
