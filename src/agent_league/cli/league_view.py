@@ -153,6 +153,7 @@ class LeagueView(QuietView):
                 self._rows = event.standings
                 self._count_matches(event.matches, event.results)
             case RoundStarted():
+                self._is_fixed = self._is_fixed and not event.round.is_play_off
                 self._scheduled_matches |= {pairing.match_id for pairing in event.round.pairings}
                 self._progress.update(
                     self._progress_task,
