@@ -103,6 +103,10 @@ class StandingsTable:
         tally.points += points
         tally.points_by_round[round_id] = tally.points_by_round.get(round_id, 0) + points
 
+    def rank_again(self) -> None:
+        """Rank the players anew when they are asked for, because a round that was paired may change their ranks."""
+        self._rows = None
+
     def ranked_rows(self) -> tuple[StandingsRow, ...]:
         """The table, best first. Players who are level after all tiebreakers share a rank; a lot orders them."""
         if self._rows is None:

@@ -345,17 +345,19 @@ class LeagueState:
 
     def _pair_rounds(self) -> None:
         """Pair and save the rounds that can be paired now."""
-        rounds = [] if self._has_play_off else list(lay_out_rounds(self.format, self.tournament))
+        rounds = [] if self.has_play_off else list(lay_out_rounds(self.format, self.tournament))
         if not rounds and (round_ := self._pair_play_off()):
             rounds = [round_]
         self._set_schedule(Schedule((*self.schedule.rounds, *rounds)))
+        for table in (self.standings_table, self.table_after_round):
+            table.rank_again()
         for round_ in rounds:
             self._save_row(round_to_row(round_))
             for pairing in round_.pairings:
                 self._save_row(match_to_row(pairing, None, None))
 
     @property
-    def _has_play_off(self) -> bool:
+    def has_play_off(self) -> bool:
         """Whether a play-off for first place has begun."""
         return bool(self.schedule.rounds) and self.schedule.rounds[-1].is_play_off
 
@@ -389,7 +391,7 @@ class LeagueState:
                 names={player_id: player.display_name for player_id, player in self.roster.players().items()},
                 results=tuple(self.results.values()),
                 lot=self.lot,
-                is_fixed=self.format.is_fixed and not self._has_play_off,
+                is_fixed=self.format.is_fixed and not self.has_play_off,
                 standings=self.standings(),
             )
         )
@@ -542,6 +544,7 @@ class LeagueState:
                 standings=self.standings(),
                 tolerated=self.collect_deviations(),
                 broken_off={result.match_id: result.fault for result in self.results.values() if result.is_void},
+                has_play_off=self.has_play_off,
             )
         )
 
@@ -721,7 +724,7 @@ class LeagueState:
             self.config.scoring.tiebreakers,
             lot=self.lot if self.config.scheduling.seeded_players else "",  # before the start, by id
             rank_by_format=lambda: self._rank_by_format(get_tournament()),
-            split_leaders=lambda leaders: split_leaders(get_tournament(), leaders) if self._has_play_off else [leaders],
+            split_leaders=lambda leaders: split_leaders(get_tournament(), leaders) if self.has_play_off else [leaders],
         )
 
     def _rank_by_format(self, whole: TournamentRecord) -> PlayerGroups | None:

@@ -18,7 +18,14 @@ from typing import Any
 from unittest.mock import patch
 
 from agent_league.config import GamesRegistry, LeagueConfig, SystemConfig
-from agent_league.config.models import GameEntry, HeartbeatConfig, ParticipantsConfig, SchedulingConfig, StageConfig
+from agent_league.config.models import (
+    GameEntry,
+    HeartbeatConfig,
+    ParticipantsConfig,
+    SchedulingConfig,
+    ScoringConfig,
+    StageConfig,
+)
 from agent_league.errors import AgentLeagueError, LeagueFailed
 from agent_league.league.app import LeagueManager
 from agent_league.league.settings import ManagerSettings
@@ -160,6 +167,7 @@ class SimulatedWorld:
         self.league = LeagueConfig(
             league_id=LEAGUE_ID,
             game_type="even_odd",
+            scoring=ScoringConfig(tiebreakers=("wins", "head_to_head", "draws")),  # by which the promises are checked
             scheduling=SchedulingConfig(
                 **_choose_format(scenario),
                 play_off=scenario.play_off,
