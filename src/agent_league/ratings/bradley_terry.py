@@ -14,7 +14,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from agent_league.ratings.results import Flags, Floats, Ints, ResultCells, ResultTable, add_by_index, add_up_results
+from agent_league.ratings.results import Flags, Floats, Ints, ResultCells, ResultTable, add_by_index, add_up_results, find_connected_groups
 from agent_league.ratings.statistics import LARGE_SAMPLE, NORMAL_QUANTILE, student_quantile
 from agent_league.ratings.tables import Rating, RatingTable, SeatAdvantage, TechnicalLossRatings
 
@@ -271,7 +271,7 @@ def make_rating_table(results: ResultTable, fit: BradleyTerryFit, covariance: Fl
         )
         for index, game in enumerate(fit.problem.seat_games, start=players)
     ]
-    return RatingTable(tuple(ratings), int(games.sum()) // 2, tuple(seats), _is_connected(fit.cells, players))
+    return RatingTable(tuple(ratings), int(games.sum()) // 2, tuple(seats), len(find_connected_groups(results)) < 2)
 
 
 def _compare(one: int, other: int, values: Floats, covariance: Floats) -> tuple[float, float]:
@@ -303,19 +303,6 @@ def _count_games_to_separate(difference: float, error: float, games: int, quanti
     if not games or not isfinite(needed) or needed >= MAX_GAMES_TO_SEPARATE:
         return None
     return max(1, ceil(needed))
-
-
-def _is_connected(cells: ResultCells, players: int) -> bool:
-    """Tell whether a chain of opponents links all players."""
-    reached = np.zeros(players, dtype=np.bool_)
-    reached[:1] = True
-    while True:
-        before = int(reached.sum())
-        touched = reached[cells.player_a] | reached[cells.player_b]
-        reached[cells.player_a[touched]] = True
-        reached[cells.player_b[touched]] = True
-        if int(reached.sum()) == before:
-            return before == players
 
 
 def _count_series(results: ResultTable, series: Ints) -> int:

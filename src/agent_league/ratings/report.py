@@ -1,0 +1,79 @@
+"""All that is said about the strength of some players: their ratings, and how far these can be trusted."""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any
+
+from agent_league.ratings.bradley_terry import compare_technical_losses
+from agent_league.ratings.luck import LuckTest, check_luck
+from agent_league.ratings.rank_error import RankError, estimate_rating_spread
+from agent_league.ratings.results import ResultTable, find_connected_groups
+from agent_league.ratings.tables import RatingTable, TechnicalLossRatings
+from agent_league.ratings.transitivity import Transitivity, check_transitivity
+
+LUCK_SAMPLES = ((100_000, 99), (10_000_000, 19))
+TRANSITIVITY_SAMPLES = ((50, 499), (100, 99), (200, 39))
+"""Up to so many results, or players, this many simulations; beyond that nothing is tested: it would take seconds."""
+
+EstimateRankError = Callable[[int, float], RankError | None]
+"""From the number of players and the spread of their strengths in Elo to the mean error of a rank."""
+
+
+@dataclass(frozen=True, slots=True)
+class RatingReport:
+    """The ratings of some players, and what tells whether to believe them."""
+
+    rated: TechnicalLossRatings
+    technical_losses: int
+    """The matches that a technical loss decided."""
+    groups: tuple[tuple[str, ...], ...]
+    """The players in groups that never met each other, not even through common opponents: one if all are linked."""
+    transitivity: Transitivity | None
+    """None if there are too few players, or so many that it takes too long."""
+    luck: LuckTest | None
+    rank_error: RankError | None
+    """None if the players come from several leagues, or its simulation takes too long."""
+
+    @property
+    def table(self) -> RatingTable:
+        """The ratings by all results."""
+        return self.rated.all_results
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        return {
+            **self.rated.to_json(),
+            "technical_losses": self.technical_losses,
+            "unconnected_groups": [list(group) for group in self.groups] if len(self.groups) > 1 else [],
+            "transitivity": self.transitivity.to_json() if self.transitivity else None,
+            "luck": self.luck.to_json() if self.luck else None,
+            "rank_error": self.rank_error.to_json() if self.rank_error else None,
+        }
+
+
+def make_rating_report(
+    results: ResultTable,
+    *,
+    seats_differ: Collection[str] = (),
+    estimate_rank_error: EstimateRankError | None = None,
+) -> RatingReport:
+    """Rate the players, and test what the ratings assume: that nothing goes in circles and it isn't all luck."""
+    rated = compare_technical_losses(results, seats_differ=seats_differ)
+    played = results.without_technical_losses() if results.has_technical_losses else results
+    met = int((played.count_games() > 0).sum())
+    samples = _find_samples(TRANSITIVITY_SAMPLES, met) if met > 2 else 0
+    luck_samples = _find_samples(LUCK_SAMPLES, len(played.count)) if met > 1 else 0
+    spread = estimate_rating_spread(rated.without_technical_losses or rated.all_results)
+    return RatingReport(
+        rated,
+        round(float(results.count[results.is_technical].sum())),
+        find_connected_groups(results),
+        check_transitivity(played, seats_differ=seats_differ, samples=samples) if samples else None,
+        check_luck(played, seats_differ=seats_differ, samples=luck_samples) if luck_samples else None,
+        estimate_rank_error(len(results.players), spread) if estimate_rank_error and met > 1 else None,
+    )
+
+
+def _find_samples(steps: Collection[tuple[int, int]], size: int) -> int:
+    """Return how many simulations a test of this size may have; 0 for none."""
+    return next((samples for limit, samples in steps if size <= limit), 0)
