@@ -6,6 +6,9 @@ from typing import Any
 
 from agent_league.model.results import MatchResult, Outcome
 
+NO_NAMES: Mapping[str, str] = {}
+"""In place of names by player id: sentences name players by their ids."""
+
 
 @dataclass(frozen=True, slots=True)
 class ResultRow:

@@ -1,0 +1,104 @@
+"""Ratings in the columns and sentences that pages, terminals and reports share. It rates nobody and loads no numpy."""
+
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from agent_league.model.result_words import format_count, join_names
+from agent_league.ratings.rank_error import RankError
+from agent_league.ratings.tables import NO_NAMES, Rating, RatingTable, SeatAdvantage
+
+if TYPE_CHECKING:
+    from agent_league.ratings.luck import LuckTest
+    from agent_league.ratings.transitivity import Transitivity
+
+RATING_COLUMN = "Elo, 95%"
+RATING_EXPLAINED = "Rating in Elo above or below the mean of all players, with its 95% interval"
+LIKELIHOOD_COLUMN = "Above next"
+LIKELIHOOD_EXPLAINED = "How likely the player is better than the one with the next lower rating"
+GROUP_COLUMN = "Tied"
+GROUP_EXPLAINED = "Players of one letter aren't significantly weaker than the best of them"
+
+
+def format_rating(rating: Rating) -> str:
+    """Format a rating with its interval: `+120 ±35`; without games it is a dash."""
+    return str(rating) if rating.games else "-"
+
+
+def format_likelihood(rating: Rating) -> str:
+    """Format how likely a player is better than the next: `97%`; never 0% or 100%, and empty for the last."""
+    likelihood = rating.likelihood_above_next
+    if likelihood is None:
+        return ""
+    return ">99.9%" if likelihood > 0.999 else f"{likelihood:.1%}" if likelihood > 0.99 else f"{likelihood:.0%}"
+
+
+def format_group(rating: Rating) -> str:
+    """Format the number of a tied group as a letter: A, B ... Z, AA, AB."""
+    number, letters = rating.tied_group, ""
+    while number:
+        number, place = divmod(number - 1, 26)
+        letters = chr(ord("A") + place) + letters
+    return letters
+
+
+def describe_ratings(
+    table: RatingTable,
+    names: Mapping[str, str] = NO_NAMES,
+    *,
+    transitivity: "Transitivity | None" = None,
+    luck: "LuckTest | None" = None,
+    rank_error: RankError | None = None,
+) -> Iterator[str]:
+    """Yield the sentences that belong below a table of ratings, the most important first."""
+    if luck is not None and luck.is_luck:
+        yield luck.describe(rank_error)
+    if transitivity is not None and not transitivity.is_described_by_ratings:
+        yield transitivity.describe(names)
+    if not table.is_connected:
+        yield "Not all players are linked by common opponents: compare ratings only among those who are."
+    yield from describe_ties(table, names)
+    yield from map(describe_seat_advantage, table.seat_advantages)
+
+
+def describe_ties(table: RatingTable, names: Mapping[str, str] = NO_NAMES) -> Iterator[str]:
+    """Yield who may be the best, and how many games would separate the first two; nothing for fewer than two players.
+
+    Groups below the first are columns' matter: a sentence for each would bury the one that counts.
+    """
+    if len(table.ratings) < 2 or not table.games:
+        return
+    groups = [list(members) for _, members in groupby(table.ratings, lambda rating: rating.tied_group)]
+    best, first = groups[0], table.ratings[0]
+    if len(best) == 1:
+        yield f"{_name(first, names)} is significantly better than all others."
+    else:
+        yield f"Statistically tied for the first place: {join_names([_name(rating, names) for rating in best])}."
+    yield describe_next(table, 0, names)
+
+
+def describe_next(table: RatingTable, place: int, names: Mapping[str, str] = NO_NAMES) -> str:
+    """Say how likely the player at this place, from 0, is better than the next, and how many games would separate them.
+
+    The last place has no next one.
+    """
+    rating, following = table.ratings[place], table.ratings[place + 1]
+    one, other = _name(rating, names), _name(following, names)
+    sentence = f"{one} is better than {other} with a likelihood of {format_likelihood(rating)}"
+    if rating.games_to_separate == 0:
+        return f"{sentence}."
+    if rating.games_to_separate is None:
+        return f"{sentence}; no reasonable number of games would separate them."
+    return f"{sentence}; about {format_count(rating.games_to_separate, 'more game')} of each would separate them."
+
+
+def describe_seat_advantage(advantage: SeatAdvantage) -> str:
+    """Say what the first seat is worth."""
+    half = (advantage.high - advantage.low) / 2
+    named = f" of {advantage.game}" if advantage.game else ""
+    sentence = f"The first seat{named} is worth {advantage.elo:+.0f} ±{half:.0f} Elo"
+    return f"{sentence}: that may be chance." if advantage.low <= 0 <= advantage.high else f"{sentence}."
+
+
+def _name(rating: Rating, names: Mapping[str, str]) -> str:
+    return names.get(rating.player_id, rating.player_id)
