@@ -4,7 +4,7 @@ It plays no game: who wins is drawn by the strengths alone.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from agent_league.formats.base import Entrant, Format, TournamentRecord
@@ -46,7 +46,9 @@ class TrialTournament:
         if players < 2 or cost > MAX_COST:
             return None
         samples = min(MAX_SAMPLES, max(MIN_SAMPLES, round(TOTAL_COST / cost)))
-        return estimate_rank_error(players, spread_elo, self.play, samples=samples)
+        found = estimate_rank_error(players, spread_elo, self.play, samples=samples)
+        rounds = self._play_rounds([0.0] * players, Random(0)).rounds  # noqa: S311 - a simulation
+        return replace(found, games=2 * sum(len(round_.pairings) for round_ in rounds) / players)
 
     def _estimate_cost(self, players: int) -> float:
         entrants = [Entrant(str(index), index + 1) for index in range(players)]

@@ -14,7 +14,16 @@ from statistics import NormalDist
 
 import numpy as np
 
-from agent_league.ratings.results import Flags, Floats, Ints, ResultCells, ResultTable, add_by_index, add_up_results, find_connected_groups
+from agent_league.ratings.results import (
+    Flags,
+    Floats,
+    Ints,
+    ResultCells,
+    ResultTable,
+    add_by_index,
+    add_up_results,
+    find_connected_groups,
+)
 from agent_league.ratings.statistics import LARGE_SAMPLE, NORMAL_QUANTILE, student_quantile
 from agent_league.ratings.tables import Rating, RatingTable, SeatAdvantage, TechnicalLossRatings
 

@@ -1,12 +1,12 @@
 """Ratings in the columns and sentences that pages, terminals and reports share. It rates nobody and loads no numpy."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from agent_league.model.result_words import format_count, join_names
+from agent_league.model.result_words import MAX_NAMED, format_count, join_names
 from agent_league.ratings.rank_error import RankError
-from agent_league.ratings.tables import NO_NAMES, Rating, RatingTable, SeatAdvantage
+from agent_league.ratings.tables import NO_NAMES, Rating, RatingTable, SeatAdvantage, TechnicalLossRatings
 
 if TYPE_CHECKING:
     from agent_league.ratings.luck import LuckTest
@@ -16,6 +16,8 @@ RATING_COLUMN = "Elo, 95%"
 RATING_EXPLAINED = "Rating in Elo above or below the mean of all players, with its 95% interval"
 LIKELIHOOD_COLUMN = "Above next"
 LIKELIHOOD_EXPLAINED = "How likely the player is better than the one with the next lower rating"
+GAMES_COLUMN = "More games"
+GAMES_EXPLAINED = "How many more games of each would separate the player from the one with the next lower rating"
 GROUP_COLUMN = "Tied"
 GROUP_EXPLAINED = "Players of one letter aren't significantly weaker than the best of them"
 
@@ -31,6 +33,13 @@ def format_likelihood(rating: Rating) -> str:
     if likelihood is None:
         return ""
     return ">99.9%" if likelihood > 0.999 else f"{likelihood:.1%}" if likelihood > 0.99 else f"{likelihood:.0%}"
+
+
+def format_games_to_separate(rating: Rating) -> str:
+    """Format how many more games would separate a player from the next: `1,200`; empty for the last."""
+    if rating.likelihood_above_next is None:
+        return ""
+    return "1,000,000+" if rating.games_to_separate is None else f"{rating.games_to_separate:,}"
 
 
 def format_group(rating: Rating) -> str:
@@ -49,16 +58,24 @@ def describe_ratings(
     transitivity: "Transitivity | None" = None,
     luck: "LuckTest | None" = None,
     rank_error: RankError | None = None,
+    groups: Sequence[Sequence[str]] = (),
 ) -> Iterator[str]:
-    """Yield the sentences that belong below a table of ratings, the most important first."""
+    """Yield the sentences that belong below a table of ratings, the most important first.
+
+    `groups` are the players by group if not all are linked by opponents.
+    """
     if luck is not None and luck.is_luck:
         yield luck.describe(rank_error)
     if transitivity is not None and not transitivity.is_described_by_ratings:
         yield transitivity.describe(names)
-    if not table.is_connected:
+    if len(groups) > 1:
+        yield from describe_unconnected_groups(groups, names)
+    elif not table.is_connected:
         yield "Not all players are linked by common opponents: compare ratings only among those who are."
     yield from describe_ties(table, names)
     yield from map(describe_seat_advantage, table.seat_advantages)
+    if rank_error is not None and (luck is None or not luck.is_luck):
+        yield rank_error.describe()
 
 
 def describe_ties(table: RatingTable, names: Mapping[str, str] = NO_NAMES) -> Iterator[str]:
@@ -98,6 +115,36 @@ def describe_seat_advantage(advantage: SeatAdvantage) -> str:
     named = f" of {advantage.game}" if advantage.game else ""
     sentence = f"The first seat{named} is worth {advantage.elo:+.0f} ±{half:.0f} Elo"
     return f"{sentence}: that may be chance." if advantage.low <= 0 <= advantage.high else f"{sentence}."
+
+
+def describe_technical_losses(
+    rated: TechnicalLossRatings, matches: int, names: Mapping[str, str] = NO_NAMES
+) -> Iterator[str]:
+    """Yield what the ratings would be without technical losses, which decided so many matches; nothing without any."""
+    before, after = rated.all_results, rated.without_technical_losses
+    if after is None or not before.ratings:
+        return
+    first, other = before.ratings[0], after.ratings[0]
+    without = f"Without the {format_count(matches, 'match')} that a technical loss decided"
+    if first.player_id != other.player_id:
+        yield f"{without}, {_name(other, names)} has the best rating instead of {_name(first, names)}."
+        return
+    ratings = after.by_player()
+    most = max(before.ratings, key=lambda rating: abs(ratings[rating.player_id].elo - rating.elo))
+    changed = f"the rating of {_name(most, names)} changes the most: {ratings[most.player_id]} instead of {most}"
+    yield f"{without}, {_name(first, names)} still has the best rating; {changed}."
+
+
+def describe_unconnected_groups(groups: Sequence[Sequence[str]], names: Mapping[str, str] = NO_NAMES) -> Iterator[str]:
+    """Yield who never met whom, not even through common opponents; nothing if all players are linked."""
+    if len(groups) < 2:
+        return
+    shown = [join_names([names.get(player_id, player_id) for player_id in group]) for group in groups[:MAX_NAMED]]
+    rest = f"; and {format_count(len(groups) - len(shown), 'more group')}" if len(groups) > len(shown) else ""
+    yield (
+        f"These never met, not even through common opponents: {'; '.join(shown)}{rest}."
+        " Compare ratings only within a group."
+    )
 
 
 def _name(rating: Rating, names: Mapping[str, str]) -> str:

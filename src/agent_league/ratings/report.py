@@ -1,14 +1,15 @@
 """All that is said about the strength of some players: their ratings, and how far these can be trusted."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from agent_league.ratings.bradley_terry import compare_technical_losses
 from agent_league.ratings.luck import LuckTest, check_luck
 from agent_league.ratings.rank_error import RankError, estimate_rating_spread
+from agent_league.ratings.rating_words import describe_ratings, describe_technical_losses
 from agent_league.ratings.results import ResultTable, find_connected_groups
-from agent_league.ratings.tables import RatingTable, TechnicalLossRatings
+from agent_league.ratings.tables import NO_NAMES, RatingTable, TechnicalLossRatings
 from agent_league.ratings.transitivity import Transitivity, check_transitivity
 
 LUCK_SAMPLES = ((100_000, 99), (10_000_000, 19))
@@ -39,8 +40,25 @@ class RatingReport:
         """The ratings by all results."""
         return self.rated.all_results
 
-    def to_json(self) -> dict[str, Any]:
-        """Return it as JSON."""
+    @property
+    def shown_luck(self) -> LuckTest | None:
+        """Whether it is luck; None if results go in circles, where even points are no luck."""
+        return None if self.transitivity and self.transitivity.goes_in_circles else self.luck
+
+    def describe(self, names: Mapping[str, str] = NO_NAMES) -> list[str]:
+        """Say how far the ratings can be trusted, the most important first. Players without a name have their ids."""
+        told = describe_ratings(
+            self.table,
+            names,
+            transitivity=self.transitivity,
+            luck=self.shown_luck,
+            rank_error=self.rank_error,
+            groups=self.groups,
+        )
+        return [*told, *describe_technical_losses(self.rated, self.technical_losses, names)]
+
+    def to_json(self, names: Mapping[str, str] = NO_NAMES) -> dict[str, Any]:
+        """Return it as JSON; its sentences name players as `describe` does."""
         return {
             **self.rated.to_json(),
             "technical_losses": self.technical_losses,
@@ -48,6 +66,7 @@ class RatingReport:
             "transitivity": self.transitivity.to_json() if self.transitivity else None,
             "luck": self.luck.to_json() if self.luck else None,
             "rank_error": self.rank_error.to_json() if self.rank_error else None,
+            "sentences": self.describe(names),
         }
 
 

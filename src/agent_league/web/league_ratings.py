@@ -104,8 +104,8 @@ class LeagueRatings:
         return self._report
 
     async def wait_for_first(self) -> None:
-        """Wait until there are ratings if there can be any; later ones are not waited for."""
-        if self._report is None and self._is_due():
+        """Wait until a thread has computed ratings if there can be any; later ones are not waited for."""
+        if self._report is None and self.works_in_background and self._is_due():
             self._start_task()
         if self._report is None and self._task is not None:
             await asyncio.shield(self._task)
