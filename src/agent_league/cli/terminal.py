@@ -10,8 +10,10 @@ import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agent_league.errors import UserError
 from agent_league.text import to_printable
 
 if TYPE_CHECKING:
@@ -21,7 +23,10 @@ if TYPE_CHECKING:
 
     from agent_league.model.results import StandingsRow
     from agent_league.model.tables import DataTable
+    from agent_league.ratings.report import RatingReport
 
+STDOUT = "-"
+"""Stands for stdout where a file is asked for."""
 EXIT_FAILED = 1
 """The league, or what was checked, failed."""
 EXIT_WRONG_INPUT = 2
@@ -139,6 +144,32 @@ def draw_standings(
     from agent_league.model.tables import make_standings_table
 
     return make_rich_table(make_standings_table(rows, title, shown, strategies, ratings))
+
+
+def print_ratings(console: "Console", report: "RatingReport", names: Mapping[str, str], title: str) -> None:
+    """Print a table of ratings and, below it, how far they can be trusted."""
+    from agent_league.ratings.rating_words import make_ratings_table
+
+    console.print(make_rich_table(make_ratings_table(report.table, names, title)))
+    print_lines(console, report.describe(names))
+
+
+def write_output(path: str, content: bytes) -> None:
+    """Write a file of a command and say so; - is stdout. Raises UserError."""
+    from agent_league.storage.files import write_atomically
+
+    if path == STDOUT:
+        write_to_stdout(content.removesuffix(b"\n"))
+        return
+    if Path(path).is_dir():
+        raise UserError(f"{path} is a folder; expected a file")
+    try:
+        write_atomically(Path(path), content)
+    except (FileExistsError, NotADirectoryError):
+        raise UserError(f"{path} can't be written: a part of its path is a file") from None
+    except OSError as error:
+        raise UserError(f"{path} can't be written: {error.strerror}") from None
+    print_remark(f"wrote {path}")
 
 
 @contextmanager

@@ -6,6 +6,7 @@ It plays no game: who wins is drawn by the strengths alone.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from random import Random
+from typing import TYPE_CHECKING
 
 from agent_league.formats.base import Entrant, Format, TournamentRecord
 from agent_league.league.standings import StandingsTable
@@ -14,23 +15,29 @@ from agent_league.model.results import MatchResult, Outcome, Scoring
 from agent_league.model.schedule import LeagueRound, Pairing
 from agent_league.ratings.rank_error import RankError, estimate_rank_error
 from agent_league.ratings.sequential_test import expected_score
+from agent_league.ratings.tables import ResultRow
+
+if TYPE_CHECKING:
+    from agent_league.ratings.results import ResultTable
 
 MIN_SAMPLES = 4
 MAX_SAMPLES = 200
-MAX_COST = 30_000
-"""What one tournament may cost, in matches of a fixed format, to be tried at all; a match takes about 10 µs."""
-TOTAL_COST = 40_000
+USUAL_COST = 40_000
+MAX_COST = 150_000
+"""What all tournaments of a trial usually cost and may cost at most, in matches of a fixed format: 10 µs each."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrialTournament:
     """A format with the rules of its table, ready to be played."""
 
+    players: int
     format: Format
     scoring: Scoring
     tiebreakers: tuple[str, ...] = ()
     draw_share: float = 0.0
     """The share of drawn matches between equal players."""
+    game: str = ""
 
     def play(self, strengths: Sequence[float], chance: Random) -> list[list[int]]:
         """Play to the end; return the players by rank, those of a group share one. It is a `PlayTournament`."""
@@ -40,17 +47,30 @@ class TrialTournament:
             ranked = self._rank_by_table(tournament)
         return [[int(player_id) for player_id in group] for group in ranked]
 
-    def estimate_rank_error(self, players: int, spread_elo: float) -> RankError | None:
-        """Estimate the mean error of a rank; None if that takes too long. See `ratings.rank_error`."""
-        cost = self._estimate_cost(players)
-        if players < 2 or cost > MAX_COST:
-            return None
-        samples = min(MAX_SAMPLES, max(MIN_SAMPLES, round(TOTAL_COST / cost)))
-        found = estimate_rank_error(players, spread_elo, self.play, samples=samples)
-        rounds = self._play_rounds([0.0] * players, Random(0)).rounds  # noqa: S311 - a simulation
-        return replace(found, games=2 * sum(len(round_.pairings) for round_ in rounds) / players)
+    def replay_by_coin(self, chance: Random) -> "ResultTable":
+        """Play a tournament of equal players and return its results."""
+        from agent_league.ratings.results import ResultTable  # noqa: PLC0415 - loads numpy
 
-    def _estimate_cost(self, players: int) -> float:
+        results = self._play_rounds([0.0] * self.players, chance).results.values()
+        rows = (row for result in results if (row := ResultRow.from_result(result, game=self.game)))
+        return ResultTable.from_rows(rows, [str(index) for index in range(self.players)])
+
+    def count_samples(self, fewest: int, most: int) -> int:
+        """How many tournaments can be played in about a second; 0 if not even the fewest."""
+        cost = self._estimate_cost()
+        return 0 if self.players < 2 or fewest * cost > MAX_COST else min(most, max(fewest, round(USUAL_COST / cost)))
+
+    def estimate_rank_error(self, spread_elo: float) -> RankError | None:
+        """Estimate the mean error of a rank; None if that takes too long. See `ratings.rank_error`."""
+        samples = self.count_samples(MIN_SAMPLES, MAX_SAMPLES)
+        if not samples:
+            return None
+        found = estimate_rank_error(self.players, spread_elo, self.play, samples=samples)
+        rounds = self._play_rounds([0.0] * self.players, Random(0)).rounds  # noqa: S311 - a simulation
+        return replace(found, games=2 * sum(len(round_.pairings) for round_ in rounds) / self.players)
+
+    def _estimate_cost(self) -> float:
+        players = self.players
         entrants = [Entrant(str(index), index + 1) for index in range(players)]
         rounds = self.format.count_rounds(TournamentRecord(entrants)) or 2 * players
         return rounds * players / 2 * (1 if self.format.is_fixed else 8 + 0.3 * players)

@@ -8,7 +8,7 @@ the mean.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, inf, isfinite, log, sqrt
 from statistics import NormalDist
 
@@ -31,10 +31,20 @@ ELO_PER_UNIT = 400 / log(10)
 """A rating in natural log odds times this is one in Elo."""
 PRIOR_ELO = 600.0
 """Standard deviation of the prior on each rating and seat advantage."""
+PRIOR_SPREADS = (25.0, 50.0, 100.0, 200.0, 300.0, 400.0, 600.0, 800.0)
+"""Those that are tried if the spread is unknown."""
 MAX_GAMES_TO_SEPARATE = 1_000_000
 MAX_STEPS = 100
 STEP_TOLERANCE = 1e-7
 """Newton's method ends with a step below this; its error is then about the square of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadFit:
+    """Ratings, and the standard deviation that the true ones probably have, in Elo."""
+
+    table: RatingTable
+    spread: float
 
 
 def fit_ratings(
@@ -51,14 +61,42 @@ def fit_ratings(
 
 
 def compare_technical_losses(
-    results: ResultTable, *, seats_differ: Collection[str] = (), prior_elo: float = PRIOR_ELO
+    results: ResultTable,
+    *,
+    seats_differ: Collection[str] = (),
+    prior_elo: float = PRIOR_ELO,
+    is_paired_by_results: bool = False,
 ) -> TechnicalLossRatings:
     """Rate all players by all results and, if there are technical losses, once more without them."""
-    tables = [
-        fit_ratings(one, seats_differ=seats_differ, prior_elo=prior_elo)
-        for one in ([results, results.without_technical_losses()] if results.has_technical_losses else [results])
-    ]
-    return TechnicalLossRatings(tables[0], tables[1] if len(tables) == 2 else None)
+
+    def fit(one: ResultTable) -> RatingTable:
+        if is_paired_by_results and one.players:
+            return fit_unknown_spread(one, seats_differ=seats_differ).table
+        return fit_ratings(one, seats_differ=seats_differ, prior_elo=prior_elo)
+
+    without = fit(results.without_technical_losses()) if results.has_technical_losses else None
+    return TechnicalLossRatings(fit(results), without)
+
+
+def fit_unknown_spread(results: ResultTable, *, seats_differ: Collection[str] = ()) -> SpreadFit:
+    """Rate players who were paired by their results, as in a Swiss tournament or a bracket.
+
+    There winners meet winners, so that luck alone drives fitted ratings apart if the prior allows for it: of coin flips
+    a weak one holds the truth in 65% to 80% of its intervals. So the spread of the ratings is estimated as well: fits
+    with priors of several spreads are averaged by how probable the results are under each.
+    """
+    fits = [fit_bradley_terry(results, seats_differ=seats_differ, prior_elo=spread) for spread in PRIOR_SPREADS]
+    evidence = np.array([fit.problem.estimate_evidence(fit) for fit in fits])
+    probable = np.exp(evidence - evidence.max())
+    spreads = np.array(PRIOR_SPREADS)
+    weights = probable * spreads / (probable @ spreads)  # any spread is as probable beforehand, and steps get longer
+    values = sum(weight * fit.values for weight, fit in zip(weights, fits, strict=True))
+    covariance = sum(
+        weight * (fit.estimate_covariance() + np.outer(fit.values - values, fit.values - values))
+        for weight, fit in zip(weights, fits, strict=True)
+    )
+    table = make_rating_table(results, replace(fits[0], values=values), covariance, NORMAL_QUANTILE)
+    return SpreadFit(table, float(probable @ spreads / probable.sum()))
 
 
 def bootstrap_ratings(
@@ -140,8 +178,8 @@ class LikelihoodProblem:
     """By cell, which of the seat advantages it has, counted from 0; their number for none."""
     weight: Floats
     """By cell."""
-    precision: float
-    """That of the prior."""
+    precision: Floats
+    """That of the prior, by value."""
 
     @classmethod
     def from_cells(cls, cells: ResultCells, players: int, has_seats: Flags, prior_elo: float) -> "LikelihoodProblem":
@@ -150,7 +188,8 @@ class LikelihoodProblem:
         played = add_by_index(cells.game, cells.played, len(has_seats))
         share = played.sum() / max(1, np.count_nonzero(played))
         weight = share / np.where(played > 0, played, 1.0)
-        precision = (ELO_PER_UNIT / prior_elo) ** 2
+        precision = np.full(players + len(seat_games), (ELO_PER_UNIT / prior_elo) ** 2)
+        precision[players:] = (ELO_PER_UNIT / max(prior_elo, PRIOR_ELO)) ** 2
         return cls(cells, players, seat_games, number[cells.game], weight[cells.game], precision)
 
     @property
@@ -176,7 +215,7 @@ class LikelihoodProblem:
             values, reached = values + step, found
             if size < STEP_TOLERANCE:
                 return BradleyTerryFit(self, values, _logistic(odds))
-            if not self.precision and float(np.abs(values).max()) > 30:
+            if not self.precision.any() and float(np.abs(values).max()) > 30:
                 break
         raise ValueError("these results have no finite ratings: some players need a prior")
 
@@ -190,6 +229,13 @@ class LikelihoodProblem:
         inverse[: self.players] -= inverse[: self.players].mean(axis=0)  # the mean varies with nothing else
         return inverse
 
+    def estimate_evidence(self, fit: BradleyTerryFit) -> float:
+        """Estimate how probable the results are under the prior, as a logarithm, after Laplace."""
+        matrix = self._curvature(self._information(fit.chances))
+        held = float(matrix[: self.players, : self.players].sum()) / self.players  # the mean's; the prior's is its own
+        determinant = float(np.linalg.slogdet(matrix)[1]) - log(held) + log(self.precision[0])
+        return self._evaluate(fit.values)[1] + float(np.log(self.precision).sum()) / 2 - determinant / 2
+
     def find_chances(self, values: Floats) -> Floats:
         """Return the chance of player A in each cell under these values."""
         return _logistic(self._evaluate(values)[0])
@@ -200,7 +246,7 @@ class LikelihoodProblem:
         seat = np.append(values[self.players :], 0.0)
         odds = values[cells.player_a] - values[cells.player_b] + seat[self.seat]
         likelihood = self.weight * (cells.points * odds - cells.played * np.logaddexp(0.0, odds))
-        return odds, float(likelihood.sum() - self.precision / 2 * (values @ values))
+        return odds, float(likelihood.sum() - (self.precision * values) @ values / 2)
 
     def _information(self, chances: Floats) -> Floats:
         return self.weight * self.cells.played * chances * (1 - chances)

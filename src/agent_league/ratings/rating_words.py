@@ -5,6 +5,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from agent_league.model.result_words import MAX_NAMED, format_count, join_names
+from agent_league.model.tables import DataTable
 from agent_league.ratings.rank_error import RankError
 from agent_league.ratings.tables import NO_NAMES, Rating, RatingTable, SeatAdvantage, TechnicalLossRatings
 
@@ -18,6 +19,8 @@ LIKELIHOOD_COLUMN = "Above next"
 LIKELIHOOD_EXPLAINED = "How likely the player is better than the one with the next lower rating"
 GAMES_COLUMN = "More games"
 GAMES_EXPLAINED = "How many more games of each would separate the player from the one with the next lower rating"
+PICTURE_WIDTH = 13
+"""Characters of an interval in a terminal."""
 GROUP_COLUMN = "Tied"
 GROUP_EXPLAINED = "Players of one letter aren't significantly weaker than the best of them"
 
@@ -49,6 +52,35 @@ def format_group(rating: Rating) -> str:
         number, place = divmod(number - 1, 26)
         letters = chr(ord("A") + place) + letters
     return letters
+
+
+def make_ratings_table(table: RatingTable, names: Mapping[str, str] = NO_NAMES, title: str = "") -> DataTable:
+    """Make a table for terminals: each player's interval as a picture, and how sure its place is."""
+    rated = [rating for rating in table.ratings if rating.games]
+    low, high = min((one.low for one in rated), default=0.0), max((one.high for one in rated), default=0.0)
+    columns = (GROUP_COLUMN, "Name", f">{RATING_COLUMN}", "", f">{LIKELIHOOD_COLUMN}", f">{GAMES_COLUMN}")
+    return DataTable(
+        columns,
+        [
+            (
+                format_group(rating),
+                _name(rating, names),
+                format_rating(rating),
+                _draw_interval(rating, low, high),
+                format_likelihood(rating),
+                format_games_to_separate(rating),
+            )
+            for rating in rated
+        ],
+        title,
+    )
+
+
+def _draw_interval(rating: Rating, low: float, high: float) -> str:
+    """Draw an interval as text on a scale from `low` to `high`: `  ---o---  `."""
+    scale = (PICTURE_WIDTH - 1) / max(high - low, 1.0)
+    first, middle, last = (round((end - low) * scale) for end in (rating.low, rating.elo, rating.high))
+    return " " * first + "-" * (middle - first) + "o" + "-" * (last - middle)
 
 
 def describe_ratings(
@@ -89,6 +121,8 @@ def describe_ties(table: RatingTable, names: Mapping[str, str] = NO_NAMES) -> It
     best, first = groups[0], table.ratings[0]
     if len(best) == 1:
         yield f"{_name(first, names)} is significantly better than all others."
+    elif len(best) == len(table.ratings) > 2:
+        yield f"All {len(best)} players are statistically tied: none of them can be ruled out as the best."
     else:
         yield f"Statistically tied for the first place: {join_names([_name(rating, names) for rating in best])}."
     yield describe_next(table, 0, names)

@@ -1,10 +1,11 @@
 """All that is said about the strength of some players: their ratings, and how far these can be trusted."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from random import Random
+from typing import Any, Protocol
 
-from agent_league.ratings.bradley_terry import compare_technical_losses
+from agent_league.ratings.bradley_terry import compare_technical_losses, fit_unknown_spread
 from agent_league.ratings.luck import LuckTest, check_luck
 from agent_league.ratings.rank_error import RankError, estimate_rating_spread
 from agent_league.ratings.rating_words import describe_ratings, describe_technical_losses
@@ -16,8 +17,21 @@ LUCK_SAMPLES = ((100_000, 99), (10_000_000, 19))
 TRANSITIVITY_SAMPLES = ((50, 499), (100, 99), (200, 39))
 """Up to so many results, or players, this many simulations; beyond that nothing is tested: it would take seconds."""
 
-EstimateRankError = Callable[[int, float], RankError | None]
-"""From the number of players and the spread of their strengths in Elo to the mean error of a rank."""
+
+class FormatTrial(Protocol):
+    """Tournaments of the format that the results come from, played again by simulation."""
+
+    def count_samples(self, fewest: int, most: int) -> int:
+        """How many tournaments can be simulated in about a second; 0 if not even the fewest."""
+        ...
+
+    def replay_by_coin(self, chance: Random) -> ResultTable:
+        """Play a tournament of the same players in which a coin decides."""
+        ...
+
+    def estimate_rank_error(self, spread_elo: float) -> RankError | None:
+        """Estimate the mean error of a rank; None if that takes too long."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,22 +88,35 @@ def make_rating_report(
     results: ResultTable,
     *,
     seats_differ: Collection[str] = (),
-    estimate_rank_error: EstimateRankError | None = None,
+    is_paired_by_results: bool = False,
+    trial: FormatTrial | None = None,
 ) -> RatingReport:
-    """Rate the players, and test what the ratings assume: that nothing goes in circles and it isn't all luck."""
-    rated = compare_technical_losses(results, seats_differ=seats_differ)
+    """Rate the players, and test what the ratings assume: that nothing goes in circles and it isn't all luck.
+
+    Without a trial, there is no rank error, and no test for luck if players were paired by their results.
+    """
+    rated = compare_technical_losses(results, seats_differ=seats_differ, is_paired_by_results=is_paired_by_results)
     played = results.without_technical_losses() if results.has_technical_losses else results
     met = int((played.count_games() > 0).sum())
+    if is_paired_by_results and met:
+        spread = fit_unknown_spread(played, seats_differ=seats_differ).spread
+    else:
+        spread = estimate_rating_spread(rated.without_technical_losses or rated.all_results)
     samples = _find_samples(TRANSITIVITY_SAMPLES, met) if met > 2 else 0
-    luck_samples = _find_samples(LUCK_SAMPLES, len(played.count)) if met > 1 else 0
-    spread = estimate_rating_spread(rated.without_technical_losses or rated.all_results)
+    replay = trial.replay_by_coin if trial and is_paired_by_results else None
+    if replay and trial:
+        luck_samples = trial.count_samples(19, 99)
+    else:
+        luck_samples = 0 if is_paired_by_results else _find_samples(LUCK_SAMPLES, len(played.count))
     return RatingReport(
         rated,
         round(float(results.count[results.is_technical].sum())),
         find_connected_groups(results),
         check_transitivity(played, seats_differ=seats_differ, samples=samples) if samples else None,
-        check_luck(played, seats_differ=seats_differ, samples=luck_samples) if luck_samples else None,
-        estimate_rank_error(len(results.players), spread) if estimate_rank_error and met > 1 else None,
+        check_luck(played, seats_differ=seats_differ, samples=luck_samples, replay=replay)
+        if luck_samples and met > 1
+        else None,
+        trial.estimate_rank_error(spread) if trial and met > 1 else None,
     )
 
 

@@ -102,3 +102,28 @@ class TechnicalLossRatings:
     def to_json(self) -> dict[str, Any]:
         """Return both tables as JSON."""
         return asdict(self)
+
+
+RATING_COLUMNS = (
+    *("player_id", "display_name", "elo", "low", "high", "games", "likelihood_above_next", "tied_group"),
+    *("games_to_separate", "elo_without_technical_losses", "low_without_technical_losses"),
+    "high_without_technical_losses",
+)
+"""The columns of exported ratings, in order."""
+
+
+def list_rating_rows(told: Mapping[str, Any], names: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return the ratings out of `TechnicalLossRatings.to_json` as rows with `RATING_COLUMNS`."""
+    without = told["without_technical_losses"] or {"ratings": ()}
+    ratings = {rating["player_id"]: rating for rating in without["ratings"]}
+    return [
+        {
+            **rating,
+            "display_name": names.get(rating["player_id"], rating["player_id"]),
+            **{
+                f"{name}_without_technical_losses": ratings.get(rating["player_id"], {}).get(name)
+                for name in ("elo", "low", "high")
+            },
+        }
+        for rating in told["all_results"]["ratings"]
+    ]

@@ -64,11 +64,11 @@ class RatingInput:
         from agent_league.ratings.report import make_rating_report  # noqa: PLC0415 - loads numpy
 
         drawn = sum(result.outcome is Outcome.DRAW for result in self.results) / max(1, len(self.results))
-        trial = TrialTournament(self.format, self.scoring, self.tiebreakers, drawn)
         return make_rating_report(
             self.make_table(),
             seats_differ=[self.game] if seats_differ(self.game) else [],
-            estimate_rank_error=trial.estimate_rank_error,
+            is_paired_by_results=not self.format.is_fixed,
+            trial=TrialTournament(len(self.player_ids), self.format, self.scoring, self.tiebreakers, drawn, self.game),
         )
 
 
