@@ -1709,4 +1709,16 @@ REQUIREMENTS = (
         "ratings/sequential_test::the_error_rates_are_those_asked_for",
         "ratings/sequential_test::a_sentence_claims_what_was_ruled_out_and_no_more",
     ),
+    needs(
+        "Ratings",
+        "Every table says how sure it is, also where results decide who meets, and costs the league nothing.",
+        "ratings/report::technical_losses_are_counted_and_what_they_change_is_told",
+        "ratings/report::results_that_go_in_circles_are_not_called_luck_though_points_are_even",
+        "ratings/report::players_who_never_met_are_told_by_group",
+        "ratings/report::numpy_starts_no_threads_of_its_own",
+        "league/trial_tournament::coin_flips_in_a_swiss_tournament_drive_no_ratings_apart",
+        "league/trial_tournament::luck_is_told_from_skill_though_results_decide_who_meets",
+        "web/league_ratings::ratings_are_computed_in_a_thread_and_the_last_ones_shown_meanwhile",
+        "cli/ratings::leagues_of_several_games_are_pooled_by_display_name",
+    ),
 )

@@ -9,6 +9,7 @@ import typer
 
 from agent_league.cli.options import JsonOption, StoreOption, open_existing_home
 from agent_league.cli.terminal import (
+    STDOUT,
     make_stdout_console,
     print_json,
     print_lines,
@@ -76,6 +77,8 @@ def ratings(
     """
     from agent_league.ratings.numpy_import import import_numpy
 
+    if json and csv == STDOUT:
+        raise UserError("--csv and --json can't both have stdout")
     import_numpy()
     names: dict[str, str] = {}
     leagues = list(_read_leagues(homes or [None], store, names, versions=versions))

@@ -49,11 +49,15 @@ class TrialTournament:
 
     def replay_by_coin(self, chance: Random) -> "ResultTable":
         """Play a tournament of equal players and return its results."""
+        return self.draw_results([0.0] * self.players, chance)
+
+    def draw_results(self, strengths: Sequence[float], chance: Random) -> "ResultTable":
+        """Play a tournament and return its results; players are named by their index."""
         from agent_league.ratings.results import ResultTable  # noqa: PLC0415 - loads numpy
 
-        results = self._play_rounds([0.0] * self.players, chance).results.values()
+        results = self._play_rounds(strengths, chance).results.values()
         rows = (row for result in results if (row := ResultRow.from_result(result, game=self.game)))
-        return ResultTable.from_rows(rows, [str(index) for index in range(self.players)])
+        return ResultTable.from_rows(rows, [str(index) for index in range(len(strengths))])
 
     def count_samples(self, fewest: int, most: int) -> int:
         """How many tournaments can be played in about a second; 0 if not even the fewest."""

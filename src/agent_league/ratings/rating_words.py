@@ -42,7 +42,7 @@ def format_games_to_separate(rating: Rating) -> str:
     """Format how many more games would separate a player from the next: `1,200`; empty for the last."""
     if rating.likelihood_above_next is None:
         return ""
-    return "1,000,000+" if rating.games_to_separate is None else f"{rating.games_to_separate:,}"
+    return "1M+" if rating.games_to_separate is None else f"{rating.games_to_separate:,}"
 
 
 def format_group(rating: Rating) -> str:
@@ -135,6 +135,8 @@ def describe_next(table: RatingTable, place: int, names: Mapping[str, str] = NO_
     """
     rating, following = table.ratings[place], table.ratings[place + 1]
     one, other = _name(rating, names), _name(following, names)
+    if rating.elo == following.elo:
+        return f"{one} and {other} have the same rating."
     sentence = f"{one} is better than {other} with a likelihood of {format_likelihood(rating)}"
     if rating.games_to_separate == 0:
         return f"{sentence}."

@@ -103,6 +103,11 @@ class LeagueRatings:
                 self._report = RatingInput.from_state(self._state).make_report()
         return self._report
 
+    @property
+    def is_computing(self) -> bool:
+        """Whether a thread is computing new ratings."""
+        return self._task is not None
+
     async def wait_for_first(self) -> None:
         """Wait until a thread has computed ratings if there can be any; later ones are not waited for."""
         if self._report is None and self.works_in_background and self._is_due():
