@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 MIN_SAMPLES = 4
 MAX_SAMPLES = 200
-USUAL_COST = 40_000
+USUAL_COST = 15_000
 MAX_COST = 150_000
 """What all tournaments of a trial usually cost and may cost at most, in matches of a fixed format: 10 µs each."""
 

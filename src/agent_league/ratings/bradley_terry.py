@@ -61,21 +61,14 @@ def fit_ratings(
 
 
 def compare_technical_losses(
-    results: ResultTable,
-    *,
-    seats_differ: Collection[str] = (),
-    prior_elo: float = PRIOR_ELO,
-    is_paired_by_results: bool = False,
+    results: ResultTable, *, seats_differ: Collection[str] = (), prior_elo: float = PRIOR_ELO
 ) -> TechnicalLossRatings:
     """Rate all players by all results and, if there are technical losses, once more without them."""
-
-    def fit(one: ResultTable) -> RatingTable:
-        if is_paired_by_results and one.players:
-            return fit_unknown_spread(one, seats_differ=seats_differ).table
-        return fit_ratings(one, seats_differ=seats_differ, prior_elo=prior_elo)
-
-    without = fit(results.without_technical_losses()) if results.has_technical_losses else None
-    return TechnicalLossRatings(fit(results), without)
+    tables = [
+        fit_ratings(one, seats_differ=seats_differ, prior_elo=prior_elo)
+        for one in ([results, results.without_technical_losses()] if results.has_technical_losses else [results])
+    ]
+    return TechnicalLossRatings(tables[0], tables[1] if len(tables) == 2 else None)
 
 
 def fit_unknown_spread(results: ResultTable, *, seats_differ: Collection[str] = ()) -> SpreadFit:
@@ -85,7 +78,12 @@ def fit_unknown_spread(results: ResultTable, *, seats_differ: Collection[str] = 
     a weak one holds the truth in 65% to 80% of its intervals. So the spread of the ratings is estimated as well: fits
     with priors of several spreads are averaged by how probable the results are under each.
     """
-    fits = [fit_bradley_terry(results, seats_differ=seats_differ, prior_elo=spread) for spread in PRIOR_SPREADS]
+    if not results.players:
+        return SpreadFit(RatingTable((), 0), 0.0)
+    fits: list[BradleyTerryFit] = []
+    for spread in PRIOR_SPREADS:
+        start = fits[-1].values if fits else None
+        fits.append(fit_bradley_terry(results, seats_differ=seats_differ, prior_elo=spread, start=start))
     evidence = np.array([fit.problem.estimate_evidence(fit) for fit in fits])
     probable = np.exp(evidence - evidence.max())
     spreads = np.array(PRIOR_SPREADS)

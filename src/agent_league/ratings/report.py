@@ -95,12 +95,16 @@ def make_rating_report(
 
     Without a trial, there is no rank error, and no test for luck if players were paired by their results.
     """
-    rated = compare_technical_losses(results, seats_differ=seats_differ, is_paired_by_results=is_paired_by_results)
     played = results.without_technical_losses() if results.has_technical_losses else results
     met = int((played.count_games() > 0).sum())
-    if is_paired_by_results and met:
-        spread = fit_unknown_spread(played, seats_differ=seats_differ).spread
+    if is_paired_by_results:
+        fit = fit_unknown_spread(played, seats_differ=seats_differ)
+        rated, spread = TechnicalLossRatings(fit.table, None), fit.spread
+        if results.has_technical_losses:
+            whole = fit_unknown_spread(results, seats_differ=seats_differ)
+            rated = TechnicalLossRatings(whole.table, fit.table)
     else:
+        rated = compare_technical_losses(results, seats_differ=seats_differ)
         spread = estimate_rating_spread(rated.without_technical_losses or rated.all_results)
     samples = _find_samples(TRANSITIVITY_SAMPLES, met) if met > 2 else 0
     replay = trial.replay_by_coin if trial and is_paired_by_results else None
