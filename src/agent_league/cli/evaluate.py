@@ -43,7 +43,7 @@ VERDICT_STYLES = {"PASS": "green", "FAIL": "bold red", "not judged": "yellow"}
 
 def evaluate(
     player: Annotated[
-        str, typer.Argument(metavar="PLAYER", help="A running player's address, or the name of a strategy.")
+        str, typer.Argument(metavar="PLAYER", help="A running player's address, a strategy, or a Python file with one.")
     ],
     game: Annotated[str, typer.Option(help="The game to play, see `league games`.", metavar="GAME")] = "even_odd",
     param: ParamOption = None,

@@ -171,6 +171,11 @@ class Series:
                 learner.learn_from_game(learner.observation.history[-1])
 
     @property
+    def last_game(self) -> FinishedGame:
+        """The game that was played last."""
+        return self._finished_games[-1]
+
+    @property
     def first_faults(self) -> tuple[str, str]:
         """The first fault of each strategy; empty: none."""
         one, other = self._players
