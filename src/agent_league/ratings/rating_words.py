@@ -5,6 +5,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from agent_league.model.result_words import format_count, join_names
+from agent_league.model.tables import DataTable
 from agent_league.ratings.rank_error import RankError
 from agent_league.ratings.tables import NO_NAMES, Rating, RatingTable, SeatAdvantage
 
@@ -18,6 +19,12 @@ LIKELIHOOD_COLUMN = "Above next"
 LIKELIHOOD_EXPLAINED = "How likely the player is better than the one with the next lower rating"
 GROUP_COLUMN = "Tied"
 GROUP_EXPLAINED = "Players of one letter aren't significantly weaker than the best of them"
+SEPARATION_COLUMN = "To separate"
+SEPARATION_EXPLAINED = "How many more games would make the difference from the next one significant if it stays"
+TABLE_EXPLAINED = (
+    "Elo above or below the mean of all. Above next: how likely a player is better than the one below. Tied: of one "
+    "letter, nobody is significantly weaker than the first. To separate: more games until the one below is."
+)
 
 
 def format_rating(rating: Rating) -> str:
@@ -42,6 +49,23 @@ def format_group(rating: Rating) -> str:
     return letters
 
 
+def tabulate_ratings(table: RatingTable, names: Mapping[str, str] = NO_NAMES, title: str = "Ratings") -> DataTable:
+    """Make a table of the ratings, best first, with the likelihood of being better than the next and tied groups."""
+    rows = [
+        (
+            _name(rating, names),
+            rating.games,
+            format_rating(rating),
+            format_likelihood(rating),
+            format_group(rating),
+            "" if rating.games_to_separate is None else rating.games_to_separate,
+        )
+        for rating in table.ratings
+    ]
+    columns = ("Player", ">Games", f">{RATING_COLUMN}", f">{LIKELIHOOD_COLUMN}", GROUP_COLUMN, f">{SEPARATION_COLUMN}")
+    return DataTable(columns, rows, title, TABLE_EXPLAINED)
+
+
 def describe_ratings(
     table: RatingTable,
     names: Mapping[str, str] = NO_NAMES,
@@ -50,14 +74,19 @@ def describe_ratings(
     luck: "LuckTest | None" = None,
     rank_error: RankError | None = None,
 ) -> Iterator[str]:
-    """Yield the sentences that belong below a table of ratings, the most important first."""
-    if luck is not None and luck.is_luck:
+    """Yield the sentences that belong below a table of ratings, the most important first.
+
+    If results go in circles, nothing is said of luck and ties: points are even then, and not by luck.
+    """
+    goes_in_circles = transitivity is not None and transitivity.goes_in_circles
+    if luck is not None and luck.is_luck and not goes_in_circles:
         yield luck.describe(rank_error)
     if transitivity is not None and not transitivity.is_described_by_ratings:
         yield transitivity.describe(names)
     if not table.is_connected:
         yield "Not all players are linked by common opponents: compare ratings only among those who are."
-    yield from describe_ties(table, names)
+    if not goes_in_circles:
+        yield from describe_ties(table, names)
     yield from map(describe_seat_advantage, table.seat_advantages)
 
 
@@ -84,7 +113,8 @@ def describe_next(table: RatingTable, place: int, names: Mapping[str, str] = NO_
     """
     rating, following = table.ratings[place], table.ratings[place + 1]
     one, other = _name(rating, names), _name(following, names)
-    sentence = f"{one} is better than {other} with a likelihood of {format_likelihood(rating)}"
+    likelihood = format_likelihood(rating).replace(">", "more than ")
+    sentence = f"{one} is better than {other} with a likelihood of {likelihood}"
     if rating.games_to_separate == 0:
         return f"{sentence}."
     if rating.games_to_separate is None:
