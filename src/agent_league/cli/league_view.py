@@ -153,6 +153,7 @@ class LeagueView(QuietView):
                 self._rows = event.standings
                 self._count_matches(event.matches, event.results)
             case RoundStarted():
+                self._is_fixed = self._is_fixed and not event.round.is_play_off
                 self._scheduled_matches |= {pairing.match_id for pairing in event.round.pairings}
                 self._progress.update(
                     self._progress_task,
@@ -205,7 +206,7 @@ class LeagueView(QuietView):
         if completed.is_void:
             return
         played = f"after {format_count(completed.matches, 'match')} in {format_count(completed.rounds, 'round')}"
-        first = Text(to_printable(format_champions(completed.standings)), style="bold green")
+        first = Text(to_printable(_name_champions(completed)), style="bold green")
         self._console.print(
             first.append(f", {played} and {format_duration(seconds)}.", "not bold default"), soft_wrap=True
         )
@@ -218,6 +219,10 @@ class LeagueView(QuietView):
         remarks = [*self._remarks[-5:], *self._faults.aborted_matches[:1]]
         parts += [Text(to_printable(remark), style="yellow") for remark in remarks]
         return Group(*parts)
+
+
+def _name_champions(completed: LeagueCompleted) -> str:
+    return format_champions(completed.standings, has_play_off=completed.has_play_off)
 
 
 def summarise_league(completed: LeagueCompleted, strategies: Mapping[str, str], seconds: float) -> dict[str, Any]:
@@ -283,7 +288,7 @@ def print_event(event: Event) -> None:
         case LeagueCompleted():
             console.print(draw_standings(event.standings, "Final table", len(event.standings)))
             print_lines(console, [*describe_deviations(event), *describe_aborted_matches(event)])
-            line = "There is no champion." if event.is_void else f"{format_champions(event.standings)}."
+            line = "There is no champion." if event.is_void else f"{_name_champions(event)}."
             print_lines(console, [line])
         case _:
             print_lines(console, [describe_to_organiser(event)])

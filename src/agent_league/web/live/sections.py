@@ -68,6 +68,7 @@ def read_progress(reader: LeagueReader) -> SectionData:
         "obstacle": season.find_start_obstacle() if season.phase is LeaguePhase.REGISTRATION else None,
         "champion": next(iter(champions := _read_champions(reader)), None),
         "champions": champions,
+        "has_play_off": season.has_play_off,
         "format": describe_format(season.config.scheduling),
         "stage": _describe_stage(reader),
         "trouble": chronicle.store_problem,
@@ -197,7 +198,9 @@ def _describe_stage(reader: LeagueReader) -> str:
     if season.phase is not LeaguePhase.RUNNING or not rounds:
         return ""
     round_ = rounds[max(reader.current_round, 1) - 1]
-    advance = season.format.describe_advance(round_.stage) if isinstance(season.format, Stages) else ""
+    advance = ""
+    if isinstance(season.format, Stages) and not round_.is_play_off:
+        advance = season.format.describe_advance(round_.stage)
     return "; ".join(filter(None, (round_.title, advance)))
 
 
