@@ -1414,6 +1414,23 @@ REQUIREMENTS = (
         "lab/full_league::leagues_and_rules_alone_agree_where_nothing_is_left_to_chance",
     ),
     needs(
+        "CLI",
+        "A comparison of two players ends when a sequential test is sure, with the error rates that were asked for.",
+        "lab/comparison::the_error_rates_are_those_asked_for_in_games_that_are_really_played",
+        "lab/comparison::players_that_always_play_the_same_are_told_to_do_so_and_no_interval_is_claimed",
+        "lab/comparison::running_players_are_compared_over_http_under_their_own_names",
+        "cli/compare::the_answer_is_a_sentence_and_an_exit_code",
+        "cli/compare::ctrl_c_ends_with_what_is_known_so_far",
+    ),
+    needs(
+        "CLI",
+        "Simulations and evaluations rate players with intervals over series, and say when one number misleads.",
+        "lab/tournament_ratings::intervals_are_those_over_series_where_games_of_a_series_are_alike",
+        "lab/tournament_ratings::a_first_seat_that_always_wins_is_an_advantage_and_no_strength",
+        "cli/simulate::where_results_go_in_circles_it_is_said_and_other_rankings_are_offered",
+        "lab/report::the_player_is_rated_beside_its_opponents_once_more_without_technical_losses",
+    ),
+    needs(
         "001 Private League",
         "A player is tried against random, deterministic and mirror agents and its own earlier version.",
         "lab/evaluation::the_same_seed_gives_the_same_games",

@@ -2,7 +2,13 @@
 
 from agent_league.ratings.bradley_terry import fit_ratings
 from agent_league.ratings.luck import LuckTest
-from agent_league.ratings.rating_words import describe_ratings, format_group, format_likelihood, format_rating
+from agent_league.ratings.rating_words import (
+    describe_ratings,
+    format_group,
+    format_likelihood,
+    format_rating,
+    tabulate_ratings,
+)
 from agent_league.ratings.results import ResultTable
 from agent_league.ratings.tables import Rating, RatingTable, ResultRow, SeatAdvantage
 from agent_league.ratings.transitivity import check_transitivity
@@ -38,14 +44,18 @@ def test_a_clear_winner_and_players_without_games_are_told_as_such() -> None:
     assert format_rating(unplayed.ratings[0]) == "-"
 
 
-def test_luck_and_cycles_come_first_and_name_players_by_their_names() -> None:
+def test_circles_are_told_by_name_and_nothing_is_said_of_luck_and_ties_then() -> None:
     beats = [("P01", "P02"), ("P02", "P03"), ("P03", "P01")]
     results = ResultTable.from_rows(ResultRow(one, other, 1.0, count=30) for one, other in beats)
     names = {"P01": "Rock", "P02": "Scissors", "P03": "Paper"}
-    luck, cycles = LuckTest(0.5, 0.9, 0.05), check_transitivity(results)
-    first, second, *_ = describe_ratings(fit_ratings(results), names, transitivity=cycles, luck=luck)
-    assert first == "These points can't be told from coin flips (p = 0.9): ranks are luck so far."
-    assert second == (
+    luck, table = LuckTest(0.5, 0.9, 0.05), fit_ratings(results)
+    (sentence,) = describe_ratings(table, names, transitivity=check_transitivity(results), luck=luck)
+    assert sentence == (
         "The results go in circles: Rock beats Scissors (30 of 30), Scissors beats Paper (30 of 30), Paper beats Rock "
         "(30 of 30). One number can't rank them; the ratings mislead."
     )
+    first, second, *_ = describe_ratings(table, names, luck=luck)
+    assert first == "These points can't be told from coin flips (p = 0.9): ranks are luck so far."
+    assert second == "All 3 players are statistically tied: none of them can be ruled out as the best."
+    shown = tabulate_ratings(table, names)
+    assert shown.text_rows()[0] == ["Rock", "60", "+0 ±58", "50%", "A", "1M+"]

@@ -148,9 +148,9 @@ def draw_standings(
 
 def print_ratings(console: "Console", report: "RatingReport", names: Mapping[str, str], title: str) -> None:
     """Print a table of ratings and, below it, how far they can be trusted."""
-    from agent_league.ratings.rating_words import make_ratings_table
+    from agent_league.ratings.rating_words import tabulate_ratings
 
-    console.print(make_rich_table(make_ratings_table(report.table, names, title)))
+    console.print(make_rich_table(tabulate_ratings(report.table, names, title)))
     print_lines(console, report.describe(names))
 
 

@@ -109,7 +109,9 @@ def bootstrap_ratings(
 
     Each sample gives every series a random weight of mean 1 and variance 1 and fits again; ratings vary from sample
     to sample as they would from one set of series to another. Intervals are Student's, with the smallest number of
-    series that any player took part in. ValueError if that is below 2. The same seed gives the same table.
+    series that any player took part in. ValueError if that is below 2. If ratings vary less than by games that don't
+    depend on each other, as those of players that always play alike, that of such games is taken. The same seed gives
+    the same table.
     """
     names, series = np.unique(results.series, return_inverse=True)
     least = _count_series(results, series)
@@ -125,7 +127,10 @@ def bootstrap_ratings(
         )
         drawn[sample] = varied.values
     quantile = NORMAL_QUANTILE if least > LARGE_SAMPLE else student_quantile(least - 1)
-    return make_rating_table(results, fit, np.atleast_2d(np.cov(drawn, rowvar=False)), quantile)
+    covariance, independent = np.atleast_2d(np.cov(drawn, rowvar=False)), fit.estimate_covariance()
+    if np.trace(covariance) < np.trace(independent):
+        return make_rating_table(results, fit, independent, NORMAL_QUANTILE)
+    return make_rating_table(results, fit, covariance, quantile)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,12 +17,14 @@ RATING_COLUMN = "Elo, 95%"
 RATING_EXPLAINED = "Rating in Elo above or below the mean of all players, with its 95% interval"
 LIKELIHOOD_COLUMN = "Above next"
 LIKELIHOOD_EXPLAINED = "How likely the player is better than the one with the next lower rating"
-GAMES_COLUMN = "More games"
-GAMES_EXPLAINED = "How many more games of each would separate the player from the one with the next lower rating"
-PICTURE_WIDTH = 13
-"""Characters of an interval in a terminal."""
 GROUP_COLUMN = "Tied"
 GROUP_EXPLAINED = "Players of one letter aren't significantly weaker than the best of them"
+SEPARATION_COLUMN = "To separate"
+SEPARATION_EXPLAINED = "How many more games would make the difference from the next one significant if it stays"
+TABLE_EXPLAINED = (
+    "Elo above or below the mean of all. Above next: how likely a player is better than the one below. Tied: of one "
+    "letter, nobody is significantly weaker than the first. To separate: more games until the one below is."
+)
 
 
 def format_rating(rating: Rating) -> str:
@@ -54,33 +56,21 @@ def format_group(rating: Rating) -> str:
     return letters
 
 
-def make_ratings_table(table: RatingTable, names: Mapping[str, str] = NO_NAMES, title: str = "") -> DataTable:
-    """Make a table for terminals: each player's interval as a picture, and how sure its place is."""
-    rated = [rating for rating in table.ratings if rating.games]
-    low, high = min((one.low for one in rated), default=0.0), max((one.high for one in rated), default=0.0)
-    columns = (GROUP_COLUMN, "Name", f">{RATING_COLUMN}", "", f">{LIKELIHOOD_COLUMN}", f">{GAMES_COLUMN}")
-    return DataTable(
-        columns,
-        [
-            (
-                format_group(rating),
-                _name(rating, names),
-                format_rating(rating),
-                _draw_interval(rating, low, high),
-                format_likelihood(rating),
-                format_games_to_separate(rating),
-            )
-            for rating in rated
-        ],
-        title,
-    )
-
-
-def _draw_interval(rating: Rating, low: float, high: float) -> str:
-    """Draw an interval as text on a scale from `low` to `high`: `  ---o---  `."""
-    scale = (PICTURE_WIDTH - 1) / max(high - low, 1.0)
-    first, middle, last = (round((end - low) * scale) for end in (rating.low, rating.elo, rating.high))
-    return " " * first + "-" * (middle - first) + "o" + "-" * (last - middle)
+def tabulate_ratings(table: RatingTable, names: Mapping[str, str] = NO_NAMES, title: str = "Ratings") -> DataTable:
+    """Make a table of the ratings, best first, with the likelihood of being better than the next and tied groups."""
+    rows = [
+        (
+            _name(rating, names),
+            rating.games,
+            format_rating(rating),
+            format_likelihood(rating),
+            format_group(rating),
+            format_games_to_separate(rating),
+        )
+        for rating in table.ratings
+    ]
+    columns = ("Player", ">Games", f">{RATING_COLUMN}", f">{LIKELIHOOD_COLUMN}", GROUP_COLUMN, f">{SEPARATION_COLUMN}")
+    return DataTable(columns, rows, title, TABLE_EXPLAINED)
 
 
 def describe_ratings(
@@ -94,9 +84,11 @@ def describe_ratings(
 ) -> Iterator[str]:
     """Yield the sentences that belong below a table of ratings, the most important first.
 
-    `groups` are the players by group if not all are linked by opponents.
+    `groups` are the players by group if not all are linked by opponents. If results go in circles, nothing is said of
+    luck and ties: points are even then, and not by luck.
     """
-    if luck is not None and luck.is_luck:
+    goes_in_circles = transitivity is not None and transitivity.goes_in_circles
+    if luck is not None and luck.is_luck and not goes_in_circles:
         yield luck.describe(rank_error)
     if transitivity is not None and not transitivity.is_described_by_ratings:
         yield transitivity.describe(names)
@@ -104,9 +96,10 @@ def describe_ratings(
         yield from describe_unconnected_groups(groups, names)
     elif not table.is_connected:
         yield "Not all players are linked by common opponents: compare ratings only among those who are."
-    yield from describe_ties(table, names)
+    if not goes_in_circles:
+        yield from describe_ties(table, names)
     yield from map(describe_seat_advantage, table.seat_advantages)
-    if rank_error is not None and (luck is None or not luck.is_luck):
+    if rank_error is not None and (luck is None or not luck.is_luck) and not goes_in_circles:
         yield rank_error.describe()
 
 
@@ -137,7 +130,8 @@ def describe_next(table: RatingTable, place: int, names: Mapping[str, str] = NO_
     one, other = _name(rating, names), _name(following, names)
     if rating.elo == following.elo:
         return f"{one} and {other} have the same rating."
-    sentence = f"{one} is better than {other} with a likelihood of {format_likelihood(rating)}"
+    likelihood = format_likelihood(rating).replace(">", "more than ")
+    sentence = f"{one} is better than {other} with a likelihood of {likelihood}"
     if rating.games_to_separate == 0:
         return f"{sentence}."
     if rating.games_to_separate is None:

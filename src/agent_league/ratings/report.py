@@ -54,18 +54,13 @@ class RatingReport:
         """The ratings by all results."""
         return self.rated.all_results
 
-    @property
-    def shown_luck(self) -> LuckTest | None:
-        """Whether it is luck; None if results go in circles, where even points are no luck."""
-        return None if self.transitivity and self.transitivity.goes_in_circles else self.luck
-
     def describe(self, names: Mapping[str, str] = NO_NAMES) -> list[str]:
         """Say how far the ratings can be trusted, the most important first. Players without a name have their ids."""
         told = describe_ratings(
             self.table,
             names,
             transitivity=self.transitivity,
-            luck=self.shown_luck,
+            luck=self.luck,
             rank_error=self.rank_error,
             groups=self.groups,
         )

@@ -2,12 +2,21 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from typing import Any
 
 from agent_league.model.results import MatchResult, Outcome
 
 NO_NAMES: Mapping[str, str] = {}
 """In place of names by player id: sentences name players by their ids."""
+
+
+class RankMethod(StrEnum):
+    """How players are ranked by their results: by one number each, or by who beats whom."""
+
+    ELO = "elo"
+    ALPHA_RANK = "alpha-rank"
+    NASH = "nash"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,70 @@
+"""`league compare` as a person uses it."""
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import league, running
+
+SLOW_GAMES = ("compare", "minimax", "random", "--game", "connect_four", "--elo1", "0.5", "--limit", "1000000")
+
+
+def test_the_answer_is_a_sentence_and_an_exit_code(tmp_path: Path) -> None:
+    options = ("--game", "odds_and_evens", "--seed", "7")
+    better = league("compare", "markov", "biased", *options, cwd=tmp_path)
+    assert better.returncode == 0
+    assert better.stdout.startswith("markov is better than biased: +")
+    assert "log-likelihood ratio +" in better.stderr.splitlines()[0]
+    assert "seed 7" in better.stderr.splitlines()[-1]
+    weaker = league("compare", "biased", "markov", *options, cwd=tmp_path)
+    assert weaker.returncode == 1
+    assert weaker.stdout.startswith("biased isn't better than markov by 20 Elo or more: -")
+    assert "exchange the two" in weaker.stdout
+    undecided = league("compare", "random", "random", "--limit", "40", "--seed", "7", cwd=tmp_path)
+    assert undecided.returncode == 3
+    assert undecided.stdout.startswith("It is open whether random is better than random #2: ")
+    assert not list(tmp_path.iterdir())
+
+
+def test_one_json_object_tells_everything_and_the_seed_repeats_it_on_any_number_of_processes() -> None:
+    options = ("compare", "random", "markov", "--game", "odds_and_evens", "--elo1", "80", "--json", "--seed")
+    told = [json.loads(league(*options, seed, *more).stdout) for seed, more in ((1, ()), (1, ("--jobs", 2)), (2, ()))]
+    for one in told:
+        del one["seconds"]
+    first, again, other = told
+    assert first == again
+    assert first["pair_counts"] != other["pair_counts"]
+    assert first["games"] == 2 * sum(first["pair_counts"])
+    assert first["verdict"] in ("better", "not_better")
+    assert first["sentences"][0].startswith("random is")
+    assert first["test"] == {"elo0": 0.0, "elo1": 80.0, "alpha": 0.05, "beta": 0.05}
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (("random", "nobody"), "league: 'nobody' is neither"),
+        (("random", "random", "--elo1", "-5"), "league: --elo0 must be below elo1, found 0 and -5"),
+        (("random", "random", "--alpha", "0.7"), "league: --alpha and beta must be between 0 and 0.5"),
+        (("random", "random", "--game", "chess"), "league: --game: no game 'chess'"),
+        (("random", "localhost:9", "--jobs", "2"), "league: --jobs: only strategies"),
+    ],
+)
+def test_what_cannot_be_compared_is_exit_code_2_with_a_sentence(options: tuple[str, ...], problem: str) -> None:
+    done = league("compare", *options)
+    assert done.returncode == 2
+    assert done.stderr.startswith(problem)
+
+
+@pytest.mark.parametrize("opponent", ["random", "slow.py"])
+def test_ctrl_c_ends_with_what_is_known_so_far(tmp_path: Path, opponent: str) -> None:
+    """By the rules alone, and, where a strategy waits for others, in a private league."""
+    (tmp_path / "slow.py").write_text("async def choose(game):\n    return game.random.choice(game.legal_moves)\n")
+    arguments = [opponent if argument == "random" else argument for argument in SLOW_GAMES]
+    with running(arguments, cwd=tmp_path) as (process,):
+        process.prints("16 games: log-likelihood ratio")
+        process.signal(signal.SIGINT)
+        assert process.ends() == 130
+        assert "whether minimax is better than" in process.text
