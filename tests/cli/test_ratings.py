@@ -4,6 +4,8 @@ import csv
 import io
 from pathlib import Path
 
+import pytest
+
 from agent_league.ratings.tables import RATING_COLUMNS
 from tests.cli.leagues import keep, said
 
@@ -16,7 +18,7 @@ def test_leagues_of_several_games_are_pooled_by_display_name(tmp_path: Path) -> 
     assert told["identity"] == "display_name"
     assert [(league["game_type"], league["matches"]) for league in told["leagues"]] == [("even_odd", 6), ("nim", 6)]
     ratings = told["ratings"]["all_results"]["ratings"]
-    assert sorted(told["players"].values()) == ["Ann", "Bob", "Cid", "Dan", "Eve"]
+    assert sorted(rating["player_id"] for rating in ratings) == ["Ann", "Bob", "Cid", "Dan", "Eve"]
     assert sum(rating["games"] for rating in ratings) == 24, "each league once, though it was named twice"
     assert [seat["game"] for seat in told["ratings"]["all_results"]["seat_advantages"]] == ["nim"]
     assert not told["ratings"]["unconnected_groups"]
@@ -29,7 +31,8 @@ def test_leagues_of_several_games_are_pooled_by_display_name(tmp_path: Path) -> 
 def test_versions_can_be_rated_apart(tmp_path: Path) -> None:
     keep(tmp_path / "one", 3, names=("Ann", "Bob", "Cid"))
     told = said("ratings", tmp_path / "one", "--versions", "--json").json
-    assert set(told["players"].values()) == {"Ann 1.0.0", "Bob 1.0.0", "Cid 1.0.0"}
+    ratings = told["ratings"]["all_results"]["ratings"]
+    assert {rating["player_id"] for rating in ratings} == {"Ann 1.0.0", "Bob 1.0.0", "Cid 1.0.0"}
     assert told["identity"] == "display_name and version"
 
 
@@ -52,12 +55,14 @@ def test_players_who_never_meet_are_named(tmp_path: Path) -> None:
     assert "These never met, not even through common opponents: Ann and Bob; Cid and Dan." in text
 
 
-def test_folders_without_a_league_or_result_are_told(tmp_path: Path) -> None:
+def test_folders_without_a_league_or_result_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "empty").mkdir()
     keep(tmp_path / "new", 3, 0)
     keep(tmp_path / "one", 3)
-    assert "no-such: there is no such folder; name the folders" in said("ratings", tmp_path / "no-such").error
-    assert "empty: it is no SHARED folder; name the folders" in said("ratings", tmp_path / "empty").error
+    assert "no-such: there is no such folder; name those that" in said("ratings", tmp_path / "no-such").error
+    assert "empty: it is no SHARED folder; name those that" in said("ratings", tmp_path / "empty").error
+    monkeypatch.chdir(tmp_path / "empty")
+    assert "There is no SHARED folder here; name those that" in said("ratings").error
     alone = said("ratings", tmp_path / "new")
     assert "league_of_tests has no completed round with a result yet, and is left out." in alone.err
     assert "There is no result to rate players by" in alone.error

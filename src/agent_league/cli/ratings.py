@@ -21,10 +21,10 @@ from agent_league.cli.terminal import (
 from agent_league.errors import UserError
 
 if TYPE_CHECKING:
+    from agent_league.config import ConfigLoader
     from agent_league.launch.stored_leagues import StoredLeague
     from agent_league.ratings.report import RatingReport
     from agent_league.ratings.results import ResultTable
-    from agent_league.web.league_reader import LeagueReader
 
 SAME_PLAYER = "Players of the same display name are the same player."
 SAME_VERSION = "Players of the same display name and version are the same player."
@@ -80,30 +80,25 @@ def ratings(
     if json and csv == STDOUT:
         raise UserError("--csv and --json can't both have stdout")
     import_numpy()
-    names: dict[str, str] = {}
-    leagues = list(_read_leagues(homes or [None], store, names, versions=versions))
+    leagues = list(_read_leagues(homes or [None], store, versions=versions))
     if not leagues:
         raise UserError("There is no result to rate players by; `league run` plays a league, `league show` shows it.")
     report = _make_report(leagues)
-    told = _build_json(leagues, report, names, versions=versions)
+    told = _build_json(leagues, report, versions=versions)
     if csv is not None:
-        write_output(csv, _format_csv(told, names).encode())
+        write_output(csv, _format_csv(told).encode())
     if json:
         print_json(told)
     elif csv is None:
-        _print_report(leagues, report, names, versions=versions)
+        _print_report(leagues, report, versions=versions)
 
 
-def _read_leagues(
-    homes: Sequence[Path | None], store: str | None, names: dict[str, str], *, versions: bool
-) -> Iterator[RatedLeague]:
-    """Read the leagues of the folders, each once; those without a result are left out, and that is remarked.
-
-    `names` gets the name that each player is shown by.
-    """
+def _read_leagues(homes: Sequence[Path | None], store: str | None, *, versions: bool) -> Iterator[RatedLeague]:
+    """Read the leagues of the folders, each once; those without a result are left out, and that is remarked."""
     from agent_league.launch.stored_leagues import find_league, list_leagues
 
     seen: set[Path] = set()
+    names: dict[str, str] = {}
     for asked in homes:
         home, loader = _open_home(asked)
         if home.resolve() in seen:
@@ -111,31 +106,39 @@ def _read_leagues(
         seen.add(home.resolve())
         leagues: list[str | None] = [*list_leagues(home)]
         for league_id in leagues or [None]:
-            found = find_league(home, loader, league_id, store)
-            league = _read_league(found, names, versions=versions)
+            league = _read_league(find_league(home, loader, league_id, store), names, versions=versions)
             if league.matches:
                 yield league
             else:
                 print_remark(f"{home}: {league.league_id} has no completed round with a result yet, and is left out.")
 
 
-def _open_home(asked: Path | None) -> tuple[Path, Any]:
-    from agent_league.config.home import is_home
+def _open_home(asked: Path | None) -> "tuple[Path, ConfigLoader]":
+    from agent_league.config.home import find_home, is_home
 
-    if asked is not None and not is_home(asked):
-        what = "there is no such folder" if not asked.exists() else "it is no SHARED folder"
-        raise UserError(f"{asked}: {what}; name the folders that `league run --home` or a manager used.")
-    return open_existing_home(asked)
+    home = asked or find_home(Path.cwd())
+    if home is None:
+        raise UserError("There is no SHARED folder here; name those that `league run --home` or a manager used.")
+    if not is_home(home):
+        what = "it is no SHARED folder" if home.exists() else "there is no such folder"
+        raise UserError(f"{home}: {what}; name those that `league run --home` or a manager used.")
+    return open_existing_home(home)
 
 
 def _read_league(found: "StoredLeague", names: dict[str, str], *, versions: bool) -> RatedLeague:
+    """Read a league; `names` has the name of each player so far, by how registration compares names."""
+    from agent_league.model.names import normalise_confusables
     from agent_league.web.league_ratings import RatingInput
 
     reader = found.make_reader()
-    results = RatingInput.from_state(reader.state).make_table()
-    identities = _find_identities(reader, names, versions=versions)
-    players = tuple(identities[player_id] for player_id in results.players)
     state = reader.state
+    agents = state.roster.players()
+    results = RatingInput.from_state(state).make_table()
+    shown = (
+        f"{agents[one].display_name} {agents[one].version}" if versions else agents[one].display_name
+        for one in results.players
+    )
+    players = tuple(names.setdefault(normalise_confusables(name), name) for name in shown)
     return RatedLeague(
         found.home,
         state.league_id,
@@ -144,18 +147,6 @@ def _read_league(found: "StoredLeague", names: dict[str, str], *, versions: bool
         not state.format.is_fixed,
         replace(results, players=players),
     )
-
-
-def _find_identities(reader: "LeagueReader", names: dict[str, str], *, versions: bool) -> Mapping[str, str]:
-    """Return what identifies each player over leagues: its name, as registration compares names."""
-    from agent_league.model.names import normalise_confusables
-
-    identities = {}
-    for player_id, agent in reader.state.roster.players().items():
-        name = f"{agent.display_name} {agent.version}" if versions else agent.display_name
-        identities[player_id] = normalise_confusables(name)
-        names.setdefault(identities[player_id], name)
-    return identities
 
 
 def _make_report(leagues: Sequence[RatedLeague]) -> "RatingReport":
@@ -171,29 +162,24 @@ def _make_report(leagues: Sequence[RatedLeague]) -> "RatingReport":
     )
 
 
-def _build_json(
-    leagues: Sequence[RatedLeague], report: "RatingReport", names: Mapping[str, str], *, versions: bool
-) -> dict[str, Any]:
+def _build_json(leagues: Sequence[RatedLeague], report: "RatingReport", *, versions: bool) -> dict[str, Any]:
     return {
         "identity": "display_name and version" if versions else "display_name",
-        "players": names,
         "leagues": [league.to_json() for league in leagues],
-        "ratings": report.to_json(names),
+        "ratings": report.to_json(),
     }
 
 
-def _format_csv(told: Mapping[str, Any], names: Mapping[str, str]) -> str:
+def _format_csv(told: Mapping[str, Any]) -> str:
     from agent_league.model.tables import DataTable
     from agent_league.ratings.tables import RATING_COLUMNS, list_rating_rows
 
-    rows = list_rating_rows(told["ratings"], names)
+    rows = list_rating_rows(told["ratings"], {})
     columns = RATING_COLUMNS[1:]  # without the id, which belongs to one league
     return DataTable(columns, [[row[column] for column in columns] for row in rows]).to_csv()
 
 
-def _print_report(
-    leagues: Sequence[RatedLeague], report: "RatingReport", names: Mapping[str, str], *, versions: bool
-) -> None:
+def _print_report(leagues: Sequence[RatedLeague], report: "RatingReport", *, versions: bool) -> None:
     from agent_league.model.result_words import format_count
 
     console = make_stdout_console()
@@ -201,6 +187,6 @@ def _print_report(
     title = f"{format_count(len(leagues), 'league')}, {format_count(len(games), 'game')}"
     rows = [(league.home, league.league_id, league.game_type, league.matches) for league in leagues]
     print_table(console, title, ("Folder", "League", "Game", ">Matches"), rows)
-    print_ratings(console, report, names, "Ratings over all of them")
+    print_ratings(console, report, {}, "Ratings over all of them")
     weight = " Every game has the same weight." if len(games) > 1 else ""
     print_lines(console, [f"{SAME_VERSION if versions else SAME_PLAYER}{weight}"], "dim")

@@ -67,7 +67,7 @@ class Rating:
     or more."""
 
     def __str__(self) -> str:
-        return f"{self.elo:+.0f} ±{(self.high - self.low) / 2:.0f}"
+        return f"{round(self.elo):+d} ±{(self.high - self.low) / 2:.0f}"
 
 
 @dataclass(frozen=True, slots=True)
