@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import league, running
+from tests.cli.test_simulate import at_a_terminal, shown_until
+from tests.conftest import BOUND
 
 SLOW_GAMES = ("compare", "minimax", "random", "--game", "connect_four", "--elo1", "0.5", "--limit", "1000000")
 
@@ -68,3 +70,20 @@ def test_ctrl_c_ends_with_what_is_known_so_far(tmp_path: Path, opponent: str) ->
         process.signal(signal.SIGINT)
         assert process.ends() == 130
         assert "whether minimax is better than" in process.text
+
+
+def test_on_a_terminal_the_running_ratio_is_a_line_that_changes() -> None:
+    with at_a_terminal(*SLOW_GAMES) as (process, terminal):
+        line = shown_until(terminal, "4 games: log-likelihood ratio")
+        process.send_signal(signal.SIGINT)
+        shown_until(terminal, "seed ")
+        output = process.communicate(timeout=BOUND)[0].decode()
+    assert "2 games: log-likelihood ratio" in line
+    assert output.startswith("It is open whether minimax is better than random")
+    assert process.returncode == 130
+
+
+def test_who_learns_is_told_that_every_game_begins_afresh() -> None:
+    options = ("compare", "q_learning", "random", "--limit", "4", "--seed", "7")
+    assert "q_learning learns, but every game begins afresh; --warm-up 100" in league(*options).stderr
+    assert "learns" not in league(*options, "--warm-up", "3").stderr

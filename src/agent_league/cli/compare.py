@@ -80,7 +80,7 @@ def compare(
     2: nothing could be compared. 130: interrupted; what is known so far is told.
     """
     from agent_league.lab.comparison import Comparison, label_players, plays_by_rules
-    from agent_league.players.strategies import find_game_mismatch
+    from agent_league.players.strategies import can_learn, find_game_mismatch
     from agent_league.ratings.sequential_test import Verdict
 
     loader = find_config()
@@ -89,12 +89,14 @@ def compare(
     players = (player, opponent)
     by_rules = plays_by_rules(players)
     _check_options(by_rules=by_rules, jobs=jobs, warm_up=warm_up)
-    for name in dict.fromkeys(players):
-        if by_rules and (mismatch := find_game_mismatch(name, chosen.game_type)):
+    for name in dict.fromkeys(players) if by_rules else ():
+        if mismatch := find_game_mismatch(name, chosen.game_type):
             print_remark(mismatch)
+        if can_learn(name) and not warm_up:
+            print_remark(f"{name} learns, but every game begins afresh; --warm-up 100 lets it learn before each.")
     comparison = Comparison(label_players(players), _make_test(elo0, elo1, alpha, beta), max_pairs=limit // 2)
     started = time.perf_counter()
-    with _show_progress(comparison.max_pairs, quiet=json) as watch:
+    with _show_progress(quiet=json) as watch:
         if by_rules:
             is_interrupted = not _compare_strategies(comparison, chosen, players, seed, warm_up, jobs, watch)
         else:
@@ -192,10 +194,10 @@ def _compare_running(
 
 
 @contextmanager
-def _show_progress(pairs: int, *, quiet: bool) -> "Iterator[PairListener]":
+def _show_progress(*, quiet: bool) -> "Iterator[PairListener]":
     """Show the running ratio: on a terminal in a line that changes, else in a line now and then."""
-    with show_progress_bar(quiet=quiet) as progress:
-        task = progress.add_task("", total=pairs)
+    with show_progress_bar(quiet=quiet, has_end=False) as progress:
+        task = progress.add_task("")
         drawn = 0.0
         reported = FIRST_REPORTED_PAIRS
 
@@ -207,7 +209,7 @@ def _show_progress(pairs: int, *, quiet: bool) -> "Iterator[PairListener]":
                     print_remark(comparison.describe_progress())
                     reported = 2 * played
             elif time.perf_counter() - drawn > REDRAW_SECONDS:
-                progress.update(task, description=comparison.describe_progress(), completed=played)
+                progress.update(task, description=comparison.describe_progress())
                 drawn = time.perf_counter()
 
         yield watch
