@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 
 EXIT_OPEN = 3
 """The games don't decide it."""
+RULES_LIMIT = 20_000
+CALLS_LIMIT = 1_000
+"""Most games of players that are called: they take their time, and those of a language model cost money."""
 FIRST_REPORTED_PAIRS = 8
 """Without a terminal, progress is told after so many pairs, and then whenever there are twice as many."""
 REDRAW_SECONDS = 0.1
@@ -54,7 +57,10 @@ def compare(
     elo1: Annotated[float, typer.Option(help="A is better if it is so much better, or more.")] = 20.0,
     alpha: Annotated[float, typer.Option(help="How often to be wrong in saying that A is better.")] = 0.05,
     beta: Annotated[float, typer.Option(help="How often to be wrong in saying that it isn't.")] = 0.05,
-    limit: Annotated[int, typer.Option(min=2, metavar="GAMES", help="Most games to play.")] = 20_000,
+    limit: Annotated[
+        int | None,
+        typer.Option(min=2, metavar="GAMES", help="Most games to play (default: 20000; 1000 if players are called)."),
+    ] = None,
     warm_up: Annotated[
         int,
         typer.Option(min=0, max=100_000, metavar="GAMES", help="Games that strategies play before each that counts."),
@@ -94,7 +100,8 @@ def compare(
             print_remark(mismatch)
         if can_learn(name) and not warm_up:
             print_remark(f"{name} learns, but every game begins afresh; --warm-up 100 lets it learn before each.")
-    comparison = Comparison(label_players(players), _make_test(elo0, elo1, alpha, beta), max_pairs=limit // 2)
+    most = limit or (RULES_LIMIT if by_rules else CALLS_LIMIT)
+    comparison = Comparison(label_players(players), _make_test(elo0, elo1, alpha, beta), max_pairs=most // 2)
     started = time.perf_counter()
     with _show_progress(quiet=json) as watch:
         if by_rules:
