@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import league, running
+from tests.cli.test_simulate import at_a_terminal, shown_until
+from tests.conftest import BOUND
 
-SLOW_GAMES = ("compare", "minimax", "random", "--game", "connect_four", "--elo1", "0.5", "--limit", "1000000")
+NO_END = ("compare", "first_legal", "random", "--game", "nim", "--elo1", "0.001", "--limit", "100000000")
+"""So small a difference is never sure."""
 
 
 def test_the_answer_is_a_sentence_and_an_exit_code(tmp_path: Path) -> None:
@@ -16,7 +19,9 @@ def test_the_answer_is_a_sentence_and_an_exit_code(tmp_path: Path) -> None:
     better = league("compare", "markov", "biased", *options, cwd=tmp_path)
     assert better.returncode == 0
     assert better.stdout.startswith("markov is better than biased: +")
-    assert "log-likelihood ratio +" in better.stderr.splitlines()[0]
+    lines = better.stderr.splitlines()
+    assert [line.split(":")[0] for line in lines] == ["16 games", "32 games", "64 games", "128 games", "130 games"]
+    assert all(": log-likelihood ratio +" in line for line in lines)
     assert "seed 7" in better.stderr.splitlines()[-1]
     weaker = league("compare", "biased", "markov", *options, cwd=tmp_path)
     assert weaker.returncode == 1
@@ -62,9 +67,26 @@ def test_what_cannot_be_compared_is_exit_code_2_with_a_sentence(options: tuple[s
 def test_ctrl_c_ends_with_what_is_known_so_far(tmp_path: Path, opponent: str) -> None:
     """By the rules alone, and, where a strategy waits for others, in a private league."""
     (tmp_path / "slow.py").write_text("async def choose(game):\n    return game.random.choice(game.legal_moves)\n")
-    arguments = [opponent if argument == "random" else argument for argument in SLOW_GAMES]
+    arguments = [opponent if argument == "random" else argument for argument in NO_END]
     with running(arguments, cwd=tmp_path) as (process,):
         process.prints("16 games: log-likelihood ratio")
         process.signal(signal.SIGINT)
         assert process.ends() == 130
-        assert "whether minimax is better than" in process.text
+        assert "whether first_legal is better than" in process.text
+
+
+def test_on_a_terminal_the_running_ratio_is_a_line_that_changes() -> None:
+    with at_a_terminal(*NO_END) as (process, terminal):
+        line = shown_until(terminal, "(ends at -2.94 or +2.94)")
+        process.send_signal(signal.SIGINT)
+        shown_until(terminal, "seed ")
+        output = process.communicate(timeout=BOUND)[0].decode()
+    assert " games: log-likelihood ratio " in line
+    assert output.startswith("It is open whether first_legal is better than random")
+    assert process.returncode == 130
+
+
+def test_who_learns_is_told_that_every_game_begins_afresh() -> None:
+    options = ("compare", "q_learning", "random", "--limit", "4", "--seed", "7")
+    assert "q_learning learns, but every game begins afresh; --warm-up 100" in league(*options).stderr
+    assert "learns" not in league(*options, "--warm-up", "3").stderr

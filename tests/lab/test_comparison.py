@@ -187,6 +187,9 @@ async def test_a_player_that_fails_loses_technically_and_ends_the_comparison_soo
         players = ("random", f"localhost:{visitor.port}")
         await compare_in_private_league(players, comparison, manager_port=visitor.port + 1)
     assert comparison.names == ("random", "guest")
+    (announced,) = visitor.player.received_params("notify_round")
+    assert len({match["player_A_id"] for match in announced["matches"][:2]}) == 2
+    assert len(announced["matches"]) == 100
     assert comparison.technical_losses == (0, 6)
     assert comparison.counts.counts == (0, 0, 0, 0, 3)
     told = " ".join(comparison.describe())

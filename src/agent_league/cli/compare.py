@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 
 EXIT_OPEN = 3
 """The games don't decide it."""
+RULES_LIMIT = 20_000
+CALLS_LIMIT = 1_000
+"""Most games of players that are called: they take their time, and those of a language model cost money."""
 FIRST_REPORTED_PAIRS = 8
 """Without a terminal, progress is told after so many pairs, and then whenever there are twice as many."""
 REDRAW_SECONDS = 0.1
@@ -54,7 +57,10 @@ def compare(
     elo1: Annotated[float, typer.Option(help="A is better if it is so much better, or more.")] = 20.0,
     alpha: Annotated[float, typer.Option(help="How often to be wrong in saying that A is better.")] = 0.05,
     beta: Annotated[float, typer.Option(help="How often to be wrong in saying that it isn't.")] = 0.05,
-    limit: Annotated[int, typer.Option(min=2, metavar="GAMES", help="Most games to play.")] = 20_000,
+    limit: Annotated[
+        int | None,
+        typer.Option(min=2, metavar="GAMES", help="Most games to play (default: 20000; 1000 if players are called)."),
+    ] = None,
     warm_up: Annotated[
         int,
         typer.Option(min=0, max=100_000, metavar="GAMES", help="Games that strategies play before each that counts."),
@@ -80,7 +86,7 @@ def compare(
     2: nothing could be compared. 130: interrupted; what is known so far is told.
     """
     from agent_league.lab.comparison import Comparison, label_players, plays_by_rules
-    from agent_league.players.strategies import find_game_mismatch
+    from agent_league.players.strategies import can_learn, find_game_mismatch
     from agent_league.ratings.sequential_test import Verdict
 
     loader = find_config()
@@ -89,12 +95,15 @@ def compare(
     players = (player, opponent)
     by_rules = plays_by_rules(players)
     _check_options(by_rules=by_rules, jobs=jobs, warm_up=warm_up)
-    for name in dict.fromkeys(players):
-        if by_rules and (mismatch := find_game_mismatch(name, chosen.game_type)):
+    for name in dict.fromkeys(players) if by_rules else ():
+        if mismatch := find_game_mismatch(name, chosen.game_type):
             print_remark(mismatch)
-    comparison = Comparison(label_players(players), _make_test(elo0, elo1, alpha, beta), max_pairs=limit // 2)
+        if can_learn(name) and not warm_up:
+            print_remark(f"{name} learns, but every game begins afresh; --warm-up 100 lets it learn before each.")
+    most = limit or (RULES_LIMIT if by_rules else CALLS_LIMIT)
+    comparison = Comparison(label_players(players), _make_test(elo0, elo1, alpha, beta), max_pairs=most // 2)
     started = time.perf_counter()
-    with _show_progress(comparison.max_pairs, quiet=json) as watch:
+    with _show_progress(quiet=json) as watch:
         if by_rules:
             is_interrupted = not _compare_strategies(comparison, chosen, players, seed, warm_up, jobs, watch)
         else:
@@ -192,10 +201,10 @@ def _compare_running(
 
 
 @contextmanager
-def _show_progress(pairs: int, *, quiet: bool) -> "Iterator[PairListener]":
+def _show_progress(*, quiet: bool) -> "Iterator[PairListener]":
     """Show the running ratio: on a terminal in a line that changes, else in a line now and then."""
-    with show_progress_bar(quiet=quiet) as progress:
-        task = progress.add_task("", total=pairs)
+    with show_progress_bar(quiet=quiet, has_end=False) as progress:
+        task = progress.add_task("")
         drawn = 0.0
         reported = FIRST_REPORTED_PAIRS
 
@@ -207,7 +216,7 @@ def _show_progress(pairs: int, *, quiet: bool) -> "Iterator[PairListener]":
                     print_remark(comparison.describe_progress())
                     reported = 2 * played
             elif time.perf_counter() - drawn > REDRAW_SECONDS:
-                progress.update(task, description=comparison.describe_progress(), completed=played)
+                progress.update(task, description=comparison.describe_progress())
                 drawn = time.perf_counter()
 
         yield watch

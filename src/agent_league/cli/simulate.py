@@ -148,6 +148,8 @@ def _print_scoreboard(tournament: "Tournament", board: "Scoreboard", ratings: "T
     if 2 < len(board.names) <= MAX_MATRIX_PLAYERS:
         console.print(make_rich_table(_head_to_head_table(board), title_style="table.title"))
     console.print(make_rich_table(ratings.tabulate(), title_style="table.title"))
+    if board.by_payoff:
+        console.print("Ratings count who had more in a game; the first table how much.")
     for sentence in (*ratings.describe(), *_describe_problems(board)):
         console.print(to_printable(sentence), markup=False)
 

@@ -175,12 +175,17 @@ def write_output(path: str, content: bytes) -> None:
 
 
 @contextmanager
-def show_progress_bar(*, quiet: bool) -> "Iterator[Progress]":
-    """Show a progress bar on stderr; its `disable` is True if that is no terminal or `quiet` is set."""
+def show_progress_bar(*, quiet: bool, has_end: bool = True) -> "Iterator[Progress]":
+    """Show a progress bar on stderr; its `disable` is True if that is no terminal or `quiet` is set.
+
+    Without an end in sight it is a line of text.
+    """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    bar = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()) if has_end else ()
     console = Console(file=sys.stderr)  # this stream, whatever stands in for it later
-    with Progress(*columns, console=console, transient=True, disable=quiet or not sys.stderr.isatty()) as progress:
+    is_disabled = quiet or not sys.stderr.isatty()
+    text = TextColumn("{task.description}")
+    with Progress(text, *bar, console=console, transient=True, disable=is_disabled) as progress:
         yield progress

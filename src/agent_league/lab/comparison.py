@@ -146,7 +146,7 @@ class Comparison:
         state = self.state
         return (
             f"{format_count(self.games, 'game')}: log-likelihood ratio {state.log_likelihood_ratio:+.2f}"
-            f" ({state.lower:+.2f} to {state.upper:+.2f}), {state.elo.value:+.0f} Elo"
+            f" (ends at {state.lower:+.2f} or {state.upper:+.2f}), {state.elo.value:+.0f} Elo"
         )
 
     def describe(self) -> Iterator[str]:
