@@ -55,7 +55,7 @@ def test_circles_are_told_by_name_and_nothing_is_said_of_luck_and_ties_then() ->
         "(30 of 30). One number can't rank them; the ratings mislead."
     )
     first, second, *_ = describe_ratings(table, names, luck=luck)
-    assert first == "These points can't be told from coin flips (p = 0.9): ranks are luck so far."
+    assert first == "These points can't be told from coin flips (p = 0.9): ranks may be luck so far."
     assert second == "All 3 players are statistically tied: none of them can be ruled out as the best."
     shown = tabulate_ratings(table, names)
     assert shown.text_rows()[0] == ["Rock", "60", "+0 ±58", "50%", "A", "1M+"]

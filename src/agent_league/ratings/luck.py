@@ -35,7 +35,7 @@ class LuckTest:
     def describe(self, rank_error: RankError | None = None) -> str:
         """Say it in a sentence or two for a page."""
         if self.is_luck:
-            sentence = f"These points can't be told from coin flips (p = {self.p_value:.2g}): ranks are luck so far."
+            sentence = f"These points can't be told from coin flips (p = {self.p_value:.2g}): ranks may be luck so far."
         else:
             sentence = f"Points are spread more widely than by luck (p = {self.p_value:.2g}): the players differ."
         return f"{sentence} {rank_error.describe()}" if rank_error else sentence
