@@ -76,16 +76,17 @@ def describe_ratings(
 ) -> Iterator[str]:
     """Yield the sentences that belong below a table of ratings, the most important first.
 
-    If one number a player doesn't describe the results, nothing is claimed of luck and ties.
+    If results go in circles, nothing is said of luck and ties: points are even then, and not by luck.
     """
+    goes_in_circles = transitivity is not None and transitivity.goes_in_circles
+    if luck is not None and luck.is_luck and not goes_in_circles:
+        yield luck.describe(rank_error)
     if transitivity is not None and not transitivity.is_described_by_ratings:
         yield transitivity.describe(names)
-    else:
-        if luck is not None and luck.is_luck:
-            yield luck.describe(rank_error)
-        yield from describe_ties(table, names)
     if not table.is_connected:
         yield "Not all players are linked by common opponents: compare ratings only among those who are."
+    if not goes_in_circles:
+        yield from describe_ties(table, names)
     yield from map(describe_seat_advantage, table.seat_advantages)
 
 
