@@ -22,9 +22,9 @@ def test_a_table_in_words_names_the_tied_players_the_games_to_separate_them_and_
     ratings = (rate("P02", 40, 0.7, more=55), rate("P01", 20, 0.9995, more=0), rate("P03", -60, None, group=2))
     table = RatingTable(ratings, 15, (SeatAdvantage("nim", 12, -8, 32),), is_connected=False)
     assert list(describe_ratings(table, {"P01": "Ann", "P02": "Bob"})) == [
+        "Not all players are linked by common opponents: compare ratings only among those who are.",
         "Statistically tied for the first place: Bob and Ann.",
         "Bob is better than Ann with a likelihood of 70%; about 55 more games of each would separate them.",
-        "Not all players are linked by common opponents: compare ratings only among those who are.",
         "The first seat of nim is worth +12 ±20 Elo: that may be chance.",
     ]
     assert [format_rating(one) for one in ratings] == ["+40 ±30", "+20 ±30", "-60 ±30"]

@@ -18,7 +18,7 @@ from agent_league.ratings.equilibrium import (
     rank_by_nash_averaging,
 )
 from agent_league.ratings.luck import LuckTest, check_luck
-from agent_league.ratings.rating_words import describe_ratings, tabulate_ratings
+from agent_league.ratings.rating_words import describe_ratings, describe_seat_advantage, tabulate_ratings
 from agent_league.ratings.results import ResultTable
 from agent_league.ratings.statistics import binomial_p_value
 from agent_league.ratings.tables import RankMethod, RatingTable
@@ -71,16 +71,16 @@ class TournamentRatings:
 
     def describe(self) -> Iterator[str]:
         """Yield the sentences below the table."""
-        misleading = self.transitivity if self.is_misleading else None
-        if self.equilibrium is None:
-            yield from describe_ratings(self.table, transitivity=misleading, luck=self.luck)
-            if misleading:
-                yield RANK_HINT
-            return
-        if misleading:
-            yield misleading.describe()
+        if self.is_misleading and self.transitivity:  # what ratings say of ties and luck isn't worth telling then
+            yield self.transitivity.describe()
+            yield from map(describe_seat_advantage, self.table.seat_advantages)
+        elif self.equilibrium is None:
+            yield from describe_ratings(self.table, luck=self.luck)
         uneven, pairs = self.uneven_pairs
-        if uneven < pairs:
+        if self.equilibrium is None:
+            if self.is_misleading:
+                yield RANK_HINT
+        elif uneven < pairs:
             yield (
                 f"In {pairs - uneven} of {pairs} pairs nobody is significantly ahead, and shares follow from who is:"
                 " more --rounds may change them."

@@ -84,22 +84,24 @@ def describe_ratings(
 ) -> Iterator[str]:
     """Yield the sentences that belong below a table of ratings, the most important first.
 
-    `groups` are the players by group if not all are linked by opponents. If one number a player doesn't describe the
-    results, nothing is claimed of luck, ties and ranks.
+    `groups` are the players by group if not all are linked by opponents. If results go in circles, nothing is said of
+    luck, ties and ranks: points are even then, and not by luck.
     """
+    goes_in_circles = transitivity is not None and transitivity.goes_in_circles
+    is_luck = luck is not None and luck.is_luck
+    if luck is not None and is_luck and not goes_in_circles:
+        yield luck.describe(rank_error)
     if transitivity is not None and not transitivity.is_described_by_ratings:
         yield transitivity.describe(names)
-    else:
-        if luck is not None and luck.is_luck:
-            yield luck.describe(rank_error)
-        yield from describe_ties(table, names)
-        if rank_error is not None and (luck is None or not luck.is_luck):
-            yield rank_error.describe()
     if len(groups) > 1:
         yield from describe_unconnected_groups(groups, names)
     elif not table.is_connected:
         yield "Not all players are linked by common opponents: compare ratings only among those who are."
+    if not goes_in_circles:
+        yield from describe_ties(table, names)
     yield from map(describe_seat_advantage, table.seat_advantages)
+    if rank_error is not None and not is_luck and not goes_in_circles:
+        yield rank_error.describe()
 
 
 def describe_ties(table: RatingTable, names: Mapping[str, str] = NO_NAMES) -> Iterator[str]:
