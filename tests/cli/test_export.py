@@ -10,6 +10,7 @@ import pytest
 
 from agent_league.cli import export
 from agent_league.model.tables import disarm_formulas
+from agent_league.ratings.tables import list_rating_rows
 from agent_league.web.export import TABLES
 from tests.cli.leagues import keep, said
 
@@ -45,10 +46,16 @@ def test_the_tables_are_the_document(tmp_path: Path) -> None:
     assert done.code == 0
     assert not done.out
     told = json.loads((tmp_path / "league.json").read_text(encoding="utf-8"))
+    tables = {
+        **told,
+        "ratings": list_rating_rows(
+            told["ratings"], {row["player_id"]: row["display_name"] for row in told["standings"]}
+        ),
+    }
     for name, columns in TABLES.items():
         rows = read_csv((folder / f"{name}.csv").read_text(encoding="utf-8"))
-        assert [list(row) for row in rows] == [list(columns)] * len(told[name])
-        for row, known in zip(rows, told[name], strict=True):
+        assert [list(row) for row in rows] == [list(columns)] * len(tables[name])
+        for row, known in zip(rows, tables[name], strict=True):
             for column in [name for name in columns if not isinstance(known.get(name, []), list)]:
                 value: Any = known[column]
                 assert row[column] == (

@@ -18,6 +18,7 @@ from agent_league.config.home import make_home
 from agent_league.errors import UserError
 from agent_league.lab.scoreboard import GameTally, PairTallies, Scoreboard
 from agent_league.lab.tournament import Tournament
+from agent_league.lab.tournament_ratings import rate_tournament
 from tests.cli.command import LEAGUE, alive, environment, league, until
 from tests.conftest import BOUND
 
@@ -41,11 +42,41 @@ def test_the_table_says_who_is_better_and_how_sure_that_is() -> None:
         ["1", "always_even #2", "20", "10-10-0", "50.0% [29.9, 70.1]", "40"],
         ["3", "always_odd", "20", "0-0-20", "0.0% [0.0, 16.1]", "0"],
     ]
-    assert rows[3:] == [
+    assert rows[3:6] == [
         ["always_even", "", "0-10-0", "10-0-0"],
         ["always_even #2", "0-10-0", "", "10-0-0"],
         ["always_odd", "0-0-10", "0-0-10", ""],
     ]
+    assert rows[6:] == [
+        ["always_even", "20", "+254 ±126", "50%", "A", "1M+"],
+        ["always_even #2", "20", "+254 ±126", ">99.9%", "A", "0"],
+        ["always_odd", "20", "-508 ±236", "", "B", ""],
+    ]
+    assert "Statistically tied for the first place: always_even and always_even #2." in output
+
+
+def test_where_results_go_in_circles_it_is_said_and_other_rankings_are_offered(tmp_path: Path) -> None:
+    names = ("rock", "paper", "scissors")
+    for name in names:
+        (tmp_path / f"{name}.py").write_text(f"def choose(game):\n    return {name!r}\n")
+    players = ",".join([*(str(tmp_path / f"{name}.py") for name in names), "random"])
+    options = ("--game", "rock_paper_scissors", "--players", players, "--rounds", "40", "--seed", "7")
+    _, output = run(*options)
+    told = " ".join(output.split())
+    assert "The results go in circles: " in told
+    assert "`--rank nash` and `--rank alpha-rank` rank by who beats whom." in told
+    assert "coin flips" not in told
+    for method in ("nash", "alpha-rank"):
+        found = json.loads(run(*options, "--rank", method, "--json")[1])
+        assert found["rank"] == method
+        shares = {Path(one["player_id"]).stem: one["share"] for one in found["equilibrium"]["shares"]}
+        assert sum(shares.values()) == pytest.approx(1)
+        assert min(shares[name] for name in names) > 0.1
+        assert found["is_misleading"]
+        assert len(found["ratings"]["ratings"]) == 4
+    table = run(*options, "--rank", "nash")[1]
+    assert "Nash averaging" in table
+    assert "±" not in table
 
 
 def test_payoffs_rank_where_they_count() -> None:
@@ -140,7 +171,7 @@ def board_of(*meetings: PairTallies) -> str:
     for meeting in meetings:
         board.add_tallies(meeting)
     with redirect_stdout(io.StringIO()) as output:
-        _print_scoreboard(Tournament("even_odd", ("random",) * 3, 1, "1"), board)
+        _print_scoreboard(Tournament("even_odd", ("random",) * 3, 1, "1"), board, rate_tournament(board, "even_odd"))
     return output.getvalue()
 
 

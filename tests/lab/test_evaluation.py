@@ -236,7 +236,7 @@ def test_a_mirror_needs_rounds_of_one_move_each(game: str, plays: bool) -> None:
         ("randm", None, "neither the address of a player"),
         ("random", "nobody", "neither the address of a player"),
         ("localhost:9", "localhost:9", "--earlier names the player itself"),
-        (__file__, None, "is a file: start the player"),
+        (__file__, None, "expected a function choose"),
     ],
 )
 def test_what_is_no_player_is_refused_before_anything_starts(player: str, earlier: str | None, sentence: str) -> None:
@@ -358,14 +358,19 @@ class Guest:
         self.carrier: HttpCarrier | None = None
 
     async def evaluated(self, servers: list[HttpServer] | None = None, **more: Any) -> Evaluation:
-        self.carrier = HttpCarrier()
-        manager = self.port + 1
-        async with served(self.player.answer, self.port) as server:
+        async with self.present() as server:
             if servers is not None:
                 servers.append(server)
-            registering = asyncio.create_task(self._register(f"http://localhost:{manager}/mcp"))
+            return await evaluated(f"localhost:{self.port}", manager_port=self.port + 1, **more)
+
+    @asynccontextmanager
+    async def present(self) -> AsyncIterator[HttpServer]:
+        """It is served, and registers with the manager at the port after its own."""
+        self.carrier = HttpCarrier()
+        async with served(self.player.answer, self.port) as server:
+            registering = asyncio.create_task(self._register(f"http://localhost:{self.port + 1}/mcp"))
             try:
-                return await evaluated(f"localhost:{self.port}", manager_port=manager, **more)
+                yield server
             finally:
                 registering.cancel()
                 await asyncio.gather(registering, return_exceptions=True)

@@ -13,6 +13,7 @@ from agent_league.errors import UserError
 from agent_league.games.registry import load_game
 from agent_league.lab.charts import draw_outcomes, draw_progress, draw_times, format_seconds
 from agent_league.lab.evaluation.criteria import CriterionVerdict, judge_criteria
+from agent_league.lab.evaluation.evaluation_ratings import rate_evaluation
 from agent_league.lab.evaluation.findings import has_failed, results_table, summary_sentence
 from agent_league.lab.evaluation.model import (
     Conformance,
@@ -413,3 +414,29 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "report").touch()
     with pytest.raises(UserError, match="expected a folder"):
         check_report_folder(tmp_path / "report")
+
+
+def test_the_player_is_rated_beside_its_opponents_once_more_without_technical_losses() -> None:
+    found = evaluation(
+        OpponentSeries("random", "", games(30, 4, 6, technical=20)), OpponentSeries("first", "", games(40, 0, 20))
+    )
+    told = json.loads(render_json(found))["ratings"]
+
+    assert [one["player_id"] for one in told["ratings"]] == ["Alpha", "random", "first"]
+    without = {one["player_id"]: one for one in told["without_technical_losses"]["ratings"]}
+    assert without["Alpha"]["games"] == 100
+    assert without["Alpha"]["elo"] > told["ratings"][0]["elo"] + 50
+    for text in (render_markdown(found), render_html(found)):
+        assert "Without its technical losses Alpha would be at +" in text
+        assert "The first seat of tic" in text
+    assert json.loads(render_json(evaluation()))["ratings"] is None
+    assert "Ratings</h2>" not in render_html(evaluation())
+
+
+def test_a_rating_has_a_wide_interval_where_the_player_changes_its_ways() -> None:
+    def width(played: tuple[PracticeGame, ...]) -> float:
+        found = rate_evaluation(evaluation(OpponentSeries("random", "", played), game_type="even_odd"))
+        assert found
+        return found.table.ratings[0].high - found.table.ratings[0].low
+
+    assert width(games(50, 0, 50)) > 2 * width(tuple(games(1, 0, 1) * 50))

@@ -108,7 +108,7 @@ def test_skill_is_told_from_luck_and_technical_losses_are_neither() -> None:
     assert (luck.is_luck, luck.spread) == (True, 0)
     error = estimate_rank_error(4, 0, round_robin(1), samples=5)
     assert luck.describe(error) == (
-        f"These points can't be told from coin flips (p = 1): ranks are luck so far. {error.describe()}"
+        f"These points can't be told from coin flips (p = 1): ranks may be luck so far. {error.describe()}"
     )
     json.dumps(luck.to_json(), allow_nan=False)
 

@@ -26,6 +26,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         "show": (
             "Show the standings, the schedule, a match or a player of a league, as its manager's database has it now."
         ),
+        "ratings": "Rate the players of several leagues together, over all their games, and say how sure that is.",
         "replay": "Show a finished match step by step: arrow keys, space, Home and End go through it, q ends.",
         "logs": (
             "Show the logs of the manager, the referees, the players and `league run` as one, in the order of time."
@@ -43,6 +44,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         "evaluate": (
             "Play a player against random, deterministic and mirror agents and its earlier version, and report on it."
         ),
+        "compare": "Play two players against each other until it is clear whether A is better than B.",
         "simulate": (
             "Play strategies against each other, by the rules alone, and say who is better and how sure that is."
         ),

@@ -23,6 +23,7 @@ from agent_league.cli.terminal import (
     EXIT_FAILED,
     EXIT_INTERRUPTED,
     make_rich_table,
+    print_lines,
     print_remark,
     show_progress_bar,
     write_to_stdout,
@@ -43,7 +44,7 @@ VERDICT_STYLES = {"PASS": "green", "FAIL": "bold red", "not judged": "yellow"}
 
 def evaluate(
     player: Annotated[
-        str, typer.Argument(metavar="PLAYER", help="A running player's address, or the name of a strategy.")
+        str, typer.Argument(metavar="PLAYER", help="A running player's address, a strategy, or a Python file with one.")
     ],
     game: Annotated[str, typer.Option(help="The game to play, see `league games`.", metavar="GAME")] = "even_odd",
     param: ParamOption = None,
@@ -188,6 +189,9 @@ def _print_evaluation(evaluation: "Evaluation") -> None:
 
     print_table(findings.results_table(evaluation), f"{evaluation.player}: {evaluation.title}")
     console.print(Text(to_printable(findings.describe_opponents(evaluation)) + "\n"))
+    if ratings := findings.find_ratings(evaluation):
+        print_table(ratings.tabulate(), "Ratings")
+        print_lines(console, [*ratings.describe(), ""])
     print_table(findings.times_table(evaluation), "Response times")
     if evaluation.faults_by_frequency:
         print_table(findings.faults_table(evaluation), "Messages that are not valid")

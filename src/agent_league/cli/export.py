@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agent_league.cli.options import ExistingHomeOption, StoredLeagueOption, StoreOption, open_league
-from agent_league.cli.terminal import print_remark, show_progress_bar, write_to_stdout
+from agent_league.cli.terminal import STDOUT, print_remark, show_progress_bar, write_output
 from agent_league.errors import UserError
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from agent_league.web.export import ExportedFile, PageIndex
     from agent_league.web.league_reader import LeagueReader
 
-STDOUT = "-"
 PAGES_PER_CHUNK = 250
 """Pages of a chunk, the unit of work of a process."""
 MAX_PAGES_IN_PROCESS = 500
@@ -33,6 +32,7 @@ class TableName(StrEnum):
     STANDINGS = "standings"
     MATCHES = "matches"
     AGENTS = "agents"
+    RATINGS = "ratings"
 
 
 def export(
@@ -72,29 +72,12 @@ def _export_data(found: "StoredLeague", csv: str | None, json: str | None, table
 
     told = build_document(found.make_reader(), format_utc(SystemClock().now()))
     if json is not None:
-        _write_output(json, encode_json(told))
+        write_output(json, encode_json(told))
     if csv == STDOUT or (csv is not None and csv.lower().endswith(".csv")):
-        _write_output(csv, format_table_csv(told, table).encode())
+        write_output(csv, format_table_csv(told, table).encode())
     elif csv is not None:
         for name in TABLES:
-            _write_output(os.path.join(csv, f"{name}.csv"), format_table_csv(told, name).encode())  # noqa: PTH118 - as it was typed
-
-
-def _write_output(path: str, content: bytes) -> None:
-    from agent_league.storage.files import write_atomically
-
-    if path == STDOUT:
-        write_to_stdout(content.removesuffix(b"\n"))
-        return
-    if Path(path).is_dir():
-        raise UserError(f"{path} is a folder; expected a file")
-    try:
-        write_atomically(Path(path), content)
-    except (FileExistsError, NotADirectoryError):
-        raise UserError(f"{path} can't be written: a part of its path is a file") from None
-    except OSError as error:
-        raise UserError(f"{path} can't be written: {error.strerror}") from None
-    print_remark(f"wrote {path}")
+            write_output(os.path.join(csv, f"{name}.csv"), format_table_csv(told, name).encode())  # noqa: PTH118 - as it was typed
 
 
 @dataclass(frozen=True, slots=True)

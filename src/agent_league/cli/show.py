@@ -17,6 +17,7 @@ from agent_league.cli.terminal import (
     make_stdout_console,
     print_json,
     print_lines,
+    print_ratings,
     print_table,
     rewrite_commands,
     spell_command,
@@ -87,16 +88,17 @@ def _read_standings(reader: "LeagueReader", _: str, __: int | None) -> dict[str,
         "total_rounds": len(season.schedule.rounds),
         "matches_played": len(season.results),
         "total_matches": len(season.schedule.pairings),
-        "ratings": rated.to_json() if (rated := reader.rate_players()) else None,
+        "ratings": rated.to_json(reader.player_names) if (rated := reader.rate_players()) else None,
     }
 
 
 def _print_standings(console: "Console", told: Mapping[str, Any], reader: "LeagueReader") -> None:
     from agent_league.model.result_words import format_count
+    from agent_league.ratings.rating_words import format_rating
 
     rows = reader.state.standings()
     rated = reader.rate_players()
-    ratings = {one.player_id: str(one) for one in rated.all_results.ratings} if rated else None
+    ratings = {one.player_id: format_rating(one) for one in rated.table.ratings} if rated else None
     console.print(draw_standings(rows, reader.title, len(rows), ratings=ratings))
     matches, rounds = format_count(told["total_matches"], "match"), format_count(told["total_rounds"], "round")
     is_open = "open" if reader.state.is_registration_open else "closed"
@@ -106,6 +108,8 @@ def _print_standings(console: "Console", told: Mapping[str, Any], reader: "Leagu
         "COMPLETED": f"The league is over: {matches} in {rounds}.",
     }
     print_lines(console, [so_far.get(told["phase"], told["phase"])], "dim")
+    if rated and rated.table.games:
+        print_ratings(console, rated, reader.player_names, "How sure is this table?")
 
 
 def _read_schedule(reader: "LeagueReader", _: str, round_id: int | None) -> dict[str, Any]:

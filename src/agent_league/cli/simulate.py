@@ -22,11 +22,13 @@ from agent_league.cli.options import (
 )
 from agent_league.cli.terminal import EXIT_INTERRUPTED, make_rich_table, print_json, print_remark, show_progress_bar
 from agent_league.errors import UserError
+from agent_league.ratings.tables import RankMethod
 from agent_league.text import to_printable
 
 if TYPE_CHECKING:
     from agent_league.lab.scoreboard import PairTallies, PlayerScore, Scoreboard
     from agent_league.lab.tournament import Tournament
+    from agent_league.lab.tournament_ratings import TournamentRatings
     from agent_league.lab.workers import WorkItem
     from agent_league.model.tables import DataTable
     from agent_league.ratings.statistics import Estimate
@@ -54,6 +56,10 @@ def simulate(
         bool,
         typer.Option("--full", help="Play whole leagues instead: manager, referee, players and every message."),
     ] = False,
+    rank: Annotated[
+        RankMethod,
+        typer.Option(help="How to rank beside the points; the last two are for games that go in circles."),
+    ] = RankMethod.ELO,
     json: JsonOption = False,
 ) -> None:
     """Play strategies against each other, by the rules alone, and say who is better and how sure that is.
@@ -62,7 +68,8 @@ def simulate(
     series are spread over the processes. With --full each pair plays two games in every league, every match file is
     verified, and a player remembers its whole league. A strategy that fails or breaks the rules gets a random move,
     which is counted as a fault. 95% intervals are Student's over series (with --full over leagues), since games of one
-    series hang together; those of win rates are never narrower than Wilson's over games.
+    series hang together; those of win rates are never narrower than Wilson's over games. Ratings in Elo are one fit of
+    all games, with intervals over series as well; by who had more, where amounts count.
     """
     from agent_league.lab.full_league import plan_leagues
     from agent_league.lab.tournament import Tournament
@@ -90,11 +97,13 @@ def simulate(
         work = plan_leagues(tournament, Path(folder)) if full else tournament.plan_series()
         interrupted = not _play_games(work, jobs, board, tournament.games, quiet=json)
     seconds = time.perf_counter() - started
+    ratings = _rate_players(tournament, board, rank) if board.games else None
     if json:
         told = {"full": full, "interrupted": interrupted, "seconds": round(seconds, 3)}
-        print_json(_summary_json(tournament, board) | told | {"games_per_second": round(board.games / seconds)})
-    elif board.games:
-        _print_scoreboard(tournament, board)
+        rated = ratings.to_json() if ratings else {}
+        print_json(_summary_json(tournament, board) | rated | told | {"games_per_second": round(board.games / seconds)})
+    elif ratings:
+        _print_scoreboard(tournament, board, ratings)
         print_remark(f"{_games_text(board.games)} in {seconds:.2f} s: {board.games / seconds:.0f} games a second.")
     if interrupted:
         print_remark(f"Interrupted: {board.games} of {tournament.games} games were counted.")
@@ -122,14 +131,26 @@ def _play_games(
     return True
 
 
-def _print_scoreboard(tournament: "Tournament", board: "Scoreboard") -> None:
+def _rate_players(tournament: "Tournament", board: "Scoreboard", method: RankMethod) -> "TournamentRatings":
+    from agent_league.ratings.numpy_import import import_numpy
+
+    import_numpy()
+    from agent_league.lab.tournament_ratings import rate_tournament
+
+    return rate_tournament(board, tournament.game_type, method)
+
+
+def _print_scoreboard(tournament: "Tournament", board: "Scoreboard", ratings: "TournamentRatings") -> None:
     from rich.console import Console
 
     console = Console(highlight=False)
     console.print(make_rich_table(_scoreboard_table(tournament, board), title_style="table.title"))
     if 2 < len(board.names) <= MAX_MATRIX_PLAYERS:
         console.print(make_rich_table(_head_to_head_table(board), title_style="table.title"))
-    for sentence in _describe_problems(board):
+    console.print(make_rich_table(ratings.tabulate(), title_style="table.title"))
+    if board.by_payoff:
+        console.print("Ratings count who had more in a game; the first table how much.")
+    for sentence in (*ratings.describe(), *_describe_problems(board)):
         console.print(to_printable(sentence), markup=False)
 
 

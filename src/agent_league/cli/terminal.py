@@ -10,8 +10,10 @@ import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agent_league.errors import UserError
 from agent_league.text import to_printable
 
 if TYPE_CHECKING:
@@ -21,7 +23,10 @@ if TYPE_CHECKING:
 
     from agent_league.model.results import StandingsRow
     from agent_league.model.tables import DataTable
+    from agent_league.ratings.report import RatingReport
 
+STDOUT = "-"
+"""Stands for stdout where a file is asked for."""
 EXIT_FAILED = 1
 """The league, or what was checked, failed."""
 EXIT_WRONG_INPUT = 2
@@ -143,13 +148,44 @@ def draw_standings(
     return make_rich_table(make_standings_table(rows, title, shown, strategies, ratings).fit_width(Console().width))
 
 
+def print_ratings(console: "Console", report: "RatingReport", names: Mapping[str, str], title: str) -> None:
+    """Print a table of ratings and, below it, how far they can be trusted."""
+    from agent_league.ratings.rating_words import tabulate_ratings
+
+    console.print(make_rich_table(tabulate_ratings(report.table, names, title)))
+    print_lines(console, report.describe(names))
+
+
+def write_output(path: str, content: bytes) -> None:
+    """Write a file of a command and say so; - is stdout. Raises UserError."""
+    from agent_league.storage.files import write_atomically
+
+    if path == STDOUT:
+        write_to_stdout(content.removesuffix(b"\n"))
+        return
+    if Path(path).is_dir():
+        raise UserError(f"{path} is a folder; expected a file")
+    try:
+        write_atomically(Path(path), content)
+    except (FileExistsError, NotADirectoryError):
+        raise UserError(f"{path} can't be written: a part of its path is a file") from None
+    except OSError as error:
+        raise UserError(f"{path} can't be written: {error.strerror}") from None
+    print_remark(f"wrote {path}")
+
+
 @contextmanager
-def show_progress_bar(*, quiet: bool) -> "Iterator[Progress]":
-    """Show a progress bar on stderr; its `disable` is True if that is no terminal or `quiet` is set."""
+def show_progress_bar(*, quiet: bool, has_end: bool = True) -> "Iterator[Progress]":
+    """Show a progress bar on stderr; its `disable` is True if that is no terminal or `quiet` is set.
+
+    Without an end in sight it is a line of text.
+    """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    bar = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()) if has_end else ()
     console = Console(file=sys.stderr)  # this stream, whatever stands in for it later
-    with Progress(*columns, console=console, transient=True, disable=quiet or not sys.stderr.isatty()) as progress:
+    is_disabled = quiet or not sys.stderr.isatty()
+    text = TextColumn("{task.description}")
+    with Progress(text, *bar, console=console, transient=True, disable=is_disabled) as progress:
         yield progress

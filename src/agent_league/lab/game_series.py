@@ -139,6 +139,7 @@ class Series:
 
     def __init__(self, game: Game, strategies: tuple[Strategy, Strategy], seed: str, first: int = 0) -> None:
         self._return_counts: Counter[tuple[float, float]] = Counter()
+        self._first_seat_counts: Counter[tuple[float, float]] = Counter()
         self._game = game
         self._start = game.rules.new(game.parameters)
         self._start_copy = deepcopy(self._start)
@@ -150,12 +151,13 @@ class Series:
 
     def play(self, games: int) -> None:
         """Play so many more games."""
-        game, start, chance, finished, counts = (
+        game, start, chance, finished, counts, first_seat_counts = (
             self._game,
             self._start,
             self._chance,
             self._finished_games,
             self._return_counts,
+            self._first_seat_counts,
         )
         one, other = self._players
         for number in range(self._first_number + len(finished), self._first_number + len(finished) + games):
@@ -166,9 +168,18 @@ class Series:
             ended = play_game(game, start, seated, chance)
             finished.append(ended)
             a, b = game.rules.returns(ended[0])
-            counts[(b, a) if swapped else (a, b)] += 1
+            if swapped:
+                counts[b, a] += 1
+            else:
+                counts[a, b] += 1
+                first_seat_counts[a, b] += 1
             for learner in self._learners:
                 learner.learn_from_game(learner.observation.history[-1])
+
+    @property
+    def last_game(self) -> FinishedGame:
+        """The game that was played last."""
+        return self._finished_games[-1]
 
     @property
     def first_faults(self) -> tuple[str, str]:
@@ -188,6 +199,11 @@ class Series:
         returns, faults = self._return_counts, (one.faults, other.faults)
         self._return_counts, one.faults, other.faults = Counter(), 0, 0
         return returns, faults
+
+    def take_first_seat(self) -> Counter[tuple[float, float]]:
+        """Return and reset the counts of returns of the games in which the first player had the first seat."""
+        returns, self._first_seat_counts = self._first_seat_counts, Counter()
+        return returns
 
     def _make_player(self, place: int, strategy: Strategy, seed: str) -> SeriesPlayer:
         observation = Observation(

@@ -1,7 +1,7 @@
 """Tallies of games, the scores computed from them, and the table of a tournament: in all and by opponent."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import fsum, isfinite
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 from agent_league.games.base import winning_seat
 from agent_league.model.results import Scoring
 from agent_league.ratings.statistics import Estimate, estimate_grouped_mean, estimate_grouped_rate, estimate_mean
+from agent_league.ratings.tables import ResultRow
 
 MAX_GROUPS = 1000
 """With more series, some are counted as one group: a thousand are enough to estimate their spread."""
@@ -115,10 +116,20 @@ class PairTallies:
     """The first fault of each strategy in this series; empty: none."""
     spoiled: bool = False
     """Whether one of the two changed the state of the game itself."""
+    first_seat: GameTally | None = None
+    """The first player's tally of those games in which it had the first seat; None: of all."""
 
     @property
     def games(self) -> int:
         return self.tallies[0].games
+
+    @property
+    def tallies_of_first_seat(self) -> tuple[GameTally, GameTally]:
+        """What each of the two got in the games in which it had the first seat."""
+        total = self.tallies[0]
+        own = total if self.first_seat is None else self.first_seat
+        other = GameTally(total.losses - own.losses, total.draws - own.draws, total.wins - own.wins)
+        return own, other
 
 
 def tally_returns(
@@ -172,6 +183,10 @@ class Scoreboard:
             lambda: defaultdict(GameTally)
         )
         """By player and opponent, and by series."""
+        self._first_seat_tallies: defaultdict[tuple[int, int], defaultdict[int, GameTally]] = defaultdict(
+            lambda: defaultdict(GameTally)
+        )
+        """The same of games in which the player had the first seat."""
 
     @property
     def games(self) -> int:
@@ -182,6 +197,9 @@ class Scoreboard:
         group = played.series % MAX_GROUPS
         self._tallies[one, other][group].add_tally(played.tallies[0])
         self._tallies[other, one][group].add_tally(played.tallies[1])
+        own_first, other_first = played.tallies_of_first_seat
+        self._first_seat_tallies[one, other][group].add_tally(own_first)
+        self._first_seat_tallies[other, one][group].add_tally(other_first)
         for name, fault in zip((self.names[one], self.names[other]), played.first_faults, strict=True):
             if fault:
                 told = (played.series, played.pair, fault)
@@ -216,6 +234,15 @@ class Scoreboard:
             for player in sorted(players, key=lambda player: -worth[player])
         ]
 
+    def list_results(self, game_type: str) -> Iterator[ResultRow]:
+        """Yield all results for a rating, with their series."""
+        for (player, opponent), by_series in self._first_seat_tallies.items():
+            one, other = self.names[player], self.names[opponent]
+            for series, tally in by_series.items():
+                for score, count in ((1.0, tally.wins), (0.5, tally.draws), (0.0, tally.losses)):
+                    if count:
+                        yield ResultRow(one, other, score, count, game_type, series)
+
     def to_json(self) -> dict[str, Any]:
         """Return the table as JSON."""
         return {
@@ -234,6 +261,12 @@ class Scoreboard:
                 for row in self.rows()
             ],
         }
+
+    def is_ahead(self, player: str, opponent: str) -> bool:
+        """Whether a player won significantly more than it lost against another, also from series to series."""
+        series = self._tallies[self.names.index(player), self.names.index(opponent)]
+        ahead = estimate_grouped_mean([{name: (one.games, one.wins - one.losses) for name, one in series.items()}])
+        return ahead is None or ahead.low > 0
 
     def _ranking_value(self, total: PlayerScore) -> float:
         if self.by_payoff:

@@ -146,7 +146,8 @@ class PlannedSeries:
                 left -= now
             first_faults, spoiled = series.first_faults, series.is_start_changed
             both = tally_returns(*series.take(), payoffs=game.payoffs)
-            yield PairTallies(self.pair, self.series_number, both, first_faults, spoiled=spoiled)
+            first_seat, _ = tally_returns(series.take_first_seat(), (0, 0), payoffs=False)
+            yield PairTallies(self.pair, self.series_number, both, first_faults, spoiled, first_seat)
 
 
 def _check_strategy(name: str) -> None:

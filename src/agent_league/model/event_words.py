@@ -27,7 +27,7 @@ from agent_league.model.events import (
     RoundStarted,
     StoreChanged,
 )
-from agent_league.model.result_words import MAX_NAMED_CHAMPIONS, describe_ending, describe_fault, format_count
+from agent_league.model.result_words import describe_ending, describe_fault, format_count, join_names
 from agent_league.model.results import StandingsRow, select_champions
 from agent_league.text import redact_addresses
 
@@ -122,5 +122,4 @@ def _name_champions(standings: Sequence[StandingsRow]) -> str:
     names = [row.display_name for row in select_champions(standings)]
     if len(names) == 1:
         return f"{names[0]} is the champion"
-    shown = names if len(names) <= MAX_NAMED_CHAMPIONS else [*names[: MAX_NAMED_CHAMPIONS - 1], "others"]
-    return f"{', '.join(shown[:-1])} and {shown[-1]} share the first place"
+    return f"{join_names(names)} share the first place"

@@ -28,7 +28,8 @@ LOST_TECHNICALLY = ResultLabel("Lt", "loss tech", "lost technically", "lost tech
 ABORTED = ResultLabel("X", "void", "aborted", "had a match aborted against")
 RUNNING = ResultLabel("…", "live", "being played", "is playing")
 SCHEDULED = ResultLabel("·", "due", "to come", "is to meet")
-MAX_NAMED_CHAMPIONS = 8
+MAX_NAMED = 8
+"""Most players that a sentence names."""
 RESULT_LABELS = (WON, DREW, LOST, WON_TECHNICALLY, LOST_TECHNICALLY, ABORTED, RUNNING, SCHEDULED)
 LABELS_BY_OUTCOME: Mapping[str, ResultLabel] = {
     "WIN": WON,
@@ -108,11 +109,16 @@ def format_champions(rows: Sequence[StandingsRow], *, has_play_off: bool = False
     points = f"with {format_count(rows[0].points, 'point')}"
     if len(named) == 1:
         return f"Champion{' after a play-off' if has_play_off else ''}: {named[0]} {points}"
-    shown = named[:MAX_NAMED_CHAMPIONS]
-    rest = len(named) - len(shown)
-    last = format_count(rest, "other") if rest else shown.pop()
     level = points if len({row.points for row in champions}) == 1 else ""
-    return f"Champions, level after all tiebreakers: {', '.join(shown)} and {last} {level}".rstrip()
+    return f"Champions, level after all tiebreakers: {join_names(named)} {level}".rstrip()
+
+
+def join_names(names: Sequence[str]) -> str:
+    """List names in a sentence: `Ann, Bob and Cid`; of many, the first and how many others there are."""
+    shown = list(names[:MAX_NAMED])
+    rest = len(names) - len(shown)
+    last = format_count(rest, "other") if rest else shown.pop()
+    return f"{', '.join(shown)} and {last}" if shown else last
 
 
 def format_count(number: int, thing: str) -> str:

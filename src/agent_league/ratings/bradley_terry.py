@@ -8,13 +8,22 @@ the mean.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, inf, isfinite, log, sqrt
 from statistics import NormalDist
 
 import numpy as np
 
-from agent_league.ratings.results import Flags, Floats, Ints, ResultCells, ResultTable, add_by_index, add_up_results
+from agent_league.ratings.results import (
+    Flags,
+    Floats,
+    Ints,
+    ResultCells,
+    ResultTable,
+    add_by_index,
+    add_up_results,
+    find_connected_groups,
+)
 from agent_league.ratings.statistics import LARGE_SAMPLE, NORMAL_QUANTILE, student_quantile
 from agent_league.ratings.tables import Rating, RatingTable, SeatAdvantage, TechnicalLossRatings
 
@@ -22,10 +31,20 @@ ELO_PER_UNIT = 400 / log(10)
 """A rating in natural log odds times this is one in Elo."""
 PRIOR_ELO = 600.0
 """Standard deviation of the prior on each rating and seat advantage."""
+PRIOR_SPREADS = (25.0, 50.0, 100.0, 200.0, 300.0, 400.0, 600.0, 800.0)
+"""Those that are tried if the spread is unknown."""
 MAX_GAMES_TO_SEPARATE = 1_000_000
 MAX_STEPS = 100
 STEP_TOLERANCE = 1e-7
 """Newton's method ends with a step below this; its error is then about the square of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadFit:
+    """Ratings, and the standard deviation that the true ones probably have, in Elo."""
+
+    table: RatingTable
+    spread: float
 
 
 def fit_ratings(
@@ -52,6 +71,32 @@ def compare_technical_losses(
     return TechnicalLossRatings(tables[0], tables[1] if len(tables) == 2 else None)
 
 
+def fit_unknown_spread(results: ResultTable, *, seats_differ: Collection[str] = ()) -> SpreadFit:
+    """Rate players who were paired by their results, as in a Swiss tournament or a bracket.
+
+    There winners meet winners, so that luck alone drives fitted ratings apart if the prior allows for it: of coin flips
+    a weak one holds the truth in 65% to 80% of its intervals. So the spread of the ratings is estimated as well: fits
+    with priors of several spreads are averaged by how probable the results are under each.
+    """
+    if not results.players:
+        return SpreadFit(RatingTable((), 0), 0.0)
+    fits: list[BradleyTerryFit] = []
+    for spread in PRIOR_SPREADS:
+        start = fits[-1].values if fits else None
+        fits.append(fit_bradley_terry(results, seats_differ=seats_differ, prior_elo=spread, start=start))
+    evidence = np.array([fit.problem.estimate_evidence(fit) for fit in fits])
+    probable = np.exp(evidence - evidence.max())
+    spreads = np.array(PRIOR_SPREADS)
+    weights = probable * spreads / (probable @ spreads)  # any spread is as probable beforehand, and steps get longer
+    values = sum(weight * fit.values for weight, fit in zip(weights, fits, strict=True))
+    covariance = sum(
+        weight * (fit.estimate_covariance() + np.outer(fit.values - values, fit.values - values))
+        for weight, fit in zip(weights, fits, strict=True)
+    )
+    table = make_rating_table(results, replace(fits[0], values=values), covariance, NORMAL_QUANTILE)
+    return SpreadFit(table, float(probable @ spreads / probable.sum()))
+
+
 def bootstrap_ratings(
     results: ResultTable,
     *,
@@ -64,7 +109,9 @@ def bootstrap_ratings(
 
     Each sample gives every series a random weight of mean 1 and variance 1 and fits again; ratings vary from sample
     to sample as they would from one set of series to another. Intervals are Student's, with the smallest number of
-    series that any player took part in. ValueError if that is below 2. The same seed gives the same table.
+    series that any player took part in. ValueError if that is below 2. If ratings vary less than by games that don't
+    depend on each other, as those of players that always play alike, that of such games is taken. The same seed gives
+    the same table.
     """
     names, series = np.unique(results.series, return_inverse=True)
     least = _count_series(results, series)
@@ -80,7 +127,10 @@ def bootstrap_ratings(
         )
         drawn[sample] = varied.values
     quantile = NORMAL_QUANTILE if least > LARGE_SAMPLE else student_quantile(least - 1)
-    return make_rating_table(results, fit, np.atleast_2d(np.cov(drawn, rowvar=False)), quantile)
+    covariance, independent = np.atleast_2d(np.cov(drawn, rowvar=False)), fit.estimate_covariance()
+    if np.trace(covariance) < np.trace(independent):
+        return make_rating_table(results, fit, independent, NORMAL_QUANTILE)
+    return make_rating_table(results, fit, covariance, quantile)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,8 +181,8 @@ class LikelihoodProblem:
     """By cell, which of the seat advantages it has, counted from 0; their number for none."""
     weight: Floats
     """By cell."""
-    precision: float
-    """That of the prior."""
+    precision: Floats
+    """That of the prior, by value."""
 
     @classmethod
     def from_cells(cls, cells: ResultCells, players: int, has_seats: Flags, prior_elo: float) -> "LikelihoodProblem":
@@ -141,7 +191,8 @@ class LikelihoodProblem:
         played = add_by_index(cells.game, cells.played, len(has_seats))
         share = played.sum() / max(1, np.count_nonzero(played))
         weight = share / np.where(played > 0, played, 1.0)
-        precision = (ELO_PER_UNIT / prior_elo) ** 2
+        precision = np.full(players + len(seat_games), (ELO_PER_UNIT / prior_elo) ** 2)
+        precision[players:] = (ELO_PER_UNIT / max(prior_elo, PRIOR_ELO)) ** 2
         return cls(cells, players, seat_games, number[cells.game], weight[cells.game], precision)
 
     @property
@@ -167,7 +218,7 @@ class LikelihoodProblem:
             values, reached = values + step, found
             if size < STEP_TOLERANCE:
                 return BradleyTerryFit(self, values, _logistic(odds))
-            if not self.precision and float(np.abs(values).max()) > 30:
+            if not self.precision.any() and float(np.abs(values).max()) > 30:
                 break
         raise ValueError("these results have no finite ratings: some players need a prior")
 
@@ -181,6 +232,13 @@ class LikelihoodProblem:
         inverse[: self.players] -= inverse[: self.players].mean(axis=0)  # the mean varies with nothing else
         return inverse
 
+    def estimate_evidence(self, fit: BradleyTerryFit) -> float:
+        """Estimate how probable the results are under the prior, as a logarithm, after Laplace."""
+        matrix = self._curvature(self._information(fit.chances))
+        held = float(matrix[: self.players, : self.players].sum()) / self.players  # the mean's; the prior's is its own
+        determinant = float(np.linalg.slogdet(matrix)[1]) - log(held) + log(self.precision[0])
+        return self._evaluate(fit.values)[1] + float(np.log(self.precision).sum()) / 2 - determinant / 2
+
     def find_chances(self, values: Floats) -> Floats:
         """Return the chance of player A in each cell under these values."""
         return _logistic(self._evaluate(values)[0])
@@ -191,7 +249,7 @@ class LikelihoodProblem:
         seat = np.append(values[self.players :], 0.0)
         odds = values[cells.player_a] - values[cells.player_b] + seat[self.seat]
         likelihood = self.weight * (cells.points * odds - cells.played * np.logaddexp(0.0, odds))
-        return odds, float(likelihood.sum() - self.precision / 2 * (values @ values))
+        return odds, float(likelihood.sum() - (self.precision * values) @ values / 2)
 
     def _information(self, chances: Floats) -> Floats:
         return self.weight * self.cells.played * chances * (1 - chances)
@@ -271,7 +329,7 @@ def make_rating_table(results: ResultTable, fit: BradleyTerryFit, covariance: Fl
         )
         for index, game in enumerate(fit.problem.seat_games, start=players)
     ]
-    return RatingTable(tuple(ratings), int(games.sum()) // 2, tuple(seats), _is_connected(fit.cells, players))
+    return RatingTable(tuple(ratings), int(games.sum()) // 2, tuple(seats), len(find_connected_groups(results)) < 2)
 
 
 def _compare(one: int, other: int, values: Floats, covariance: Floats) -> tuple[float, float]:
@@ -303,19 +361,6 @@ def _count_games_to_separate(difference: float, error: float, games: int, quanti
     if not games or not isfinite(needed) or needed >= MAX_GAMES_TO_SEPARATE:
         return None
     return max(1, ceil(needed))
-
-
-def _is_connected(cells: ResultCells, players: int) -> bool:
-    """Tell whether a chain of opponents links all players."""
-    reached = np.zeros(players, dtype=np.bool_)
-    reached[:1] = True
-    while True:
-        before = int(reached.sum())
-        touched = reached[cells.player_a] | reached[cells.player_b]
-        reached[cells.player_a[touched]] = True
-        reached[cells.player_b[touched]] = True
-        if int(reached.sum()) == before:
-            return before == players
 
 
 def _count_series(results: ResultTable, series: Ints) -> int:

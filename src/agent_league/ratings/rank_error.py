@@ -25,11 +25,14 @@ class RankError:
     players: int
     by_lot: float
     """What it would be if ranks were drawn by lot."""
+    games: float | None = None
+    """The matches of a player, if they are known."""
 
     def describe(self) -> str:
         """Say it in a sentence."""
+        games = "" if self.games is None else f" with {self.games:.2g} games a player"
         return (
-            f"In this format a rank is off by {self.places.value:.1f} places on average;"
+            f"In this format{games} a rank is off by {self.places.value:.1f} places on average;"
             f" drawn by lot it would be {self.by_lot:.1f} of {self.players}."
         )
 

@@ -185,6 +185,29 @@ def add_up_results(results: ResultTable, seats_differ: Flags) -> ResultCells:
     )
 
 
+def find_connected_groups(results: ResultTable) -> tuple[tuple[str, ...], ...]:
+    """Group the players that a chain of opponents links, the largest group first; who has no result is alone."""
+    rows = results.count > 0
+    one, other = results.player_a[rows], results.player_b[rows]
+    group = np.zeros(len(results.players), dtype=np.int64)
+    group[one], group[other] = -1, -1
+    while (left := one[group[one] < 0]).size:
+        number = int(group.max(initial=0)) + 1
+        group[left[0]] = number
+        size = 0
+        while size < (size := int((group == number).sum())):
+            linked = (group[one] == number) | (group[other] == number)
+            group[one[linked]], group[other[linked]] = number, number
+    found: list[list[str]] = [[] for _ in range(int(group.max(initial=0)))]
+    alone = []
+    for player, number in zip(results.players, group.tolist(), strict=True):
+        if number:
+            found[number - 1].append(player)
+        else:
+            alone.append((player,))
+    return (*map(tuple, sorted(found, key=len, reverse=True)), *alone)
+
+
 def add_by_index(index: Ints, values: Floats, size: int) -> Floats:
     """Add up the values that have the same index, for each index below `size`."""
     return np.asarray(np.bincount(index, values, size), dtype=np.float64)

@@ -2,9 +2,21 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from typing import Any
 
 from agent_league.model.results import MatchResult, Outcome
+
+NO_NAMES: Mapping[str, str] = {}
+"""In place of names by player id: sentences name players by their ids."""
+
+
+class RankMethod(StrEnum):
+    """How players are ranked by their results: by one number each, or by who beats whom."""
+
+    ELO = "elo"
+    ALPHA_RANK = "alpha-rank"
+    NASH = "nash"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +67,7 @@ class Rating:
     or more."""
 
     def __str__(self) -> str:
-        return f"{self.elo:+.0f} ±{(self.high - self.low) / 2:.0f}"
+        return f"{round(self.elo):+d} ±{(self.high - self.low) / 2:.0f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,3 +111,28 @@ class TechnicalLossRatings:
     def to_json(self) -> dict[str, Any]:
         """Return both tables as JSON."""
         return asdict(self)
+
+
+RATING_COLUMNS = (
+    *("player_id", "display_name", "elo", "low", "high", "games", "likelihood_above_next", "tied_group"),
+    *("games_to_separate", "elo_without_technical_losses", "low_without_technical_losses"),
+    "high_without_technical_losses",
+)
+"""The columns of exported ratings, in order."""
+
+
+def list_rating_rows(told: Mapping[str, Any], names: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return the ratings out of `TechnicalLossRatings.to_json` as rows with `RATING_COLUMNS`."""
+    without = told["without_technical_losses"] or {"ratings": ()}
+    ratings = {rating["player_id"]: rating for rating in without["ratings"]}
+    return [
+        {
+            **rating,
+            "display_name": names.get(rating["player_id"], rating["player_id"]),
+            **{
+                f"{name}_without_technical_losses": ratings.get(rating["player_id"], {}).get(name)
+                for name in ("elo", "low", "high")
+            },
+        }
+        for rating in told["all_results"]["ratings"]
+    ]

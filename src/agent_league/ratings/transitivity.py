@@ -5,7 +5,7 @@ deviance is twice the logarithm of their likelihood ratio. How large it gets by 
 are simulated from the ratings, which holds for few matches a pair too.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
 from math import sqrt
 from typing import Any
@@ -15,6 +15,7 @@ import numpy as np
 from agent_league.ratings.bradley_terry import BradleyTerryFit, fit_bradley_terry
 from agent_league.ratings.results import Floats, Ints, ResultCells, ResultTable, add_by_index
 from agent_league.ratings.statistics import binomial_tail, simulate_p_value
+from agent_league.ratings.tables import NO_NAMES
 
 LEVEL = 0.05
 SAMPLES = 499
@@ -67,20 +68,27 @@ class Transitivity:
         """Whether one number doesn't describe the results and their strongest cycle is not chance."""
         return not self.is_described_by_ratings and self.cycle is not None and self.cycle.p_value <= self.level
 
-    def describe(self) -> str:
-        """Say in a sentence or two whether the ratings can be trusted."""
+    def describe(self, names: Mapping[str, str] = NO_NAMES) -> str:
+        """Say in a sentence or two whether the ratings can be trusted. Players missing in `names` have their ids."""
+
+        def name(player_id: str) -> str:
+            return names.get(player_id, player_id)
+
         if self.is_described_by_ratings or self.worst_pair is None:
             return f"One number a player describes these results (p = {self.p_value:.2g})."
         if self.goes_in_circles and self.cycle:
-            chain = ", ".join(f"{one.player_id} beats {one.opponent_id} ({_words(one)})" for one in self.cycle.scores)
+            chain = ", ".join(
+                f"{name(one.player_id)} beats {name(one.opponent_id)} ({_words(one)})" for one in self.cycle.scores
+            )
             return f"The results go in circles: {chain}. One number can't rank them; the ratings mislead."
         worst = self.worst_pair
         sentence = (
-            f"One number a player doesn't describe these results (p = {self.p_value:.2g}): {worst.player_id} scored"
-            f" {_words(worst)} against {worst.opponent_id} where the ratings expect {worst.expected:.1f}."
+            f"One number a player doesn't describe these results (p = {self.p_value:.2g}):"
+            f" {name(worst.player_id)} scored {_words(worst)} against {name(worst.opponent_id)}"
+            f" where the ratings expect {worst.expected:.1f}."
         )
         if self.cycle:
-            one, two, three = (score.player_id for score in self.cycle.scores)
+            one, two, three = (name(score.player_id) for score in self.cycle.scores)
             sentence += f" {one} did better than {two}, {two} than {three}, and {three} than {one}."
         return sentence
 

@@ -72,6 +72,7 @@ class WebApp:
     ) -> None:
         """Serve the pages of `reader`; while the league runs, a cached page may be `max_age_seconds` old."""
         self._reader = reader
+        self._reader.ratings.works_in_background = True
         self._log = log
         self._extra_routes = extra_routes
         self._site = LiveSite()
@@ -120,6 +121,8 @@ class WebApp:
     async def _serve_page(self, page: Page, request: Request) -> Response:
         """Serve a page from the cache; raises PageNotFound."""
         key: str = request.path_params.get("key", "")
+        if page.shows_ratings:
+            await self._reader.ratings.wait_for_first()
 
         def read() -> BuildPage:
             told = read_page_data(page, key, self._reader, self._site)

@@ -17,6 +17,7 @@ from agent_league.model.agents import Role
 from agent_league.model.match_view import MatchView
 from agent_league.model.names import is_safe_name
 from agent_league.model.tables import DataTable
+from agent_league.ratings.tables import RATING_COLUMNS, list_rating_rows
 from agent_league.storage.files import encode_json, read_json_object, write_atomically
 from agent_league.text import MAX_PHRASE, quote
 from agent_league.version import __version__
@@ -173,7 +174,7 @@ def build_document(reader: LeagueReader, exported_at: str) -> dict[str, Any]:
         "exported_at": exported_at,
         "league": _league_data(reader),
         "standings": _standings_data(reader),
-        "ratings": rated.to_json() if (rated := reader.rate_players()) else None,
+        "ratings": rated.to_json(reader.player_names) if (rated := reader.rate_players()) else None,
         "matches": [_match_data(reader.queries.view_match(one)) for one in reader.state.schedule.pairings],
         "agents": _agents_data(reader),
     }
@@ -248,6 +249,12 @@ def _split_sides(match: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _list_ratings(told: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """List the ratings of a document, the best first; none before the first round is over."""
+    names = {row["player_id"]: row["display_name"] for row in told["standings"]}
+    return list_rating_rows(told["ratings"], names) if told["ratings"] else []
+
+
 def _join_lists(agent: Mapping[str, Any]) -> dict[str, Any]:
     return {"game_types": " ".join(agent["game_types"]), "tolerated": "; ".join(agent["tolerated"])}
 
@@ -263,6 +270,7 @@ TABLES: Mapping[str, tuple[str, ...]] = {
     "agents": (
         *("agent_id", "role", "display_name", "version", "protocol", "endpoint", "state", "game_types", "tolerated"),
     ),
+    "ratings": RATING_COLUMNS,
 }
 """The columns of each table, in order."""
 FLATTENED: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
@@ -275,5 +283,5 @@ FLATTENED: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
 def format_table_csv(told: Mapping[str, Any], name: str) -> str:
     """Format one table of a document as CSV with a header row; a missing value is an empty cell."""
     flatten = FLATTENED.get(name, dict)
-    rows = [{**row, **flatten(row)} for row in told[name]]
+    rows = [{**row, **flatten(row)} for row in (_list_ratings(told) if name == "ratings" else told[name])]
     return DataTable(TABLES[name], [[row[column] for column in TABLES[name]] for row in rows]).to_csv()

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import takewhile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import orjson
 
 from agent_league.agent.metrics import AgentMetrics
 from agent_league.clock import Clock, SystemClock
 from agent_league.config.models import LeagueConfig, SystemConfig
-from agent_league.games.registry import seats_differ
 from agent_league.league.queries import LeagueQueries
 from agent_league.league.resume import translate_damage
 from agent_league.league.state import EventListener, LeaguePhase, LeagueState
@@ -33,17 +33,18 @@ from agent_league.model.events import (
     StoreChanged,
 )
 from agent_league.model.results import MatchResult
-from agent_league.ratings.tables import ResultRow, TechnicalLossRatings
 from agent_league.storage.base import SavedSeason
 from agent_league.storage.paths import DataPaths
+from agent_league.web.league_ratings import LeagueRatings
+
+if TYPE_CHECKING:
+    from agent_league.ratings.report import RatingReport
 
 MOST_NEWS = 200
 MOST_REFUSED = 5
 """Maximum news items about refused registrations, which any stranger can cause and word."""
 FORM_LENGTH = 5
 """Number of a player's latest results that are shown as its form."""
-MORE_RESULTS = 1.1
-"""How many times the results of the last fit make a new one worth its time."""
 MIN_RESULTS_FOR_ESTIMATE = 5
 """Results needed before the remaining time is estimated."""
 
@@ -94,6 +95,10 @@ class LeagueHistory:
     def add_listener(self, listener: EventListener) -> None:
         """Register a listener of the web part here instead of with the league, where its errors would do harm."""
         self._listeners.append(listener)
+
+    def note_change(self) -> None:
+        """Count a change of what pages show that no event tells."""
+        self.version += 1
 
     @property
     def ranks_before(self) -> dict[str, RoundRank]:
@@ -225,8 +230,7 @@ class LeagueReader:
         self.meter = meter
         self.join_instructions = invitation
         self.seat_offer = seats
-        self._ratings: tuple[int, TechnicalLossRatings] | None = None
-        """The last ratings, and how many results there were then."""
+        self.ratings = LeagueRatings(season, chronicle.note_change)
 
     @property
     def title(self) -> str:
@@ -262,29 +266,9 @@ class LeagueReader:
         }
         return " and ".join(f"{n} more {who}{'' if n == 1 else 's'}" for who, n in lacking.items() if n > 0)
 
-    def rate_players(self) -> TechnicalLossRatings | None:
-        """Rate the players by the results of completed rounds; None before the first.
-
-        The last fit is kept: while the league runs, it is made again only when there are a tenth more results.
-        """
-        completed, known = self.state.rounds_completed, len(self.state.results)
-        if not completed:
-            return None
-        fitted = self._ratings[0] if self._ratings else 0
-        is_over = self.state.phase is LeaguePhase.COMPLETED
-        if self._ratings is None or (known > fitted and (is_over or known >= fitted * MORE_RESULTS)):
-            self._ratings = (known, self._fit_ratings(completed))
-        return self._ratings[1]
-
-    def _fit_ratings(self, completed: int) -> TechnicalLossRatings:
-        from agent_league.ratings.bradley_terry import compare_technical_losses  # noqa: PLC0415 - loads numpy
-        from agent_league.ratings.results import ResultTable  # noqa: PLC0415 - loads numpy
-
-        game = self.state.config.game_type
-        counted = (result for result in list(self.state.results.values()) if result.round_id <= completed)
-        rows = (row for result in counted if (row := ResultRow.from_result(result, game=game)))
-        table = ResultTable.from_rows(rows, list(self.state.roster.players()))
-        return compare_technical_losses(table, seats_differ=[game] if seats_differ(game) else [])
+    def rate_players(self) -> "RatingReport | None":
+        """Rate the players by the results of completed rounds; None before the first. See `LeagueRatings`."""
+        return self.ratings.get_report()
 
     @property
     def player_names(self) -> dict[str, str]:

@@ -68,6 +68,8 @@ class Page:
     is_settled: Callable[[LeagueReader, str], bool] = _is_never_settled
     """Whether the page for a key can't change any more."""
     is_exported: bool = True
+    shows_ratings: bool = False
+    """Whether its data has the players' ratings, which the first to ask has to wait for."""
     is_offered: Callable[[LeagueReader], bool] = _is_always_offered
     """Whether a league has such a page."""
 

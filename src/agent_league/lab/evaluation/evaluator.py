@@ -4,33 +4,19 @@ The results so far are available at any moment, so that an interruption loses no
 """
 
 import asyncio
-import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
-from agent_league.check.scripted_agents import start_manager
-from agent_league.check.signing_key import load_checker_key
-from agent_league.check.subject import CheckOptions
 from agent_league.clock import SystemClock, format_utc
 from agent_league.config import PlayerDefaults
 from agent_league.config.models import TimeoutConfig
 from agent_league.errors import UserError
 from agent_league.games.registry import Game
-from agent_league.http.client import HttpCarrier
-from agent_league.http.memory import MemoryNetwork
 from agent_league.lab.evaluation.game_table import FAIL_LIMIT, PracticeMatchRunner
-from agent_league.lab.evaluation.in_process_players import (
-    InProcessLeague,
-    InProcessPlayer,
-    PracticePlayer,
-    SplitCarrier,
-    WatchedStrategy,
-    start_in_process_players,
-)
+from agent_league.lab.evaluation.in_process_players import InProcessPlayer, PracticePlayer, WatchedStrategy
 from agent_league.lab.evaluation.model import Conformance, Evaluation, GameEnding, OpponentSeries, PracticeGame
 from agent_league.lab.evaluation.opponents import (
     EARLIER_VERSION,
@@ -38,16 +24,15 @@ from agent_league.lab.evaluation.opponents import (
     chances_against_random,
     choose_opponents,
 )
-from agent_league.lab.evaluation.private_league import PracticeManager, PracticeReferee
-from agent_league.lab.evaluation.running_player import ConnectionContext, RunningPlayer, connect_player
-from agent_league.league.match_tokens import TokenIssuer
-from agent_league.players.strategies import check_strategy, find_game_mismatch, load_strategy, strategy_names
-from agent_league.protocol.tokens import SigningKey
+from agent_league.lab.evaluation.practice_league import (
+    PracticeSettings,
+    is_address,
+    make_partner_ids,
+    open_practice_league,
+)
+from agent_league.players.strategies import check_strategy, find_game_mismatch, load_strategy
 from agent_league.protocol.version import PROTOCOL_V2
 
-FIRST_PARTNER_NUMBER = 901
-"""First number of opponents' ids. No league gives such ids, so no player mistakes them for earlier opponents."""
-TOKEN_SECONDS = 24 * 3600
 ANNOUNCED_GAMES = 100
 """Games in one announcement to a player."""
 PLAYER_KEY = "the player"
@@ -61,7 +46,7 @@ class EvaluationRequest:
     """Which player to evaluate, and how."""
 
     player: str
-    """The address of a running player, or the name of a strategy."""
+    """The address of a running player, the name of a strategy, or a Python file with one."""
     game: Game
     seed: str
     games: int = 100
@@ -78,20 +63,16 @@ class EvaluationRequest:
     """Seconds for all games together."""
     defaults: PlayerDefaults = field(default_factory=PlayerDefaults)
 
-
-def is_address(text: str) -> bool:
-    """Whether the text is a player's address, not a strategy; UserError if it is neither."""
-    if text in strategy_names():
-        return False
-    if Path(text).is_file():
-        raise UserError(f"{text} is a file: start the player, and give its address, such as http://localhost:8101/mcp")
-    if any(mark in text for mark in ":/.") or text == "localhost":
-        return True
-    known = ", ".join(strategy_names())
-    raise UserError(
-        f"{text!r} is neither the address of a player, such as http://localhost:8101/mcp, nor a strategy "
-        f"(there are: {known})"
-    )
+    @property
+    def practice(self) -> PracticeSettings:
+        return PracticeSettings(
+            game=self.game,
+            seed=self.seed,
+            timeout=self.timeout,
+            timeouts=self.timeouts,
+            wait_seconds=self.wait_seconds,
+            manager_port=self.manager_port,
+        )
 
 
 class Evaluator:
@@ -149,30 +130,29 @@ class Evaluator:
     async def run(self) -> Evaluation:
         """Play all series; UserError if the player can't be evaluated."""
         async with AsyncExitStack() as stack:
-            home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="league-evaluate-")))
-            await self._run_evaluation(stack, home)
+            await self._run_evaluation(stack)
         return self.current_evaluation()
 
-    async def _run_evaluation(self, stack: AsyncExitStack, home: Path) -> None:
+    async def _run_evaluation(self, stack: AsyncExitStack) -> None:
         request = self._request
-        outside = [name for name in (request.player, request.earlier) if name and is_address(name)]
-        key, remark = load_checker_key() if outside else (SigningKey.generate(), None)
-        manager, visitors = await self._connect_running_players(stack, key, outside) if outside else (None, {})
-        inner = PracticeManager(0, key, manager.league_id) if manager else PracticeManager(0, key)
-        if remark:
-            self._evaluation = replace(self._evaluation, remarks=(*self._evaluation.remarks, remark))
-        network = MemoryNetwork()
         opponents = choose_opponents(request.game, request.earlier)
-        partners = self._plan_players(opponents, {visitor.player.player_id for visitor in visitors.values()})
-        room = InProcessLeague(network, inner, home, request.game.game_type, request.seed)
-        seating = await stack.enter_async_context(start_in_process_players(list(partners.values()), room, self._remark))
-        seated = dict(zip(partners, seating, strict=True))
-        for name, visitor in visitors.items():
+        outside = {
+            name: request.protocol if name == request.player else None
+            for name in (request.player, request.earlier)
+            if name and is_address(name)
+        }
+        league = await open_practice_league(
+            stack, request.practice, outside, lambda taken: self._plan_players(opponents, taken), self._remark
+        )
+        if league.remark:
+            self._evaluation = replace(self._evaluation, remarks=(*self._evaluation.remarks, league.remark))
+        seated = dict(league.inside)
+        for name, visitor in league.visitors.items():
             seated[PLAYER_KEY if name == request.player else EARLIER_VERSION] = visitor.player
         player = seated[PLAYER_KEY]
         if len({one.player_id for one in seated.values()}) < len(seated):
             raise UserError("the player and its earlier version have the same id; start both with this manager")
-        judged = visitors.get(request.player)
+        judged = league.visitors.get(request.player)
         if judged:
             self._evaluation = replace(
                 self._evaluation,
@@ -180,54 +160,15 @@ class Evaluator:
                 protocol=player.protocol,
                 registration_faults=judged.registration_faults,
             )
-        referee, carrier = await _open_network(stack, network) if outside else (None, network)
-        table = PracticeMatchRunner(
-            game=request.game,
-            league_id=inner.league_id,
-            passes=TokenIssuer(key, inner.league_id, SystemClock(), TOKEN_SECONDS),
-            carrier=carrier,
-            timeouts=self._effective_timeouts(),
-            seed=request.seed,
-            referee=referee,
-        )
-        stack.push_async_callback(table.close)
-        await self._play_all_series(table, seated, opponents)
+        await self._play_all_series(league.table, seated, opponents)
         if judged:
             self._remark("Trying bad input.")
             self._evaluation = replace(self._evaluation, conformance=await judged.check_bad_input())
 
-    async def _connect_running_players(
-        self, stack: AsyncExitStack, key: SigningKey, addresses: Sequence[str]
-    ) -> tuple[PracticeManager | None, dict[str, RunningPlayer]]:
-        """Open the manager and connect to the running players; returns these by address."""
-        request = self._request
-        manager = await start_manager(request.manager_port, key, PracticeManager)
-        if manager:
-            stack.push_async_callback(manager.stop)
-        options = CheckOptions(timeout=request.timeout, wait_seconds=request.wait_seconds, timeouts=request.timeouts)
-        host = ConnectionContext(key, manager, options, request.game.game_type, self._remark)
-        visitors = {}
-        for address in addresses:
-            protocol = request.protocol if address == request.player else None
-            visitors[address] = await stack.enter_async_context(connect_player(address, host, protocol))
-        if manager:
-            manager.fix_league()
-        return manager, visitors
-
-    def _effective_timeouts(self) -> TimeoutConfig:
-        """Return the league's timeouts, none longer than the requested one."""
-        most = self._request.timeout
-        limits = self._request.timeouts
-        if most is None:
-            return limits
-        return limits.model_copy(
-            update={name: min(most, value) for name, value in limits if name in TimeoutConfig.model_fields}
-        )
-
     def _plan_players(self, opponents: Sequence[PracticeOpponent], taken: set[str]) -> dict[str, InProcessPlayer]:
         """Plan the players in this process, by name."""
         request = self._request
-        ids = (f"P{number}" for number in range(FIRST_PARTNER_NUMBER, 10_000) if f"P{number}" not in taken)
+        ids = make_partner_ids(taken)
         partners: dict[str, InProcessPlayer] = {}
         if self._watched_strategy:
             player_id = "P01" if "P01" not in taken else next(ids)
@@ -304,12 +245,3 @@ class Evaluator:
     def _mark_cut_short(self, why: str) -> None:
         *before, last = self._evaluation.series
         self._evaluation = replace(self._evaluation, series=(*before, replace(last, cut_short_reason=why)))
-
-
-async def _open_network(stack: AsyncExitStack, inside: MemoryNetwork) -> tuple[PracticeReferee, SplitCarrier]:
-    """Start the referee that running players call, and open the carrier that reaches them."""
-    referee, outside = PracticeReferee(), HttpCarrier()
-    stack.push_async_callback(outside.close)
-    await referee.start()
-    stack.push_async_callback(referee.stop)
-    return referee, SplitCarrier(inside, outside)

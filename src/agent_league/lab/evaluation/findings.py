@@ -2,12 +2,17 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from agent_league.lab.charts import format_seconds
 from agent_league.lab.evaluation.criteria import Criterion, CriterionVerdict, judge_criteria
 from agent_league.lab.evaluation.model import Evaluation, GameEnding, OpponentSeries
 from agent_league.model.tables import DataTable
+from agent_league.ratings.numpy_import import import_numpy
 from agent_league.ratings.statistics import Estimate
+
+if TYPE_CHECKING:
+    from agent_league.lab.evaluation.evaluation_ratings import EvaluationRatings
 
 MAX_SHOWN_FAULTS = 10
 EMPTY_CELL = "-"
@@ -19,7 +24,8 @@ HOW_TO_READ = (
     "against lost games, draws left out. It takes games as independent. Several opponents are several chances to be "
     "lucky, so the last column has it corrected after Holm. Games that the opponent failed are left out of all of "
     "this. A player that learns makes its games alike, and it remembers the earlier opponents of this evaluation: "
-    "evaluate it again, started afresh and with another --seed, to see how far results are apart."
+    "evaluate it again, started afresh and with another --seed, to see how far results are apart. Ratings are one fit "
+    "of all games of the player and its opponents, who don't meet each other; their intervals are over blocks, too."
 )
 
 
@@ -69,6 +75,14 @@ def results_table(evaluation: Evaluation) -> DataTable:
     head = ("Opponent", "Games", "W/D/L", "Win rate (95%)", "p", "p (Holm)")
     rows = tuple(_make_result_row(evaluation, series, paid=paid) for series in evaluation.series if series.games)
     return DataTable((*head, "Payoff (95%)") if paid else head, rows)
+
+
+def find_ratings(evaluation: Evaluation) -> "EvaluationRatings | None":
+    """Rate the player and its opponents; None without games."""
+    import_numpy()
+    from agent_league.lab.evaluation.evaluation_ratings import rate_evaluation  # noqa: PLC0415 - loads numpy
+
+    return rate_evaluation(evaluation)
 
 
 def describe_opponents(evaluation: Evaluation) -> str:

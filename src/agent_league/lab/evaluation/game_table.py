@@ -70,6 +70,23 @@ class PracticeMatchRunner:
         self, player: PracticePlayer, other: PracticePlayer, round_id: int, number: int
     ) -> PracticeGame:
         """Play one game; sides alternate with its number. BrokenGame if the game's rules fail."""
+        play = await self.play_match(player, other, round_id, number)
+        heard = read_player_answers(play, player.player_id, REFEREE_ID, self._clock)
+        ending, how = _find_ending(play, player.player_id)
+        seat = play.match.players.index(player.player_id)
+        return PracticeGame(
+            match_id=play.match.match_id,
+            seat=seat,
+            ending=ending,
+            how=how,
+            payoff=self.read_payoff(play.match, seat),
+            seconds=heard.seconds,
+            timeouts=heard.timeouts + self._timed_out_players.count(player.player_id),
+            faults=heard.faults,
+        )
+
+    async def play_match(self, player: PracticePlayer, other: PracticePlayer, round_id: int, number: int) -> MatchPlay:
+        """Play one match and return all of it. BrokenGame as above."""
         sides = (player, other) if number % 2 else (other, player)
         order = self._make_start_match(sides, round_id, number)
         seed = create_match_seed(self._seed, order.league_id, order.match_id)
@@ -84,28 +101,23 @@ class PracticeMatchRunner:
             await play.abort(problem)
             raise BrokenGame(problem) from error
         self._failures_in_a_row.update(play.failure_counts)
-        heard = read_player_answers(play, player.player_id, REFEREE_ID, self._clock)
-        ending, how = _find_ending(play, player.player_id)
-        return PracticeGame(
-            match_id=play.match.match_id,
-            seat=sides.index(player),
-            ending=ending,
-            how=how,
-            payoff=self._read_payoff(play.match, sides.index(player)),
-            seconds=heard.seconds,
-            timeouts=heard.timeouts + self._timed_out_players.count(player.player_id),
-            faults=heard.faults,
-        )
+        return play
 
     def is_breaker_open(self, player: PracticePlayer) -> bool:
         """Whether so many calls in a row failed that the circuit breaker is open."""
         return self._failures_in_a_row.get(player.player_id, 0) >= FAIL_LIMIT
 
     async def announce_games(
-        self, player: PracticePlayer, other: PracticePlayer, round_id: int, numbers: range
+        self,
+        player: PracticePlayer,
+        other: PracticePlayer,
+        round_id: int,
+        numbers: range,
+        receiver: PracticePlayer | None = None,
     ) -> None:
-        """Send a running v2 player the announcement of the next games, with the referee's address."""
-        if self._referee is None or player.protocol == PROTOCOL_V1:
+        """Send a running v2 player, the first or the `receiver`, the next games, with the referee's address."""
+        receiver = receiver or player
+        if self._referee is None or receiver.protocol == PROTOCOL_V1:
             return
         matches = [
             {
@@ -126,18 +138,18 @@ class PracticeMatchRunner:
             matches=matches,
         )
         limit, bearer = (
-            self._referee_context.answer_timeout("notify_round", player.protocol),
-            self._match_tokens.get_call_token(player.player_id),
+            self._referee_context.answer_timeout("notify_round", receiver.protocol),
+            self._match_tokens.get_call_token(receiver.player_id),
         )
         call = PeerCall("notify_round", message.to_wire())
 
         async def send() -> object:
             return await self._referee_context.peer_client.send_notice(
-                player.endpoint, call, limit, bearer, insist=False
+                receiver.endpoint, call, limit, bearer, insist=False
             )
 
-        self._referee_context.outboxes.post_notice(player.player_id, send)
-        await self._referee_context.outboxes.wait_until_delivered([player.player_id])
+        self._referee_context.outboxes.post_notice(receiver.player_id, send)
+        await self._referee_context.outboxes.wait_until_delivered([receiver.player_id])
 
     async def close(self) -> None:
         await self._referee_context.outboxes.close()
@@ -169,7 +181,8 @@ class PracticeMatchRunner:
     def _make_match_id(self, round_id: int, number: int) -> str:
         return f"{self._id_prefix}R{round_id}M{number}"
 
-    def _read_payoff(self, match: Match, seat: int) -> float | None:
+    def read_payoff(self, match: Match, seat: int) -> float | None:
+        """Read what the player of this seat has in the end; None if only winning counts, or somebody failed."""
         over = self._game.payoffs and not match.terminations and not self._game.rules.actors(match.position)
         return float(self._game.rules.returns(match.position)[seat]) if over else None
 

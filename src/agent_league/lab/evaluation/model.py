@@ -85,7 +85,13 @@ class OpponentSeries:
     @property
     def score(self) -> PlayerScore:
         """The score of the valid games, with blocks in place of series."""
-        return compute_score([dict(enumerate(_tally_games(block) for block in _split_into_blocks(self.valid_games)))])
+        return compute_score([dict(enumerate(map(_tally_games, self.blocks)))])
+
+    @property
+    def blocks(self) -> Iterator[Sequence[PracticeGame]]:
+        """The valid games in blocks of consecutive ones, which stand in for independent series."""
+        games = self.valid_games
+        return (games[first:after] for first, after in pairwise(_block_bounds(len(games))))
 
     def estimate_win_rates(self, numbers: Iterable[int]) -> Iterator[Estimate]:
         """Yield the win rate after each of these numbers of games."""
@@ -239,10 +245,6 @@ def _block_bounds(games: int) -> list[int]:
     """Return the index at which each block of so many games begins, and the end of the last."""
     number = max(1, min(MAX_BLOCKS, games // 2))
     return [games * block // number for block in range(number + 1)]
-
-
-def _split_into_blocks(games: Sequence[PracticeGame]) -> Iterator[Sequence[PracticeGame]]:
-    return (games[first:after] for first, after in pairwise(_block_bounds(len(games))))
 
 
 def _tally_games(games: Sequence[PracticeGame]) -> GameTally:

@@ -92,6 +92,7 @@ def _render(template: str, evaluation: Evaluation) -> str:
     )
     environment.filters["end_sentence"] = findings.end_sentence
     criteria = judge_criteria(evaluation)
+    ratings = findings.find_ratings(evaluation)
     return environment.get_template(template).render(
         evaluation=evaluation,
         summary=findings.summary_sentence(evaluation),
@@ -102,6 +103,8 @@ def _render(template: str, evaluation: Evaluation) -> str:
         verdicts=findings.criteria_table(criteria),
         results=findings.results_table(evaluation),
         opponents=findings.describe_opponents(evaluation),
+        ratings=ratings.tabulate() if ratings else None,
+        rating_sentences=list(ratings.describe()) if ratings else [],
         how_to_read=findings.HOW_TO_READ,
         times=findings.times_table(evaluation),
         faults=findings.faults_table(evaluation),
@@ -125,7 +128,7 @@ def render_json(evaluation: Evaluation) -> str:
 
 def evaluation_to_json(evaluation: Evaluation) -> dict[str, Any]:
     """Return the evaluation as JSON data; missing numbers are null."""
-    times = evaluation.response_times
+    times, ratings = evaluation.response_times, findings.find_ratings(evaluation)
     return {
         "player": evaluation.player,
         "where": evaluation.location,
@@ -151,6 +154,7 @@ def evaluation_to_json(evaluation: Evaluation) -> dict[str, Any]:
         "timeouts": evaluation.timeout_count,
         "response_seconds": asdict(times) if times else None,
         "opponents": [_series_to_json(evaluation, series) for series in evaluation.series],
+        "ratings": ratings.to_json() if ratings else None,
         "conformance": asdict(evaluation.conformance),
         "remarks": list(findings.list_remarks(evaluation)),
     }

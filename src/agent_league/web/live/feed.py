@@ -109,6 +109,7 @@ class LiveFeed:
         address = self._admit_listener(scope)
         self._listeners.add(listener)
         try:
+            await self._reader.ratings.wait_for_first()
             await self._refresh_sections()
             self._ensure_ticking()
             await StreamingResponse(self._iter_messages(listener), headers=headers)(scope, receive, send)

@@ -18,6 +18,7 @@ from agent_league.model.match_view import MatchView
 from agent_league.model.result_words import ResultLabel, label_result
 from agent_league.model.results import select_champions
 from agent_league.model.tables import TIEBREAKER_TITLES, list_shown_tiebreakers
+from agent_league.ratings.rating_words import format_games_to_separate, format_group, format_likelihood, format_rating
 from agent_league.ratings.tables import Rating
 from agent_league.web.agents import read_agent_status
 from agent_league.web.bracket_drawing import draw_bracket, find_brackets
@@ -25,6 +26,9 @@ from agent_league.web.league_reader import LeagueHistory, LeagueReader
 
 SectionData = dict[str, Any]
 SHOWN_NEWS = 40
+MAX_RATED = 100
+"""Players whose intervals are drawn."""
+BAR_WIDTH = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +85,7 @@ def read_standings(reader: LeagueReader) -> SectionData:
     members = {member.agent_id: member for member in season.roster.list_members(Role.PLAYER)}
     standings = season.standings()
     rated = reader.rate_players()
-    ratings = rated.all_results.by_player() if rated else {}
+    ratings = rated.table.by_player() if rated else {}
     return {
         "phase": str(season.phase),
         "has_ratings": bool(ratings),
@@ -90,7 +94,7 @@ def read_standings(reader: LeagueReader) -> SectionData:
             {
                 **row.to_json(),
                 "tiebreaks": dict(row.tiebreaks),
-                "rating": _build_rating(ratings.get(row.player_id)),
+                "rating": _build_rating(ratings[row.player_id]) if row.player_id in ratings else None,
                 "moved": before[row.player_id].rank - row.rank if row.player_id in before else None,
                 "form": [
                     {"match_id": result.match_id, **_build_sign(label_result(result, row.player_id))}
@@ -101,6 +105,34 @@ def read_standings(reader: LeagueReader) -> SectionData:
             }
             for row in standings
         ],
+    }
+
+
+def read_ratings(reader: LeagueReader) -> SectionData:
+    """Read how sure the table is: sentences, and for each player its interval, the best first; empty before round 1."""
+    rated = reader.rate_players()
+    if rated is None or not rated.table.games:
+        return {"sentences": [], "rows": [], "others": 0, "mean": 0}
+    names = reader.player_names
+    shown = [rating for rating in rated.table.ratings if rating.games][:MAX_RATED]
+    low, high = min(rating.low for rating in shown), max(rating.high for rating in shown)
+    scale = BAR_WIDTH / max(high - low, 1)
+    return {
+        "sentences": rated.describe(names),
+        "rows": [
+            {
+                "player_id": rating.player_id,
+                "display_name": names.get(rating.player_id, rating.player_id),
+                **_build_rating(rating),
+                "likelihood_above_next": format_likelihood(rating),
+                "games_to_separate": format_games_to_separate(rating),
+                "tied_group": format_group(rating),
+                "bar": [round((end - low) * scale) for end in (rating.low, rating.elo, rating.high)],
+            }
+            for rating in shown
+        ],
+        "others": len(rated.table.ratings) - len(shown),
+        "mean": round(min(BAR_WIDTH, max(0, -low * scale))),
     }
 
 
@@ -164,11 +196,14 @@ def _agent_sort_key(member: Member) -> tuple[bool, bool, tuple[int, str]]:
     return (not is_in_trouble, member.role is Role.PLAYER, id_sort_key(member.agent_id))
 
 
-def _build_rating(rating: Rating | None) -> SectionData | None:
+def _build_rating(rating: Rating) -> SectionData:
     """A rating in whole points of Elo, so that the section changes less often."""
-    if rating is None:
-        return None
-    return {"elo": round(rating.elo), "low": round(rating.low), "high": round(rating.high), "text": str(rating)}
+    return {
+        "elo": round(rating.elo),
+        "low": round(rating.low),
+        "high": round(rating.high),
+        "text": format_rating(rating),
+    }
 
 
 def _build_sign(sign: ResultLabel) -> SectionData:
@@ -245,6 +280,7 @@ def _round_latency(milliseconds: float) -> float:
 SECTIONS = (
     Section("progress", read_progress, "_progress.html"),
     Section("standings", read_standings, "_standings.html"),
+    Section("ratings", read_ratings, "_ratings.html"),
     Section("round", read_round, "_round.html"),
     Section("bracket", read_bracket, "_bracket.html"),
     Section("feed", read_feed, "_feed.html"),

@@ -27,7 +27,7 @@ def read_overview_data(reader: LeagueReader, _: str) -> PageData:
     }
 
 
-OVERVIEW_PAGE = Page("", "overview.html", read_overview_data, title="Overview")
+OVERVIEW_PAGE = Page("", "overview.html", read_overview_data, title="Overview", shows_ratings=True)
 
 
 MOST_NAMED = 60
