@@ -105,7 +105,7 @@ class SequentialTest:
 
     def describe(self, state: SequentialState, player: str, opponent: str) -> str:
         """Say the verdict in a sentence for a person."""
-        found = f"{state.elo.value:+.0f} Elo ({_say_interval(state.elo)}) after {2 * state.pairs} games"
+        found = f"{state.elo.value:+.0f} Elo (95%: {_say_interval(state.elo)}) after {2 * state.pairs} games"
         if state.verdict is Verdict.BETTER:
             said = _say_better(player, opponent, self.elo0)
             return f"{said}: {found}. If this were wrong, a test would still say so in {self.alpha:.1%} of cases."
