@@ -13,6 +13,7 @@ from agent_league.web.page import Page
 from agent_league.web.pages import PAGES
 from tests.harm import BIDI, SCRIPT
 from tests.web.browsing import Element, get, parsed, text_of
+from tests.web.format_seasons import cup_season
 from tests.web.seasons import play_on, reader_of, season_of
 
 SEASONS: dict[str, Callable[[], LeagueState]] = {
@@ -20,6 +21,8 @@ SEASONS: dict[str, Callable[[], LeagueState]] = {
     "waiting": lambda: season_of(4, started=False),
     "running": lambda: season_of(5, 4),
     "over": lambda: season_of(4, double=True),
+    "groups": lambda: cup_season(5),
+    "bracket": lambda: cup_season(14),
 }
 """A league at each of its stages."""
 

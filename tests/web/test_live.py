@@ -73,7 +73,7 @@ async def test_a_listener_gets_everything_and_then_what_changes(
     assert first is not None
     assert second is not None
     assert set(first.sections) == ALL
-    assert ALL - {"agents", "bracket"} <= set(second.sections), "agents are looked at less often; there is no bracket"
+    assert ALL - {"agents", "bracket", "groups"} <= set(second.sections), "agents are looked at less often"
     assert second.sections["progress"]["played"] == 1
     boot, version = first.id.split("-")
     assert second.id == f"{boot}-{int(version) + 1}"
@@ -178,7 +178,7 @@ async def test_what_many_listen_to_is_written_once(reader: LeagueReader, monkeyp
             assert message is not None
             assert "standings" in message.sections
         assert feed.listeners == 8
-        assert len(written) == len(set(written)) >= len(ALL - {"agents", "bracket"})
+        assert len(written) == len(set(written)) >= len(ALL - {"agents", "bracket", "groups"})
         for way in streams:
             await way.__aexit__(None, None, None)
 
