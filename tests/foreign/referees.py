@@ -230,9 +230,9 @@ class PollingReferee(SampleReferee):
         with suppress(OSError):  # the manager has left
             while not self.stopped.wait(self.pause):
                 answer = self.call(self.manager, "get_assigned_matches", question)
+                self.polled.set()
                 for match in answer.get("matches", []):
                     self.report(self.play(match))
-                self.polled.set()
 
     def stop(self) -> None:
         self.stopped.set()

@@ -391,6 +391,18 @@ async def test_a_foreign_referee_serves_a_whole_league_of_ours(plan: PlanMaker, 
         assert result.details["choices"] == told[match_id]["choices"]
 
 
+async def test_a_referee_that_polls_a_while_after_it_has_registered_is_not_suspended(plan: PlanMaker) -> None:
+    class LatePollingReferee(referees.PollingReferee):
+        def poll(self) -> None:
+            self.polled.set()
+            self.stopped.wait(1)
+            super().poll()
+
+    played, referee = await play_with_referee(planned(plan, referees=1), LatePollingReferee)
+    played.assert_played(players=4)
+    assert len(referee.told) == 6
+
+
 @pytest.mark.parametrize("kind", [SampleReferee, referees.RunningReferee, referees.AnnouncedReferee], ids=titles)
 async def test_a_foreign_referee_and_ours_share_the_matches_of_a_league(
     plan: PlanMaker, kind: type[SampleReferee]

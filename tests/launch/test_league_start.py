@@ -179,14 +179,21 @@ def test_a_run_of_a_game_is_resumed_by_the_game_s_name(home: Path) -> None:
     asked = LeagueRequest(home=home, game="nim", parameters={"heaps": [1, 2]})
     save_request(asked, "league_nim", {})
     season(home, league_id="league_nim", phase="RUNNING")
-    with pytest.raises(UserError, match=f"no interrupted run of {LEAGUE_ID}"):
-        load_interrupted_run(ConfigLoader(home, {}), LeagueRequest(home=home))
     with pytest.raises(UserError, match="no interrupted run of league_tic_tac_toe"):
         load_interrupted_run(ConfigLoader(home, {}), LeagueRequest(home=home, game="tic_tac_toe"))
     with pytest.raises(UserError, match="leave out all but --home, --league-id, --game, --store, --no-web"):
         load_interrupted_run(ConfigLoader(home, {}), LeagueRequest(home=home, game="nim", parameters={"misere": True}))
-    _, request = load_interrupted_run(ConfigLoader(home, {}), LeagueRequest(home=home, game="nim"))
-    assert request == asked
+    for typed in (LeagueRequest(home=home, game="nim"), LeagueRequest(home=home)):  # it is the only one
+        _, request = load_interrupted_run(ConfigLoader(home, {}), typed)
+        assert request == asked
+
+
+def test_of_several_interrupted_runs_the_default_one_is_meant(home: Path) -> None:
+    for league_id in ("league_nim", "league_tic_tac_toe"):
+        save_request(LeagueRequest(home=home, game=league_id.removeprefix("league_")), league_id, {})
+        season(home, league_id=league_id, phase="RUNNING")
+    with pytest.raises(UserError, match=f"no interrupted run of {LEAGUE_ID}"):
+        load_interrupted_run(ConfigLoader(home, {}), LeagueRequest(home=home))
 
 
 def test_a_run_of_an_earlier_version_is_resumed(home: Path) -> None:

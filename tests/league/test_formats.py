@@ -32,6 +32,8 @@ FORMATS: tuple[tuple[dict[str, Any], int], ...] = (
     ({"format": "double_elimination"}, 6),
     ({"format": "gauntlet"}, 5),
     (GROUPS_THEN_KNOCKOUT, 12),
+    ({"format": "swiss", "rounds": 2, "play_off": True}, 8),
+    ({"stages": [{"format": "swiss", "settings": {"rounds": 3}, "advance": 4}, {"format": "knockout"}]}, 9),
 )
 
 
@@ -85,6 +87,7 @@ class StoredLeague:
         for number, pairing in enumerate(round_.pairings):
             state.assign_match(pairing.match_id, "REF01")
             state.record_result(make_result(pairing, is_draw=(number + round_.round_id) % 3 == 0), "REF01")
+        state.standings()  # somebody looks at the table before the next round is paired
         state.complete_round(round_.round_id)
 
     @property
@@ -154,6 +157,65 @@ def test_seven_who_are_level_on_points_share_the_first_rank_with_their_tiebreake
     assert {row.tiebreaks["buchholz"] for row in rows} == {36}
     assert {row.tiebreaks["head_to_head"] for row in rows} == {6}
     assert len(select_champions(rows)) == 7
+
+
+def play_all_drawn(league: StoredLeague, rounds: int, winners: frozenset[str] = frozenset()) -> None:
+    """Play rounds in which nobody wins but these."""
+    for _ in range(rounds):
+        state = league.state
+        round_ = state.schedule.rounds[state.rounds_completed]
+        for pairing in round_.pairings:
+            winner = next((one for one in pairing.players if one in winners), None)
+            outcome = Outcome.WIN if winner else Outcome.DRAW
+            result = MatchResult(pairing.match_id, round_.round_id, pairing.players, outcome, winner)
+            state.assign_match(pairing.match_id, "REF01")
+            state.record_result(result, "REF01")
+        state.complete_round(round_.round_id)
+
+
+def test_who_is_level_in_first_place_plays_for_it_where_the_league_file_asks_for_it(home: Path) -> None:
+    league = StoredLeague(home, {"format": "round_robin", "play_off": True}, 4)
+    play_all_drawn(league, 3)
+    before = league.state.standings()
+    assert {row.shared_rank for row in before} == {1}
+    assert league.state.schedule.rounds[3].title == "Play-off for first place, round 1 of 3"
+    assert league.state.schedule.next_round_id(3) == 4
+    play_all_drawn(league, 3, winners=frozenset({"P03"}))
+    rows = league.state.standings()
+    assert not league.has_next_round
+    assert [(row.player_id, row.shared_rank) for row in rows[:1]] == [("P03", 1)]
+    assert [row.shared_rank for row in rows] == [1, 2, 2, 2]
+    counted = {row.player_id: (row.played, row.points, row.tiebreaks) for row in before}
+    assert {row.player_id: (row.played, row.points, row.tiebreaks) for row in rows} == counted, "it gives no points"
+    assert league.load_again().standings() == rows
+
+
+def test_without_a_word_in_the_league_file_there_is_no_play_off(home: Path) -> None:
+    league = StoredLeague(home, {"format": "round_robin"}, 4)
+    play_all_drawn(league, 3)
+    assert not league.has_next_round
+
+
+def test_a_bye_of_a_swiss_stage_gives_the_points_of_a_win_and_one_of_a_knockout_none(home: Path) -> None:
+    stages = [{"format": "swiss", "settings": {"rounds": 1}, "advance": 3}, {"format": "knockout"}]
+    league = StoredLeague(home, {"stages": stages}, 5)
+    (bye,) = league.state.schedule.rounds[0].byes
+    play_all_drawn(league, 1)
+    points = {row.player_id: row.points for row in league.state.standings()}
+    assert points[bye] == 3
+    (knockout_bye,) = league.state.schedule.rounds[1].byes
+    play_all_drawn(league, 1)
+    assert next(row.points for row in league.state.standings() if row.player_id == knockout_bye) == points[knockout_bye]
+
+
+def test_a_swiss_league_without_a_word_on_tiebreakers_has_buchholz(home: Path) -> None:
+    def read_tiebreakers(**fields: Any) -> tuple[str, ...]:
+        return LeagueConfig.model_validate({"league_id": "x", "game_type": "even_odd", **fields}).scoring.tiebreakers
+
+    swiss = {"scheduling": {"format": "swiss"}}
+    assert read_tiebreakers(**swiss) == ("buchholz_cut_1", "buchholz", "wins")
+    assert read_tiebreakers(**swiss, scoring={"tiebreakers": ["wins"]}) == ("wins",)
+    assert read_tiebreakers() == ("wins", "head_to_head", "draws")
 
 
 def test_who_is_suspended_is_not_paired_in_a_swiss_tournament_and_comes_back(home: Path) -> None:

@@ -164,3 +164,14 @@ def test_a_players_page_says_why_it_meets_whom(tmp_path: Path) -> None:
 
 def test_pages_of_a_large_bracket_stay_within_bounds(tmp_path: Path) -> None:
     assert len(text_of(BRACKET_PAGE, reader_of(knockout_season(64), tmp_path))) < 160_000
+
+
+@pytest.mark.parametrize("name", ["swiss", "groups"])
+def test_a_play_off_is_named_and_is_no_round_of_the_format(name: str, tmp_path: Path) -> None:
+    season = formatted_season(3, 4, {"format": name, "play_off": True})
+    assert season.has_play_off
+    reader = reader_of(season, tmp_path)
+    stage = shown(OVERVIEW_PAGE, reader).one("p", "stage").text
+    assert stage.startswith("Play-off for first place, game 2 of 2: it gives no points in the table.")
+    assert "level in first place" in shown(ROUND_PAGE, reader, str(len(season.schedule.rounds))).text
+    assert not read_groups(reader)["is_current"]

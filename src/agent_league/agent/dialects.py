@@ -128,7 +128,7 @@ class DialectV1(Dialect):
             update["game_parameters"] = {**league.game_parameters, **numbers}
         if not keep_format:
             update["scheduling"] = league.scheduling.model_copy(
-                update={"format": "double_round_robin", "settings": {}, "stages": ()}
+                update={"format": "double_round_robin", "settings": {}, "stages": (), "play_off": False}
             )
         return league.model_copy(update=update)
 

@@ -17,14 +17,16 @@ from agent_league.text import capitalise, to_printable
 
 def draw_groups(groups: Sequence[GroupTable]) -> Columns:
     """Draw the tables of groups, side by side where there is room."""
-    return Columns([make_rich_table(make_group_table(group), box=None, title_style="bold") for group in groups])
+    width = Console().width
+    tables = [make_group_table(group).fit_width(width) for group in groups]
+    return Columns([make_rich_table(table, box=None, title_style="bold") for table in tables])
 
 
 def print_groups(console: Console, groups: Sequence[GroupTable], title: str) -> None:
     """Print the tables of groups, with the sentence that says who goes on."""
     print_lines(console, [title], "italic")
     for group in groups:
-        console.print(make_rich_table(make_group_table(group), title_style="bold"))
+        console.print(make_rich_table(make_group_table(group).fit_width(console.width), title_style="bold"))
     for advance in dict.fromkeys(group.advance for group in groups if group.advance):
         print_lines(console, [f"{capitalise(advance)}."], "dim")
 

@@ -159,6 +159,7 @@ class LeagueView(QuietView):
             case RoundStarted():
                 self._stage = event.progress
                 self._groups = [group for group in self._groups if group.stage == event.round.stage]
+                self._is_fixed = self._is_fixed and not event.round.is_play_off
                 self._scheduled_matches |= {pairing.match_id for pairing in event.round.pairings}
                 self._progress.update(
                     self._progress_task,
@@ -211,7 +212,7 @@ class LeagueView(QuietView):
         if completed.is_void:
             return
         played = f"after {format_count(completed.matches, 'match')} in {format_count(completed.rounds, 'round')}"
-        first = Text(to_printable(format_champions(completed.standings)), style="bold green")
+        first = Text(to_printable(_name_champions(completed)), style="bold green")
         self._console.print(
             first.append(f", {played} and {format_duration(seconds)}.", "not bold default"), soft_wrap=True
         )
@@ -228,6 +229,10 @@ class LeagueView(QuietView):
         remarks = [*self._remarks[-5:], *self._faults.aborted_matches[:1]]
         parts += [Text(to_printable(remark), style="yellow") for remark in remarks]
         return Group(*parts)
+
+
+def _name_champions(completed: LeagueCompleted) -> str:
+    return format_champions(completed.standings, has_play_off=completed.has_play_off)
 
 
 def summarise_league(completed: LeagueCompleted, strategies: Mapping[str, str], seconds: float) -> dict[str, Any]:
@@ -295,7 +300,7 @@ def print_event(event: Event) -> None:
         case LeagueCompleted():
             console.print(draw_standings(event.standings, "Final table", len(event.standings)))
             print_lines(console, [*describe_deviations(event), *describe_aborted_matches(event)])
-            line = "There is no champion." if event.is_void else f"{format_champions(event.standings)}."
+            line = "There is no champion." if event.is_void else f"{_name_champions(event)}."
             print_lines(console, [line])
         case _:
             print_lines(console, [describe_to_organiser(event)])

@@ -73,7 +73,7 @@ def manager(
     from agent_league.storage.paths import DataPaths
 
     home, loader = open_or_create_home(
-        home, add_strict_setting(settings, strict=strict) + list_format_settings(format_, rounds)
+        home, list_format_settings(format_, rounds) + add_strict_setting(settings, strict=strict)
     )
     system = loader.load_system()
     with name_options_in_errors():

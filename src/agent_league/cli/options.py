@@ -1,5 +1,6 @@
 """Options that several commands share, and the SHARED folders, leagues and games that they open."""
 
+import json
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -150,8 +151,11 @@ def add_strict_setting(settings: list[str] | None, *, strict: bool) -> list[str]
 
 def list_format_settings(format_name: str | None, rounds: int | None) -> list[str]:
     """Return the settings that `--format` and `--rounds` stand for, as `--set` has them."""
+    from agent_league.config.models import SWISS_TIEBREAKERS
+
     chosen = [f"scheduling.format={format_name}", "scheduling.stages=[]"] if format_name else []
-    return [*chosen, *([f"scheduling.rounds={rounds}"] if rounds else [])]
+    tiebreakers = [f"scoring.tiebreakers={json.dumps(SWISS_TIEBREAKERS)}"] if format_name == "swiss" else []
+    return [*chosen, *tiebreakers, *([f"scheduling.rounds={rounds}"] if rounds else [])]
 
 
 def print_pages_address(endpoint: str, people: int = 0) -> None:

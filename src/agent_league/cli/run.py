@@ -105,7 +105,7 @@ def run(
     from agent_league.players.strategies import find_game_mismatch
 
     started = time.perf_counter()
-    chosen = add_strict_setting(settings, strict=strict) + list_format_settings(format_, rounds)
+    chosen = list_format_settings(format_, rounds) + add_strict_setting(settings, strict=strict)
     home, loader = open_or_create_home(home, chosen)
     request = LeagueRequest(
         home=home,

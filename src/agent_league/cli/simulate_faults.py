@@ -44,7 +44,8 @@ def simulate_faults(
     kinds = _parse_fault_kinds(faults)
     chosen = tuple(name.strip() for name in formats.split(",") if name.strip()) or FORMATS
     for name in chosen:
-        load_format(name)
+        if name not in FORMATS:
+            load_format(name)
     scenarios = [make_scenario(seed, players, referees, kinds, chosen) for seed in range(first, last + 1)]
     if trace and len(scenarios) > 1:
         raise UserError("--trace shows one league; give one seed, such as --seeds 7")

@@ -136,9 +136,11 @@ def draw_standings(
     ratings: Mapping[str, str] | None = None,
 ) -> "Table":
     """Draw a standings table; beyond `shown` rows it is cut, and says so. `strategies` and `ratings` add columns."""
+    from rich.console import Console
+
     from agent_league.model.tables import make_standings_table
 
-    return make_rich_table(make_standings_table(rows, title, shown, strategies, ratings))
+    return make_rich_table(make_standings_table(rows, title, shown, strategies, ratings).fit_width(Console().width))
 
 
 @contextmanager

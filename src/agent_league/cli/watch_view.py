@@ -108,7 +108,8 @@ class WatchedLeague:
         if progress.get("champion", "") is None or not rows:
             return "The league is over; there is no champion."
         matches, rounds = _read_number(progress, "matches"), _read_number(progress, "rounds")
-        return f"{format_champions(rows)}, after {format_count(matches, 'match')} in {format_count(rounds, 'round')}."
+        champions = format_champions(rows, has_play_off=bool(progress.get("has_play_off")))
+        return f"{champions}, after {format_count(matches, 'match')} in {format_count(rounds, 'round')}."
 
     def render(self, width: int, height: int) -> RenderableType:
         """Render the league for a screen of this size."""

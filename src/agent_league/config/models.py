@@ -67,6 +67,8 @@ Tiebreaker = Literal[
     "sonneborn_berger",
     "progressive",
 ]
+SWISS_TIEBREAKERS: tuple[Tiebreaker, ...] = ("buchholz_cut_1", "buchholz", "wins")
+"""Of a Swiss league whose file names none: the strength of the opponents, which differs there."""
 AssignmentStrategy = Literal["least_connections", "round_robin", "weighted"]
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 
@@ -278,6 +280,8 @@ class SchedulingConfig(ConfigModel):
     """Most matches in one round of a round robin; None: all pairs of the round."""
     rounds: Annotated[int, Field(ge=1)] | None = None
     """Number of rounds to play; None: as many as the format needs."""
+    play_off: bool = False
+    """Whether those who are level in first place after all tiebreakers play for it."""
     overlap_rounds: bool = False
     """Whether free players start the next round while matches of the last one are running."""
     referee_assignment: AssignmentStrategy = "least_connections"
@@ -304,6 +308,14 @@ class LeagueConfig(ConfigModel):
     scoring: ScoringConfig = ScoringConfig()
     scheduling: SchedulingConfig = SchedulingConfig()
     participants: ParticipantsConfig = ParticipantsConfig()
+
+    @model_validator(mode="after")
+    def _choose_tiebreakers(self) -> Self:
+        if self.scheduling.format != "swiss" or "tiebreakers" in self.scoring.model_fields_set:
+            return self
+        scoring = self.scoring.model_copy(update={"tiebreakers": SWISS_TIEBREAKERS})
+        object.__setattr__(self, "scoring", scoring)  # the model is frozen
+        return self
 
 
 class GameEntry(ConfigModel):

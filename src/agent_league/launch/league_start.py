@@ -177,6 +177,8 @@ def load_interrupted_run(loader: ConfigLoader, request: LeagueRequest) -> tuple[
             " --no-web, --stay and --json."
         )
     league_id = loader.load_league(request.league_id, request.game).league_id
+    if request.league_id is None and request.game is None:
+        league_id = _find_interrupted_league(home, league_id, store)
     path = DataPaths(home).run_request_file(league_id)
     kept = read_json_object(path) or {}
     named = {"--home": home, "--league-id": request.league_id, "--game": request.game}
@@ -194,3 +196,11 @@ def load_interrupted_run(loader: ConfigLoader, request: LeagueRequest) -> tuple[
     except TypeError:
         raise UserError(f"{path} was written by another version, or edited; `{anew} --new` starts a new one.") from None
     return ConfigLoader(home, overrides), again
+
+
+def _find_interrupted_league(home: Path, default_id: str, store: str | None) -> str:
+    """The league that `--resume` means where none is named: the default one, or the only one that was interrupted."""
+    default = DataPaths(home).run_request_file(default_id)
+    leagues = [path.parent.name for path in default.parents[1].glob(f"*/{default.name}")]
+    interrupted = [league_id for league_id in leagues if load_unfinished(home, league_id, store) is not None]
+    return interrupted[0] if len(interrupted) == 1 else default_id

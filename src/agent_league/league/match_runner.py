@@ -47,6 +47,9 @@ START_REPLY_SECONDS = 1
 """How long to wait for the reply to start_match if the referee reported the result before replying."""
 MAX_OVERDUE_TIMES = 2
 """How often a live referee may let one match go overdue before another gets it or, without another, it is void."""
+FIRST_POLL_SECONDS = 5
+"""How long a referee without start_match may take to poll for the first time."""
+FIRST_POLL_LOOKS = 50
 REPORT_AFTER_FAILURES = 4
 """Failed starts in a row after which watchers are told; fewer just mean a referee without a free slot."""
 STARTED_BY_ANNOUNCEMENT = "matches started by ROUND_ANNOUNCEMENT"
@@ -344,7 +347,7 @@ class MatchRunner:
             reply = await self._peer_client.send_notice(endpoint, call, limit or self._call_timeout, bearer)
         except CallFailed as error:
             if not self._state.roster[referee_id].is_ours and self._can_fetch_match(error, referee_id):
-                return self._start_by_announcement(match)
+                return await self._start_by_announcement(match)
             self._log.warning(
                 "start_match_failed",
                 match_id=match_id,
@@ -382,7 +385,7 @@ class MatchRunner:
         """Whether a referee may get a match without start_match: it has no such method, or it polls."""
         return _lacks_start_method(error) or (self._state.poll_counts[referee_id] > 0 and error.code.is_retryable)
 
-    def _start_by_announcement(self, match: OpenMatch) -> bool:
+    async def _start_by_announcement(self, match: OpenMatch) -> bool:
         """Let a referee without start_match begin by announcement or by polling; returns whether it may have begun.
 
         Most of its matches were announced with their round; one that came to it later is announced now.
@@ -393,6 +396,8 @@ class MatchRunner:
             return True
         endpoint = self._state.roster.referees()[referee_id].endpoint
         if self._peer_client.strict or self._peer_client.lacks_method(endpoint, FIRST_NOTICE):
+            if not self._peer_client.strict and await self._wait_for_first_poll(referee_id):
+                return True
             self._state.suspend_agent(referee_id, "it knows no way to start a match")
             return False
         if referee_id not in match.announced_to:
@@ -400,6 +405,14 @@ class MatchRunner:
             self._announcer.announce_match_to_guest(self._get_round(match.pairing), match.match_id, referee_id)
         match.is_started_by_announcement = True
         return True
+
+    async def _wait_for_first_poll(self, referee_id: str) -> bool:
+        """Give a referee that has just registered the time to poll; returns whether it does."""
+        for _ in range(FIRST_POLL_LOOKS):
+            if self._state.poll_counts[referee_id]:
+                return True
+            await asyncio.sleep(FIRST_POLL_SECONDS / FIRST_POLL_LOOKS)
+        return False
 
     def _explain_refused_by_all(self, match: OpenMatch) -> str:
         why = "; ".join(f"{referee_id} {told}" for referee_id, told in match.unwilling_referees.items())

@@ -53,8 +53,14 @@ class LeagueProjections:
         state.add_listener(self._handle_event)
 
     def refresh_files(self) -> None:
-        """Schedule a write after an earlier season was resumed."""
+        """Schedule a write after an earlier season was resumed, and put match files of killed referees in place."""
         self._writer.schedule_write()
+        for match_id, referee_id in self._matches.list_proposals():
+            result = self._state.results.get(match_id)
+            if result is None or result.is_void or self._state.assigned_referees.get(match_id) != referee_id:
+                continue
+            with suppress(OSError):  # a referee that is alive was faster
+                self._matches.accept_proposal(match_id, referee_id)
 
     def write_after_commit(self) -> None:
         """Write the files that are due; called after each commit, which proves that this manager still owns them."""

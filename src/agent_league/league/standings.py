@@ -37,13 +37,18 @@ class StandingsTable:
         *,
         lot: str = "",
         rank_by_format: Callable[[], PlayerGroups | None] = lambda: None,
+        split_leaders: Callable[[Sequence[str]], PlayerGroups] = lambda leaders: [leaders],
     ) -> None:
-        """`lot` orders players who can't be separated; `rank_by_format` ranks them if points don't."""
+        """`lot` orders players who can't be separated; `rank_by_format` ranks them if points don't.
+
+        `split_leaders` ranks those who are level in first place by their play-off.
+        """
         self._names: dict[str, str] = {}
         self._scoring = scoring
         self._tiebreakers = tuple(tiebreakers)
         self._lot = lot
         self._rank_by_format = rank_by_format
+        self._split_leaders = split_leaders
         self._tallies: dict[str, PlayerTally] = {}
         self._points_by_opponent: dict[str, dict[str, int]] = {}
         """Player id -> opponent id -> points against that opponent."""
@@ -62,10 +67,10 @@ class StandingsTable:
         self._names[player_id] = display_name
         self._rows = None
 
-    def add_result(self, result: MatchResult) -> None:
-        """Add one result; a void one counts for no player."""
+    def add_result(self, result: MatchResult, *, is_play_off: bool = False) -> None:
+        """Add one result; a void one counts for no player, and one of the play-off gives no points."""
         self._rows = None
-        if result.is_void:
+        if result.is_void or is_play_off:
             return
         for player_id, opponent_id in (result.players, result.players[::-1]):
             tally = self._tallies[player_id]
@@ -98,18 +103,28 @@ class StandingsTable:
         tally.points += points
         tally.points_by_round[round_id] = tally.points_by_round.get(round_id, 0) + points
 
+    def rank_again(self) -> None:
+        """Rank the players anew when they are asked for, because a round that was paired may change their ranks."""
+        self._rows = None
+
     def ranked_rows(self) -> tuple[StandingsRow, ...]:
         """The table, best first. Players who are level after all tiebreakers share a rank; a lot orders them."""
         if self._rows is None:
             rows: list[StandingsRow] = []
             by_format = self._rank_by_format()
             tiebreakers = self._tiebreakers if by_format is None else ()
-            for level in self._rank_by_points() if by_format is None else by_format:
+            levels = self._rank_by_points() if by_format is None else by_format
+            leaders = self._split_leaders(levels[0]) if levels else []
+            for level in (*leaders, *levels[1:]):
                 shared_rank = len(rows) + 1
                 for player_id in sorted(level, key=self._draw_lot):
                     rows.append(self._build_row(len(rows) + 1, shared_rank, player_id, tiebreakers))
             self._rows = tuple(rows)
         return self._rows
+
+    def list_leaders(self) -> Sequence[str]:
+        """List those who are level in first place, whatever a play-off says."""
+        return next(iter(self._rank_by_format() or self._rank_by_points()), ())
 
     def _draw_lot(self, player_id: str) -> tuple[object, ...]:
         """The place of a player among those who are level; by id if there is no lot."""

@@ -15,6 +15,7 @@ from agent_league.agent.dialects import DIALECTS, dialect_of, make_league_uuid
 from agent_league.config.models import LeagueConfig, SystemConfig
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.formats.base import Entrant, Format, PlayerGroups, TournamentRecord
+from agent_league.formats.play_off import pair_play_off, split_leaders
 from agent_league.formats.progress import describe_progress
 from agent_league.formats.stage_views import find_group_tables
 from agent_league.league.roster import Admission, AdmissionRules, AgentApplication, Member, Roster, merge_deviations
@@ -27,7 +28,7 @@ from agent_league.league.stored_rows import (
     round_to_row,
     schedule_from_rows,
 )
-from agent_league.league.tournament import draw_number, lay_out_rounds, make_format, seed_players
+from agent_league.league.tournament import counts_byes, draw_number, lay_out_rounds, make_format, seed_players
 from agent_league.model.agents import AgentState, Role, advance_state
 from agent_league.model.events import (
     AgentRegistered,
@@ -154,7 +155,7 @@ class LeagueState:
         """Load agents, schedule and results that an earlier manager of this season saved."""
         for agent in saved.agents:
             self.roster.restore_member(member_from_row(agent, self._failure_threshold))
-        self.standings_table, self.table_after_round = self._create_table(), self._create_table(self._rank_after_round)
+        self.standings_table, self.table_after_round = self._create_table(), self._create_table(self._select_completed)
         self._set_schedule(schedule_from_rows(saved.matches, saved.rounds))
         self.current_round = self.rounds_completed
         for match in saved.matches:
@@ -162,9 +163,9 @@ class LeagueState:
                 self.assigned_referees[match.match_id] = match.referee_id
             if result := result_from_row(match):
                 self.results[match.match_id] = result
-                self.standings_table.add_result(result)
+                self._add_to_table(self.standings_table, result)
                 if match.round_id <= self.rounds_completed:
-                    self.table_after_round.add_result(result)
+                    self._add_to_table(self.table_after_round, result)
         for round_ in self.schedule.rounds[: self.rounds_completed]:
             self._add_byes(round_)
         if self.phase is LeaguePhase.RUNNING and self.rounds_completed == len(self.schedule.rounds):
@@ -274,7 +275,7 @@ class LeagueState:
         self.format = make_format(rules)
         self.standings_table = self._create_table()
         overlap = rules.overlap_rounds
-        self.table_after_round = self._create_table(self._rank_after_round) if overlap else self.standings_table
+        self.table_after_round = self._create_table(self._select_completed) if overlap else self.standings_table
         self._pair_rounds()
         self._update_season_row(settings=self.config.model_dump(mode="json"))  # final from here on
         self._enter_phase(LeaguePhase.RUNNING, AgentState.ACTIVE)
@@ -318,6 +319,12 @@ class LeagueState:
     @property
     def tournament(self) -> TournamentRecord:
         """What the format pairs the next round from."""
+        whole = self._whole_tournament
+        return replace(whole, rounds=[round_ for round_ in whole.rounds if not round_.is_play_off])
+
+    @property
+    def _whole_tournament(self) -> TournamentRecord:
+        """The tournament with its play-off."""
         seeded = self.config.scheduling.seeded_players
         known = set(seeded)
         late = [player_id for player_id in self.roster.players() if player_id not in known]
@@ -350,6 +357,8 @@ class LeagueState:
         if self.phase is LeaguePhase.COMPLETED:
             return ""
         known = self.schedule.rounds[: max(current_round, 1)]
+        if known and known[-1].is_play_off:
+            return f"{known[-1].title}: it gives no points in the table"
         return describe_progress(self.format, replace(self.tournament, rounds=known))
 
     def find_group_tables(self) -> list[GroupTable]:
@@ -359,16 +368,35 @@ class LeagueState:
 
     def _pair_rounds(self) -> None:
         """Pair and save the rounds that can be paired now."""
-        rounds = list(lay_out_rounds(self.format, self.tournament))
+        rounds = [] if self.has_play_off else list(lay_out_rounds(self.format, self.tournament))
+        if not rounds and (round_ := self._pair_play_off()):
+            rounds = [round_]
         self._set_schedule(Schedule((*self.schedule.rounds, *rounds)))
+        for table in (self.standings_table, self.table_after_round):
+            table.rank_again()
         for round_ in rounds:
             self._save_row(round_to_row(round_))
             for pairing in round_.pairings:
                 self._save_row(match_to_row(pairing, None, None))
 
+    @property
+    def has_play_off(self) -> bool:
+        """Whether a play-off for first place has begun."""
+        return bool(self.schedule.rounds) and self.schedule.rounds[-1].is_play_off
+
+    def _pair_play_off(self) -> LeagueRound | None:
+        """Pair the next round of the play-off for first place, if the league file asks for one and it is needed."""
+        is_over = 0 < self.rounds_completed == len(self.schedule.rounds)
+        if not is_over or not self.config.scheduling.play_off or all(one.is_void for one in self.results.values()):
+            return None
+        return pair_play_off(self._whole_tournament, self.table_after_round.list_leaders())
+
+    def _add_to_table(self, table: StandingsTable, result: MatchResult) -> None:
+        table.add_result(result, is_play_off=self.schedule.rounds[result.round_id - 1].is_play_off)
+
     def _add_byes(self, round_: LeagueRound) -> None:
         """Give the points of a round's byes, if the format has such."""
-        if self.format.bye_is_win:
+        if counts_byes(self.format, round_):
             tables = {id(table): table for table in (self.standings_table, self.table_after_round)}
             for table in tables.values():
                 for player_id in round_.byes:
@@ -386,7 +414,7 @@ class LeagueState:
                 names={player_id: player.display_name for player_id, player in self.roster.players().items()},
                 results=tuple(self.results.values()),
                 lot=self.lot,
-                is_fixed=self.format.is_fixed,
+                is_fixed=self.format.is_fixed and not self.has_play_off,
                 standings=self.standings(),
             )
         )
@@ -511,7 +539,7 @@ class LeagueState:
             [player_id for player_id in result.players if self.roster[player_id].is_barred]
         )
         self.results[result.match_id] = result
-        self.standings_table.add_result(result)
+        self._add_to_table(self.standings_table, result)
         self._save_row(match_to_row(self._pairings[result.match_id], referee_id, result))
         self.emit(MatchFinished(result))
 
@@ -521,7 +549,7 @@ class LeagueState:
         self._add_byes(self.schedule.rounds[round_id - 1])
         if self.table_after_round is not self.standings_table:
             for result in self.get_round_results(self.schedule.rounds[round_id - 1]):
-                self.table_after_round.add_result(result)
+                self._add_to_table(self.table_after_round, result)
         self._pair_rounds()
         is_last = round_id == len(self.schedule.rounds)
         stage = self.schedule.rounds[round_id - 1].stage
@@ -541,6 +569,7 @@ class LeagueState:
                 standings=self.standings(),
                 tolerated=self.collect_deviations(),
                 broken_off={result.match_id: result.fault for result in self.results.values() if result.is_void},
+                has_play_off=self.has_play_off,
             )
         )
 
@@ -624,17 +653,17 @@ class LeagueState:
     def iter_standings(self) -> Iterator[tuple[StandingsRow, ...]]:
         """Yield the standings after each completed round."""
         completed = self.schedule.rounds[: self.rounds_completed]
-        whole, number = self.tournament, 0
+        whole, number = self._whole_tournament, 0
 
-        def rank_by_format() -> PlayerGroups | None:
+        def select_tournament() -> TournamentRecord:
             results = {key: one for key, one in whole.results.items() if one.round_id <= number}
-            return self.format.rank_players(replace(whole, rounds=whole.rounds[: number + 1], results=results))
+            return replace(whole, rounds=whole.rounds[: number + 1], results=results)
 
-        table = self._create_table(rank_by_format)
+        table = self._create_table(select_tournament)
         for number, round_ in enumerate(completed, start=1):  # noqa: B007 - read by rank_by_format
             for result in self.get_round_results(round_):
-                table.add_result(result)
-            for player_id in round_.byes if self.format.bye_is_win else ():
+                self._add_to_table(table, result)
+            for player_id in round_.byes if counts_byes(self.format, round_) else ():
                 table.add_bye(player_id, round_.round_id)
             yield table.ranked_rows()
 
@@ -710,25 +739,27 @@ class LeagueState:
         self.schedule = schedule
         self._pairings = {pairing.match_id: pairing for pairing in schedule.pairings}
 
-    def _create_table(self, rank_by_format: Callable[[], PlayerGroups | None] | None = None) -> StandingsTable:
+    def _create_table(self, select_tournament: Callable[[], TournamentRecord] | None = None) -> StandingsTable:
+        """Create an empty table; `select_tournament` gives what it is ranked by, if that isn't all that was played."""
+        get_tournament = select_tournament or (lambda: self._whole_tournament)
         names = {member.agent_id: member.agent.display_name for member in self.roster.list_members(Role.PLAYER)}
         return StandingsTable(
             names,
             self.scoring,
             self.config.scoring.tiebreakers,
             lot=self.lot if self.config.scheduling.seeded_players else "",  # before the start, by id
-            rank_by_format=rank_by_format or self._rank_by_format,
+            rank_by_format=lambda: self._rank_by_format(get_tournament()),
+            split_leaders=lambda leaders: split_leaders(get_tournament(), leaders) if self.has_play_off else [leaders],
         )
 
-    def _rank_by_format(self) -> PlayerGroups | None:
-        return self.format.rank_players(self.tournament) if self.schedule.rounds else None
+    def _rank_by_format(self, whole: TournamentRecord) -> PlayerGroups | None:
+        rounds = [round_ for round_ in whole.rounds if not round_.is_play_off]
+        return self.format.rank_players(replace(whole, rounds=rounds)) if rounds else None
 
-    def _rank_after_round(self) -> PlayerGroups | None:
-        """The same without results of rounds that are still open."""
-        if not self.schedule.rounds:
-            return None
+    def _select_completed(self) -> TournamentRecord:
+        """The tournament without results of rounds that are still open."""
         known = {key: result for key, result in self.results.items() if result.round_id <= self.rounds_completed}
-        return self.format.rank_players(replace(self.tournament, results=known))
+        return replace(self._whole_tournament, results=known)
 
     def emit(self, event: Event) -> None:
         """Tell all listeners."""

@@ -35,6 +35,13 @@ def describe_format(scheduling: SchedulingConfig) -> str:
     return ", then ".join(name.replace("_", " ") for name in names)
 
 
+def counts_byes(chosen: Format, round_: LeagueRound) -> bool:
+    """Whether the byes of a round give the points of a win."""
+    if round_.is_play_off:
+        return False
+    return chosen.stages[round_.stage - 1].format.bye_is_win if isinstance(chosen, Stages) else chosen.bye_is_win
+
+
 def draw_number(lot: str) -> int:
     """A number that depends on a lot alone."""
     return int.from_bytes(hashlib.sha256(lot.encode()).digest()[:6])

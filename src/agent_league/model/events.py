@@ -184,6 +184,8 @@ class LeagueCompleted:
     """Deviations, by agent."""
     broken_off: Mapping[str, str] = field(default_factory=dict)
     """Matches that were aborted without a player's fault, by id, and why."""
+    has_play_off: bool = False
+    """Whether the first place was played for after the tournament."""
 
     @property
     def is_void(self) -> bool:

@@ -101,13 +101,13 @@ def describe_ending(result: MatchResult, names: Mapping[str, str]) -> str:
     return f"{winner} beats {loser}: {wrong}" if wrong else f"{winner} beats {loser}"
 
 
-def format_champions(rows: Sequence[StandingsRow]) -> str:
+def format_champions(rows: Sequence[StandingsRow], *, has_play_off: bool = False) -> str:
     """Describe who won a finished league, from its standings, without a full stop."""
     champions = select_champions(rows)
     named = [f"{row.display_name} ({row.player_id})" for row in champions]
     points = f"with {format_count(rows[0].points, 'point')}"
     if len(named) == 1:
-        return f"Champion: {named[0]} {points}"
+        return f"Champion{' after a play-off' if has_play_off else ''}: {named[0]} {points}"
     shown = named[:MAX_NAMED_CHAMPIONS]
     rest = len(named) - len(shown)
     last = format_count(rest, "other") if rest else shown.pop()

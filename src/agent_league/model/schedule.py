@@ -3,6 +3,9 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+PLAY_OFF_STAGE = 0
+"""The stage of the rounds that decide the first place after the tournament."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
@@ -32,6 +35,11 @@ class LeagueRound:
     """What the round is called, such as "Semi-finals"; empty if its number says it all."""
     stage: int = 1
     """The number of the stage it belongs to, in a tournament of several."""
+
+    @property
+    def is_play_off(self) -> bool:
+        """Whether it decides the first place after the tournament; its matches give no points in the table."""
+        return self.stage == PLAY_OFF_STAGE
 
     @property
     def players(self) -> Iterator[str]:

@@ -27,6 +27,19 @@ TIEBREAKER_TITLES = {
     "progressive": "Progressive",
 }
 """Headings of the tiebreakers; the others are columns of every table."""
+SHORT_HEADINGS = {
+    "Played": "Pl",
+    "Won": "W",
+    "Drawn": "D",
+    "Lost": "L",
+    "Points": "Pts",
+    "Technical": "TL",
+    "Buchholz": "BH",
+    "Buchholz -1": "BH-1",
+    "Sonneborn-B.": "SB",
+    "Progressive": "Prog",
+}
+"""Headings of the standings where there is little room."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +71,17 @@ class DataTable:
         ]
         rows = [[row[at] for at in shown] for row in self.rows]
         return DataTable([self.columns[at] for at in shown], rows, self.title, self.caption)
+
+    def fit_width(self, width: int) -> "DataTable":
+        """Return the table or, if a terminal of this width has no room for it, one with short headings."""
+        cells = [self.headings, *self.text_rows()]
+        needed = sum(max(map(len, column)) + 3 for column in zip(*cells, strict=True)) + 1
+        short = {long: SHORT_HEADINGS[long] for long in self.headings if long in SHORT_HEADINGS}
+        if needed <= width or not short:
+            return self
+        columns = [column.replace(long := column.removeprefix(">"), short.get(long, long)) for column in self.columns]
+        words = ", ".join(f"{brief}: {long}" for long, brief in short.items() if long in TIEBREAKER_TITLES.values())
+        return DataTable(columns, self.rows, self.title, "; ".join(filter(None, (self.caption, words))))
 
     def to_csv(self) -> str:
         """Format as CSV with a header row; text that a spreadsheet would evaluate is disarmed."""

@@ -1,7 +1,7 @@
 """The repositories of seed 000: each reads and writes one kind of file of `SHARED/data`."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from io import FileIO
 from pathlib import Path
@@ -108,12 +108,24 @@ class MatchRepository:
             raise
 
     def accept_proposal(self, match_id: str, referee_id: str) -> None:
-        """Make a referee's proposal the match's file; proposals of other referees don't count."""
-        os.replace(self._proposal_path(match_id, referee_id), self._matches_folder + match_file_name(match_id))  # noqa: PTH105 - no Path
+        """Make a referee's proposal the match's file, unless it is already; those of other referees don't count."""
+        place = self._matches_folder + match_file_name(match_id)
+        try:
+            os.replace(self._proposal_path(match_id, referee_id), place)  # noqa: PTH105 - no Path
+        except FileNotFoundError:
+            if not Path(place).exists():
+                raise
 
     def drop_proposal(self, match_id: str, referee_id: str) -> None:
         """Delete a referee's proposal."""
         Path(self._proposal_path(match_id, referee_id)).unlink(missing_ok=True)
+
+    def list_proposals(self) -> Iterator[tuple[str, str]]:
+        """Yield the match and the referee of each proposal that waits."""
+        for path in self.paths.matches_folder(self.league_id).glob(".*.json"):
+            match_id, _, referee_id = path.stem.removeprefix(".").partition(".")
+            if referee_id:
+                yield match_id, referee_id
 
     def list(self) -> list[str]:
         """List the ids of all matches that have a file."""

@@ -93,6 +93,7 @@ class Scenario:
     is_silence_permanent: bool = False
     """Whether referees stay silent after all other faults have ended."""
     format: str = "round_robin"
+    play_off: bool = False
 
     @property
     def agent_names(self) -> tuple[str, ...]:
@@ -100,7 +101,7 @@ class Scenario:
 
 
 MANAGER_NAME = "manager"
-FORMATS = ("round_robin", "round_robin", "swiss", "knockout", "double_elimination", "groups", "gauntlet")
+FORMATS = ("round_robin", "round_robin", "swiss", "knockout", "double_elimination", "groups", "gauntlet", "stages")
 """The formats that scenarios play in turn."""
 FRAME_FAULTS = (FaultKind.LOST, FaultKind.DELAYED, FaultKind.DOUBLED, FaultKind.BROKEN)
 STEPS_PER_CALL = 4
@@ -151,6 +152,7 @@ def make_scenario(
         silent_referees=_draw_silent_referees(seed, names) if FaultKind.SILENCE in faults else (),
         is_silence_permanent=players <= MOST_SILENT_PLAYERS and format_name == "round_robin",
         format=format_name,
+        play_off=seed % 3 == 0,
     )
 
 

@@ -15,7 +15,11 @@ import orjson
 from pydantic import ValidationError
 
 from agent_league.errors import Refusal
+from agent_league.formats.base import PlayerGroups, TournamentRecord
+from agent_league.formats.play_off import pair_play_off, split_leaders
+from agent_league.league.tournament import counts_byes
 from agent_league.model.results import MatchResult
+from agent_league.model.schedule import LeagueRound
 from agent_league.protocol.checks import check_envelope, parse_fields
 from agent_league.protocol.methods import METHODS
 from agent_league.protocol.v2 import MESSAGES, LeagueError
@@ -25,6 +29,9 @@ from agent_league.testing.league_evidence import LeagueEvidence, RecordedCall
 from agent_league.text import MAX_PHRASE, MAX_SENTENCE, shorten
 
 Invariant = Callable[[LeagueEvidence], Iterator[str]]
+PlayerRows = dict[str, dict[str, Any]]
+PointsAgainst = Counter[tuple[str, str]]
+"""By player and opponent."""
 
 REGISTRATIONS = {"register_player": "player_id", "register_referee": "referee_id"}
 OUR_FAULTS = frozenset(
@@ -74,7 +81,8 @@ def each_pairing_has_one_result(evidence: LeagueEvidence) -> Iterator[str]:
         yield f"matches without a result: {missing}"
     if evidence.scenario.format != "round_robin":
         return
-    met = Counter(tuple(sorted((row.player_a, row.player_b))) for row in evidence.match_rows.values() if row.result)
+    rows = [row for match_id, row in evidence.match_rows.items() if match_id not in evidence.play_off_matches]
+    met = Counter(tuple(sorted((row.player_a, row.player_b))) for row in rows if row.result)
     for pair in combinations(players, 2):
         if met[pair] != 1:
             yield f"{pair[0]} and {pair[1]} have {met[pair]} results"
@@ -87,11 +95,21 @@ def rounds_follow_from_the_results(evidence: LeagueEvidence) -> Iterator[str]:
     whole = evidence.rebuild_tournament()
     for number, round_ in enumerate(whole.rounds):
         before = replace(whole, rounds=whole.rounds[:number], results=_select_results(whole.results, number))
-        paired = evidence.chosen_format.next_round(before)
+        paired = _pair_next_round(evidence, before)
         if paired != round_:
             yield f"round {number + 1} has {round_}, expected {paired}"
-    if whole.rounds and (further := evidence.chosen_format.next_round(whole)):
+    if whole.rounds and (further := _pair_next_round(evidence, whole)):
         yield f"the league ended before {further}"
+
+
+def _pair_next_round(evidence: LeagueEvidence, before: TournamentRecord) -> LeagueRound | None:
+    """Pair the round that has to follow: by the format, then for first place if that is asked for."""
+    has_play_off = bool(before.rounds) and before.rounds[-1].is_play_off
+    round_ = None if has_play_off else evidence.chosen_format.next_round(before)
+    is_void = all(result.is_void for result in before.results.values())
+    if round_ is not None or is_void or not evidence.scenario.play_off:
+        return round_
+    return pair_play_off(before, _rank_without_play_off(evidence, *_count_points(evidence), before)[0])
 
 
 def _select_results(results: Mapping[str, MatchResult], until: int) -> dict[str, MatchResult]:
@@ -362,12 +380,27 @@ INVARIANTS: Sequence[Invariant] = (
 
 def _compute_standings(evidence: LeagueEvidence, until: int | None = None) -> dict[str, dict[str, Any]]:
     """Compute each player's row after a round: points 3, 1, 0, and the rank that those who are level share."""
-    rows: dict[str, dict[str, Any]] = {}
-    against: Counter[tuple[str, str]] = Counter()
+    rows, against = _count_points(evidence, until)
+    tournament = evidence.rebuild_tournament(until)
+    leaders, *others = _rank_without_play_off(evidence, rows, against, tournament)
+    rank = 1
+    for group in (*split_leaders(tournament, leaders), *others):
+        for player in group:
+            rows[player]["shared_rank"] = rank
+        rank += len(group)
+    return rows
+
+
+def _count_points(evidence: LeagueEvidence, until: int | None = None) -> tuple[PlayerRows, PointsAgainst]:
+    """Count the matches and points of each player, and its points against each opponent, without the play-off."""
+    rows: PlayerRows = {}
+    against: PointsAgainst = Counter()
     for player in evidence.player_agents:
         rows[player] = dict.fromkeys(("played", "wins", "draws", "losses", "points"), 0)
     for match in evidence.match_rows.values():
         if match.result is None or _is_void_match(match) or (until is not None and match.round_id > until):
+            continue
+        if match.match_id in evidence.play_off_matches:
             continue
         for player, other in ((match.player_a, match.player_b), (match.player_b, match.player_a)):
             row = rows[player]
@@ -377,18 +410,19 @@ def _compute_standings(evidence: LeagueEvidence, until: int | None = None) -> di
             row["draws" if drawn else "wins" if won else "losses"] += 1
             row["points"] += points
             against[player, other] += points
-    tournament = evidence.rebuild_tournament(until)
-    if evidence.chosen_format.bye_is_win:
-        for round_ in tournament.rounds[:until]:
+    for round_ in evidence.rebuild_tournament(until).rounds[:until]:
+        if counts_byes(evidence.chosen_format, round_):
             for player in round_.byes:
                 rows[player]["points"] += 3
-    by_format = evidence.chosen_format.rank_players(tournament) if tournament.rounds else None
-    rank = 1
-    for group in _rank_players(rows, against) if by_format is None else by_format:
-        for player in group:
-            rows[player]["shared_rank"] = rank
-        rank += len(group)
-    return rows
+    return rows, against
+
+
+def _rank_without_play_off(
+    evidence: LeagueEvidence, rows: PlayerRows, against: PointsAgainst, tournament: TournamentRecord
+) -> PlayerGroups:
+    rounds = [round_ for round_ in tournament.rounds if not round_.is_play_off]
+    by_format = evidence.chosen_format.rank_players(replace(tournament, rounds=rounds)) if rounds else None
+    return _rank_players(rows, against) if by_format is None else by_format
 
 
 def _is_void_match(row: MatchRow) -> bool:
@@ -396,7 +430,7 @@ def _is_void_match(row: MatchRow) -> bool:
     return [ends.get(player) for player in (row.player_a, row.player_b)] == ["void", "void"]
 
 
-def _rank_players(rows: dict[str, dict[str, Any]], against: Counter[tuple[str, str]]) -> list[list[str]]:
+def _rank_players(rows: PlayerRows, against: PointsAgainst) -> list[list[str]]:
     """Rank by points, wins, points among those who are level, draws; players of one group are level."""
     level: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
     for player, row in rows.items():

@@ -115,6 +115,12 @@ class LeagueEvidence:
         known = rounds if results_until is None else rounds[: results_until + 1]
         return TournamentRecord(entrants, known, results, lot=draw_number(self._find_lot(saved)))
 
+    @cached_property
+    def play_off_matches(self) -> frozenset[str]:
+        """Ids of the matches of the play-off for first place."""
+        rounds = self.rebuild_tournament().rounds
+        return frozenset(one.match_id for round_ in rounds if round_.is_play_off for one in round_.pairings)
+
     def _find_lot(self, saved: SavedSeason) -> str:
         season = saved.season
         return make_league_uuid(season.league_id, f"{season.season_id}/{season.created_at}/{season.signing_key}")

@@ -18,7 +18,14 @@ from typing import Any
 from unittest.mock import patch
 
 from agent_league.config import GamesRegistry, LeagueConfig, SystemConfig
-from agent_league.config.models import GameEntry, HeartbeatConfig, ParticipantsConfig, SchedulingConfig
+from agent_league.config.models import (
+    GameEntry,
+    HeartbeatConfig,
+    ParticipantsConfig,
+    SchedulingConfig,
+    ScoringConfig,
+    StageConfig,
+)
 from agent_league.errors import AgentLeagueError, LeagueFailed
 from agent_league.league.app import LeagueManager
 from agent_league.league.settings import ManagerSettings
@@ -160,8 +167,10 @@ class SimulatedWorld:
         self.league = LeagueConfig(
             league_id=LEAGUE_ID,
             game_type="even_odd",
+            scoring=ScoringConfig(tiebreakers=("wins", "head_to_head", "draws")),  # by which the promises are checked
             scheduling=SchedulingConfig(
-                format=scenario.format,
+                **_choose_format(scenario),
+                play_off=scenario.play_off,
                 matches_per_round=scenario.matches_per_round,
                 overlap_rounds=scenario.overlap_rounds,
             ),
@@ -386,3 +395,12 @@ def _create_simulated_agent(name: str, root: Path, skew: float) -> SimulatedAgen
         role = Role.REFEREE if name.startswith("REF") else Role.PLAYER
         number = int(name.removeprefix("REF").removeprefix("P")) - 1
     return SimulatedAgent(name, role, number, root / name, VirtualClock(skew))
+
+
+def _choose_format(scenario: Scenario) -> dict[str, Any]:
+    """The format of a scenario as in a league file; of its stages the first depends on its seed."""
+    if scenario.format != "stages":
+        return {"format": scenario.format}
+    groups = StageConfig(format="groups", advance=2)
+    swiss = StageConfig(format="swiss", settings={"rounds": 3}, advance=4)
+    return {"stages": (swiss if scenario.seed % 2 else groups, StageConfig(format="knockout"))}

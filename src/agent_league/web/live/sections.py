@@ -73,6 +73,7 @@ def read_progress(reader: LeagueReader) -> SectionData:
         "obstacle": season.find_start_obstacle() if season.phase is LeaguePhase.REGISTRATION else None,
         "champion": next(iter(champions := _read_champions(reader)), None),
         "champions": champions,
+        "has_play_off": season.has_play_off,
         "format": describe_format(season.config.scheduling),
         "stage": season.describe_progress(reader.current_round),
         "has_bracket": has_stage_of(season.format, BracketFormat),
@@ -216,11 +217,14 @@ def _read_champions(reader: LeagueReader) -> list[SectionData]:
 def _read_stage(reader: LeagueReader, kind: type[object]) -> SectionData:
     """Read how far the league is, and whether a format of this kind is played now."""
     season, rounds = reader.state, reader.state.schedule.rounds
-    stage = rounds[max(reader.current_round, 1) - 1].stage if rounds else 1
+    current = rounds[max(reader.current_round, 1) - 1] if rounds else None
+    played = (
+        None if current and current.is_play_off else get_stage_format(season.format, current.stage if current else 1)
+    )
     return {
         "phase": str(season.phase),
         "stage": season.describe_progress(reader.current_round),
-        "is_current": isinstance(get_stage_format(season.format, stage), kind),
+        "is_current": isinstance(played, kind),
     }
 
 

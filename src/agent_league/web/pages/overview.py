@@ -13,7 +13,7 @@ from agent_league.formats.groups import Groups
 from agent_league.formats.stage_views import find_stage, has_stage_of
 from agent_league.formats.swiss import Swiss, collect_records
 from agent_league.league.state import LeaguePhase
-from agent_league.league.tournament import describe_format
+from agent_league.league.tournament import counts_byes, describe_format
 from agent_league.model.match_view import MatchView
 from agent_league.model.result_words import RESULT_LABELS, ResultLabel, label_result
 from agent_league.model.results import MatchResult, StandingsRow
@@ -166,7 +166,7 @@ def read_round_data(reader: LeagueReader, key: str) -> PageData:
         "common_reason": next(iter(reasons)) if len(reasons) == 1 and len(found.pairings) > 1 else "",
         "has_reasons": any(reasons) and (len(reasons) > 1 or len(found.pairings) == 1),
         "byes": found.byes,
-        "bye_is_win": find_stage(season.format, season.tournament, found.stage)[0].bye_is_win if points else False,
+        "bye_is_win": counts_byes(season.format, found),
         "state": _round_state(reader, found),
         "has_started": season.phase is not LeaguePhase.REGISTRATION,
         "points_before": points,
@@ -179,7 +179,7 @@ def read_round_data(reader: LeagueReader, key: str) -> PageData:
 def _find_points_before(reader: LeagueReader, round_: LeagueRound) -> dict[str, int]:
     """The points that a round of a Swiss tournament was paired by; empty for other formats, and before the start."""
     season = reader.state
-    if not season.schedule.rounds:
+    if not season.schedule.rounds or round_.is_play_off:
         return {}
     format_, inner = find_stage(season.format, season.tournament, round_.stage)
     if not isinstance(format_, Swiss):
