@@ -83,3 +83,13 @@ async def test_axe_finds_no_grave_fault_in_a_swiss_round(tmp_path: Path, visitor
         assert await faults(page) == []
         assert await overflow(page) <= 0
         visitor.is_cut_off = True
+
+
+async def test_a_heading_leads_to_its_level(tmp_path: Path, visitor: Visitor) -> None:
+    async with served(knockout_season(64), tmp_path) as url:
+        page = await visitor.look(f"{url}bracket", viewport=PHONE)
+        final = page.locator("g.series").last
+        await expect(final).not_to_be_in_viewport()
+        await page.get_by_role("link", name="Final", exact=True).click()
+        await expect(final).to_be_in_viewport()
+        visitor.is_cut_off = True

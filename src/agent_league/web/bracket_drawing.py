@@ -58,7 +58,8 @@ def _draw_part(levels: list[BracketLevel], names: Mapping[str, str], champion: s
             if series.has_place
         ]
         boxes |= {box["number"]: box for box in placed}
-        columns.append({"title": level.title, "boxes": placed})
+        shown_first = next((box for box in placed if box["state"] == "playing"), placed[0])
+        columns.append({"title": level.title, "boxes": placed, "first": shown_first["number"]})
     for slot in (slot for box in boxes.values() for slot in box["slots"]):
         slot["has_line"] = slot["source"] in boxes
     series = [one for level in shown for one in level.series if one.has_place]
