@@ -323,6 +323,9 @@ def test_groups_and_bracket_take_the_place_of_the_table_while_they_are_played() 
     assert any("being played" in line and " - " in line for line in bracket)
     assert not any("Group" in line for line in bracket)
     assert "round 4 ·" in bracket[0]
+    over = board_of(cup_season(13))
+    over.apply_update(FeedChange({"bracket": {**over._section("bracket"), "is_current": False}}, "boot"))
+    assert any(line.split()[:3] == ["#", "Player", "Name"] for line in picture(over, 80, 24))
     assert "Round 4, Knockout, semi-finals, game 1 of 3: " in "\n".join(bracket)
 
 
