@@ -2,7 +2,18 @@
 
 import pytest
 
-from agent_league.http.hosts import are_all_loopback, is_loopback, normalise_address, normalise_endpoint, normalise_host
+from agent_league.http.hosts import (
+    are_all_loopback,
+    choose_listen_host,
+    find_outward_address,
+    is_local_host,
+    is_loopback,
+    means_other_machine,
+    normalise_address,
+    normalise_endpoint,
+    normalise_host,
+    own_endpoint,
+)
 
 
 @pytest.mark.parametrize(
@@ -131,3 +142,33 @@ def test_another_place_is_known_by_host_and_port(endpoint: str, place: tuple[str
 def test_what_leads_nowhere_is_no_place_of_ours(endpoint: str) -> None:
     assert normalise_endpoint(endpoint) != normalise_endpoint("http://localhost:8001/mcp")
     assert normalise_endpoint(endpoint) == normalise_endpoint(endpoint)
+
+
+def test_hosts_that_mean_another_machine_wherever_they_are_used() -> None:
+    local = ["localhost", "me.localhost", "127.0.0.1", "[::1]:80", "0.0.0.0", "::", "169.254.3.4", "fe80::1%eth0"]
+    assert [host for host in local if not is_local_host(host)] == []
+    assert [host for host in ("10.0.0.1", "192.168.1.2", "fd00::1", "example.org", "") if is_local_host(host)] == []
+
+
+def test_an_agent_listens_where_it_reaches_its_manager() -> None:
+    here, nowhere = "http://localhost:8000/mcp", "http://no-such-host.invalid/mcp"
+    assert find_outward_address(here) is find_outward_address(nowhere) is None
+    assert choose_listen_host(None, here) == choose_listen_host(None, nowhere) == "127.0.0.1"
+    assert choose_listen_host("10.0.0.1", here) == "10.0.0.1"
+
+
+def test_the_endpoint_is_the_public_url_or_where_the_agent_listens() -> None:
+    manager = "http://localhost:8000/mcp"
+    assert own_endpoint("127.0.0.1", 8101, "localhost", manager) == "http://localhost:8101/mcp"
+    assert own_endpoint("0.0.0.0", 8101, "localhost", manager) == "http://localhost:8101/mcp"
+    assert own_endpoint("0.0.0.0", 8101, "lab-7", manager) == "http://lab-7:8101/mcp"
+    assert own_endpoint("10.0.0.1", 8101, "localhost", manager) == "http://10.0.0.1:8101/mcp"
+    assert own_endpoint("fd00::1", 8101, "localhost", manager) == "http://[fd00::1]:8101/mcp"
+    assert own_endpoint("127.0.0.1", 8101, "localhost", manager, "me.example") == "http://me.example/mcp"
+    assert own_endpoint("127.0.0.1", 8101, "localhost", manager, "https://me.example/x") == "https://me.example/x"
+
+
+def test_a_manager_elsewhere_that_calls_itself_localhost_is_not_here() -> None:
+    assert means_other_machine("http://localhost:8000/mcp", "http://10.0.0.1:8000/mcp")
+    assert not means_other_machine("http://localhost:8000/mcp", "http://127.0.0.1:8000/mcp")
+    assert not means_other_machine("http://10.0.0.2:8000/mcp", "http://10.0.0.1:8000/mcp")

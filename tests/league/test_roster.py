@@ -3,10 +3,16 @@
 import json
 import re
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from agent_league.config import ConfigLoader
+from agent_league.http.caller_address import CALLER_ADDRESS
+from agent_league.http.client import HttpCarrier
+from agent_league.launch.agent_plan import AgentListeners, ManagerPlan
+from agent_league.league.settings import ManagerSettings
 from agent_league.model.agents import AgentState, Role
 from agent_league.model.events import AgentRegistered, RegistrationRefused
 from agent_league.testing.peers import ScriptedPlayer
@@ -258,6 +264,43 @@ async def test_other_hosts_are_accepted_where_the_network_settings_allow_them(
 ) -> None:
     here = office({"network.allowed_hosts": allowed})
     assert (await here.register("Agent", "http://agents.example:8101/mcp"))["status"] == "ACCEPTED"
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "caller", "problem"),
+    [
+        ("http://10.77.0.2:8101/mcp", "10.77.0.2", None),
+        ("http://10.77.0.2:8101/mcp", "::ffff:10.77.0.2", None),
+        ("http://[fd00::2]:8101/mcp", "fd00:0::2", None),
+        ("http://localhost:8101/mcp", "127.0.0.1", None),
+        ("http://10.77.0.3:8101/mcp", "10.77.0.2", "neither the address that you call from (10.77.0.2)"),
+        ("http://10.77.0.2:8101/mcp", "127.0.0.1", "network.allowed_hosts"),
+        ("http://localhost:8101/mcp", "10.77.0.2", "you call from 10.77.0.2: start with --public-url"),
+        ("http://127.0.0.9:8101/mcp", "10.77.0.2", "you call from 10.77.0.2: start with --public-url"),
+        ("http://0.0.0.0:8101/mcp", "10.77.0.2", "you call from 10.77.0.2: start with --public-url"),
+        ("http://169.254.1.1:8101/mcp", "10.77.0.2", "you call from 10.77.0.2: start with --public-url"),
+        ("http://[fe80::1]:8101/mcp", "10.77.0.2", "you call from 10.77.0.2: start with --public-url"),
+    ],
+)
+async def test_an_endpoint_is_where_its_agent_calls_from(
+    office: OfficeMaker, endpoint: str, caller: str, problem: str | None
+) -> None:
+    here = office()
+    CALLER_ADDRESS.set((caller, 4711))
+    answer = await here.register("Agent", endpoint)
+    if problem is None:
+        assert answer["status"] == "ACCEPTED"
+    else:
+        assert_rejected(answer, "Invalid MCP endpoint")
+        assert problem in answer["detail"]
+
+
+async def test_where_others_can_call_the_manager_nobody_returns_without_token(home: Path) -> None:
+    settings = ConfigLoader(home, {}).load_system()
+    for host, is_alone in (("127.0.0.1", True), ("localhost", True), ("0.0.0.0", False), ("10.77.0.1", False)):
+        plan = ManagerPlan(ManagerSettings(settings, ConfigLoader(home, {}).load_league(), home, 2, 1), 1, host)
+        rules = plan.make_agent(HttpCarrier(), AgentListeners()).state.roster.rules
+        assert (rules.allows_tokenless_return, rules.allows_referee_tokens) == (is_alone, is_alone)
 
 
 @pytest.mark.parametrize("game_types", [[], ["chess"], ["EVEN_ODD"], ["even_odd "]])

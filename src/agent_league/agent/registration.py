@@ -28,7 +28,7 @@ from agent_league.config import SystemConfig
 from agent_league.errors import CallFailed, DamagedFile, ErrorCode, LeagueFailed, MismatchedAnswer, Refusal
 from agent_league.games.registry import declared_game_types
 from agent_league.http.caller_address import find_machines
-from agent_league.http.hosts import find_endpoint_problem, normalise_endpoint
+from agent_league.http.hosts import find_endpoint_problem, means_other_machine, normalise_endpoint
 from agent_league.log import JsonLogger
 from agent_league.model.agents import Role
 from agent_league.model.names import is_safe_name
@@ -175,7 +175,7 @@ class LeagueRegistration:
         if told is None or told[1] <= self._address_since:
             return
         address, self._address_since = told
-        if normalise_endpoint(address) in {
+        if means_other_machine(address, self._manager_address) or normalise_endpoint(address) in {
             normalise_endpoint(self._manager_address),
             normalise_endpoint(self._other_address or self._manager_address),
         }:

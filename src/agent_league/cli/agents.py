@@ -5,14 +5,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agent_league.cli.options import (
+    AgentHostOption,
     ExitWhenDoneOption,
     FreePortOption,
     GamesOption,
     HomeOption,
-    HostOption,
     LeagueIdOption,
     ManagerOption,
     PlayerProtocol,
+    PublicUrlOption,
     SeedOption,
     SettingsOption,
     StrictOption,
@@ -36,7 +37,8 @@ def referee(
     port: FreePortOption = None,
     game: GamesOption = None,
     manager: ManagerOption = None,
-    host: HostOption = "127.0.0.1",
+    host: AgentHostOption = None,
+    public_url: PublicUrlOption = None,
     referee_id: Annotated[str | None, typer.Option(help="The id to ask for, such as REF01.")] = None,
     name: NameOption = None,
     league_id: LeagueIdOption = None,
@@ -51,7 +53,7 @@ def referee(
 
     With a --port and neither --referee-id nor --name it is the referee that agents_config.json has at this port.
     """
-    from agent_league.http.hosts import own_endpoint
+    from agent_league.http.hosts import choose_listen_host, own_endpoint
     from agent_league.launch.agent_plan import RefereePlan
     from agent_league.launch.config_checks import check_games
     from agent_league.launch.serving import find_free_port
@@ -69,13 +71,15 @@ def referee(
             check_games(loader, game)
         else:
             check_games(loader, known.game_types, "agents/agents_config.json" if entry else "defaults/referee.json")
+    manager = resolve_manager(manager, loader)
+    host = choose_listen_host(host, manager)
     port = port or find_free_port(host, system.network.default_referee_port_range)
     identity = RefereeSettings(
         system=system,
         games=loader.load_games_registry(),
         home=home,
-        manager=resolve_manager(manager, loader),
-        endpoint=own_endpoint(host, port, system.network.base_host),
+        manager=manager,
+        endpoint=own_endpoint(host, port, system.network.base_host, manager, public_url),
         wanted_id=referee_id or f"referee-{port}",
         display_name=name or (entry.display_name if entry else f"Referee {referee_id or port}"),
         version=known.version,
@@ -93,7 +97,8 @@ def player(
     port: FreePortOption = None,
     game: GamesOption = None,
     manager: ManagerOption = None,
-    host: HostOption = "127.0.0.1",
+    host: AgentHostOption = None,
+    public_url: PublicUrlOption = None,
     name: NameOption = None,
     player_id: Annotated[str | None, typer.Option(help="The id to ask for, such as P01.")] = None,
     strategy: Annotated[
@@ -124,7 +129,7 @@ def player(
     With a --port and neither --player-id nor --name it is the player that agents_config.json has at this port.
     """
     from agent_league.games.registry import game_types
-    from agent_league.http.hosts import own_endpoint
+    from agent_league.http.hosts import choose_listen_host, own_endpoint
     from agent_league.launch.agent_plan import PlayerPlan
     from agent_league.launch.config_checks import apply_model_options, select_strategies
     from agent_league.launch.serving import find_free_port
@@ -149,12 +154,14 @@ def player(
             f"No game {one!r} is installed here {list_known_names(one, installed)}; it plays by what the referee "
             "offers."
         )
+    manager = resolve_manager(manager, loader)
+    host = choose_listen_host(host, manager)
     port = port or find_free_port(host, system.network.default_player_port_range)
     identity = PlayerSettings(
         system=system.without_caller_checks() if practice else system,
         home=home,
-        manager=resolve_manager(manager, loader),
-        endpoint=own_endpoint(host, port, system.network.base_host),
+        manager=manager,
+        endpoint=own_endpoint(host, port, system.network.base_host, manager, public_url),
         wanted_id=player_id or f"player-{port}",
         display_name=name or (entry.display_name if entry else f"Agent {player_id or port}"),
         version=known.version,

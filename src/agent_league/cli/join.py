@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agent_league.cli.agents import check_display_name
-from agent_league.cli.options import HomeOption, SettingsOption, open_or_create_home
+from agent_league.cli.options import (
+    AgentHostOption,
+    HomeOption,
+    PublicUrlOption,
+    SettingsOption,
+    open_or_create_home,
+)
 from agent_league.cli.terminal import draw_standings, print_remark
 
 if TYPE_CHECKING:
@@ -23,7 +29,6 @@ FallbackOption = Annotated[
 OwnPortOption = Annotated[
     int | None, typer.Option(min=1, max=65535, help="The player's own port (default: a free one, kept for next time).")
 ]
-PlayerHostOption = Annotated[str, typer.Option(help="The address at which the league calls the player.")]
 
 TERMINAL_HINT = " A host starts this command by itself; to play at the keyboard, type {command} instead."
 
@@ -36,7 +41,8 @@ def join(
     ] = None,
     fallback: FallbackOption = "random",
     port: OwnPortOption = None,
-    host: PlayerHostOption = "127.0.0.1",
+    host: AgentHostOption = None,
+    public_url: PublicUrlOption = None,
     home: HomeOption = None,
     settings: SettingsOption = None,
 ) -> None:
@@ -49,7 +55,7 @@ def join(
     from agent_league.launch.serving import run_async
 
     async def serve() -> None:
-        seat = make_outside_player(league_url, name, fallback, port, host, home, settings)
+        seat = make_outside_player(league_url, name, fallback, port, host, public_url, home, settings)
         where = f"plays as {name!r} in the league of {seat.settings.manager} once the host calls join_league"
         if http is None:
             typed = f"`league play {shlex.quote(league_url)} --name {shlex.quote(name)}`"
@@ -70,7 +76,8 @@ def play(
     name: Annotated[str | None, typer.Option(help="The name to show (default: yours on this machine).")] = None,
     fallback: FallbackOption = "random",
     port: OwnPortOption = None,
-    host: PlayerHostOption = "127.0.0.1",
+    host: AgentHostOption = None,
+    public_url: PublicUrlOption = None,
     home: HomeOption = None,
     settings: SettingsOption = None,
 ) -> None:
@@ -82,7 +89,9 @@ def play(
     screen = TerminalScreen(draw_standings, is_terminal=sys.stdin.isatty() and sys.stdout.isatty())
 
     async def serve() -> None:
-        seat = make_outside_player(league_url, own_name, fallback, port, host, home, settings, screen.write_remark)
+        seat = make_outside_player(
+            league_url, own_name, fallback, port, host, public_url, home, settings, screen.write_remark
+        )
         try:
             await TerminalPlayer(seat, screen).run()
         finally:
@@ -96,7 +105,8 @@ def make_outside_player(
     name: str,
     fallback: str,
     port: int | None,
-    host: str,
+    host: str | None,
+    public_url: str | None,
     home: Path | None,
     settings: list[str] | None,
     remark: Callable[[str], None] = print_remark,
@@ -104,7 +114,7 @@ def make_outside_player(
     """Make the player for an MCP host or a person, for the league at an address; needs a running event loop."""
     from agent_league.config.home import find_home
     from agent_league.errors import UserError
-    from agent_league.http.hosts import parse_manager_endpoint
+    from agent_league.http.hosts import choose_listen_host, parse_manager_endpoint
     from agent_league.launch.outside_player import OutsidePlayer
     from agent_league.players.app import PlayerSettings
     from agent_league.players.strategies import load_strategy, strategy_names
@@ -128,7 +138,9 @@ def make_outside_player(
         version=defaults.version,
         game_types=defaults.game_types,
     )
-    return OutsidePlayer(identity, load_strategy(fallback, defaults, remark), host=host, port=port, remark=remark)
+    listen = choose_listen_host(host, manager)
+    strategy = load_strategy(fallback, defaults, remark)
+    return OutsidePlayer(identity, strategy, host=listen, port=port, remark=remark, public_url=public_url)
 
 
 def _get_user_name() -> str:

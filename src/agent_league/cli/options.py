@@ -88,6 +88,13 @@ CallTimeoutOption = Annotated[
     float | None, typer.Option(min=0.1, metavar="SECONDS", help="No call may take longer than this.")
 ]
 HostOption = Annotated[str, typer.Option(help="The address to listen on.")]
+AgentHostOption = Annotated[
+    str | None, typer.Option(help="The address to listen on (default: the one by which the manager is reached).")
+]
+PublicUrlOption = Annotated[
+    str | None,
+    typer.Option(help="The address by which the league calls it, if that is another one.", metavar="URL"),
+]
 LeagueIdOption = Annotated[str | None, typer.Option(help="The league (default: default_league_id of system.json).")]
 ManagerOption = Annotated[str | None, typer.Option(help="The League Manager's address.", metavar="URL")]
 StrictOption = Annotated[

@@ -13,8 +13,8 @@ from agent_league.agent.tasks import run_until_first
 from agent_league.errors import JsonRpcError, JsonRpcErrorCode
 from agent_league.gateway.typed_lines import TypedLines
 from agent_league.http.header_check import HeaderCheck
+from agent_league.http.hosts import LOOPBACK
 from agent_league.http.server import HttpServer
-from agent_league.launch.agent_plan import LOOPBACK
 from agent_league.log import JsonLogger
 from agent_league.mcp.server.lazy_server import LazyMcpServer
 from agent_league.players.human import HumanSeat

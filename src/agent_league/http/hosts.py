@@ -36,7 +36,9 @@ class AddressResolver:
         return await asyncio.shield(finding)
 
 
-LOCAL_BIND_HOSTS = ("0.0.0.0", "::", "127.0.0.1", "localhost")  # noqa: S104 - compared, not bound
+LOOPBACK = "127.0.0.1"
+WILDCARD_HOSTS = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
+LOCAL_BIND_HOSTS = (*WILDCARD_HOSTS, LOOPBACK, "localhost")
 
 
 def normalise_host(text: str) -> str:
@@ -88,8 +90,11 @@ def parse_typed_address(address: str) -> SplitResult | None:
     return parts if usable else None
 
 
-def find_endpoint_problem(endpoint: str, allowed_hosts: Sequence[str]) -> str | None:
-    """Describe what is wrong with an agent's endpoint, or return None."""
+def find_endpoint_problem(endpoint: str, allowed_hosts: Sequence[str], caller: str | None = None) -> str | None:
+    """Describe what is wrong with an agent's endpoint, or return None.
+
+    `caller` is the address that the agent calls from, where its endpoint may be, too.
+    """
     expected = "expected an address such as http://localhost:8101/mcp"
     try:
         parts = urlsplit(endpoint)
@@ -102,14 +107,68 @@ def find_endpoint_problem(endpoint: str, allowed_hosts: Sequence[str]) -> str | 
         return f"{expected}, at most {MAX_ENDPOINT_LENGTH} characters, without blanks or control characters"
     if "@" in parts.netloc or parts.fragment:
         return f"{expected}, without user name, password or fragment"
-    if "*" not in allowed_hosts and normalise_host(host) not in map(normalise_host, allowed_hosts):
-        return f"the host {host!r} is not in network.allowed_hosts of system.json"
-    return None
+    return _find_host_problem(endpoint, host, allowed_hosts, caller)
 
 
-def own_endpoint(host: str, port: int, base_host: str) -> str:
-    """The endpoint that others call: the host we listen on, or `base_host` if that is a wildcard or loopback."""
+def _find_host_problem(endpoint: str, host: str, allowed_hosts: Sequence[str], caller: str | None) -> str | None:
+    if caller is not None and not is_local_host(caller) and is_local_host(host):
+        return (
+            f"you registered {endpoint}, which only your own machine can call, but you call from {caller}:"
+            " start with --public-url and an address by which others reach you"
+        )
+    if "*" in allowed_hosts or normalise_host(host) in (caller, *map(normalise_host, allowed_hosts)):
+        return None
+    where = f"neither the address that you call from ({caller}) nor" if caller else "not"
+    return f"the host {host!r} is {where} in network.allowed_hosts of system.json"
+
+
+def is_local_host(host: str) -> bool:
+    """Whether a host means another machine wherever it is used: loopback, link-local or unspecified."""
+    name = normalise_host(host)
+    try:
+        address = ipaddress.ip_address(name.partition("%")[0])
+    except ValueError:
+        return name == "localhost" or name.endswith(".localhost")
+    return address.is_loopback or address.is_link_local or address.is_unspecified
+
+
+def means_other_machine(endpoint: str, known: str) -> bool:
+    """Whether an endpoint of another machine means us: it is a local one, and the one known before is not."""
+    return is_local_host(urlsplit(endpoint).hostname or "") and not is_local_host(urlsplit(known).hostname or "")
+
+
+def find_outward_address(manager: str) -> str | None:
+    """This machine's address on the way to a manager; None if that is on this machine by name, or can't be reached."""
+    parts = urlsplit(manager)
+    if is_local_host(parts.hostname or ""):
+        return None
+    try:
+        family, kind, _, _, place = socket.getaddrinfo(parts.hostname, parts.port or 80, type=socket.SOCK_DGRAM)[0]
+        with socket.socket(family, kind) as probe:
+            probe.connect(place)  # sends nothing
+            address = str(probe.getsockname()[0])
+    except OSError:
+        return None
+    return None if is_local_host(address) else address
+
+
+def choose_listen_host(host: str | None, manager: str) -> str:
+    """Choose the address an agent listens on: the one that was typed, else the one by which it reaches the manager."""
+    return host or find_outward_address(manager) or LOOPBACK
+
+
+def own_endpoint(
+    host: str, port: int, base_host: str, manager: str | None = None, public_url: str | None = None
+) -> str:
+    """The endpoint that others call: `public_url`, or the host we listen on.
+
+    Where that is a wildcard or loopback: `base_host`, or for a wildcard the address by which we reach the manager.
+    """
+    if public_url:
+        return parse_manager_endpoint(public_url, "--public-url")
     name = base_host if host in LOCAL_BIND_HOSTS else host
+    if manager and host in WILDCARD_HOSTS and is_local_host(base_host):
+        name = find_outward_address(manager) or name
     return f"http://{f'[{name}]' if ':' in name else name}:{port}/mcp"
 
 

@@ -1,9 +1,12 @@
 """The HTTP application of one agent: endpoints, MCP and metrics, with access as its settings allow."""
 
+from urllib.parse import urlsplit
+
 from agent_league.agent.app import AgentApp, PagesApp
 from agent_league.agent.runtime import Agent
 from agent_league.http.call_limits import RateLimit
 from agent_league.http.header_check import HeaderCheck
+from agent_league.http.hosts import WILDCARD_HOSTS
 from agent_league.launch.agent_plan import AgentPlan
 from agent_league.mcp.server.lazy_server import make_lazy_mcp_server
 from agent_league.protocol.methods import Caller
@@ -11,13 +14,13 @@ from agent_league.web.metrics import MetricsPage
 
 PUBLIC_CALLERS = frozenset({Caller.ANYBODY, Caller.APPLICANT})
 """Roles of a caller without a valid token."""
-WILDCARD_ADDRESSES = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
 
 
 def make_agent_app(seat: AgentPlan, agent: Agent, pages: PagesApp | None = None) -> AgentApp:
     """Make the ASGI application of an agent; only a manager has pages."""
     network, security = seat.settings.system.network, seat.settings.system.security
-    own = () if seat.host in WILDCARD_ADDRESSES else (seat.host,)
+    called_by = urlsplit(seat.settings.endpoint or "").hostname
+    own = [host for host in (seat.host, called_by) if host and host not in WILDCARD_HOSTS]
     rate = security.rate_limit_per_sec
 
     def has_good_token(token: str) -> bool:

@@ -10,7 +10,7 @@ from agent_league.agent.registration import RemarkCallback
 from agent_league.agent.runtime import Agent
 from agent_league.config import PlayerDefaults
 from agent_league.http.carrier import Carrier, FrameHandler
-from agent_league.http.hosts import own_endpoint
+from agent_league.http.hosts import LOOPBACK, are_all_loopback, own_endpoint
 from agent_league.launch.rulebook import Rulebook, make_result_decider
 from agent_league.league.settings import ManagerSettings
 from agent_league.model.events import Event
@@ -24,8 +24,6 @@ from agent_league.referee.settings import RefereeSettings
 if TYPE_CHECKING:
     from agent_league.league.app import LeagueManager
     from agent_league.referee.app import Referee
-
-LOOPBACK = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +80,9 @@ class ManagerPlan(AgentPlan):
         from agent_league.league.app import LeagueManager  # noqa: PLC0415 - see above
 
         settings = replace(
-            self.settings, endpoint=own_endpoint(self.host, self.port, self.settings.system.network.base_host)
+            self.settings,
+            endpoint=own_endpoint(self.host, self.port, self.settings.system.network.base_host),
+            listens_on_loopback=are_all_loopback([self.host]),
         )
         manager: LeagueManager = LeagueManager(
             settings,

@@ -17,7 +17,7 @@ class OutsidePlayer(HumanSeat):
 
     def _make_server_at(self, port: int) -> HttpServer:
         name, network = self.settings.display_name, self.settings.system.network
-        endpoint = own_endpoint(self._host, port, network.base_host)
+        endpoint = own_endpoint(self._host, port, network.base_host, self.settings.manager, self.public_url)
         settings = replace(self.settings, endpoint=endpoint, wanted_id=f"player-{port}")
         seat = PlayerPlan(settings, port, self._host, strategy=self.mailbox)
         agent = seat.make_agent(

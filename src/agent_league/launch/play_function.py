@@ -13,8 +13,8 @@ from agent_league.config import ConfigLoader, SystemConfig
 from agent_league.config.home import HOME_FOLDER, find_home, make_home
 from agent_league.errors import AgentLeagueError, UserError
 from agent_league.games.registry import game_types, source_names
-from agent_league.http.hosts import own_endpoint, parse_manager_endpoint
-from agent_league.launch.agent_plan import LOOPBACK, AgentListeners, AgentPlan, PlayerPlan
+from agent_league.http.hosts import choose_listen_host, own_endpoint, parse_manager_endpoint
+from agent_league.launch.agent_plan import AgentListeners, AgentPlan, PlayerPlan
 from agent_league.launch.serving import check_ports, run_async, serve_agents
 from agent_league.launch.steady_output import nonblocking_output
 from agent_league.log import JsonLogger
@@ -45,23 +45,30 @@ def play(
     games: str | Sequence[str] = ("even_odd",),
     port: int = 8101,
     manager: str = "http://localhost:8000/mcp",
+    host: str | None = None,
+    public_url: str | None = None,
 ) -> None:
     """Joins a league as a player that decides with `choose`; the command line may name another name, port and manager.
 
-    `games` are those that it takes, by name: one, or several; "*" is any. A program ends here as the command `league`
-    does: with a sentence and an exit code, not with a traceback.
+    It listens on `host`, by default the address by which it reaches the manager, and is called there or at
+    `public_url`. `games` are those that it takes, by name: one, or several; "*" is any. A program ends here as the
+    command `league` does: with a sentence and an exit code, not with a traceback.
     """
     try:
-        _play(choose, _parse_arguments(name, port, manager), _check_game_names(games))
+        _play(choose, _parse_arguments(name, port, manager, host, public_url), _check_game_names(games))
     except AgentLeagueError as error:
         print_player_remark(f"{name}: {error}")
         sys.exit(2 if isinstance(error, UserError) else 1)
 
 
-def _parse_arguments(name: str, port: int, manager: str) -> argparse.Namespace:
+def _parse_arguments(
+    name: str, port: int, manager: str, host: str | None, public_url: str | None
+) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=f"{name}: a player for Agent League.")
     parser.add_argument("--port", type=_parse_port, default=str(port), help="the port to serve (default: %(default)s)")
     parser.add_argument("--manager", default=manager, help="the League Manager's address (default: %(default)s)")
+    parser.add_argument("--host", default=host, help="the address to listen on (default: towards the manager)")
+    parser.add_argument("--public-url", default=public_url, help="the address by which the league calls it")
     parser.add_argument("--name", default=name, help="the name to show (default: %(default)s)")
     parser.add_argument("--home", type=Path, default=None, help="the SHARED folder for history and logs")
     parser.add_argument("--seed", default=None, help="makes the dice in `observation.random` repeatable")
@@ -95,11 +102,13 @@ def _play(choose: ChooseMove, arguments: argparse.Namespace, games: tuple[str, .
     home = arguments.home or find_home(Path.cwd()) or Path(HOME_FOLDER)
     make_home(home)
     system = ConfigLoader(home).load_system()
+    manager = parse_manager_endpoint(arguments.manager)
+    host = choose_listen_host(arguments.host, manager)
     settings = PlayerSettings(
         system=system.without_caller_checks() if arguments.practice else system,
         home=home,
-        manager=parse_manager_endpoint(arguments.manager),
-        endpoint=own_endpoint(LOOPBACK, arguments.port, system.network.base_host),
+        manager=manager,
+        endpoint=own_endpoint(host, arguments.port, system.network.base_host, manager, arguments.public_url),
         wanted_id=f"player-{arguments.port}",
         display_name=arguments.name,
         game_types=games,
@@ -107,7 +116,7 @@ def _play(choose: ChooseMove, arguments: argparse.Namespace, games: tuple[str, .
         exit_when_done=arguments.exit_when_done,
         stay=arguments.stay,
     )
-    seat = PlayerPlan(settings, arguments.port, LOOPBACK, strategy=FunctionStrategy(choose))
+    seat = PlayerPlan(settings, arguments.port, host, strategy=FunctionStrategy(choose))
     check_ports([seat])
     run_async(
         serve_until_interrupted(

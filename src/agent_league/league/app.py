@@ -82,7 +82,12 @@ class LeagueManager(Agent):
         self._journal = Journal(store, saved.season.season_id, self.log, self._rng, offload)
         with translate_damage(settings.league.league_id):
             self.state = LeagueState(
-                league, system, saved.season, self._journal.queue_row, settings.configs_by_protocol
+                league,
+                system,
+                saved.season,
+                self._journal.queue_row,
+                settings.configs_by_protocol,
+                listens_on_loopback=settings.listens_on_loopback,
             )
             self.state.restore_rows(saved)
         match_seconds = MATCH_TOKEN_SPANS * system.heartbeat.match_sec

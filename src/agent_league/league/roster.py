@@ -13,7 +13,8 @@ from enum import StrEnum
 from agent_league.agent.breaker import Breaker
 from agent_league.config.models import SecurityConfig
 from agent_league.errors import ErrorCode, Refusal
-from agent_league.http.hosts import are_all_loopback, find_endpoint_problem, normalise_endpoint
+from agent_league.http.caller_address import CALLER_ADDRESS
+from agent_league.http.hosts import are_all_loopback, find_endpoint_problem, normalise_address, normalise_endpoint
 from agent_league.league.match_tokens import create_token, hash_token, hashes_match
 from agent_league.model.agents import (
     DEFAULT_PROTOCOL_PROFILE,
@@ -125,18 +126,25 @@ class AdmissionRules:
     allowed_hosts: Sequence[str]
     failure_threshold: int
     strict: bool = False
+    listens_on_loopback: bool = True
+    """Whether no other machine can call the manager."""
+
+    @property
+    def is_loopback_only(self) -> bool:
+        """Whether all agents of the league are on this machine; much is allowed then that strangers may not."""
+        return self.listens_on_loopback and are_all_loopback(self.allowed_hosts)
 
     @property
     def allows_tokenless_return(self) -> bool:
         if self.security.allow_tokenless_return is not None:
             return self.security.allow_tokenless_return
-        return are_all_loopback(self.allowed_hosts)
+        return self.is_loopback_only
 
     @property
     def allows_referee_tokens(self) -> bool:
         """Whether players may be given the hash of a referee's own token, to accept its calls."""
         allowed = False if self.strict else self.security.allow_referee_tokens
-        return are_all_loopback(self.allowed_hosts) if allowed is None else allowed
+        return self.is_loopback_only if allowed is None else allowed
 
 
 class Roster:
@@ -197,7 +205,9 @@ class Roster:
     def register(self, application: AgentApplication, *, closed: str | None, now: datetime) -> Admission:
         """Admit or readmit an agent; raises RegistrationRejected. `closed` says why no new one is admitted."""
         known = self._recognise_member(application, now)
-        if problem := find_endpoint_problem(application.profile.endpoint, self.rules.allowed_hosts):
+        caller = CALLER_ADDRESS.get()
+        endpoint, address = application.profile.endpoint, normalise_address(caller[0]) if caller else None
+        if problem := find_endpoint_problem(endpoint, self.rules.allowed_hosts, address or None):
             raise RegistrationRejected(RejectReason.INVALID_ENDPOINT, problem)
         if not supports_game(application.profile.game_types, self.rules.game_type):
             raise RegistrationRejected(RejectReason.UNSUPPORTED_GAME, f"this league plays {self.rules.game_type!r}")

@@ -27,3 +27,5 @@ class ManagerSettings:
     """The league if all its players speak that protocol, where it isn't `league` under the protocol's own rules."""
     endpoint: str | None = None
     """Its own address, which its call tokens carry, so that agents find a manager that has moved."""
+    listens_on_loopback: bool = True
+    """Whether no other machine can call it."""

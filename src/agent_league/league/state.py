@@ -99,6 +99,8 @@ class LeagueState:
         season_row: SeasonRow,
         save_row: SaveRow,
         configs_by_protocol: Mapping[str, LeagueConfig] | None = None,
+        *,
+        listens_on_loopback: bool = True,
     ) -> None:
         self._season_row = season_row
         self._save_row = save_row
@@ -128,6 +130,7 @@ class LeagueState:
                 allowed_hosts=system.network.allowed_hosts,
                 failure_threshold=self._failure_threshold,
                 strict=system.tolerance.strict,
+                listens_on_loopback=listens_on_loopback,
             )
         )
         self.phase = LeaguePhase.COMPLETED if season_row.phase == DISMISSED_PHASE else LeaguePhase(season_row.phase)

@@ -283,6 +283,7 @@ class HumanSeat(ABC):
         remark: Callable[[str], None] | None = None,
         join_seconds: float = JOIN_SECONDS,
         credentials_file: CredentialsFile | None = None,
+        public_url: str | None = None,
     ) -> None:
         """`credentials_file` stores its port (default: a file by display name and manager)."""
         self.settings = replace(settings, exit_when_done=True)
@@ -295,6 +296,8 @@ class HumanSeat(ABC):
         self.begins_after = 0
         """The number of the last event from before the latest join."""
         self._host = host
+        self.public_url = public_url
+        """The address by which the league calls it, if that isn't where it listens."""
         self._port = port
         self._remark = remark
         self._join_seconds = join_seconds

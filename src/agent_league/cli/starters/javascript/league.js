@@ -1,6 +1,7 @@
 // A player of league.v2 in plain Node: an HTTP server that answers JSON-RPC 2.0 at POST /mcp.
 "use strict";
 
+const dgram = require("node:dgram");
 const http = require("node:http");
 const { parseArgs } = require("node:util");
 
@@ -9,15 +10,21 @@ const MAX_BATCH = 100;
 const MAX_MOVES = 1000;
 const ENVELOPE = ["protocol", "message_type", "sender", "timestamp", "conversation_id"];
 const UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)$/;
+const LOCAL = ["localhost", "127.0.0.1", "0.0.0.0"];
 const HEADERS = { "Content-Type": "application/json" };
 
-// Serves and registers. --name, --port and --manager on the command line replace what the configuration says.
-function play(choose, config) {
+// Serves and registers. --name, --port, --manager, --host and --public-url replace what the configuration says.
+async function play(choose, config) {
   const string = { type: "string" };
-  const { values } = parseArgs({ options: { name: string, port: string, manager: string } });
-  const { name, port, manager, games } = { games: ["even_odd", "*"], ...config, ...values };
+  const options = { name: string, port: string, manager: string, host: string, "public-url": string };
+  const { values } = parseArgs({ options });
+  const { name, port, manager, games, ...own } = { games: ["even_odd", "*"], ...config, ...values };
   if (!(port >= 1 && port <= 65535)) stop(2, `${name}: expected a port from 1 to 65535, found '${port}'`);
-  const player = new Player(choose, name, `http://localhost:${port}/mcp`, `player-${port}`);
+  const outward = await findOutwardAddress(manager);
+  const host = own.host ?? outward ?? "127.0.0.1";
+  const named = LOCAL.includes(host) ? ((host === "0.0.0.0" && outward) || "localhost") : host;
+  const endpoint = own["public-url"] ?? own.public_url ?? `http://${named}:${port}/mcp`;
+  const player = new Player(choose, name, endpoint, `player-${port}`);
   const server = http.createServer((request, response) => {
     serve(player, request, response).catch(() => response.destroy());
   });
@@ -26,9 +33,21 @@ function play(choose, config) {
     const reason = error.code === "EADDRINUSE" ? "another program has it" : error.message;
     stop(2, `Port ${port} can't be served: ${reason}. Choose another with --port, or in config.json.`);
   });
-  server.listen(Number(port), "127.0.0.1", () => {
+  server.listen(Number(port), host, () => {
     console.error(`${name} at ${player.endpoint} registers with ${manager}`);
     register(player, manager, games);
+  });
+}
+
+// This machine's IPv4 address on the way to the manager; undefined where the manager is on this machine too.
+function findOutwardAddress(manager) {
+  const { hostname, port } = new URL(URL.canParse(manager) ? manager : "http://localhost");
+  if (LOCAL.includes(hostname)) return undefined;
+  return new Promise((resolve) => {
+    const socket = dgram.createSocket("udp4");
+    const end = (address) => socket.close(() => resolve(address));
+    socket.on("error", () => end(undefined));
+    socket.connect(Number(port) || 80, hostname, () => end(socket.address().address)); // sends nothing
   });
 }
 

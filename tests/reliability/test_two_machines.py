@@ -1,0 +1,85 @@
+"""A league over two machines: network namespaces with a cable between them."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+import agent_league.cli
+from tests.cli.command import LEAGUE, Running, environment
+
+STARTER = Path(agent_league.cli.__file__).parent / "starters" / "javascript" / "player.js"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "my_player.py"
+MANAGER = "http://10.77.0.1:8000/mcp"
+
+
+def run_ip(*arguments: str) -> None:
+    subprocess.run(["ip", *arguments], check=True, capture_output=True)
+
+
+@pytest.fixture
+def machines() -> Iterator[tuple[list[str], list[str]]]:
+    """What a command begins with on each of two machines, 10.77.0.1 and 10.77.0.2."""
+    names = [f"league-{os.getpid()}-{number}" for number in (1, 2)]
+    cables = [f"al{os.getpid() % 100_000}x{number}" for number in (1, 2)]
+    if shutil.which("ip") is None:
+        pytest.skip("needs `ip`, of the package iproute2")
+    try:
+        for name in names:
+            run_ip("netns", "add", name)
+        ends = [("name", cable, "netns", name) for cable, name in zip(cables, names, strict=True)]
+        run_ip("link", "add", *ends[0], "type", "veth", "peer", *ends[1])
+        for number, (name, cable) in enumerate(zip(names, cables, strict=True), start=1):
+            run_ip("-n", name, "addr", "add", f"10.77.0.{number}/24", "dev", cable)
+            for device in ("lo", cable):
+                run_ip("-n", name, "link", "set", device, "up")
+        yield tuple(["ip", "netns", "exec", name] for name in names)  # type: ignore[misc]
+    except subprocess.CalledProcessError as error:
+        pytest.skip(f"network namespaces can't be made here: {error.stderr.decode().strip()}")
+    finally:
+        for name in names:
+            subprocess.run(["ip", "netns", "delete", name], check=False, capture_output=True)
+
+
+@contextmanager
+def started(*command: object) -> Iterator[Running]:
+    process = Running([str(part) for part in command], env=environment())
+    try:
+        yield process
+    finally:
+        process.close()
+
+
+def test_players_on_another_machine_play_as_the_documents_tell_them(
+    machines: tuple[list[str], list[str]], tmp_path: Path
+) -> None:
+    here, there = machines
+    players = 4 if shutil.which("node") else 3
+    homes = iter([["--home", tmp_path / str(number)] for number in range(9)])
+    with ExitStack() as stack:
+
+        def start(*command: object) -> Running:
+            return stack.enter_context(started(*command, *next(homes)))
+
+        manager = start(*here, *LEAGUE, "manager", "--host", "0.0.0.0", "--players", players, "--referees", 1)
+        manager.prints(f"Waiting for {players} players")
+        start(*here, *LEAGUE, "referee", "--manager", MANAGER)
+        start(*here, *LEAGUE, "player", "--name", "At home")
+        wrong = start(*there, *LEAGUE, "player", "--port", 8103, "--host", "127.0.0.1", "--manager", MANAGER)
+        wrong.prints("but you call from 10.77.0.2: start with --public-url")
+        mine = start(*there, sys.executable, EXAMPLE, "--manager", MANAGER)
+        start(*there, *LEAGUE, "player", "--port", 8102, "--host", "0.0.0.0", "--manager", MANAGER)
+        if node := shutil.which("node"):
+            stack.enter_context(started(*there, node, STARTER, "--port", 8104, "--manager", MANAGER))
+        manager.prints("Champion")
+        mine.prints("The league is over")
+    assert "Stay or Change at http://10.77.0.2:8101/mcp" in manager.text
+    assert "at http://10.77.0.2:8102/mcp" in manager.text
+    assert players == 3 or "My Agent at http://10.77.0.2:8104/mcp" in manager.text
+    assert "TECHNICAL_LOSS" not in manager.text
+    assert "localhost" not in mine.text, "a manager elsewhere doesn't send its agents home"
