@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from agent_league.web.live.sections import read_bracket, read_groups, read_progress
+from agent_league.web.page import Page, PageNotFound
 from agent_league.web.pages.agents import PLAYER_PAGE
 from agent_league.web.pages.match import MATCH_PAGE
 from agent_league.web.pages.overview import BRACKET_PAGE, GROUPS_PAGE, OVERVIEW_PAGE, ROUND_PAGE
@@ -113,14 +114,17 @@ def test_a_league_without_groups_and_bracket_has_no_such_page(tmp_path: Path) ->
     reader = reader_of(season_of(4, 1), tmp_path)
     assert not BRACKET_PAGE.is_offered(reader)
     assert not GROUPS_PAGE.is_offered(reader)
+    for missing, what in ((BRACKET_PAGE, "bracket"), (GROUPS_PAGE, "groups")):
+        with pytest.raises(PageNotFound, match=f"This league has no {what}: it is a round robin"):
+            missing.read_data(reader, "")
     page = shown(OVERVIEW_PAGE, reader)
     assert page.one("p", "stage").text == "Round 1 of 3: everybody meets everybody."
 
 
 @pytest.mark.parametrize("page", [BRACKET_PAGE, GROUPS_PAGE])
-def test_before_the_start_the_pages_say_what_they_wait_for(page: object, tmp_path: Path) -> None:
+def test_before_the_start_the_pages_say_what_they_wait_for(page: Page, tmp_path: Path) -> None:
     season = formatted_season(8, None, CUP, started=False)
-    assert "when the league starts" in shown(page, reader_of(season, tmp_path)).text  # type: ignore[arg-type]
+    assert "when the league starts" in shown(page, reader_of(season, tmp_path)).text
 
 
 def test_a_swiss_round_shows_score_groups_floats_byes_and_reasons(tmp_path: Path) -> None:

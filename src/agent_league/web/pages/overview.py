@@ -91,6 +91,8 @@ CROSS_TABLE_PAGE = Page("cross-table", "cross_table.html", read_cross_table_data
 
 
 def read_bracket_data(reader: LeagueReader, _: str) -> PageData:
+    if not has_bracket(reader):
+        raise _build_not_offered(reader, "bracket")
     return {"part": read_bracket(reader)}
 
 
@@ -103,6 +105,8 @@ BRACKET_PAGE = Page("bracket", "bracket.html", read_bracket_data, title="Bracket
 
 
 def read_groups_data(reader: LeagueReader, _: str) -> PageData:
+    if not has_groups(reader):
+        raise _build_not_offered(reader, "groups")
     return {"part": read_groups(reader)}
 
 
@@ -112,6 +116,11 @@ def has_groups(reader: LeagueReader) -> bool:
 
 
 GROUPS_PAGE = Page("groups", "groups.html", read_groups_data, title="Groups", is_offered=has_groups)
+
+
+def _build_not_offered(reader: LeagueReader, what: str) -> PageNotFound:
+    form = describe_format(reader.state.config.scheduling)
+    return PageNotFound(f"This league has no {what}: it is a {form}. The page Schedule has its rounds.")
 
 
 ROUND_STATES = {"COMPLETED": "finished", "RUNNING": "being played", "PENDING": "to come"}
