@@ -25,7 +25,8 @@ def test_the_document_is_what_the_store_has(tmp_path: Path) -> None:
     home = tmp_path / "SHARED"
     season = keep(home, 5)
     told = said("export", "--home", home, "--json", "-").json
-    assert list(told) == ["schema_version", "exported_at", "league", "standings", "ratings", "matches", "agents"]
+    first = ["schema_version", "exported_at", "league", "standings", "ratings", "matches", "agents"]
+    assert list(told) == [*first, "rounds", "groups"], "new ones are added at the end"
     assert told["league"]["league_id"] == season.league_id
     assert (told["league"]["phase"], told["league"]["matches_played"]) == ("COMPLETED", 10)
     standings = [{name: row[name] for name in row if name != "technical_losses"} for row in told["standings"]]
@@ -34,7 +35,9 @@ def test_the_document_is_what_the_store_has(tmp_path: Path) -> None:
         result = season.results[match["match_id"]]
         assert (match["status"], match["winner"]) == (result.outcome, result.winner)
         assert match["details"] == dict(result.details)
+        assert match["reason"] == season.get_pairing(match["match_id"]).reason
         assert match["points"] == {player: season.scoring.points_for(result, player) for player in result.players}
+    assert [round_["byes"] for round_ in told["rounds"]] == [dict(one.byes) for one in season.schedule.rounds]
     assert [agent["agent_id"] for agent in told["agents"]] == [member.agent_id for member in season.roster]
     assert not {"token_sha256", "signing_key", "key_sha256"} & set(json.dumps(told).split('"'))
 

@@ -3,14 +3,24 @@
 from collections.abc import Mapping
 
 import pytest
+from rich.console import Console
 
 from agent_league.cli.league_view import LeagueView, print_event, summarise_league
 from agent_league.cli.run import _require_champion
 from agent_league.errors import LeagueFailed
 from agent_league.model.agents import Role
-from agent_league.model.events import AgentRegistered, LeagueCompleted, LeagueResumed, MatchFinished
+from agent_league.model.events import (
+    AgentRegistered,
+    Event,
+    LeagueCompleted,
+    LeagueResumed,
+    MatchFinished,
+    RoundCompleted,
+)
 from agent_league.model.results import MatchResult, Outcome, StandingsRow, Termination
 from tests.conftest import PlanMaker
+from tests.web.format_seasons import cup_season
+from tests.web.seasons import play_on
 
 WHY = "the rules of 'boom' failed in apply: KeyError('oops') (boom.py:20)"
 ROWS = (StandingsRow(1, "P01", "Alpha", 2, 0, 0, 2, 0, 1), StandingsRow(2, "P02", "Beta", 2, 0, 0, 2, 0, 2))
@@ -83,3 +93,34 @@ def test_a_manager_in_a_terminal_of_its_own_tells_why_at_once(capsys: pytest.Cap
     printed = capsys.readouterr().out
     assert f"Matches that were aborted, and won by nobody: 2 of 2. R1M1: {WHY}.\nThere is no champion.\n" in printed
     assert "Champion:" not in printed
+
+
+def test_groups_are_shown_while_they_are_played_and_the_stage_in_words(
+    plan: PlanMaker, capsys: pytest.CaptureFixture[str]
+) -> None:
+    season, events = cup_season(0), list[Event]()
+    season.add_listener(events.append)
+    view = LeagueView(plan(players=8))
+    season.emit_resumed()
+
+    def draw() -> str:
+        while events:
+            view.show_event(events.pop(0))
+        console = Console(width=100)
+        with console.capture() as captured:
+            console.print(view._render())
+        return captured.get()
+
+    play_on(season, 8)
+    completed = next(event for event in events if isinstance(event, RoundCompleted))
+    shown = draw()
+    assert shown.count("would go on") == 4
+    assert "Stage 1 of 2, group stage. Round 3 of 3 in 2 groups of 4; the first 2" in shown
+    play_on(season, 5)
+    shown = draw()
+    assert "Group A" not in shown
+    assert "Stage 2 of 2, knockout. Semi-finals, game 1 of 3" in shown
+    print_event(completed)
+    printed = capsys.readouterr().out
+    assert printed.startswith("After round 1\nGroup A")
+    assert "The first 2 of each group go to the knockout." in printed

@@ -19,6 +19,7 @@ from agent_league.model.events import (
     RefereeWaitChanged,
     RegistrationChanged,
     RegistrationRefused,
+    RoundCompleted,
     StoreChanged,
 )
 from agent_league.model.results import MatchResult, Outcome, StandingsRow
@@ -128,3 +129,9 @@ def test_an_agent_of_an_earlier_league_is_no_trouble() -> None:
     full = RegistrationRefused("Ann", "Registration closed")
     assert describe_to_organiser(full) == "Ann was not admitted: Registration closed."
     assert describe_event(full, {}).kind == "trouble"
+
+
+def test_a_round_that_is_complete_names_the_leader_or_counts_those_who_share_the_lead() -> None:
+    rows = [StandingsRow(rank, f"P0{rank}", name, 1, 1, 0, 0, 3, 1) for rank, name in ((1, "Alpha"), (2, "Beta"))]
+    assert describe_to_organiser(RoundCompleted(1, (rows[0],))) == "Round 1 is complete; Alpha leads."
+    assert describe_to_organiser(RoundCompleted(1, tuple(rows))) == "Round 1 is complete; 2 players share the lead."

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from agent_league.cli.show import _describe_match, _describe_outcome
+from agent_league.config.models import SchedulingConfig
 from agent_league.league.resume import open_store
 from agent_league.model.results import MatchResult, Outcome, Termination
 from agent_league.storage.base import MatchRow, SavedSeason
@@ -20,6 +21,7 @@ from agent_league.storage.paths import DataPaths
 from tests.cli.command import LEAGUE, league
 from tests.cli.leagues import in_terminal, keep, play, said
 from tests.conftest import BOUND
+from tests.web.format_seasons import CUP
 
 LEAGUE_ID = "league_tic_tac_toe"
 COLOURS = re.compile(r"\x1b\[[\d;]*m")
@@ -197,7 +199,7 @@ def test_whoever_looks_is_not_the_manager_and_makes_no_database(played: Path, tm
         (["standings", "P01"], "league show standings: takes no id"),
         (["R1M1"], "R1M1 is the id of a match: `league show match R1M1` shows it."),
         (["p02"], "p02 is the id of a player: `league show player p02` shows it."),
-        (["standing"], "(did you mean standings? there are: standings, schedule, match, player)"),
+        (["standing"], "(did you mean standings? there are: standings, schedule, groups, bracket, match, player)"),
         (["standings", "--round", "1"], "--round is for `league show schedule`"),
         (["schedule", "--round", "9"], "--round 9: no such round; there are rounds 1 to 3"),
         (["standings", "--league-id", "other"], "The database knows no league other (there are: league_tic_tac_toe)"),
@@ -294,3 +296,50 @@ def test_whatever_a_match_file_says_a_match_is_shown(played: Path, changes: dict
             assert done.out
     finally:
         path.write_bytes(kept)
+
+
+def test_a_bracket_is_shown_level_by_level(tmp_path: Path) -> None:
+    season = keep(tmp_path, 5, 1, scheduling=SchedulingConfig(format="knockout"))
+    told = said("show", "bracket", "--home", tmp_path)
+    lines = told.out.splitlines()
+    assert lines[1:3] == ["Quarter-finals", lines[2]]
+    assert re.fullmatch(r"  P04 Player 4 \d - \d P05 Player 5 (P0[45] wins|goes on|being played) *", lines[2])
+    assert any("winner of semi-final 1" in line for line in lines)
+    assert lines[-1].startswith(season.schedule.rounds[-1].title)
+    levels = said("show", "bracket", "--home", tmp_path, "--json").json["brackets"][0]["levels"]
+    assert [level["title"] for level in levels] == ["Quarter-finals", "Semi-finals", "Final"]
+    screen = COLOURS.sub("", in_terminal("show", "bracket", "--home", tmp_path))
+    assert max(map(len, screen.splitlines())) <= 80
+
+
+def test_groups_are_shown_with_who_would_go_on(tmp_path: Path) -> None:
+    keep(tmp_path, 8, 5, scheduling=SchedulingConfig.model_validate(CUP))
+    told = said("show", "groups", "--home", tmp_path)
+    assert told.out.count("would go on") == 4
+    assert "The first 2 of each group go to the knockout." in told.out
+    groups = said("show", "groups", "--home", tmp_path, "--json").json["groups"]
+    assert [(group["name"], len(group["rows"])) for group in groups] == [("A", 4), ("B", 4)]
+    assert "The bracket begins with its stage." in said("show", "bracket", "--home", tmp_path).out
+    standings = said("show", "standings", "--home", tmp_path)
+    assert "Stage 1 of 2, group stage. Round 2 of 3 in 2 groups of 4" in standings.out
+    assert "show groups" in standings.out
+    assert said("show", "standings", "--home", tmp_path, "--json").json["format"] == "groups, then knockout"
+
+
+def test_why_players_meet_is_shown_with_a_round_and_with_a_player(tmp_path: Path) -> None:
+    season = keep(tmp_path, 5, 5, scheduling=SchedulingConfig(format="swiss"))
+    latest = season.schedule.rounds[-1]
+    told = said("show", "schedule", "--round", latest.round_id, "--home", tmp_path).out
+    for pairing in latest.pairings:
+        assert f"{pairing.match_id}: {pairing.reason}" in told
+    ((bye, why),) = latest.byes.items()
+    assert f"{bye} Player {int(bye[1:])} has no opponent: {why}" in told
+    player = said("show", "player", bye, "--home", tmp_path)
+    assert f"Round {latest.round_id}, no opponent: {why}" in player.out
+    assert all(match["reason"] for match in said("show", "player", bye, "--home", tmp_path, "--json").json["matches"])
+
+
+def test_a_league_without_bracket_or_groups_says_what_it_is(played: Path, tmp_path: Path) -> None:
+    assert "this league has none; it is a round robin." in said("show", "bracket", "--home", played).error
+    keep(tmp_path, 4, started=False, scheduling=SchedulingConfig(format="groups"))
+    assert "there is none before the league starts" in said("show", "groups", "--home", tmp_path).error

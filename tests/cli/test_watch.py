@@ -28,6 +28,7 @@ from agent_league.web.live.sections import SECTIONS
 from tests.cli.command import LEAGUE, Running, free_ports
 from tests.cli.leagues import in_terminal
 from tests.conftest import BOUND, PlanMaker
+from tests.web.format_seasons import cup_season, knockout_season
 from tests.web.seasons import play_on, reader_of, season_of
 
 AT_ONCE = (0.01,)
@@ -310,3 +311,32 @@ async def test_in_a_terminal_the_screen_is_given_back_and_the_final_table_stays(
     screen, _, after = text.rpartition("\x1b[?1049l")
     assert "\x1b[?1049h" in screen
     assert "Champion" in after
+
+
+def test_groups_and_bracket_take_the_place_of_the_table_while_they_are_played() -> None:
+    groups = picture(board_of(cup_season(5)), 80, 24)
+    assert sum("would go on" in line for line in groups) == 4
+    assert any("Group B" in line for line in groups)
+    assert "Stage 1 of 2, group stage. Round 2 of 3" in groups[2]
+    bracket = picture(board_of(cup_season(13)), 80, 24)
+    assert any(line.strip() == "Semi-finals" for line in bracket)
+    assert any("being played" in line and " - " in line for line in bracket)
+    assert not any("Group" in line for line in bracket)
+    assert "round 4 ·" in bracket[0]
+    over = board_of(cup_season(13))
+    over.apply_update(FeedChange({"bracket": {**over._section("bracket"), "is_current": False}}, "boot"))
+    assert any(line.split()[:3] == ["#", "Player", "Name"] for line in picture(over, 80, 24))
+    assert "Round 4, Knockout, semi-finals, game 1 of 3: " in "\n".join(bracket)
+
+
+def test_a_bracket_that_has_no_room_is_cut_and_says_so() -> None:
+    assert any(re.search(r"and \d+ more lines", line) for line in picture(board_of(knockout_season(32, 20)), 80, 20))
+
+
+@pytest.mark.parametrize(
+    "nonsense", [None, 7, [7], [[7]], [[{"columns": 7}]], [[{"columns": [{"boxes": [{"slots": 7}]}]}]]]
+)
+def test_a_bracket_of_nonsense_is_no_bracket(nonsense: Any) -> None:
+    board = board_of(season_of(4, 2))
+    board.apply_update(FeedChange({"bracket": {"is_current": True, "drawings": nonsense}}, "boot"))
+    picture(board)

@@ -9,7 +9,7 @@ import pytest
 
 from agent_league.errors import ConfigError
 from agent_league.formats.base import Entrant, TournamentRecord
-from agent_league.formats.swiss import Swiss, _collect_records
+from agent_league.formats.swiss import Swiss, collect_records
 from agent_league.model.results import Scoring
 from agent_league.testing.format_contract import check_format
 from tests.formats.playing import by_chance, draw, favourite_wins, list_pairs, make_entrants, play_all, play_round, void
@@ -107,7 +107,7 @@ def test_floats_are_counted_by_the_points_before_the_round() -> None:
                 high, low = sorted((one, other), key=lambda player_id: -points[player_id])
                 floats.update((f"{high} down", f"{low} up"))
         tournament = play_round(tournament, round_, by_chance(Random(len(tournament.rounds))))
-    records = _collect_records(tournament).values()
+    records = collect_records(tournament).values()
     counted = Counter({f"{record.player_id} down": record.floats_down for record in records})
     counted.update({f"{record.player_id} up": record.floats_up for record in records})
     assert +counted == floats

@@ -15,6 +15,8 @@ from agent_league.storage.base import SeasonRow
 from agent_league.web.league_reader import LeagueHistory, LeagueReader
 
 NOW = datetime(2025, 1, 15, 10, 30, tzinfo=UTC)
+MANY = 10**6
+"""More matches than a league has."""
 AT_ONCE = 2
 """Matches that a referee is running."""
 
@@ -30,6 +32,7 @@ def season_of(
     display_name: str = "Spring league",
     started: bool = True,
     double: bool = False,
+    scheduling: SchedulingConfig | None = None,
     keep: SaveRow = lambda _: None,
 ) -> LeagueState:
     """A season with so many results; None: all of them, and the league is over. The first players bear the names."""
@@ -37,7 +40,7 @@ def season_of(
         league_id="league_of_tests",
         display_name=display_name,
         game_type=game_type,
-        scheduling=SchedulingConfig(format="double_round_robin" if double else "round_robin"),
+        scheduling=scheduling or SchedulingConfig(format="double_round_robin" if double else "round_robin"),
         participants=ParticipantsConfig(max_players=max(players, room)),
     )
     system = SystemConfig(default_league_id=league.league_id)
@@ -49,7 +52,7 @@ def season_of(
         _register(season, Role.PLAYER, name, 8100 + number)
     if started:
         season.start_league()
-        play_on(season, len(season.schedule.pairings) if played is None else played)
+        play_on(season, MANY if played is None else played)
     return season
 
 
@@ -60,7 +63,8 @@ def reader_of(season: LeagueState, home: Path) -> LeagueReader:
 
 def play_on(season: LeagueState, matches: int) -> None:
     """So many more results, in order; the round after them has begun, and its next matches are being played."""
-    for round_ in season.schedule.rounds[season.rounds_completed :]:
+    while season.rounds_completed < len(season.schedule.rounds):
+        round_ = season.schedule.rounds[season.rounds_completed]
         if season.current_round < round_.round_id:
             season.begin_round(round_)
         waiting = [pairing for pairing in round_.pairings if pairing.match_id not in season.results]

@@ -22,6 +22,7 @@ from agent_league.web.league_reader import LeagueReader
 from agent_league.web.pages import PAGES
 from tests.cli.leagues import play
 from tests.harm import ATTRIBUTE, FORMULA, SCRIPT
+from tests.web.format_seasons import cup_season
 from tests.web.seasons import reader_of, season_of
 
 NASTY = (SCRIPT, ATTRIBUTE, FORMULA, "Ünï \u2603")
@@ -118,6 +119,12 @@ def test_a_league_that_is_not_over_is_whole_and_says_so_on_every_page(tmp_path: 
     exported(reader_of(season_of(4, played), tmp_path / "home"), tmp_path, "As it stood at noon.")
     assert_whole(tmp_path)
     assert all("As it stood at noon." in path.read_text() for path in tmp_path.rglob("*.html"))
+
+
+def test_groups_and_bracket_are_exported_and_whole(tmp_path: Path) -> None:
+    exported(reader_of(cup_season(None), tmp_path / "nowhere"), tmp_path / "site")
+    assert_whole(tmp_path / "site")
+    assert {"groups.html", "bracket.html"} <= {name for name, _ in pages(tmp_path / "site")}
 
 
 def test_a_league_that_waits_is_whole(tmp_path: Path) -> None:

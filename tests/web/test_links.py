@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,8 +12,10 @@ from agent_league.web.app import WebApp
 from agent_league.web.league_reader import LeagueReader
 from agent_league.web.page import Page
 from agent_league.web.pages import PAGES
+from agent_league.web.pages.overview import BRACKET_PAGE, GROUPS_PAGE
 from tests.harm import BIDI, SCRIPT
 from tests.web.browsing import Element, get, parsed, text_of
+from tests.web.format_seasons import CUP, cup_season, formatted_season
 from tests.web.seasons import play_on, reader_of, season_of
 
 SEASONS: dict[str, Callable[[], LeagueState]] = {
@@ -20,6 +23,8 @@ SEASONS: dict[str, Callable[[], LeagueState]] = {
     "waiting": lambda: season_of(4, started=False),
     "running": lambda: season_of(5, 4),
     "over": lambda: season_of(4, double=True),
+    "groups": lambda: cup_season(5),
+    "bracket": lambda: cup_season(14),
 }
 """A league at each of its stages."""
 
@@ -59,9 +64,9 @@ async def test_every_link_leads_to_a_page_that_is_there(stage: str, tmp_path: Pa
     await app.close()
 
 
-def hostile_season() -> LeagueState:
+def hostile_season(scheduling: dict[str, Any]) -> LeagueState:
     """Everything that somebody else may have said, in the worst words."""
-    season = season_of(4, 0, names=[SCRIPT, BIDI], display_name=SCRIPT)
+    season = formatted_season(4, 0, scheduling, names=[SCRIPT, BIDI], display_name=SCRIPT)
     first, second = season.schedule.rounds[0].pairings
     said = {"moves": [dict.fromkeys(first.players, f"{SCRIPT}{BIDI}")]}
     ends = {first.player_b: Termination.ILLEGAL_MOVE}
@@ -80,7 +85,7 @@ def hostile_season() -> LeagueState:
 
 @pytest.mark.parametrize("page", PAGES, ids=[page.path or "overview" for page in PAGES])
 def test_nobodys_words_become_markup_or_turn_the_line_around(page: Page, tmp_path: Path) -> None:
-    reader: LeagueReader = reader_of(hostile_season(), tmp_path)
+    reader: LeagueReader = reader_of(hostile_season(CUP if page in (BRACKET_PAGE, GROUPS_PAGE) else {}), tmp_path)
     for key in page.list_keys(reader):
         text = text_of(page, reader, key)
         assert SCRIPT not in text

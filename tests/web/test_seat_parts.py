@@ -8,6 +8,7 @@ import pytest
 
 from agent_league.games.registry import load_game
 from agent_league.model.results import StandingsRow
+from agent_league.players.events import RoundAnnounced
 from agent_league.players.human import ExternalTurn
 from agent_league.players.observation import GameRecord, Observation
 from agent_league.web.page import PageData
@@ -44,6 +45,7 @@ def told(**changes: Any) -> PageData:
         "more_turns": 0,
         "answered_opponent": "Beta (P02)",
         "round_opponent": "Beta (P02)",
+        "why": "",
         "last_opponent": "Beta (P02)",
         "rows": [],
         "count": 0,
@@ -185,3 +187,25 @@ def test_the_table_near_a_player_says_where_rows_are_left_out(rank: int, shown: 
     text = render_parts(told(rows=select_nearby_rows(rows, f"P{rank:02}")), LiveSite())["table"]
     found = re.findall(r'<td class="number">(\d+)</td><td><bdi>|(… \d+ more)', text)
     assert [int(number) if number else words for number, words in found] == shown
+
+
+def test_why_it_meets_somebody_or_nobody_is_said() -> None:
+    why = "both have 6 points, and nobody else has"
+    meets = render_parts(told(round=RoundAnnounced(2, "R2M1", "P02"), why=why), LiveSite())["now"]
+    assert f"<p>Why: {why}.</p>" in meets
+    assert (
+        why
+        in render_parts(
+            told(round=RoundAnnounced(2, "R2M1", "P02"), why=why, turn=turn([1, 2], match_id="R2M1")), LiveSite()
+        )["now"]
+    )
+    assert (
+        why
+        not in render_parts(
+            told(round=RoundAnnounced(2, "R2M1", "P02"), why=why, turn=turn([1, 2], match_id="R1M1")), LiveSite()
+        )["now"]
+    )
+    assert (
+        f"Nothing to do in this round: {why}."
+        in render_parts(told(round=RoundAnnounced(2), why=why), LiveSite())["now"]
+    )

@@ -48,7 +48,7 @@ async def test_a_league_is_played_through_by_clicks(plan: PlanMaker, home: Path,
     assert {answer["status"] for answer in answers} == {"accepted"}
     own = next(row for row in completed.standings if row.display_name == "Ada")
     assert own.played == players - 1
-    assert f"number {own.rank} of {players}" in page.parts["now"]
+    assert f"number {own.shared_rank} of {players}" in page.parts["now"]
     assert 'class="own"' in page.parts["table"]
     assert "against Agent" in page.parts["last"]
     handle = page.address.rpartition("/")[2]
@@ -59,6 +59,7 @@ async def test_a_move_that_is_not_legal_is_refused_and_one_that_is_in_stays(plan
     async with visited(league(plan)) as browser:
         page = await browser.take("Ada")
         turn_id = (await page.asked())["id"]
+        assert "R1M1: everybody meets everybody." in page.parts["now"]
         for wrong in ({"move": 77}, {"move": "<b>"}, {"place": 0}, {"place": 10**9}, {}):
             status, answer = await page.move(turn_id=turn_id, **wrong)
             assert (status, answer["status"]) == (409, "not_legal"), wrong

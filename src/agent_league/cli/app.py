@@ -24,7 +24,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
             "trouble."
         ),
         "show": (
-            "Show the standings, the schedule, a match or a player of a league, as its manager's database has it now."
+            "Show a league's standings, schedule, groups or bracket, a match or a player, from its manager's database."
         ),
         "ratings": "Rate the players of several leagues together, over all their games, and say how sure that is.",
         "replay": "Show a finished match step by step: arrow keys, space, Home and End go through it, q ends.",

@@ -10,6 +10,7 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from agent_league.cli.format_view import draw_groups, print_groups
 from agent_league.cli.terminal import draw_standings, print_json, print_lines, print_remark, rewrite_commands
 from agent_league.clock import format_duration
 from agent_league.league.standings import StandingsTable as Standings
@@ -33,6 +34,7 @@ from agent_league.model.events import (
     RoundStarted,
     StoreChanged,
 )
+from agent_league.model.group_table import GroupTable
 from agent_league.model.result_words import format_champions, format_count
 from agent_league.model.results import MatchResult, Scoring, StandingsRow, Termination, select_champions
 from agent_league.text import to_printable
@@ -117,6 +119,8 @@ class LeagueView(QuietView):
         self._void_matches: set[str] = set()
         self._standings: Standings | None = None
         self._is_fixed = True
+        self._stage = ""
+        self._groups: Sequence[GroupTable] = ()
         self._rows: Sequence[StandingsRow] = ()
         """The table after the last round, as the manager has it."""
         self._known_matches = 0
@@ -153,6 +157,8 @@ class LeagueView(QuietView):
                 self._rows = event.standings
                 self._count_matches(event.matches, event.results)
             case RoundStarted():
+                self._stage = event.progress
+                self._groups = [group for group in self._groups if group.stage == event.round.stage]
                 self._is_fixed = self._is_fixed and not event.round.is_play_off
                 self._scheduled_matches |= {pairing.match_id for pairing in event.round.pairings}
                 self._progress.update(
@@ -161,7 +167,7 @@ class LeagueView(QuietView):
                     total=max(self._known_matches, len(self._scheduled_matches)),
                 )
             case RoundCompleted():
-                self._rows = event.standings
+                self._rows, self._groups = event.standings, event.groups
             case MatchFinished():
                 self._faults.add_result(event.result)
                 match_id = event.result.match_id
@@ -213,7 +219,11 @@ class LeagueView(QuietView):
 
     def _render(self) -> Group:
         parts: list[Any] = [self._progress]
-        if self._standings is not None:
+        if self._stage:
+            parts.append(Text(to_printable(self._stage), style="dim"))
+        if self._groups:
+            parts.append(draw_groups(self._groups))
+        elif self._standings is not None:
             rows = self._standings.ranked_rows() if self._is_fixed or not self._rows else self._rows
             parts.append(draw_standings(rows, self._title, strategies=self._shown_strategies))
         remarks = [*self._remarks[-5:], *self._faults.aborted_matches[:1]]
@@ -283,6 +293,8 @@ def print_event(event: Event) -> None:
     match event:
         case MatchAssigned() | RoundCompleted(is_last=True):  # the final table follows the last round
             return
+        case RoundCompleted(groups=groups) if groups:
+            print_groups(console, groups, f"After round {event.round_id}")
         case RoundCompleted():
             console.print(draw_standings(event.standings, f"After round {event.round_id}"))
         case LeagueCompleted():

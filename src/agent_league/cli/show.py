@@ -38,6 +38,8 @@ MAX_LISTED = 20
 class ShowSubject(StrEnum):
     STANDINGS = "standings"
     SCHEDULE = "schedule"
+    GROUPS = "groups"
+    BRACKET = "bracket"
     MATCH = "match"
     PLAYER = "player"
 
@@ -68,7 +70,7 @@ def show(
     home: ExistingHomeOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Show the standings, the schedule, a match or a player of a league, as its manager's database has it now."""
+    """Show a league's standings, schedule, groups or bracket, a match or a player, from its manager's database."""
     if which is None and what in EXAMPLE_IDS:
         raise UserError(f"league show {what}: expected its id, such as `league show {what} {EXAMPLE_IDS[what]}`")
     if which is not None and what not in EXAMPLE_IDS:
@@ -82,10 +84,14 @@ def show(
 
 
 def _read_standings(reader: "LeagueReader", _: str, __: int | None) -> dict[str, Any]:
+    from agent_league.league.tournament import describe_format
+
     season = reader.state
     return {
         **reader.queries.get_standings(),
         "total_rounds": len(season.schedule.rounds),
+        "format": describe_format(season.config.scheduling),
+        "stage": season.describe_progress(reader.current_round),
         "matches_played": len(season.results),
         "total_matches": len(season.schedule.pairings),
         "ratings": rated.to_json(reader.player_names) if (rated := reader.rate_players()) else None,
@@ -107,9 +113,84 @@ def _print_standings(console: "Console", told: Mapping[str, Any], reader: "Leagu
         "RUNNING": f"{told['matches_played']} of {matches} played, {told['rounds_completed']} of {rounds} completed.",
         "COMPLETED": f"The league is over: {matches} in {rounds}.",
     }
-    print_lines(console, [so_far.get(told["phase"], told["phase"])], "dim")
+    stage = [f"{told['stage']}."] if told["stage"] else []
+    print_lines(console, [so_far.get(told["phase"], told["phase"]), *stage, *_suggest_subjects(reader)], "dim")
     if rated and rated.table.games:
         print_ratings(console, rated, reader.player_names, "How sure is this table?")
+
+
+def _suggest_subjects(reader: "LeagueReader") -> list[str]:
+    """Name the commands that show the groups and the bracket, if the league has such."""
+    where = format_options({"--home": reader.home, "--league-id": reader.state.league_id})
+    shown = [what for what in (ShowSubject.GROUPS, ShowSubject.BRACKET) if _has_subject(reader, what)]
+    return [spell_command(f"show {what}{where}") for what in shown]
+
+
+def _has_subject(reader: "LeagueReader", what: ShowSubject) -> bool:
+    from agent_league.formats.bracket import BracketFormat
+    from agent_league.formats.groups import Groups
+    from agent_league.formats.stage_views import has_stage_of
+
+    return has_stage_of(reader.state.format, Groups if what is ShowSubject.GROUPS else BracketFormat)
+
+
+def _require_subject(reader: "LeagueReader", what: ShowSubject) -> None:
+    """Raise UserError if the league's format has no such thing, or none yet."""
+    from agent_league.league.tournament import describe_format
+
+    if not _has_subject(reader, what):
+        form = describe_format(reader.state.config.scheduling)
+        raise UserError(
+            f"league show {what}: this league has none; it is a {form}. `league show schedule` has its rounds."
+        )
+    if not reader.state.schedule.rounds:
+        raise UserError(f"league show {what}: there is none before the league starts.")
+
+
+def _read_groups(reader: "LeagueReader", _: str, __: int | None) -> dict[str, Any]:
+    _require_subject(reader, ShowSubject.GROUPS)
+    season = reader.state
+    return {
+        "league_id": season.league_id,
+        "phase": str(season.phase),
+        "stage": season.describe_progress(reader.current_round),
+        "groups": [table.to_json() for table in season.find_group_tables()],
+    }
+
+
+def _print_groups(console: "Console", told: Mapping[str, Any], reader: "LeagueReader") -> None:
+    from agent_league.cli.format_view import print_groups
+
+    print_groups(console, reader.state.find_group_tables(), reader.title)
+    print_lines(console, [f"{told['stage']}."] if told["stage"] else [], "dim")
+
+
+def _read_bracket(reader: "LeagueReader", _: str, __: int | None) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from agent_league.formats.stage_views import find_brackets
+
+    _require_subject(reader, ShowSubject.BRACKET)
+    season = reader.state
+    return {
+        "league_id": season.league_id,
+        "phase": str(season.phase),
+        "stage": season.describe_progress(reader.current_round),
+        "brackets": [asdict(bracket) for bracket in find_brackets(season.format, season.tournament)],
+    }
+
+
+def _print_bracket(console: "Console", told: Mapping[str, Any], reader: "LeagueReader") -> None:
+    from agent_league.cli.format_view import print_bracket
+    from agent_league.formats.stage_views import find_brackets
+
+    print_lines(console, [reader.title], "italic")
+    brackets = find_brackets(reader.state.format, reader.state.tournament)
+    for bracket in brackets:
+        print_bracket(console, bracket, reader.player_names)
+    if not brackets:
+        print_lines(console, ["The bracket begins with its stage."])
+    print_lines(console, [f"{told['stage']}."] if told["stage"] else [], "dim")
 
 
 def _read_schedule(reader: "LeagueReader", _: str, round_id: int | None) -> dict[str, Any]:
@@ -137,6 +218,25 @@ def _print_schedule(console: "Console", told: Mapping[str, Any], reader: "League
         for match in round_["matches"]
     ]
     print_table(console, reader.title, (">Round", "Match", "A", "B", "Referee", "Result"), rows)
+    if len(told["rounds"]) == 1:
+        _print_reasons(console, told["rounds"][0]["round_id"], reader)
+    elif titles := [f"Round {one.round_id}: {one.title}" for one in reader.state.schedule.rounds if one.title]:
+        print_lines(console, titles, "dim")
+
+
+def _print_reasons(console: "Console", round_id: int, reader: "LeagueReader") -> None:
+    """Print what a round is called, why its players meet, and why others have no opponent."""
+    found = [round_ for round_ in reader.state.schedule.rounds if round_.round_id == round_id]
+    for round_ in found:
+        print_lines(console, [round_.title] if round_.title else [], "bold")
+        reasons = {pairing.match_id: pairing.reason for pairing in round_.pairings if pairing.reason}
+        if len(reasons) > 1 and len(set(reasons.values())) == 1:
+            reasons = {"All": next(iter(reasons.values()))}
+        print_lines(console, [f"{which}: {why}" for which, why in reasons.items()])
+        names = reader.player_names
+        print_lines(
+            console, [f"{_id_with_name(one, names)} has no opponent: {why}" for one, why in round_.byes.items()], "dim"
+        )
 
 
 def _describe_outcome(match: Mapping[str, Any], result: "MatchResult | None") -> str:
@@ -272,6 +372,7 @@ def _read_player(reader: "LeagueReader", player_id: str, _: int | None) -> dict[
         match["points"] = view.points.get(player_id)
         match["result"] = view.label(player_id).letter if view.is_finished else None
         match["termination"] = view.terminations.get(player_id)
+        match["reason"] = view.pairing.reason
     played = [match for match in told["matches"] if match["points"] is not None]
     return {**told, "form": [match["result"] for match in played], "head_to_head": _count_head_to_head(played)}
 
@@ -297,7 +398,7 @@ def _print_player(console: "Console", told: Mapping[str, Any], reader: "LeagueRe
 
     names = reader.player_names
     state = describe_state(told["state"], is_barred=reader.state.roster[told["player_id"]].is_barred)
-    record = ("rank", "played", "wins", "draws", "losses", "technical_losses", "points")
+    record = ("shared_rank", "played", "wins", "draws", "losses", "technical_losses", "points")
     columns = (">#", ">Played", ">Won", ">Drawn", ">Lost", ">Technically", ">Points")
     title = f"{told['player_id']} {told['display_name']} · {state}"
     print_table(console, title, columns, [[told[name] for name in record]])
@@ -318,6 +419,8 @@ def _print_player(console: "Console", told: Mapping[str, Any], reader: "LeagueRe
     ]
     if rows:
         print_table(console, "Matches", (">Round", "Match", "Opponent", "Result", ">Points", "Ending"), rows)
+    if not reader.state.format.is_fixed and rows:
+        print_lines(console, ["Why it meets them", *_explain_meetings(told, reader)])
     if any(meeting["played"] > 1 for meeting in told["head_to_head"]):
         tally = ("played", "wins", "draws", "losses", "points")
         meetings = [
@@ -325,6 +428,16 @@ def _print_player(console: "Console", told: Mapping[str, Any], reader: "LeagueRe
             for meeting in told["head_to_head"]
         ]
         print_table(console, "Head to head", ("Opponent", ">Played", ">Won", ">Drawn", ">Lost", ">Points"), meetings)
+
+
+def _explain_meetings(told: Mapping[str, Any], reader: "LeagueReader") -> Iterable[str]:
+    """Say why a player meets whom, and why it has no opponent, round by round."""
+    names, matches = reader.player_names, {match["round_id"]: match for match in told["matches"]}
+    for round_ in reader.state.schedule.rounds:
+        if match := matches.get(round_.round_id):
+            yield f"  {match['match_id']} against {_id_with_name(match['opponent_id'], names)}: {match['reason']}"
+        elif why := round_.byes.get(told["player_id"]):
+            yield f"  Round {round_.round_id}, no opponent: {why}"
 
 
 SUBJECTS: Mapping[
@@ -336,6 +449,8 @@ SUBJECTS: Mapping[
 ] = {
     ShowSubject.STANDINGS: (_read_standings, _print_standings),
     ShowSubject.SCHEDULE: (_read_schedule, _print_schedule),
+    ShowSubject.GROUPS: (_read_groups, _print_groups),
+    ShowSubject.BRACKET: (_read_bracket, _print_bracket),
     ShowSubject.MATCH: (_read_match, _print_match),
     ShowSubject.PLAYER: (_read_player, _print_player),
 }

@@ -122,15 +122,51 @@ class WatchedLeague:
             body.update(Text(""))
         elif width >= TWO_COLUMN_WIDTH:
             aside = Padding(_stack_blocks(self._side_blocks(room)), (0, 0, 0, 2))
-            body.split_row(Layout(self._render_standings(room, width * 3 // 5), ratio=3), Layout(aside, ratio=2))
+            body.split_row(Layout(self._render_table(room, width * 3 // 5), ratio=3), Layout(aside, ratio=2))
         else:
-            needed = len(_read_rows(self._section("standings"), "rows")) + 2
-            below = self._side_blocks(max(room * 2 // 5, room - needed))
+            below = self._side_blocks(max(room * 2 // 5, room - self._count_table_lines()))
             size = sum(len(lines) for lines in below)
             body.split_column(
-                Layout(self._render_standings(room - size, width)), Layout(_stack_blocks(below), size=max(size, 1))
+                Layout(self._render_table(room - size, width)), Layout(_stack_blocks(below), size=max(size, 1))
             )
         return layout
+
+    def _render_table(self, lines: int, width: int) -> RenderableType:
+        """Render who is how far: the bracket or the groups that are played, or else the standings."""
+        if levels := self._bracket_lines():
+            return _stack_blocks([_cut_lines(levels, lines)])
+        if groups := self._current_groups():
+            return _render_groups(groups, lines)
+        return self._render_standings(lines, width)
+
+    def _count_table_lines(self) -> int:
+        if levels := self._bracket_lines():
+            return len(levels) + 1
+        if groups := self._current_groups():
+            return sum(len(_read_rows(group, "rows")) + 1 for group in groups) + 2
+        return len(_read_rows(self._section("standings"), "rows")) + 2
+
+    def _current_groups(self) -> list[FeedSection]:
+        """Return the groups while they are played."""
+        section = self._section("groups")
+        return _read_rows(section, "groups") if section.get("is_current") is True else []
+
+    def _bracket_lines(self) -> list[Text]:
+        """Render the bracket while it is played, a line for each series: levels in play first, then the latest."""
+        section = self._section("bracket")
+        drawings = section.get("drawings")
+        if section.get("is_current") is not True or not isinstance(drawings, list):
+            return []
+        pieces = [piece for drawing in drawings if isinstance(drawing, list) for piece in drawing]
+        columns = [column for piece in pieces if isinstance(piece, dict) for column in _read_rows(piece, "columns")]
+        states = [[_read_text(box, "state") for box in _read_rows(column, "boxes")] for column in columns]
+        begun = [(("playing" in state), at) for at, state in enumerate(states) if set(state) - {"waiting"}]
+        lines: list[Text] = []
+        for _, at in sorted(begun, reverse=True):
+            lines.append(Text(_read_text(columns[at], "title"), style="bold underline"))
+            boxes = _read_rows(columns[at], "boxes")
+            lines += map(_render_series, sorted(boxes, key=lambda box: box.get("state") != "playing"))
+        return lines[:MAX_ROWS]
 
     def _render_head(self, width: int) -> RenderableType:
         progress = self._section("progress")
@@ -161,7 +197,9 @@ class WatchedLeague:
             referees = [self._count_present("referee")] if "referees" in progress else []
             return " · ".join([*about, "registration", self._count_present("player"), *referees])
         if phase == "RUNNING":
-            round_ = f"round {_read_number(progress, 'round')} of {_read_number(progress, 'rounds')}"
+            has_end = progress.get("has_more_rounds") is not True
+            total = f" of {_read_number(progress, 'rounds')}" if has_end else ""
+            round_ = f"round {_read_number(progress, 'round')}{total}"
             paused = ["paused"] if progress.get("is_paused") is True else []
             return " · ".join([*about, round_, format_count(players, "player"), *paused])
         return " · ".join([*about, *(["over"] if phase else [])])
@@ -177,7 +215,8 @@ class WatchedLeague:
         if trouble := _read_text(progress, "trouble"):
             return trouble
         left = _read_number(progress, "seconds_left")
-        return f"about {format_duration(left)} left" if left >= 1 else ""
+        pace = f"about {format_duration(left)} left" if left >= 1 else ""
+        return " · ".join(filter(None, (pace, _read_text(progress, "stage"))))
 
     def _render_standings(self, lines: int, width: int) -> RenderableType:
         rows = _read_rows(self._section("standings"), "rows")
@@ -197,7 +236,8 @@ class WatchedLeague:
             numbers = [str(_read_number(row, name)) for name in ("played", "wins", "draws", "losses", "points")]
             named = [Text(_read_text(row, name), style=troubled) for name in ("player_id", "display_name")]
             form = [_render_form(row)] if has_form else []
-            table.add_row(str(_read_number(row, "rank")), _render_rank_change(row), *named, *numbers, *form)
+            rank = _read_number(row, "shared_rank") or _read_number(row, "rank")
+            table.add_row(str(rank), _render_rank_change(row), *named, *numbers, *form)
         if len(shown) < len(rows):
             table.add_row("", "", "", Text(f"and {len(rows) - len(shown)} more", style="dim"))
         return table
@@ -216,7 +256,8 @@ class WatchedLeague:
         round_ = self._section("round")
         states = [match.get("state") for match in _read_rows(round_, "matches")]
         done, busy = states.count("finished"), states.count("playing")
-        return f"Round {_read_number(round_, 'round_id')}: {done} of {len(states)} finished, {busy} being played"
+        title = f", {_read_text(round_, 'title')}" if _read_text(round_, "title") else ""
+        return f"Round {_read_number(round_, 'round_id')}{title}: {done} of {len(states)} finished, {busy} being played"
 
     def _match_lines(self) -> list[Text]:
         """Render the round's matches: running ones first, then finished, then waiting ones."""
@@ -265,6 +306,53 @@ class WatchedLeague:
 def _make_block(title: str, lines: Sequence[Text], most: int) -> list[Text]:
     """Make a block of a title and as many lines as there is room for; empty without lines."""
     return [Text(title, style="bold underline"), *lines[: most - 1]] if lines and most > 1 else []
+
+
+def _cut_lines(lines: list[Text], most: int) -> list[Text]:
+    """Keep as many lines as there is room for, and say how many are left out."""
+    if len(lines) < most:
+        return lines
+    shown = lines[: max(most - 2, 1)]
+    return [*shown, Text(f"and {len(lines) - len(shown)} more lines", style="dim")]
+
+
+def _render_groups(groups: Sequence[FeedSection], lines: int) -> RenderableType:
+    """Render the tables of groups below each other; who would go on is marked."""
+    table = Table(box=None, padding=(0, 1), expand=True, header_style="bold")
+    table.add_column("#", justify="right", no_wrap=True)
+    table.add_column("Player", no_wrap=True)
+    table.add_column("Name", ratio=1, no_wrap=True, overflow="ellipsis")
+    for heading in ("Pld", "W", "D", "L", "Pts"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    rows: list[Sequence[RenderableType]] = []
+    for group in groups:
+        rows.append(("", "", Text(f"Group {_read_text(group, 'name')}", style="bold underline")))
+        goes_on = Text("goes on" if group.get("is_over") is True else "would go on", style="green")
+        for row in _read_rows(group, "rows"):
+            numbers = [str(_read_number(row, name)) for name in ("played", "wins", "draws", "losses", "points")]
+            named = [Text(_read_text(row, name)) for name in ("player_id", "display_name")]
+            mark = goes_on if row.get("is_advancing") is True else Text("")
+            rows.append((str(_read_number(row, "place")), *named, *numbers, mark))
+    shown = rows if len(rows) < lines else rows[: max(lines - 2, 1)]
+    for cells in shown:
+        table.add_row(*cells)
+    if len(shown) < len(rows):
+        table.add_row("", "", Text(f"and {len(rows) - len(shown)} more lines", style="dim"))
+    return table
+
+
+def _render_series(box: FeedSection) -> Text:
+    """Render a series of a bracket with the wins of both players."""
+    line = Text("  ")
+    slots = _read_rows(box, "slots")[:2]
+    for place, slot in enumerate(slots):
+        name = _read_text(slot, "name") or _read_text(slot, "label")
+        line.append(" - " if place else "").append(name, "bold green" if slot.get("has_advanced") is True else "")
+        line.append(f" {_read_number(slot, 'wins')}" if box.get("match_ids") else "", "dim")
+    if _read_text(box, "state") == "playing":
+        return line.append("  being played", "cyan")
+    return line.append(f"  {_read_text(box, 'note')}".rstrip(), "yellow")
 
 
 def _stack_blocks(blocks: Sequence[Sequence[Text]]) -> RenderableType:

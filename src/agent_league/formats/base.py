@@ -7,7 +7,7 @@ was interrupted goes on from what it has stored. Third parties install formats b
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, runtime_checkable
 
 from agent_league.model.results import MatchResult, Scoring
 from agent_league.model.schedule import LeagueRound, Pairing
@@ -68,6 +68,18 @@ class Format(Protocol):
 
     def rank_players(self, tournament: TournamentRecord) -> PlayerGroups | None:
         """Rank all players by what the format says of them; None if points and tie-breakers do it."""
+        ...
+
+
+@runtime_checkable
+class DescribedFormat(Protocol):
+    """A format that has words of its own for how far a tournament is; `describe_progress` counts rounds for others."""
+
+    def describe_progress(self, tournament: TournamentRecord) -> str:
+        """Say what is played and what it takes to advance, without a full stop.
+
+        The last round of the tournament is the one in play; there may be none yet.
+        """
         ...
 
 

@@ -52,6 +52,17 @@ class BracketFormat(ABC):
     def rank_players(self, tournament: TournamentRecord) -> PlayerGroups:
         return self.play_bracket(tournament).rank_players()
 
+    def describe_progress(self, tournament: TournamentRecord) -> str:
+        """Name the level in play, and say who advances from it."""
+        kind = self.name.replace("_", " ").capitalize()
+        title = tournament.rounds[-1].title if tournament.rounds else f"{kind} of {len(tournament.entrants)} players"
+        series = f"best of {self.best_of}" if self.best_of > 1 else "match"
+        return f"{title}: {self.explain_advance(tournament, title, series)}"
+
+    @abstractmethod
+    def explain_advance(self, tournament: TournamentRecord, title: str, series: str) -> str:
+        """Say who advances from the round of this title, which is in play; `series` is the word for a series."""
+
 
 class SeriesState(StrEnum):
     """How far a series is."""
@@ -92,8 +103,15 @@ class BracketSeries:
     match_ids: tuple[str, ...]
     state: SeriesState
     decision: Decision | None
-    """How it was decided; a bye or one that wasn't needed has no match and may be left out of a drawing."""
+    """How it was decided."""
     winner: str | None
+    is_playing: bool
+    """Whether a match of it has been paired and isn't over."""
+
+    @property
+    def has_place(self) -> bool:
+        """Whether it is shown: a bye and a series that isn't needed have no match."""
+        return self.decision not in (Decision.BYE, Decision.NOT_NEEDED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +158,7 @@ def _build_series(play: BracketPlay, index: int) -> BracketSeries:
         state=state if series.decision is None else SeriesState.DECIDED,
         decision=series.decision,
         winner=series.winner or None,
+        is_playing=series.has_open_match,
     )
 
 

@@ -61,13 +61,20 @@ class BracketPlay:
         pairs = [self._pair_players(series, number) for number, series in enumerate(due)]
         return make_round(self._tournament, pairs, byes=self._explain_byes(due), title=self._make_title(due))
 
-    def rank_players(self) -> PlayerGroups:
-        """Rank those that are still in by their losses, then the others by when they went out."""
+    def count_losses(self) -> dict[str, int]:
+        """Count the series that each player has lost."""
         losses = dict.fromkeys(self._player_ids, 0)
-        places = dict.fromkeys(self._player_ids, 1)
         for series in self.series:
             if series.loser:
                 losses[series.loser] += 1
+        return losses
+
+    def rank_players(self) -> PlayerGroups:
+        """Rank those that are still in by their losses, then the others by when they went out."""
+        losses = self.count_losses()
+        places = dict.fromkeys(self._player_ids, 1)
+        for series in self.series:
+            if series.loser:
                 places[series.loser] = series.plan.loser_place
             for player_id in filter(None, series.players):
                 if player_id != series.loser:

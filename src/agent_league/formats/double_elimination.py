@@ -7,6 +7,7 @@ one from the losers' bracket wins it, each has lost once, and it is played once 
 from dataclasses import dataclass
 from typing import ClassVar
 
+from agent_league.formats.base import TournamentRecord
 from agent_league.formats.bracket import BracketFormat
 from agent_league.formats.bracket_plan import (
     BracketPlan,
@@ -19,6 +20,10 @@ from agent_league.formats.bracket_plan import (
     take_losers,
     take_winners,
 )
+
+FINAL_TITLE = "Grand final"
+REPEAT_TITLE = f"{FINAL_TITLE}, once more"
+FINAL_RULE = "who comes from the losers' bracket must win it twice for the first place, the other one once"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +51,10 @@ class DoubleElimination(BracketFormat):
             planner.add_step(losers)
             survivors = take_winners(losers)
         finalists = (Source(Origin.WINNER, winners.series[0]), survivors[0])
-        first = planner.add_level(
-            "Grand final", BracketSection.FINAL, [finalists], name="the grand final", loser_place=2
-        )
+        first = planner.add_level(FINAL_TITLE, BracketSection.FINAL, [finalists], name="the grand final", loser_place=2)
         planner.add_step(first)
         again = planner.add_level(
-            "Grand final, once more",
+            REPEAT_TITLE,
             BracketSection.FINAL,
             [finalists],
             name="the second grand final",
@@ -60,6 +63,15 @@ class DoubleElimination(BracketFormat):
         )
         planner.add_step(again)
         return planner.finish_plan()
+
+    def explain_advance(self, tournament: TournamentRecord, title: str, series: str) -> str:
+        if title.startswith(FINAL_TITLE):
+            once_more = title.startswith(REPEAT_TITLE)
+            return f"the winner of this {series} takes the first place" if once_more else FINAL_RULE
+        losses = self.play_bracket(tournament).count_losses().values()
+        counts = ((0, "unbeaten"), (1, "in the losers' bracket"), (2, "out"))
+        where = ", ".join(f"{list(losses).count(number)} {words}" for number, words in counts)
+        return f"who loses a second {series} is out; {where}"
 
 
 def _add_winners_level(planner: BracketPlanner, number: int, pairs: list[tuple[Source, Source]]) -> LevelPlan:

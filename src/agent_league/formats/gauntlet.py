@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from agent_league.formats.base import PlayerGroups, TournamentRecord, list_starters, make_round
+from agent_league.formats.progress import count_round
 from agent_league.formats.settings import check_whole_number, make_settings_error
 from agent_league.model.schedule import LeagueRound
+from agent_league.text import capitalise
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,12 @@ class Gauntlet:
 
     def rank_players(self, tournament: TournamentRecord) -> PlayerGroups | None:
         return None
+
+    def describe_progress(self, tournament: TournamentRecord) -> str:
+        where = capitalise(count_round(tournament, self.count_rounds(tournament)) or "gauntlet")
+        challengers, field = self._split_players(tournament)
+        who = challengers[0] if len(challengers) == 1 else f"{len(challengers)} challengers"
+        return f"{where}: {who} against {'everybody else' if len(challengers) == 1 else f'the other {len(field)}'}"
 
     def _split_players(self, tournament: TournamentRecord) -> tuple[Sequence[str], Sequence[str]]:
         """Return the ids of the challengers and of the field; raises ConfigError for a challenger nobody knows."""

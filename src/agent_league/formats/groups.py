@@ -8,9 +8,11 @@ from typing import ClassVar
 
 from agent_league.formats.base import Entrant, PlayerGroups, TournamentRecord, make_round
 from agent_league.formats.plain_ranking import count_scores, rank_scores, split_by
+from agent_league.formats.progress import count_round
 from agent_league.formats.round_robin import count_boards, make_circle_board
 from agent_league.formats.settings import check_whole_number
 from agent_league.model.schedule import LeagueRound
+from agent_league.text import capitalise
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,13 @@ class Groups:
         scores = count_scores(tournament)
         groups = list_groups(self, tournament.entrants)
         return [(group, rank_scores(scores, group.player_ids)) for group in groups]
+
+    def describe_progress(self, tournament: TournamentRecord) -> str:
+        groups = list_groups(self, tournament.entrants)
+        sizes = sorted({len(group.player_ids) for group in groups})
+        count = "one group" if len(groups) == 1 else f"{len(groups)} groups"
+        where = capitalise(count_round(tournament, self.count_rounds(tournament)) or "round robins")
+        return f"{where} in {count} of {' or '.join(map(str, sizes))}"
 
 
 def list_groups(format_: Groups, entrants: Sequence[Entrant]) -> list[Group]:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from agent_league.formats.base import TournamentRecord
 from agent_league.formats.bracket import BracketFormat
 from agent_league.formats.bracket_plan import (
     BracketPlan,
@@ -57,3 +58,8 @@ class Knockout(BracketFormat):
         elif pairs:
             planner.add_step(final)
         return planner.finish_plan()
+
+    def explain_advance(self, tournament: TournamentRecord, title: str, series: str) -> str:
+        if title.startswith("Final"):
+            return f"the winner of this {series} takes the first place"
+        return f"the winner of each {series} advances, the loser is out"

@@ -16,6 +16,7 @@ class EntrantScore:
     played: int = 0
     """Matches that count, and byes that do."""
     wins: int = 0
+    draws: int = 0
     points: int = 0
     points_against: Counter[str] = field(default_factory=Counter)
     """By opponent."""
@@ -37,6 +38,7 @@ def count_scores(tournament: TournamentRecord, *, bye_is_win: bool = False) -> d
                 points = tournament.scoring.points_for(result, player_id)
                 score.played += 1
                 score.wins += result.outcome is not Outcome.DRAW and result.winner == player_id
+                score.draws += result.outcome is Outcome.DRAW
                 score.points += points
                 score.points_against[opponent] += points
         for player_id in round_.byes if bye_is_win else ():

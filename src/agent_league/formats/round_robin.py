@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from agent_league.formats.base import PlayerGroups, TournamentRecord, list_starters, make_round
+from agent_league.formats.progress import count_round
 from agent_league.formats.settings import check_whole_number
 from agent_league.model.schedule import LeagueRound
+from agent_league.text import capitalise
 
 IndexPair = tuple[int, int]
 
@@ -66,6 +68,11 @@ class RoundRobin:
 
     def rank_players(self, tournament: TournamentRecord) -> PlayerGroups | None:
         return None
+
+    def describe_progress(self, tournament: TournamentRecord) -> str:
+        where = capitalise(count_round(tournament, self.count_rounds(tournament)) or "round robin")
+        often = "" if self.cycles == 1 else " twice" if self.cycles == 2 else f" {self.cycles} times"
+        return f"{where}: everybody meets everybody{often}"
 
     def _count_parts(self, players: int) -> int:
         """The rounds that a board is split into."""

@@ -14,9 +14,11 @@ from agent_league.formats.bracket import BracketFormat
 from agent_league.formats.bracket_plan import find_bracket_size
 from agent_league.formats.groups import Groups
 from agent_league.formats.plain_ranking import flatten_groups, rank_by_points
+from agent_league.formats.progress import describe_progress
 from agent_league.formats.settings import check_whole_number, make_settings_error
 from agent_league.model.results import MatchResult
 from agent_league.model.schedule import LeagueRound
+from agent_league.text import capitalise
 
 STAGE_TITLES = {"groups": "Group stage"}
 """Where it isn't the format's name."""
@@ -112,13 +114,33 @@ class Stages:
         if number > 1:
             before = self.get_stage_tournament(tournament, number - 1)
             entrants = self._seed_players(before, number - 1, _list_named(rounds[0]))
-        return _renumber_rounds(replace(tournament, entrants=entrants), rounds)
+        return _renumber_rounds(replace(tournament, entrants=entrants), rounds, self.stages[number - 1].shown_title)
+
+    def list_begun_stages(self, tournament: TournamentRecord) -> list[tuple[int, Format, TournamentRecord]]:
+        """List the stages that have begun: the number, the format and the tournament of each."""
+        begun = range(1, find_current_stage(tournament) + 1 if tournament.rounds else 1)
+        return [(one, self.stages[one - 1].format, self.get_stage_tournament(tournament, one)) for one in begun]
+
+    def find_advancing(self, tournament: TournamentRecord, number: int) -> set[str]:
+        """Return the players that go on from a stage, as it stands now or as it was when the next one began."""
+        if number == len(self.stages):
+            return set()
+        if number < find_current_stage(tournament):
+            return {entrant.player_id for entrant in self.get_stage_tournament(tournament, number + 1).entrants}
+        return _choose_players(self.stages[number - 1], self.get_stage_tournament(tournament, number))
+
+    def describe_progress(self, tournament: TournamentRecord) -> str:
+        number = find_current_stage(tournament)
+        stage = self.stages[number - 1]
+        words = describe_progress(stage.format, self.get_stage_tournament(tournament, number))
+        place = f"Stage {number} of {len(self.stages)}, {_lower_first(stage.shown_title)}"
+        return "; ".join(filter(None, (f"{place}. {words}", self.describe_advance(number))))
 
     def describe_advance(self, number: int) -> str:
         """Tell what it takes to go on from a stage, such as "the first 2 of each group go to the knockout"."""
         stage = self.stages[number - 1]
         if number == len(self.stages):
-            return "the first is champion"
+            return "" if isinstance(stage.format, BracketFormat) else "the first is champion"
         who = "the first" if stage.places == 1 else f"the first {stage.places}"
         each = " of each group" if isinstance(stage.format, Groups) else ""
         go = "goes" if stage.places == 1 else "go"
@@ -221,13 +243,14 @@ def _list_named(round_: LeagueRound) -> set[str]:
     return {player_id for pairing in round_.pairings for player_id in pairing.players} | set(round_.byes)
 
 
-def _renumber_rounds(tournament: TournamentRecord, rounds: Sequence[LeagueRound]) -> TournamentRecord:
-    """Keep these rounds alone, numbered from 1 on, with their results."""
+def _renumber_rounds(tournament: TournamentRecord, rounds: Sequence[LeagueRound], stage: str) -> TournamentRecord:
+    """Keep these rounds alone, numbered from 1 on and without the stage in their titles, with their results."""
     renumbered: list[LeagueRound] = []
     results: dict[str, MatchResult] = {}
     for number, round_ in enumerate(rounds, start=1):
         pairings = tuple(replace(pairing, round_id=number) for pairing in round_.pairings)
-        renumbered.append(replace(round_, round_id=number, pairings=pairings, stage=1))
+        title = capitalise(round_.title.removeprefix(f"{stage}, "))
+        renumbered.append(replace(round_, round_id=number, pairings=pairings, title=title, stage=1))
         for pairing in pairings:
             if result := tournament.results.get(pairing.match_id):
                 results[pairing.match_id] = replace(result, round_id=number)

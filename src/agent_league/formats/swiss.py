@@ -9,6 +9,7 @@ from math import ceil, log2
 from typing import ClassVar
 
 from agent_league.formats.base import PlayerGroups, TournamentRecord, list_starters, make_round
+from agent_league.formats.progress import count_round
 from agent_league.formats.settings import check_whole_number
 from agent_league.formats.swiss_pairing import PlayerRecord, RecordPair, pair_round, rank_records
 from agent_league.model.schedule import LeagueRound
@@ -44,7 +45,7 @@ class Swiss:
         """Pair those who are level on points, as far as possible."""
         round_id = len(tournament.rounds) + 1
         total = self.count_rounds(tournament)
-        records = _collect_records(tournament)
+        records = collect_records(tournament)
         players = rank_records(records[entrant.player_id] for entrant in tournament.entrants if not entrant.is_out)
         if round_id > total or len(players) < 2:
             return None
@@ -60,8 +61,13 @@ class Swiss:
     def rank_players(self, tournament: TournamentRecord) -> PlayerGroups | None:
         return None
 
+    def describe_progress(self, tournament: TournamentRecord) -> str:
+        total = self.count_rounds(tournament)
+        end = f"; the table after round {total} decides" if total else ""
+        return f"Swiss {count_round(tournament, total)}".rstrip() + f": players who are level on points meet{end}"
 
-def _collect_records(tournament: TournamentRecord) -> dict[str, PlayerRecord]:
+
+def collect_records(tournament: TournamentRecord) -> dict[str, PlayerRecord]:
     """Add up what happened so far, for all players."""
     records = {entrant.player_id: PlayerRecord(entrant.player_id, entrant.seed) for entrant in tournament.entrants}
     for round_ in tournament.rounds:

@@ -16,6 +16,8 @@ from agent_league.config.models import LeagueConfig, SystemConfig
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.formats.base import Entrant, Format, PlayerGroups, TournamentRecord
 from agent_league.formats.play_off import pair_play_off, split_leaders
+from agent_league.formats.progress import describe_progress
+from agent_league.formats.stage_views import find_group_tables
 from agent_league.league.roster import Admission, AdmissionRules, AgentApplication, Member, Roster, merge_deviations
 from agent_league.league.standings import StandingsTable
 from agent_league.league.stored_rows import (
@@ -44,6 +46,7 @@ from agent_league.model.events import (
     RoundCompleted,
     RoundStarted,
 )
+from agent_league.model.group_table import GroupTable
 from agent_league.model.names import MAX_NAME_LENGTH
 from agent_league.model.results import (
     FAULT_KEY,
@@ -326,7 +329,8 @@ class LeagueState:
     def _whole_tournament(self) -> TournamentRecord:
         """The tournament with its play-off."""
         seeded = self.config.scheduling.seeded_players
-        late = [player_id for player_id in self.roster.players() if player_id not in set(seeded)]
+        known = set(seeded)
+        late = [player_id for player_id in self.roster.players() if player_id not in known]
         entrants = [
             Entrant(player_id, seed, self.roster[player_id].is_barred, self._count_missed_rounds(player_id))
             for seed, player_id in enumerate((*seeded, *late), start=1)
@@ -345,6 +349,25 @@ class LeagueState:
     def planned_rounds(self) -> int:
         """The number of rounds of the league, or of those that are known if the rest depends on results."""
         return max(self.format.count_rounds(self.tournament) or 0, len(self.schedule.rounds))
+
+    @property
+    def has_open_end(self) -> bool:
+        """Whether the number of rounds depends on results."""
+        return self.format.count_rounds(self.tournament) is None
+
+    def describe_progress(self, current_round: int) -> str:
+        """Say what is played in a round and what it takes to advance; empty once the league is over."""
+        if self.phase is LeaguePhase.COMPLETED:
+            return ""
+        known = self.schedule.rounds[: max(current_round, 1)]
+        if known and known[-1].is_play_off:
+            return f"{known[-1].title}: it gives no points in the table"
+        return describe_progress(self.format, replace(self.tournament, rounds=known))
+
+    def find_group_tables(self) -> list[GroupTable]:
+        """Make the tables of all groups of a league that has begun."""
+        names = {player_id: player.display_name for player_id, player in self.roster.players().items()}
+        return find_group_tables(self.format, self.tournament, names) if self.schedule.rounds else []
 
     def _pair_rounds(self) -> None:
         """Pair and save the rounds that can be paired now."""
@@ -406,7 +429,7 @@ class LeagueState:
 
     def begin_round(self, round_: LeagueRound) -> None:
         self.current_round = round_.round_id
-        self.emit(RoundStarted(round_))
+        self.emit(RoundStarted(round_, self.describe_progress(round_.round_id)))
 
     def assign_match(self, match_id: str, referee_id: str) -> None:
         self.assigned_referees[match_id] = referee_id
@@ -532,7 +555,9 @@ class LeagueState:
                 self._add_to_table(self.table_after_round, result)
         self._pair_rounds()
         is_last = round_id == len(self.schedule.rounds)
-        self.emit(RoundCompleted(round_id, self.standings_after_round(), is_last))
+        stage = self.schedule.rounds[round_id - 1].stage
+        groups = tuple(table for table in self.find_group_tables() if table.stage == stage)
+        self.emit(RoundCompleted(round_id, self.standings_after_round(), is_last, groups))
 
     def complete_league(self) -> None:
         self._enter_phase(LeaguePhase.COMPLETED, AgentState.SHUTDOWN)

@@ -105,8 +105,7 @@ def _describe_league_event(  # noqa: PLR0911, PLR0912 - a table: one line for ea
         case RoundStarted(round_):
             return "round", f"Round {round_.round_id} begins{f': {round_.title}' if round_.title else ''}"
         case RoundCompleted(round_id, standings):
-            leader = f"; {standings[0].display_name} leads" if standings and standings[0].played else ""
-            return "round", f"Round {round_id} is complete{leader}"
+            return "round", f"Round {round_id} is complete{_name_leader(standings)}"
         case MatchOverdue(match_id, referee_id, times, refusals):
             again, said = " again" if times > 1 else "", f": {'; '.join(refusals)}" if refusals else ""
             return "trouble", f"{match_id} is overdue{again}: {referee_id} took it and hasn't reported it{said}"
@@ -116,6 +115,13 @@ def _describe_league_event(  # noqa: PLR0911, PLR0912 - a table: one line for ea
             has_champion = standings and not event.is_void
             who = _name_champions(standings) if has_champion else "there is no champion"
             return "league", f"The league is over; {who}"
+
+
+def _name_leader(standings: Sequence[StandingsRow]) -> str:
+    if not standings or not standings[0].played:
+        return ""
+    leaders = select_champions(standings)
+    return f"; {leaders[0].display_name} leads" if len(leaders) == 1 else f"; {len(leaders)} players share the lead"
 
 
 def _name_champions(standings: Sequence[StandingsRow]) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from agent_league.errors import ErrorCode
 from agent_league.model.agents import AgentState, Role
+from agent_league.model.group_table import GroupTable
 from agent_league.model.results import MatchResult, StandingsRow
 from agent_league.model.schedule import LeagueRound
 
@@ -117,6 +118,8 @@ class RoundStarted:
     """A round was announced."""
 
     round: LeagueRound
+    progress: str = ""
+    """How far the league is and what it takes to advance, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +168,8 @@ class RoundCompleted:
     standings: tuple[StandingsRow, ...]
     is_last: bool = False
     """Whether LeagueCompleted follows, with the same standings."""
+    groups: tuple[GroupTable, ...] = ()
+    """The tables of the groups, if the stage of this round has such."""
 
 
 @dataclass(frozen=True, slots=True)

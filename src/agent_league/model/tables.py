@@ -10,12 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agent_league.model.group_table import GroupTable
 from agent_league.model.results import StandingsRow
 from agent_league.text import to_printable
 
 FORMULA_START = re.compile(r"""(^|[,;|])(?=[\s"']*[=+\-@\uff1d\uff0b\uff0d\uff20])""")
 """Where a spreadsheet may see a formula, full-width characters included: also after other separators than ours."""
 MARKDOWN_MARKUP = re.compile(r"[\\`*_{}\[\]#|!~$@^]|:(?=//)|(?<=www)[.]", re.IGNORECASE)
+CUT_BY_SEED = "Who is level here goes on by seed."
 TIEBREAKER_TITLES = {
     "head_to_head": "Direct",
     "technical_losses": "Technical",
@@ -136,6 +138,24 @@ def make_standings_table(
     if len(rows) > shown:
         cells.append(("", "", f"and {len(rows) - shown} more", *[""] * (len(columns) - 3)))
     return DataTable(columns, cells, title)
+
+
+def make_group_table(group: GroupTable) -> DataTable:
+    """Make the table of a group; the last column says who goes on."""
+    goes_on = "goes on" if group.is_over else "would go on"
+    cells = [
+        (
+            row.place,
+            row.player_id,
+            row.display_name,
+            *(row.played, row.wins, row.draws, row.losses, row.points),
+            goes_on if row.is_advancing else "",
+        )
+        for row in group.rows
+    ]
+    columns = ("#", "Player", "Name", ">Played", ">Won", ">Drawn", ">Lost", ">Points", "")
+    caption = CUT_BY_SEED if group.is_cut_by_seed else ""
+    return DataTable(columns, cells, f"Group {group.name}", caption).without_empty_columns(kept=8)
 
 
 def list_shown_tiebreakers(rows: Sequence[StandingsRow]) -> list[str]:

@@ -15,7 +15,7 @@ from random import Random
 from types import MappingProxyType
 from typing import Any
 
-from agent_league.formats.base import Entrant, Format, PlayerGroups, TournamentRecord
+from agent_league.formats.base import DescribedFormat, Entrant, Format, PlayerGroups, TournamentRecord
 from agent_league.model.results import MatchResult, Outcome, Scoring, Termination
 from agent_league.model.schedule import LeagueRound, Pairing
 from agent_league.text import MAX_PHRASE, quote
@@ -113,6 +113,7 @@ class FormatContract:
         while True:
             self._check_ranks()
             self._check_count()
+            self._check_words()
             round_ = self._ask_next_round()
             if round_ is None:
                 break
@@ -216,6 +217,12 @@ class FormatContract:
             )
             self._counted.add(count)
         self._require(count is not None or not self._format.is_fixed, "`is_fixed` is True, but `count_rounds` is None")
+
+    def _check_words(self) -> None:
+        if isinstance(self._format, DescribedFormat):
+            words: Any = self._format.describe_progress(self._make_tournament())
+            told = f"`describe_progress` must give a text, found {quote(words, MAX_PHRASE)}"
+            self._require(isinstance(words, str) and bool(words), told)
 
     def _check_total(self, scenario: TrialEvents) -> None:
         """Check that the number of rounds is what was said."""

@@ -3,48 +3,35 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from agent_league.formats.base import Format, TournamentRecord
-from agent_league.formats.bracket import Bracket, BracketFormat, BracketLevel, BracketSeries, build_bracket
+from agent_league.formats.bracket import Bracket, BracketLevel, BracketSeries, BracketSlot, SeriesState
 from agent_league.formats.bracket_plan import BracketSection
 from agent_league.formats.series import Decision
-from agent_league.formats.stages import Stages
-from agent_league.web.league_reader import LeagueReader
 
-BOX_WIDTH = 176
+BOX_WIDTH = 170
 BOX_HEIGHT = 44
-COLUMN_GAP = 36
-ROW_HEIGHT = 58
-TITLE_HEIGHT = 26
+COLUMN_WIDTH = 196
+"""Of a box and the lines after it; `bracket.css` has it for the headings."""
+ROW_HEIGHT = 56
+MARGIN = 8
+"""Above the boxes and to their sides, for the marks on their edges."""
+MAX_NAMED = 4
+"""Series that are named as being played."""
 PARTS = (
     (BracketSection.MAIN, BracketSection.WINNERS, BracketSection.FINAL),
     (BracketSection.LOSERS,),
     (BracketSection.THIRD_PLACE,),
 )
 """Which sections are drawn side by side; the parts are drawn below each other."""
-PART_TITLES = {BracketSection.WINNERS: "Winners' bracket", BracketSection.LOSERS: "Losers' bracket"}
-UNSEEN = (Decision.BYE, Decision.NOT_NEEDED)
-"""Series without a match, which are left out."""
-
-
-def find_brackets(chosen: Format, tournament: TournamentRecord) -> list[Bracket]:
-    """The brackets of a league that has begun: of its format, or of those of its stages that have begun."""
-    if isinstance(chosen, BracketFormat):
-        return [build_bracket(tournament, chosen)]
-    if not isinstance(chosen, Stages) or not tournament.rounds:
-        return []
-    begun = max(round_.stage for round_ in tournament.rounds)
-    return [
-        build_bracket(chosen.get_stage_tournament(tournament, number), stage.format)
-        for number, stage in enumerate(chosen.stages[:begun], start=1)
-        if isinstance(stage.format, BracketFormat)
-    ]
-
-
-def has_bracket(reader: LeagueReader) -> bool:
-    """Whether a league has a bracket, or will have one."""
-    chosen = reader.state.format
-    stages = chosen.stages if isinstance(chosen, Stages) else ()
-    return isinstance(chosen, BracketFormat) or any(isinstance(one.format, BracketFormat) for one in stages)
+FINAL_SECTIONS = (BracketSection.MAIN, BracketSection.FINAL)
+PART_TITLES = {
+    BracketSection.WINNERS: "Winners' bracket",
+    BracketSection.LOSERS: "Losers' bracket",
+    BracketSection.THIRD_PLACE: "Third place",
+}
+NOTES = {Decision.WALKOVER: "walkover", Decision.HIGHER_SEED: "drawn: higher seed"}
+"""How a series was decided, if not by being won."""
+LINE_KINDS = ("open", "decided", "champion")
+"""What a winner's line may be, in the order in which they are drawn over each other."""
 
 
 def draw_bracket(bracket: Bracket, names: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -52,33 +39,43 @@ def draw_bracket(bracket: Bracket, names: Mapping[str, str]) -> list[dict[str, A
     return [
         part
         for sections in PARTS
-        if (part := _draw_part([level for level in bracket.levels if level.section in sections], names))
+        if (part := _draw_part([one for one in bracket.levels if one.section in sections], names, bracket.champion))
     ]
 
 
-def _draw_part(levels: list[BracketLevel], names: Mapping[str, str]) -> dict[str, Any] | None:
-    shown = [level for level in levels if any(one.decision not in UNSEEN for one in level.series)]
+def _draw_part(levels: list[BracketLevel], names: Mapping[str, str], champion: str | None) -> dict[str, Any] | None:
+    shown = [level for level in levels if any(one.has_place for one in level.series)]
     if not shown:
         return None
-    height = ROW_HEIGHT * max(len(level.series) for level in shown)
+    rows = max(len(level.series) for level in shown)
     boxes: dict[int, dict[str, Any]] = {}
     columns = []
     for column, level in enumerate(shown):
-        x = column * (BOX_WIDTH + COLUMN_GAP)
-        step = height / len(level.series)
+        step = ROW_HEIGHT * rows / len(level.series)
         placed = [
-            _draw_box(series, x, TITLE_HEIGHT + (place + 0.5) * step - BOX_HEIGHT / 2, names)
+            _draw_box(series, MARGIN + column * COLUMN_WIDTH, MARGIN + (place + 0.5) * step - BOX_HEIGHT / 2, names)
             for place, series in enumerate(level.series)
-            if series.decision not in UNSEEN
+            if series.has_place
         ]
         boxes |= {box["number"]: box for box in placed}
-        columns.append({"title": level.title, "x": x, "boxes": placed})
+        shown_first = next((box for box in placed if box["state"] == "playing"), placed[0])
+        columns.append({"title": level.title, "boxes": placed, "first": shown_first["number"]})
+    for slot in (slot for box in boxes.values() for slot in box["slots"]):
+        slot["has_line"] = slot["source"] in boxes
+    series = [one for level in shown for one in level.series if one.has_place]
+    playing = [one for one in series if one.is_playing]
     return {
         "title": PART_TITLES.get(shown[0].section, ""),
-        "width": len(shown) * (BOX_WIDTH + COLUMN_GAP) - COLUMN_GAP,
-        "height": round(height + TITLE_HEIGHT),
+        "width": len(shown) * COLUMN_WIDTH - (COLUMN_WIDTH - BOX_WIDTH) + 2 * MARGIN,
+        "height": ROW_HEIGHT * rows + 2 * MARGIN,
+        "box": {"width": BOX_WIDTH, "height": BOX_HEIGHT},
         "columns": columns,
-        "lines": list(_draw_lines(boxes)),
+        "lines": sorted(_draw_lines(boxes, champion), key=lambda line: LINE_KINDS.index(line["kind"])),
+        "decided": sum(one.state is SeriesState.DECIDED for one in series),
+        "series": len(series),
+        "playing": [_name_players(one, names) for one in playing[:MAX_NAMED]],
+        "more_playing": len(playing[MAX_NAMED:]),
+        "champion": names.get(champion, champion) if champion and shown[-1].section in FINAL_SECTIONS else "",
     }
 
 
@@ -88,25 +85,31 @@ def _draw_box(series: BracketSeries, x: float, y: float, names: Mapping[str, str
         "name": series.name,
         "x": round(x),
         "y": round(y),
-        "state": str(series.state),
-        "match_id": series.match_ids[-1] if series.match_ids else "",
-        "has_matches": bool(series.match_ids),
-        "note": str(series.decision or ""),
-        "slots": [
-            {
-                "player_id": slot.player_id or "",
-                "name": names.get(slot.player_id, slot.player_id) if slot.player_id else "",
-                "label": slot.label,
-                "wins": slot.wins,
-                "has_advanced": slot.has_advanced,
-                "source": None if slot.is_loser else slot.source,
-            }
-            for slot in series.slots
-        ],
+        "state": "playing" if series.is_playing else str(series.state),
+        "match_ids": list(series.match_ids),
+        "winner": series.winner or "",
+        "note": NOTES.get(series.decision, "") if series.decision else "",
+        "slots": [_draw_slot(slot, names) for slot in series.slots],
     }
 
 
-def _draw_lines(boxes: Mapping[int, Mapping[str, Any]]) -> Iterator[str]:
+def _draw_slot(slot: BracketSlot, names: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "player_id": slot.player_id or "",
+        "name": names.get(slot.player_id, slot.player_id) if slot.player_id else "",
+        "seed": slot.seed,
+        "label": slot.label,
+        "wins": slot.wins,
+        "has_advanced": slot.has_advanced,
+        "source": None if slot.is_loser else slot.source,
+    }
+
+
+def _name_players(series: BracketSeries, names: Mapping[str, str]) -> list[str]:
+    return [names.get(slot.player_id, slot.player_id) if slot.player_id else slot.label for slot in series.slots]
+
+
+def _draw_lines(boxes: Mapping[int, Mapping[str, Any]], champion: str | None) -> Iterator[dict[str, str]]:
     """Yield the path from each series to the one that its winner plays next."""
     for box in boxes.values():
         for place, slot in enumerate(box["slots"]):
@@ -114,5 +117,7 @@ def _draw_lines(boxes: Mapping[int, Mapping[str, Any]]) -> Iterator[str]:
                 continue
             start_x, start_y = before["x"] + BOX_WIDTH, before["y"] + BOX_HEIGHT / 2
             end_y = box["y"] + BOX_HEIGHT * (0.25 + 0.5 * place)
-            middle = box["x"] - COLUMN_GAP / 2
-            yield f"M{start_x} {start_y:g}H{middle:g}V{end_y:g}H{box['x']}"
+            middle = box["x"] - (COLUMN_WIDTH - BOX_WIDTH) / 2
+            is_decided = bool(slot["player_id"])
+            kind = "champion" if is_decided and slot["player_id"] == champion else "decided" if is_decided else "open"
+            yield {"kind": kind, "path": f"M{start_x} {start_y:g}H{middle:g}V{end_y:g}H{box['x']}"}

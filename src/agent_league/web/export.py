@@ -177,6 +177,11 @@ def build_document(reader: LeagueReader, exported_at: str) -> dict[str, Any]:
         "ratings": rated.to_json(reader.player_names) if (rated := reader.rate_players()) else None,
         "matches": [_match_data(reader.queries.view_match(one)) for one in reader.state.schedule.pairings],
         "agents": _agents_data(reader),
+        "rounds": [
+            {"round_id": one.round_id, "title": one.title, "stage": one.stage, "byes": dict(one.byes)}
+            for one in reader.state.schedule.rounds
+        ],
+        "groups": [table.to_json() for table in reader.state.find_group_tables()],
     }
 
 
@@ -218,6 +223,7 @@ def _match_data(match: MatchView) -> dict[str, Any]:
         "points": match.points,
         "terminations": match.terminations,
         "details": dict(result.details) if result else {},
+        "reason": match.pairing.reason,
     }
 
 
@@ -265,7 +271,7 @@ TABLES: Mapping[str, tuple[str, ...]] = {
     ),
     "matches": (
         *("match_id", "round_id", "player_a", "player_b", "referee_id", "status", "winner"),
-        *("points_a", "points_b", "termination_a", "termination_b"),
+        *("points_a", "points_b", "termination_a", "termination_b", "reason"),
     ),
     "agents": (
         *("agent_id", "role", "display_name", "version", "protocol", "endpoint", "state", "game_types", "tolerated"),

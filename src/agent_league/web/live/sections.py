@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent_league.clock import format_utc
-from agent_league.formats.stages import Stages
+from agent_league.formats.bracket import BracketFormat
+from agent_league.formats.groups import Groups
+from agent_league.formats.stage_views import find_brackets, get_stage_format, has_stage_of
 from agent_league.league.roster import Member
 from agent_league.league.state import LeaguePhase
 from agent_league.league.tournament import describe_format
@@ -17,11 +19,12 @@ from agent_league.model.event_words import EventSentence, describe_event
 from agent_league.model.match_view import MatchView
 from agent_league.model.result_words import ResultLabel, label_result
 from agent_league.model.results import select_champions
-from agent_league.model.tables import TIEBREAKER_TITLES, list_shown_tiebreakers
+from agent_league.model.tables import CUT_BY_SEED, TIEBREAKER_TITLES, list_shown_tiebreakers
 from agent_league.ratings.rating_words import format_games_to_separate, format_group, format_likelihood, format_rating
 from agent_league.ratings.tables import Rating
+from agent_league.text import capitalise
 from agent_league.web.agents import read_agent_status
-from agent_league.web.bracket_drawing import draw_bracket, find_brackets
+from agent_league.web.bracket_drawing import draw_bracket
 from agent_league.web.league_reader import LeagueHistory, LeagueReader
 
 SectionData = dict[str, Any]
@@ -46,6 +49,7 @@ def read_progress(reader: LeagueReader) -> SectionData:
     """Read the league's phase, counts and times."""
     season, chronicle, invitation = reader.state, reader.history, reader.join_instructions
     left = chronicle.seconds_left()
+    is_running = season.phase is LeaguePhase.RUNNING
     return {
         "title": reader.title,
         "league_id": season.league_id,
@@ -63,7 +67,8 @@ def read_progress(reader: LeagueReader) -> SectionData:
         "played": len(season.results),
         "matches": sum(len(round_.pairings) for round_ in season.schedule.rounds),
         "round": reader.current_round,
-        "rounds": len(season.schedule.rounds),
+        "rounds": season.planned_rounds if is_running else len(season.schedule.rounds),
+        "has_more_rounds": is_running and season.has_open_end,
         "rounds_completed": season.rounds_completed,
         "started_at": format_utc(chronicle.started_at) if chronicle.started_at else None,
         "ended_at": format_utc(chronicle.ended_at) if chronicle.ended_at else None,
@@ -74,7 +79,9 @@ def read_progress(reader: LeagueReader) -> SectionData:
         "champions": champions,
         "has_play_off": season.has_play_off,
         "format": describe_format(season.config.scheduling),
-        "stage": _describe_stage(reader),
+        "stage": season.describe_progress(reader.current_round),
+        "has_bracket": has_stage_of(season.format, BracketFormat),
+        "has_groups": has_stage_of(season.format, Groups),
         "trouble": chronicle.store_problem,
     }
 
@@ -140,10 +147,11 @@ def read_round(reader: LeagueReader) -> SectionData:
     """Read the current or latest round with its matches and their states."""
     rounds = reader.state.schedule.rounds
     if not rounds:
-        return {"round_id": 0, "status": "PENDING", "matches": []}
+        return {"round_id": 0, "title": "", "status": "PENDING", "matches": []}
     round_ = rounds[max(reader.current_round, 1) - 1]
     return {
         "round_id": round_.round_id,
+        "title": round_.title,
         "status": reader.round_status(round_.round_id),
         "matches": [_read_match(reader.queries.view_match(pairing)) for pairing in round_.pairings],
     }
@@ -152,9 +160,24 @@ def read_round(reader: LeagueReader) -> SectionData:
 def read_bracket(reader: LeagueReader) -> SectionData:
     """Read the brackets of the league, laid out to be drawn; none if its format has none."""
     season = reader.state
+    if not has_stage_of(season.format, BracketFormat):
+        return {"phase": "", "stage": "", "is_current": False, "drawings": []}
     names = reader.player_names
     found = find_brackets(season.format, season.tournament) if season.schedule.rounds else []
-    return {"drawings": [draw_bracket(bracket, names) for bracket in found]}
+    return {**_read_stage(reader, BracketFormat), "drawings": [draw_bracket(bracket, names) for bracket in found]}
+
+
+def read_groups(reader: LeagueReader) -> SectionData:
+    """Read the tables of the groups; none if the league's format has none."""
+    if not has_stage_of(reader.state.format, Groups):
+        return {"phase": "", "stage": "", "is_current": False, "advance": [], "groups": []}
+    tables = reader.state.find_group_tables()
+    return {
+        **_read_stage(reader, Groups),
+        "advance": [capitalise(one) for one in dict.fromkeys(table.advance for table in tables if table.advance)],
+        "cut_by_seed": CUT_BY_SEED,
+        "groups": [table.to_json() for table in tables],
+    }
 
 
 def read_feed(reader: LeagueReader) -> SectionData:
@@ -226,17 +249,18 @@ def _read_champions(reader: LeagueReader) -> list[SectionData]:
     ]
 
 
-def _describe_stage(reader: LeagueReader) -> str:
-    """What the round in play is called, and what it takes to go on from its stage; may be empty."""
-    season = reader.state
-    rounds = season.schedule.rounds
-    if season.phase is not LeaguePhase.RUNNING or not rounds:
-        return ""
-    round_ = rounds[max(reader.current_round, 1) - 1]
-    advance = ""
-    if isinstance(season.format, Stages) and not round_.is_play_off:
-        advance = season.format.describe_advance(round_.stage)
-    return "; ".join(filter(None, (round_.title, advance)))
+def _read_stage(reader: LeagueReader, kind: type[object]) -> SectionData:
+    """Read how far the league is, and whether a format of this kind is played now."""
+    season, rounds = reader.state, reader.state.schedule.rounds
+    current = rounds[max(reader.current_round, 1) - 1] if rounds else None
+    played = (
+        None if current and current.is_play_off else get_stage_format(season.format, current.stage if current else 1)
+    )
+    return {
+        "phase": str(season.phase),
+        "stage": season.describe_progress(reader.current_round),
+        "is_current": isinstance(played, kind),
+    }
 
 
 def _read_match(match: MatchView) -> SectionData:
@@ -283,6 +307,7 @@ SECTIONS = (
     Section("ratings", read_ratings, "_ratings.html"),
     Section("round", read_round, "_round.html"),
     Section("bracket", read_bracket, "_bracket.html"),
+    Section("groups", read_groups, "_groups.html"),
     Section("feed", read_feed, "_feed.html"),
     Section("agents", read_agents, "_agents.html", refresh_seconds=2),
 )

@@ -10,12 +10,20 @@ from agent_league.web.league_reader import LeagueReader
 from agent_league.web.page import Page, PageData
 from agent_league.web.pages.agents import PLAYER_PAGE, PLAYERS_PAGE, REFEREES_PAGE
 from agent_league.web.pages.match import MATCH_PAGE
-from agent_league.web.pages.overview import BRACKET_PAGE, CROSS_TABLE_PAGE, OVERVIEW_PAGE, ROUND_PAGE, SCHEDULE_PAGE
+from agent_league.web.pages.overview import (
+    BRACKET_PAGE,
+    CROSS_TABLE_PAGE,
+    GROUPS_PAGE,
+    OVERVIEW_PAGE,
+    ROUND_PAGE,
+    SCHEDULE_PAGE,
+)
 from agent_league.web.pages.rules import GAME_PAGE, MESSAGE_PAGE, PLAY_PAGE, PROTOCOL_PAGE
 from agent_league.web.rendering import Site, render, show_hidden_characters
 
 PAGES: tuple[Page, ...] = (
     OVERVIEW_PAGE,
+    GROUPS_PAGE,
     BRACKET_PAGE,
     CROSS_TABLE_PAGE,
     SCHEDULE_PAGE,

@@ -12,6 +12,7 @@ from agent_league.model.agents import Role, id_sort_key
 from agent_league.model.match_view import MatchView
 from agent_league.model.result_words import ABORTED
 from agent_league.model.results import MatchResult, Outcome, StandingsRow
+from agent_league.model.schedule import LeagueRound
 from agent_league.storage.paths import DataPaths
 from agent_league.web.agents import describe_protocol, read_agent_status
 from agent_league.web.league_reader import LeagueReader, RoundRank
@@ -74,6 +75,7 @@ def read_player_data(reader: LeagueReader, key: str) -> PageData:
         "broken_off": sum(match["sign"] is ABORTED for match in finished),
         "tolerated": season.collect_deviations().get(key, ()),
         "matches": matches,
+        "reasons": [] if season.format.is_fixed else _list_reasons(season.schedule.rounds, key, matches),
         "form": finished[-FORM_LENGTH:],
         "failed": [match for match in finished if key in match["failures"]],
         "duels": _list_opponent_records(matches, standings),
@@ -131,6 +133,7 @@ def _build_match(match: MatchView, player_id: str) -> dict[str, Any]:
     return {
         "match_id": match.match_id,
         "opponent_id": match.opponent_of(player_id),
+        "reason": match.pairing.reason,
         "side": "A" if player_id == match.pairing.player_a else "B",
         "referee_id": match.referee_id,
         "result": match.result,
@@ -138,6 +141,19 @@ def _build_match(match: MatchView, player_id: str) -> dict[str, Any]:
         "points": match.points.get(player_id),
         "failures": match.failures,
     }
+
+
+def _list_reasons(
+    rounds: Iterable[LeagueRound], player_id: str, matches: Iterable[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """List why a player meets whom, and why it has no opponent, the latest round first."""
+    by_match = {match["match_id"]: match for match in matches}
+    reasons = []
+    for round_ in rounds:
+        match = next((by_match[one.match_id] for one in round_.pairings if one.match_id in by_match), None)
+        if why := match["reason"] if match else round_.byes.get(player_id):
+            reasons.append({"round_id": round_.round_id, "title": round_.title, "match": match, "why": why})
+    return reasons[::-1]
 
 
 def _list_opponent_records(

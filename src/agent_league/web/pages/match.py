@@ -51,6 +51,7 @@ def read_match_data(reader: LeagueReader, key: str) -> PageData:
         "page_title": f"{key}: {sides[0]['name']} against {sides[1]['name']}",
         "state": state,
         "sides": sides,
+        "why_they_meet": season.get_pairing(key).reason,
         "referee_name": _referee_name(reader, match["referee_id"]),
         "told": describe_ending(result, names) if result else "",
         "recorded": result,

@@ -2,20 +2,25 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 from markupsafe import Markup, escape
 
+from agent_league.formats.bracket import BracketFormat
+from agent_league.formats.groups import Groups
+from agent_league.formats.stage_views import find_stage, has_stage_of
+from agent_league.formats.swiss import Swiss, collect_records
 from agent_league.league.state import LeaguePhase
-from agent_league.league.tournament import describe_format
+from agent_league.league.tournament import counts_byes, describe_format
+from agent_league.model.match_view import MatchView
 from agent_league.model.result_words import RESULT_LABELS, ResultLabel, label_result
 from agent_league.model.results import MatchResult, StandingsRow
 from agent_league.model.schedule import LeagueRound, Schedule
 from agent_league.text import quote
-from agent_league.web.bracket_drawing import has_bracket
 from agent_league.web.league_reader import LeagueReader
-from agent_league.web.live.sections import SECTIONS, read_bracket
+from agent_league.web.live.sections import SECTIONS, read_bracket, read_groups
 from agent_league.web.page import Page, PageData, PageNotFound
 from agent_league.web.rendering import Site
 
@@ -86,10 +91,36 @@ CROSS_TABLE_PAGE = Page("cross-table", "cross_table.html", read_cross_table_data
 
 
 def read_bracket_data(reader: LeagueReader, _: str) -> PageData:
-    return {"part": read_bracket(reader), "has_started": bool(reader.state.schedule.rounds)}
+    if not has_bracket(reader):
+        raise _build_not_offered(reader, "bracket")
+    return {"part": read_bracket(reader)}
+
+
+def has_bracket(reader: LeagueReader) -> bool:
+    """Whether a league has a bracket, or will have one."""
+    return has_stage_of(reader.state.format, BracketFormat)
 
 
 BRACKET_PAGE = Page("bracket", "bracket.html", read_bracket_data, title="Bracket", is_offered=has_bracket)
+
+
+def read_groups_data(reader: LeagueReader, _: str) -> PageData:
+    if not has_groups(reader):
+        raise _build_not_offered(reader, "groups")
+    return {"part": read_groups(reader)}
+
+
+def has_groups(reader: LeagueReader) -> bool:
+    """Whether a league has groups, or will have some."""
+    return has_stage_of(reader.state.format, Groups)
+
+
+GROUPS_PAGE = Page("groups", "groups.html", read_groups_data, title="Groups", is_offered=has_groups)
+
+
+def _build_not_offered(reader: LeagueReader, what: str) -> PageNotFound:
+    form = describe_format(reader.state.config.scheduling)
+    return PageNotFound(f"This league has no {what}: it is a {form}. The page Schedule has its rounds.")
 
 
 ROUND_STATES = {"COMPLETED": "finished", "RUNNING": "being played", "PENDING": "to come"}
@@ -130,6 +161,9 @@ def read_round_data(reader: LeagueReader, key: str) -> PageData:
         there_are = f"there are rounds 1 to {len(rounds)}" if rounds else "there is none before two players are there"
         raise PageNotFound(f"There is no round {quote(key)} in this league; {there_are}.")
     names = reader.player_names
+    reasons = {pairing.reason for pairing in found.pairings}
+    points = _find_points_before(reader, found)
+    matches = [reader.queries.view_match(pairing) for pairing in found.pairings]
     seated = {player_id for pairing in found.pairings for player_id in pairing.players}
     number = found.round_id
     return {
@@ -137,14 +171,42 @@ def read_round_data(reader: LeagueReader, key: str) -> PageData:
         "number": number,
         "title": found.title,
         "last": len(rounds),
-        "has_reasons": len({pairing.reason for pairing in found.pairings}) > 1,
+        "planned": max(season.planned_rounds, len(rounds)),
+        "common_reason": next(iter(reasons)) if len(reasons) == 1 and len(found.pairings) > 1 else "",
+        "has_reasons": any(reasons) and (len(reasons) > 1 or len(found.pairings) == 1),
         "byes": found.byes,
+        "bye_is_win": counts_byes(season.format, found),
         "state": _round_state(reader, found),
         "has_started": season.phase is not LeaguePhase.REGISTRATION,
-        "matches": [reader.queries.view_match(pairing) for pairing in found.pairings],
+        "points_before": points,
+        "score_groups": _group_by_points(matches, points),
         "names": names,
         "idle": [player_id for player_id in names if player_id not in seated and player_id not in found.byes],
     }
+
+
+def _find_points_before(reader: LeagueReader, round_: LeagueRound) -> dict[str, int]:
+    """The points that a round of a Swiss tournament was paired by; empty for other formats, and before the start."""
+    season = reader.state
+    if not season.schedule.rounds or round_.is_play_off:
+        return {}
+    format_, inner = find_stage(season.format, season.tournament, round_.stage)
+    if not isinstance(format_, Swiss):
+        return {}
+    before = sum(one.stage == round_.stage for one in season.schedule.rounds[: round_.round_id - 1])
+    records = collect_records(replace(inner, rounds=inner.rounds[:before]))
+    return {player_id: record.points for player_id, record in records.items()}
+
+
+def _group_by_points(
+    matches: Sequence[MatchView], points: Mapping[str, int]
+) -> list[tuple[int | None, list[MatchView]]]:
+    """Group matches by the points of the higher player; one group without points if there are none."""
+
+    def find_score(match: MatchView) -> int | None:
+        return max((points[player_id] for player_id in match.pairing.players), default=0) if points else None
+
+    return [(score, list(group)) for score, group in groupby(matches, key=find_score)]
 
 
 def list_round_keys(reader: LeagueReader) -> Iterable[str]:

@@ -103,6 +103,7 @@ def read_seat(guest: BrowserSeat) -> PageData:
         else "",
         "round": guest.announced_round,
         "round_opponent": guest.describe_player(guest.announced_round.opponent_id) if guest.announced_round else "",
+        "why": _find_reason(guest),
         "last": last,
         "last_opponent": guest.describe_player(last[0].opponent_id) if last else "",
         "rows": select_nearby_rows(rows, guest.seat.own_id),
@@ -112,6 +113,17 @@ def read_seat(guest: BrowserSeat) -> PageData:
         "rules": guest.rules,
         "without_secrets": chair.without_secrets,
     }
+
+
+def _find_reason(guest: BrowserSeat) -> str:
+    """Why the seat's player meets its opponent of the announced round, or has none; empty if nothing is announced."""
+    announced, own_id = guest.announced_round, guest.seat.own_id
+    rounds = guest.reader.state.schedule.rounds
+    if announced is None or not 0 < announced.round_id <= len(rounds):
+        return ""
+    round_ = rounds[announced.round_id - 1]
+    met = (pairing.reason for pairing in round_.pairings if own_id in pairing.players)
+    return next(met, round_.byes.get(own_id, ""))
 
 
 def render_parts(told: PageData, site: Site) -> dict[str, str]:

@@ -59,7 +59,7 @@
       if (old.nodeValue !== fresh.nodeValue) old.nodeValue = fresh.nodeValue;
       return;
     }
-    for (const name of old.getAttributeNames()) if (!fresh.hasAttribute(name)) old.removeAttribute(name);
+    for (const name of old.getAttributeNames()) if (!fresh.hasAttribute(name) && name !== "open") old.removeAttribute(name);
     for (const name of fresh.getAttributeNames()) {
       if (old.getAttribute(name) !== fresh.getAttribute(name)) old.setAttribute(name, fresh.getAttribute(name));
     }
@@ -131,7 +131,7 @@
   }
 
   function entitle() {
-    document.title = state().title + " · " + heading;
+    if (state().title) document.title = state().title + " · " + heading;
   }
 
   setInterval(function () {
