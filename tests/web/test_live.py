@@ -26,7 +26,7 @@ from tests.web.serving import Visitor, visiting
 
 ALL = {section.name for section in SECTIONS}
 AFTER_A_MATCH = ALL - {"agents", "bracket", "groups", "ratings"}
-"""What a match changes: agents are looked at less often, there are no brackets and groups, and ratings are those after a round."""
+"""What a match changes: agents are looked at less often, nothing is in groups, and ratings are those after a round."""
 JSON = "?form=json"
 
 
