@@ -16,7 +16,7 @@ from urllib.parse import quote
 from agent_league.clock import format_duration
 from agent_league.games.view import format_amount, format_signed_amount
 from agent_league.model.result_words import format_count
-from agent_league.model.tables import format_tiebreak
+from agent_league.model.tables import SHORT_HEADINGS, format_tiebreak
 from agent_league.text import to_printable
 from agent_league.version import __version__
 from agent_league.web.page_cache import ServedContent, encode_content
@@ -111,6 +111,7 @@ def _build_environment() -> "Environment":
     made.filters["signed_amount"] = format_signed_amount
     made.filters["counted"] = format_count
     made.filters["tiebreak"] = format_tiebreak
+    made.filters["short_heading"] = lambda title: SHORT_HEADINGS.get(title, title)
     made.filters["duration"] = format_duration
     made.filters["isolated"] = isolate_right_to_left
     made.filters["ms"] = lambda milliseconds: format_duration(milliseconds / 1000)
