@@ -86,6 +86,7 @@ def test_stdout_is_exactly_one_json_object(played: Played) -> None:
         "champion",
         "champions",
         "standings",
+        "ratings",
         "strategies",
         "tolerated",
         "broken_off",
@@ -98,6 +99,7 @@ def test_stdout_is_exactly_one_json_object(played: Played) -> None:
 
 
 def test_the_summary_says_who_plays_how(played: Played) -> None:
+    assert len(played.summary["ratings"]["all_results"]["ratings"]) == 4
     assert played.summary["strategies"] == dict.fromkeys(["P01", "P02", "P03", "P04"], "random")
 
 

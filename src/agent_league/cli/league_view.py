@@ -2,7 +2,7 @@
 
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from rich.console import Console, Group
@@ -82,8 +82,10 @@ class FaultSummary:
 class QuietView:
     """Prints only what holds a league up, such as a pause or a missing referee, and a summary as JSON. For `--json`."""
 
-    def __init__(self, plan: "LeaguePlan") -> None:
+    def __init__(self, plan: "LeaguePlan", rate_players: Callable[[], dict[str, Any] | None] = lambda: None) -> None:
+        """`rate_players` returns the ratings of the league as JSON once it is over."""
         self._strategies = plan.strategies
+        self._rate_players = rate_players
 
     def __enter__(self) -> Self:
         return self
@@ -99,7 +101,8 @@ class QuietView:
         print_remark(sentence)
 
     def print_summary(self, completed: LeagueCompleted, seconds: float) -> None:
-        print_json(summarise_league(completed, self._strategies, seconds))
+        summary = summarise_league(completed, self._strategies, seconds)
+        print_json({**summary, "ratings": None if completed.is_void else self._rate_players()})
 
 
 class LeagueView(QuietView):

@@ -3,7 +3,7 @@
 import time
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -27,6 +27,7 @@ from agent_league.cli.options import (
     interrupt_on_sigterm,
     list_format_settings,
     name_options_in_errors,
+    open_league,
     open_or_create_home,
     parse_game_parameters,
     print_pages_address,
@@ -154,7 +155,7 @@ def run(
             save_request(replace(request, store=None), plan.league.league_id, loader.overrides)
         if not no_web and not json:
             print_pages_address(endpoint, plan.people)
-        view = QuietView(plan) if json else LeagueView(plan)
+        view = QuietView(plan, lambda: _rate_players(plan, store)) if json else LeagueView(plan)
         try:
             completed = _play_league(plan, request.seed, view, started, stay=stay)
         except KeyboardInterrupt:
@@ -163,6 +164,13 @@ def run(
             raise
     if completed is not None:
         _require_champion(completed)
+
+
+def _rate_players(plan: "LeaguePlan", store: str | None) -> dict[str, Any] | None:
+    """Rate the players by what the manager has stored."""
+    reader = open_league(plan.home, plan.league.league_id, store).make_reader()
+    report = reader.rate_players()
+    return report.to_json(reader.player_names) if report else None
 
 
 def _play_league(
