@@ -319,6 +319,8 @@ def describe_to_organiser(event: Event) -> str:
             said = f"{event.agent_id} {sentence.text}: {sentence.label} at {event.endpoint}{noted}"
         case MatchFinished():
             said = f"  {sentence.label}: {sentence.text}"
+        case RoundStarted() if event.round.title and event.progress:
+            said = f"Round {event.round.round_id} begins. {event.progress}."
         case StoreChanged(is_there=False):
             said = f"{sentence}: {event.why}."
         case RegistrationChanged(is_open=False):
