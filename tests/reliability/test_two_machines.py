@@ -14,6 +14,7 @@ import agent_league.cli
 from tests.cli.command import LEAGUE, Running, environment
 
 STARTER = Path(agent_league.cli.__file__).parent / "starters" / "javascript" / "player.js"
+LATE_LISTENER = Path(__file__).with_name("late_listener.py")
 EXAMPLE = Path(__file__).parents[2] / "examples" / "my_player.py"
 MANAGER = "http://10.77.0.1:8000/mcp"
 
@@ -83,3 +84,32 @@ def test_players_on_another_machine_play_as_the_documents_tell_them(
     assert players == 3 or "My Agent at http://10.77.0.2:8104/mcp" in manager.text
     assert "TECHNICAL_LOSS" not in manager.text
     assert "localhost" not in mine.text, "a manager elsewhere doesn't send its agents home"
+
+
+def test_an_agent_that_can_t_be_called_yet_holds_up_the_start_alone(
+    machines: tuple[list[str], list[str]], tmp_path: Path
+) -> None:
+    here, there = machines
+    homes = iter([["--home", tmp_path / str(number)] for number in range(9)])
+    with ExitStack() as stack:
+
+        def start(*command: object) -> Running:
+            return stack.enter_context(started(*command))
+
+        options = ["--host", "0.0.0.0", "--players", 2, "--referees", 1, *next(homes)]
+        manager = start(*here, *LEAGUE, "manager", *options)
+        manager.prints("Waiting for 2 players")
+        ghost = start(*there, sys.executable, LATE_LISTENER, "10.77.0.2", 8105, MANAGER, "Ghost", "never")
+        ghost.prints("Registered as P01.")
+        manager.prints("P01 is not reachable yet, and gets no match before it is: http://10.77.0.2:8105/mcp")
+        start(*here, *LEAGUE, "referee", "--manager", MANAGER, *next(homes))
+        start(*here, *LEAGUE, "player", "--name", "At home", *next(homes))
+        manager.prints("At home at http://localhost")
+        late = start(*there, sys.executable, LATE_LISTENER, "10.77.0.2", 8106, MANAGER, "Late", 1)
+        late.prints("Registered as P03.")
+        manager.prints("P03 can be called")
+        manager.prints("Champion")
+    begun = manager.text.index("The league starts")
+    assert manager.text.index("P03 can be called") < begun, "one that registered is not one that plays"
+    assert "P01 is suspended: it is not reachable" in manager.text
+    assert "P03 loses" not in manager.text

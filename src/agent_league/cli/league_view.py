@@ -27,6 +27,7 @@ from agent_league.model.events import (
     MatchNotTaken,
     MatchOverdue,
     PauseChanged,
+    ReachabilityChanged,
     RefereeWaitChanged,
     RegistrationChanged,
     RegistrationRefused,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 UnusualEvent = (
     RegistrationRefused
     | AgentStateChanged
+    | ReachabilityChanged
     | StoreChanged
     | RegistrationChanged
     | PauseChanged
@@ -321,6 +323,8 @@ def describe_to_organiser(event: Event) -> str:
             said = f"  {sentence.label}: {sentence.text}"
         case RoundStarted() if event.round.title and event.progress:
             said = f"Round {event.round.round_id} begins. {event.progress}."
+        case ReachabilityChanged(is_reachable=False):
+            said = f"{sentence}: {event.endpoint}{f', {event.why}' if event.why else ''}."
         case StoreChanged(is_there=False):
             said = f"{sentence}: {event.why}."
         case RegistrationChanged(is_open=False):

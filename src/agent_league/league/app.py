@@ -31,7 +31,7 @@ from agent_league.league.resume import get_effective_config, load_or_create_seas
 from agent_league.league.settings import ManagerSettings
 from agent_league.league.state import LeaguePhase, LeagueState
 from agent_league.model.agents import AgentState, Role
-from agent_league.model.events import Event, StoreChanged
+from agent_league.model.events import Event, ReachabilityChanged, StoreChanged
 from agent_league.model.results import find_termination
 from agent_league.protocol.checks import Envelope
 from agent_league.protocol.envelope import Sender
@@ -254,16 +254,17 @@ class LeagueManager(Agent):
 
     def _start_if_complete(self) -> None:
         wanted = self._settings
-        roster = self.state.roster
         if wanted.expected_players and wanted.expected_referees and self.state.is_registration_open:
             there = (
                 self.state.eligible_player_count >= wanted.expected_players
-                and len(roster.referees()) >= wanted.expected_referees
+                and self.state.reachable_referee_count >= wanted.expected_referees
             )
             if there and self.state.find_start_obstacle() is None:
                 self._start_league()
 
     def _publish_changes(self, event: Event) -> None:
+        if isinstance(event, ReachabilityChanged) and event.is_reachable:
+            asyncio.get_running_loop().call_soon(self._start_if_complete)
         if self.changes:
             self.changes.notify_changed(*list_changed_resources(event))
 

@@ -8,14 +8,19 @@ from agent_league.agent.peer_client import PeerClient
 from agent_league.agent.tasks import BackgroundTasks
 from agent_league.config.models import SystemConfig
 from agent_league.errors import CallFailed
+from agent_league.http.caller_address import THIS_MACHINE, find_foreign_caller
 from agent_league.league.match_tokens import TokenIssuer
 from agent_league.league.messages import MANAGER_SENDER
 from agent_league.league.roster import Member
 from agent_league.league.state import LeagueState
 from agent_league.model.agents import AgentState, Role
-from agent_league.model.events import AgentStateChanged, Event
+from agent_league.model.events import AgentRegistered, AgentStateChanged, Event
+from agent_league.text import MAX_PHRASE, shorten
 
 PLAYER_STATE, MATCH_STATE = "get_player_state", "get_match_state"
+REACH_WAITS = (0.1, 0.9, 2, 3, 6, 12, 16, 20)
+"""Seconds before each call to an agent that has registered from another machine: a minute in all."""
+REACH_TIMEOUT = 5.0
 PROBE_METHODS = {Role.PLAYER: PLAYER_STATE, Role.REFEREE: MATCH_STATE}
 
 
@@ -36,7 +41,10 @@ class AgentCaller:
 
 
 class AgentProber:
-    """Probes each suspended agent at an interval that doubles with every suspension; any answer reactivates it."""
+    """Probes each suspended agent at an interval that doubles with every suspension; any answer reactivates it.
+
+    An agent that registers from another machine is called as well: until it answers, it isn't reachable.
+    """
 
     def __init__(self, state: LeagueState, caller: AgentCaller, system: SystemConfig, tasks: BackgroundTasks) -> None:
         self._state = state
@@ -44,6 +52,7 @@ class AgentProber:
         self._first_delay = system.circuit_breaker.probe_after_sec
         self._tasks = tasks
         self._probe_tasks: dict[str, asyncio.Task[None]] = {}
+        self._reach_tasks: dict[str, asyncio.Task[None]] = {}
         self._suspension_counts: dict[str, int] = {}
         state.add_listener(self._handle_event)
 
@@ -64,8 +73,34 @@ class AgentProber:
             await self._caller.ask_agent(member)
 
     def _handle_event(self, event: Event) -> None:
-        if isinstance(event, AgentStateChanged) and event.state is AgentState.SUSPENDED:
-            self._start_probe(self._state.roster[event.agent_id])
+        match event:
+            case AgentStateChanged(state=AgentState.SUSPENDED):
+                self._start_probe(self._state.roster[event.agent_id])
+            case AgentRegistered() if find_foreign_caller((THIS_MACHINE,)):
+                self._start_reach_check(self._state.roster[event.agent_id])
+
+    def _start_reach_check(self, member: Member) -> None:
+        if earlier := self._reach_tasks.get(member.agent_id):
+            earlier.cancel()
+        member.is_reachable = False
+        self._reach_tasks[member.agent_id] = self._tasks.start(self._check_reach(member, member.agent.endpoint))
+
+    async def _check_reach(self, member: Member, endpoint: str) -> None:
+        """Call an agent until it answers anything, for a minute."""
+        for number, wait in enumerate(REACH_WAITS, start=1):
+            await asyncio.sleep(wait)
+            if member.agent.endpoint != endpoint:
+                return
+            try:
+                await self._caller.ask_agent(member, REACH_TIMEOUT)
+            except CallFailed as error:
+                if error.code.is_retryable:
+                    if number in (2, len(REACH_WAITS)):
+                        why = shorten(error.message, MAX_PHRASE)
+                        self._state.set_reachable(member.agent_id, is_reachable=False, why=why)
+                    continue
+            self._state.set_reachable(member.agent_id, is_reachable=True)
+            return
 
     def _start_probe(self, member: Member) -> None:
         if member.is_barred:

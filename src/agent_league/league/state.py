@@ -40,6 +40,7 @@ from agent_league.model.events import (
     MatchAssigned,
     MatchFinished,
     PauseChanged,
+    ReachabilityChanged,
     RefereeWaitChanged,
     RegistrationChanged,
     RegistrationRefused,
@@ -241,8 +242,12 @@ class LeagueState:
 
     @property
     def eligible_player_count(self) -> int:
-        """Number of registered players that are not barred by the organiser."""
-        return sum(not member.is_barred for member in self.roster.list_members(Role.PLAYER))
+        """Number of registered players that can be called and are not barred by the organiser."""
+        return sum(member.is_reachable and not member.is_barred for member in self.roster.list_members(Role.PLAYER))
+
+    @property
+    def reachable_referee_count(self) -> int:
+        return sum(member.is_reachable for member in self.roster.list_members(Role.REFEREE))
 
     @property
     def protocol(self) -> str:
@@ -261,10 +266,12 @@ class LeagueState:
             return f"it {PHASE_DESCRIPTIONS[self.phase]}"
         players, least = self.eligible_player_count, self.config.participants.min_players
         if players < least:
-            barred = " and not suspended" if players < len(self.roster.players()) else ""
-            return f"{players} players are registered{barred}, at least {least} are needed"
-        if not self.roster.referees():
-            return "no referee is registered"
+            members = self.roster.list_members(Role.PLAYER)
+            reachable = " and reachable" if any(not member.is_reachable for member in members) else ""
+            allowed = " and not suspended" if any(member.is_barred for member in members) else ""
+            return f"{players} players are registered{reachable}{allowed}, at least {least} are needed"
+        if not self.reachable_referee_count:
+            return "no referee is reachable" if self.roster.referees() else "no referee is registered"
         return None
 
     def start_league(self) -> None:
@@ -282,6 +289,9 @@ class LeagueState:
         self._pair_rounds()
         self._update_season_row(settings=self.config.model_dump(mode="json"))  # final from here on
         self._enter_phase(LeaguePhase.RUNNING, AgentState.ACTIVE)
+        for member in self.roster:
+            if not member.is_reachable:
+                self.suspend_agent(member.agent_id, "it is not reachable")
         self.emit(
             LeagueStarted(
                 league_id=self.league_id,
@@ -618,6 +628,12 @@ class LeagueState:
             self._suspend_if_failing(member)
             if member.breaker.failures != before:
                 self._save_row(agent_to_row(member))
+
+    def set_reachable(self, agent_id: str, *, is_reachable: bool, why: str = "") -> None:
+        """Note whether the manager can call an agent on another machine; `why` it can't."""
+        member = self.roster[agent_id]
+        member.is_reachable = is_reachable
+        self.emit(ReachabilityChanged(agent_id, is_reachable, member.agent.endpoint, why))
 
     def suspend_agent(self, agent_id: str, why: str) -> None:
         """Suspend an active agent until it shows a sign of life."""

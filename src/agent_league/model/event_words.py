@@ -20,6 +20,7 @@ from agent_league.model.events import (
     MatchNotTaken,
     MatchOverdue,
     PauseChanged,
+    ReachabilityChanged,
     RefereeWaitChanged,
     RegistrationChanged,
     RegistrationRefused,
@@ -53,6 +54,9 @@ def describe_event(event: Event, names: Mapping[str, str]) -> EventSentence:
     match event:
         case AgentRegistered(role, agent_id, name):
             return EventSentence("agent", "is back" if event.returned else f"joins as a {role}", name, agent_id)
+        case ReachabilityChanged(agent_id, is_reachable):
+            sentence = "can be called" if is_reachable else "is not reachable yet, and gets no match before it is"
+            return EventSentence("agent" if is_reachable else "trouble", sentence, agent_id, agent_id=agent_id)
         case AgentStateChanged(agent_id, state, why):
             kind: EventKind = "trouble" if state is AgentState.SUSPENDED else "agent"
             return EventSentence(kind, f"is {state.lower()}: {why}", names.get(agent_id, agent_id), agent_id)

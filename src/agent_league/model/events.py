@@ -50,6 +50,17 @@ class AgentStateChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class ReachabilityChanged:
+    """The manager can call an agent on another machine, or can't yet."""
+
+    agent_id: str
+    is_reachable: bool
+    endpoint: str
+    why: str = ""
+    """What went wrong with the last call; empty before the first."""
+
+
+@dataclass(frozen=True, slots=True)
 class StoreChanged:
     """The manager's database became unavailable, so that the league waits; or it is available again."""
 
@@ -197,6 +208,7 @@ Event = (
     AgentRegistered
     | RegistrationRefused
     | AgentStateChanged
+    | ReachabilityChanged
     | StoreChanged
     | RegistrationChanged
     | PauseChanged

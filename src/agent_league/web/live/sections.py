@@ -109,6 +109,7 @@ def read_standings(reader: LeagueReader) -> SectionData:
                 ],
                 "state": str(members[row.player_id].state),
                 "is_barred": members[row.player_id].is_barred,
+                "is_reachable": members[row.player_id].is_reachable,
             }
             for row in standings
         ],
@@ -215,7 +216,8 @@ def read_agents(reader: LeagueReader) -> SectionData:
 
 
 def _agent_sort_key(member: Member) -> tuple[bool, bool, tuple[int, str]]:
-    is_in_trouble = member.is_barred or member.is_suspended or member.breaker.failure_count > 0
+    is_out = member.is_barred or member.is_suspended or not member.is_reachable
+    is_in_trouble = is_out or member.breaker.failure_count > 0
     return (not is_in_trouble, member.role is Role.PLAYER, id_sort_key(member.agent_id))
 
 
@@ -290,6 +292,7 @@ def _read_agent(reader: LeagueReader, member: Member, in_hand: int) -> SectionDa
         "state_words": state.words,
         "state_kind": state.kind,
         "is_barred": member.is_barred,
+        "is_reachable": member.is_reachable,
         "latency_ms": None if state.latency_ms is None else _round_latency(state.latency_ms),
         "failures": state.failures,
         "in_hand": None if member.role is Role.PLAYER else in_hand,
