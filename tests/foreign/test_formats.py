@@ -22,7 +22,7 @@ FORMATS: Mapping[str, Mapping[str, Any]] = {
     "gauntlet": {"scheduling.format": "gauntlet"},
     "stages": {"scheduling.stages": GROUPS_THEN_KNOCKOUT},
 }
-GUESTS = 7
+GUESTS = 8
 
 
 def assert_decided(played: Played, players: int) -> None:
