@@ -51,8 +51,12 @@ def test_one_json_object_tells_everything_and_the_seed_repeats_it_on_any_number_
     ("options", "problem"),
     [
         (("random", "nobody"), "league: 'nobody' is neither"),
-        (("random", "random", "--elo1", "-5"), "league: --elo0 must be below elo1, found 0 and -5"),
-        (("random", "random", "--alpha", "0.7"), "league: --alpha and beta must be between 0 and 0.5"),
+        (
+            ("random", "random", "--elo1", "-5"),
+            "league: --elo0 must be below --elo1, both from",
+        ),
+        (("random", "random", "--elo1", "1e9"), "league: --elo0 must be below --elo1, both from"),
+        (("random", "random", "--alpha", "0.7"), "league: --alpha and --beta must be between 0 and 0.5"),
         (("random", "random", "--game", "chess"), "league: --game: no game 'chess'"),
         (("random", "localhost:9", "--jobs", "2"), "league: --jobs: only strategies"),
     ],

@@ -78,6 +78,11 @@ def test_players_that_always_play_the_same_are_told_to_do_so_and_no_interval_is_
     (sentence,) = even.describe()
     assert sentence.startswith("Neither of first_legal and last_legal is better: they play the same two games again")
     assert even.to_json()["elo"] is None
+    unchanged = play(("first_legal", "last_legal"), "nim", "7", SequentialTest(-50, -10))
+    assert unchanged.verdict is Verdict.BETTER, "even is above both of its limits"
+    assert next(unchanged.describe()).startswith(
+        "first_legal isn't weaker than last_legal by 50 Elo or more: they play"
+    )
     short = play(("first_legal", "last_legal"), "nim", "7", SequentialTest(0, 400), pairs=10)
     assert short.verdict is Verdict.UNDECIDED
     assert "all 10 pairs of games were alike" in next(short.describe())

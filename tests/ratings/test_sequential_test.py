@@ -83,7 +83,7 @@ def test_a_much_better_player_is_found_soon_and_the_sentence_says_so() -> None:
     assert state.verdict is Verdict.BETTER
     assert test.describe(state, "Ada", "Bob") == (
         "Ada is better than Bob: +211 Elo (95%: +140 to +303) after 68 games."
-        " If this were wrong, a test would still say so in 5.0% of cases."
+        " If this were wrong, a test would still say so in 5% of cases."
     )
     reverse = test.evaluate(PairCounts((14, 12, 6, 2, 0)))
     assert reverse.verdict is Verdict.NOT_BETTER

@@ -1,5 +1,6 @@
 """`league compare`: is one player better than another? Games until a sequential test is sure."""
 
+import re
 import secrets
 import time
 from collections.abc import Callable, Iterator
@@ -140,7 +141,7 @@ def _make_test(elo0: float, elo1: float, alpha: float, beta: float) -> "Sequenti
     try:
         return SequentialTest(elo0, elo1, alpha, beta)
     except ValueError as error:
-        raise UserError(f"--{error}") from None
+        raise UserError(re.sub(r"\b(elo[01]|alpha|beta)\b", r"--\1", str(error))) from None
 
 
 def _compare_strategies(

@@ -132,7 +132,7 @@ class Comparison:
     def verdict(self) -> Verdict:
         """That of the test; if all pairs were alike, that of this one pair, once there are enough of them."""
         if self.is_settled:
-            return Verdict.BETTER if self.state.elo.value > 0 else Verdict.NOT_BETTER
+            return Verdict.BETTER if self.state.elo.value > self.test.elo0 else Verdict.NOT_BETTER
         return Verdict.UNDECIDED if self._are_alike else self.state.verdict
 
     @property
@@ -161,7 +161,7 @@ class Comparison:
             )
         else:
             yield self.test.describe(self.state, one, other)
-            if self.verdict is Verdict.NOT_BETTER and self.state.elo.high < 0:
+            if self.verdict is Verdict.NOT_BETTER and self.state.elo.high < 0 < self.test.elo1:
                 yield f"{other} did better: exchange the two to ask whether it is."
         if self.cut_short_reason:
             yield f"It ended early: {self.cut_short_reason}."
@@ -198,13 +198,12 @@ class Comparison:
             f"{one} wins one and draws the other",
             f"{one} wins both",
         )[score]
-        said = (
-            f"{one} is better than {other}"
-            if score > 2
-            else f"{one} is weaker than {other}"
-            if score < 2
-            else f"Neither of {one} and {other} is better"
-        )
+        if self.test.elo0:
+            said = self.test.describe_verdict(self.verdict, one, other)
+        elif score == 2:
+            said = f"Neither of {one} and {other} is better"
+        else:
+            said = f"{one} is {'better' if score > 2 else 'weaker'} than {other}"
         return (
             f"{said}: they play the same two games again and again, and {found}. All {self.counts.pairs} pairs were"
             " alike, move by move, so they count as one: more games would tell nothing, and there is no interval."

@@ -21,6 +21,10 @@ MISSING = 0.001
 """The count of a pair score that never came up, so that every mean is possible."""
 
 
+MAX_ELO = 2000
+"""Beyond that a difference means to lose less than one game in 100,000."""
+
+
 class Verdict(StrEnum):
     """What a sequential test says."""
 
@@ -87,8 +91,9 @@ class SequentialTest:
     """The probability of the verdict `NOT_BETTER` if the difference is `elo1`; less if it is larger."""
 
     def __post_init__(self) -> None:
-        if not self.elo0 < self.elo1 or not isfinite(self.elo1 - self.elo0):
-            raise ValueError(f"elo0 must be below elo1, found {self.elo0:g} and {self.elo1:g}")
+        if not -MAX_ELO <= self.elo0 < self.elo1 <= MAX_ELO:
+            expected = f"elo0 must be below elo1, both from {-MAX_ELO} to {MAX_ELO}"
+            raise ValueError(f"{expected}; found {self.elo0:g} and {self.elo1:g}")
         if not 0 < self.alpha < 0.5 or not 0 < self.beta < 0.5:
             raise ValueError(f"alpha and beta must be between 0 and 0.5, found {self.alpha:g} and {self.beta:g}")
 
@@ -106,15 +111,19 @@ class SequentialTest:
     def describe(self, state: SequentialState, player: str, opponent: str) -> str:
         """Say the verdict in a sentence for a person."""
         found = f"{state.elo.value:+.0f} Elo (95%: {_say_interval(state.elo)}) after {2 * state.pairs} games"
-        if state.verdict is Verdict.BETTER:
-            said = _say_better(player, opponent, self.elo0)
-            return f"{said}: {found}. If this were wrong, a test would still say so in {self.alpha:.1%} of cases."
-        if state.verdict is Verdict.NOT_BETTER:
-            said = _say_not_better(player, opponent, self.elo1)
-            return f"{said}: {found}. If this were wrong, a test would still say so in {self.beta:.1%} of cases."
+        if state.verdict is not Verdict.UNDECIDED:
+            wrong = 100 * (self.alpha if state.verdict is Verdict.BETTER else self.beta)
+            said = self.describe_verdict(state.verdict, player, opponent)
+            return f"{said}: {found}. If this were wrong, a test would still say so in {wrong:.3g}% of cases."
         if not state.pairs:
             return f"Nothing is known yet of {player} and {opponent}."
         return f"It is open whether {player} is better than {opponent}: {found} don't decide it."
+
+    def describe_verdict(self, verdict: Verdict, player: str, opponent: str) -> str:
+        """Say what a verdict that isn't open means, without a full stop."""
+        if verdict is Verdict.BETTER:
+            return _say_better(player, opponent, self.elo0)
+        return _say_not_better(player, opponent, self.elo1)
 
 
 def _say_interval(elo: Estimate) -> str:
