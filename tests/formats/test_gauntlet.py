@@ -40,7 +40,8 @@ def test_challengers_may_be_named() -> None:
     assert first.reason == "P04 is a challenger, P01 is not; they meet 2 times, and this is meeting 1"
     assert len(tournament.rounds) == 6
     everybody = Gauntlet([entrant.player_id for entrant in tournament.entrants])
-    assert everybody.next_round(TournamentRecord(tournament.entrants)) is None
+    with pytest.raises(ConfigError, match="challengers: expected at least one player that is none"):
+        everybody.next_round(TournamentRecord(tournament.entrants))
 
 
 def test_wrong_challengers_are_named() -> None:

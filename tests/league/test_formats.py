@@ -261,7 +261,7 @@ def test_seeds_come_from_registration_the_lot_or_ratings(home: Path) -> None:
     ("settings", "told"),
     [
         ({"scheduling.format": "swis"}, "did you mean swiss?"),
-        ({"scheduling.format": "knockout", "scheduling.rounds": 3}, "there are: best_of, third_place"),
+        ({"scheduling.format": "knockout", "scheduling.rounds": 3}, "leave out --rounds"),
         ({"scheduling.format": "knockout", "scheduling.settings.best_off": 3}, "did you mean best_of?"),
         ({"scheduling.format": "knockout", "scheduling.settings.best_of": "x"}, "whole number"),
         ({"scheduling.stages": [{"format": "groups"}, {"format": "cup"}]}, "no format 'cup' is installed"),

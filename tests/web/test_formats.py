@@ -67,7 +67,7 @@ def test_nobodys_name_becomes_markup_in_a_bracket(tmp_path: Path) -> None:
 def test_a_double_elimination_has_two_brackets_and_says_how_many_are_where(tmp_path: Path) -> None:
     reader = reader_of(formatted_season(8, 6, {"format": "double_elimination"}), tmp_path)
     assert [part["title"] for part in read_bracket(reader)["drawings"][0]] == ["Winners' bracket", "Losers' bracket"]
-    assert "who loses a second match is out; " in read_progress(reader)["stage"]
+    assert "who loses a second series is out; " in read_progress(reader)["stage"]
 
 
 def test_groups_are_tables_with_those_who_would_go_on_marked_in_words(tmp_path: Path) -> None:

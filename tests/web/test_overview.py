@@ -128,7 +128,7 @@ def test_the_table_tells_who_has_moved_since_the_last_round(tmp_path: Path) -> N
     rows = read_standings(LeagueReader(season, tmp_path, chronicle))["rows"]
     before = chronicle.ranks_by_round[season.rounds_completed - 1]
     assert [row["player_id"] for row in rows] == [row.player_id for row in season.standings()]
-    assert [row["moved"] for row in rows] == [before[row["player_id"]].rank - row["rank"] for row in rows]
+    assert [row["moved"] for row in rows] == [before[row["player_id"]].rank - row["shared_rank"] for row in rows]
     assert any(row["moved"] > 0 for row in rows), "or this test shows nothing"
 
 

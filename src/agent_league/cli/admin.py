@@ -43,7 +43,10 @@ ACTION_MESSAGES = {
     AdminAction.CLOSE: ("CLOSE_REGISTRATION", "Registration to {league} is closed; `league start{home}` starts it."),
     AdminAction.PAUSE: ("PAUSE", "{league} is paused: matches in play end, no other begins."),
     AdminAction.RESUME: ("RESUME", "{league} goes on."),
-    AdminAction.SUSPEND: ("SUSPEND_PLAYER", "{player} is suspended, and loses its matches until it is reinstated."),
+    AdminAction.SUSPEND: (
+        "SUSPEND_PLAYER",
+        "{player} is suspended, and loses its matches or isn't paired, until it is reinstated.",
+    ),
     AdminAction.REINSTATE: ("REINSTATE_PLAYER", "{player} plays again."),
 }
 """By action: the protocol's name for it, and the sentence that confirms it."""

@@ -89,7 +89,7 @@ def _read_standings(reader: "LeagueReader", _: str, __: int | None) -> dict[str,
     season = reader.state
     return {
         **reader.queries.get_standings(),
-        "total_rounds": len(season.schedule.rounds),
+        "total_rounds": season.planned_rounds,
         "format": describe_format(season.config.scheduling),
         "stage": season.describe_progress(reader.current_round),
         "matches_played": len(season.results),

@@ -56,7 +56,8 @@ class BracketFormat(ABC):
         """Name the level in play, and say who advances from it."""
         kind = self.name.replace("_", " ").capitalize()
         title = tournament.rounds[-1].title if tournament.rounds else f"{kind} of {len(tournament.entrants)} players"
-        series = f"best of {self.best_of}" if self.best_of > 1 else "match"
+        is_series = self.best_of > 1 or "extra game" in title
+        series = f"best of {self.best_of}" if self.best_of > 1 else "series" if is_series else "match"
         return f"{title}: {self.explain_advance(tournament, title, series)}"
 
     @abstractmethod

@@ -80,4 +80,7 @@ class Gauntlet:
         for player_id in self.challengers:
             if player_id not in ids:
                 raise make_settings_error(self.name, "challengers", f"ids among {', '.join(ids)}", player_id)
-        return self.challengers, [player_id for player_id in ids if player_id not in self.challengers]
+        field = [player_id for player_id in ids if player_id not in self.challengers]
+        if not field:
+            raise make_settings_error(self.name, "challengers", "at least one player that is none", self.challengers)
+        return self.challengers, field

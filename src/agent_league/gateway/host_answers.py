@@ -191,7 +191,7 @@ def make_table_rows(seat: HumanSeat, rows: Sequence[StandingsRow], most: int) ->
     shown = [*rows[:most], *(row for row in rows[most:] if row.player_id == own)]
     return [
         HostTableRow(
-            rank=row.rank,
+            rank=row.shared_rank,
             is_you=row.player_id == own,
             played=row.played,
             wins=row.wins,

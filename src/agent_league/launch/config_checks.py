@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from agent_league.agent.dialects import DIALECTS
 from agent_league.config import ConfigLoader, GamesRegistry, LeagueConfig, LlmSettings, PlayerDefaults
 from agent_league.errors import ConfigError, UserError
+from agent_league.formats.base import Entrant, TournamentRecord
 from agent_league.games.base import REPEAT_PARAMETERS, BadParameters
 from agent_league.games.contract import try_random_games
 from agent_league.games.registry import Game, UnknownGame, load_playable_game
@@ -165,3 +166,8 @@ def check_player_count(loader: ConfigLoader, league: LeagueConfig, players: int)
         raise loader.make_setting_error(
             file, "participants.max_players", f"there is room for {most} players, and {players} will come"
         )
+    entrants = [Entrant(f"P{seed:02}", seed) for seed in range(1, players + 1)]
+    try:
+        make_format(league.scheduling).next_round(TournamentRecord(entrants))
+    except ConfigError as error:
+        raise loader.make_setting_error(file, "scheduling.settings", str(error)) from None

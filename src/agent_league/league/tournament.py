@@ -8,6 +8,7 @@ from agent_league.config.models import SchedulingConfig
 from agent_league.errors import LeagueFailed
 from agent_league.formats.base import Format, TournamentRecord
 from agent_league.formats.registry import load_format, setting_names
+from agent_league.formats.settings import make_settings_error
 from agent_league.formats.stages import Stage, Stages
 from agent_league.model.agents import AgentProfile
 from agent_league.model.schedule import LeagueRound
@@ -19,6 +20,9 @@ MAX_ROUNDS = 10_000
 
 def make_format(scheduling: SchedulingConfig) -> Format:
     """Make the format that a league file asks for; raises ConfigError."""
+    if scheduling.rounds is not None and (scheduling.stages or "rounds" not in setting_names(scheduling.format)):
+        which = "stages" if scheduling.stages else scheduling.format
+        raise make_settings_error(which, "rounds", "no number of rounds (leave out --rounds)", scheduling.rounds)
     if scheduling.stages:
         return Stages(tuple(Stage(load_format(one.format, one.settings), one.advance) for one in scheduling.stages))
     settings = dict(scheduling.settings)

@@ -19,6 +19,7 @@ from agent_league.http.caller_address import calling_machine
 from agent_league.http.carrier import Carrier
 from agent_league.model.agents import AgentState, Role, advance_state, supports_game
 from agent_league.model.names import CHECK_LEAGUE, is_safe_name
+from agent_league.model.result_words import join_names
 from agent_league.model.results import StandingsRow
 from agent_league.players.actuators import Actuators
 from agent_league.players.decision import CHOSEN, StrategyRunner
@@ -341,11 +342,14 @@ class Player(LeagueMember):
         if not self._league_over.is_set():
             own = next((row for row in message.final_standings if row.player_id == self.agent_id), None)
             counted = dialect_of(self._settings.protocol).counted
-            place = f"{self.agent_id} is number {own.rank} with {own.points} {counted}; " if own else ""
-            over = replace(over, rank=own.rank, points=own.points) if own else over
+            rank = (own.shared_rank or own.rank) if own else 0
+            place = f"{self.agent_id} is number {rank} with {own.points} {counted}; " if own else ""
+            over = replace(over, rank=rank, points=own.points) if own else over
             played = [(row.model_extra or {}).get("played", 1) for row in message.final_standings]
             has_winner = any(played) or not played
-            won = f"the champion is {message.champion.player_id}" if has_winner else "no match counted, and nobody won"
+            champions = [one.player_id for one in message.champions] or [message.champion.player_id]
+            first = "the champion is" if len(champions) == 1 else "the champions, who share the first place, are"
+            won = f"{first} {join_names(champions)}" if has_winner else "no match counted, and nobody won"
             self._remark(f"The league is over: {place}{won}.{self._next_step_hint}")
         self._end_league(over)
         return OK

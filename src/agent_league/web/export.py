@@ -268,6 +268,7 @@ def _join_lists(agent: Mapping[str, Any]) -> dict[str, Any]:
 TABLES: Mapping[str, tuple[str, ...]] = {
     "standings": (
         *("rank", "player_id", "display_name", "played", "wins", "draws", "losses", "technical_losses", "points"),
+        "shared_rank",
     ),
     "matches": (
         *("match_id", "round_id", "player_a", "player_b", "referee_id", "status", "winner"),

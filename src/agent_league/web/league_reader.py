@@ -142,7 +142,9 @@ class LeagueHistory:
             case MatchFinished():
                 self._add_recent_result(event.result)
             case RoundCompleted() if event.round_id == len(self.ranks_by_round) + 1:
-                self.ranks_by_round.append({row.player_id: RoundRank(row.rank, row.points) for row in event.standings})
+                self.ranks_by_round.append(
+                    {row.player_id: RoundRank(row.shared_rank, row.points) for row in event.standings}
+                )
             case LeagueCompleted() if self.started_at:
                 self.ended_at = now
             case PauseChanged():
@@ -182,7 +184,7 @@ class LeagueHistory:
         season = self._league_state
         self.recent_results = {}
         self.ranks_by_round = [
-            {row.player_id: RoundRank(row.rank, row.points) for row in rows} for rows in season.iter_standings()
+            {row.player_id: RoundRank(row.shared_rank, row.points) for row in rows} for rows in season.iter_standings()
         ]
         for result in season.results.values():
             self._add_recent_result(result)

@@ -102,7 +102,7 @@ def read_standings(reader: LeagueReader) -> SectionData:
                 **row.to_json(),
                 "tiebreaks": dict(row.tiebreaks),
                 "rating": _build_rating(ratings[row.player_id]) if row.player_id in ratings else None,
-                "moved": before[row.player_id].rank - row.rank if row.player_id in before else None,
+                "moved": before[row.player_id].rank - row.shared_rank if row.player_id in before else None,
                 "form": [
                     {"match_id": result.match_id, **_build_sign(label_result(result, row.player_id))}
                     for result in form.get(row.player_id, ())
