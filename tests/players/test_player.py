@@ -643,6 +643,19 @@ async def test_a_player_of_v1_answers_in_the_fields_of_001_and_no_others(home: P
     assert not list(BASE.iter_errors(answer))
 
 
+async def test_who_shares_the_first_place_is_told_so(home: Path) -> None:
+    async with chair(home, Fixed("even")) as seat:
+        rows = [{"rank": 1, "player_id": "P02"}, {"rank": 2, "player_id": "P01"}]
+        notice = NOTICES["notify_league_completed"] | {
+            "champions": [{"player_id": row["player_id"], "display_name": "A", "points": 3} for row in rows],
+            "final_standings": [row | {"played": 3, "points": 3, "shared_rank": 1} for row in rows],
+        }
+        await seat.call("notify_league_completed", seat.manager.build_message(**notice))
+        assert "P01 is number 1 with 3 points; the champions, who share the first place, are P02 and P01" in "".join(
+            seat.remarks
+        )
+
+
 async def test_a_player_of_v1_takes_all_that_001_tells_it_and_remembers_the_result(home: Path) -> None:
     async with chair(home, Fixed("even"), manager=V1_MANAGER, protocol=PROTOCOL_V1) as seat:
         for kind in ("LEAGUE_START_ANNOUNCEMENT", "GAME_START", "PLAY_VALIDATION", "ROUND_COMPLETE"):
