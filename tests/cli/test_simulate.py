@@ -48,9 +48,9 @@ def test_the_table_says_who_is_better_and_how_sure_that_is() -> None:
         ["always_odd", "0-0-10", "0-0-10", ""],
     ]
     assert rows[6:] == [
-        ["always_even", "20", "+254 ±126", "50%", "A", "1M+"],
-        ["always_even #2", "20", "+254 ±126", ">99.9%", "A", "0"],
-        ["always_odd", "20", "-508 ±236", "", "B", ""],
+        ["always_even", "20", "+254 ±210", "50%", "A", "1M+"],
+        ["always_even #2", "20", "+254 ±210", "99.2%", "A", "0"],
+        ["always_odd", "20", "-508 ±416", "", "B", ""],
     ]
     assert "Statistically tied for the first place: always_even and always_even #2." in output
 

@@ -78,6 +78,7 @@ def test_a_circle_within_single_series_is_no_circle() -> None:
     found = rate_tournament(board_of(*meetings, *lucky), "even_odd")
     assert found.transitivity
     assert found.transitivity.goes_in_circles
+    assert found.luck is None
     assert not found.is_misleading
 
 

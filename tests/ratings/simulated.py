@@ -29,5 +29,13 @@ def simulate_results(
     return ResultTable.from_columns(name_players(len(strength)), player_a, player_b, score, games=(game,))
 
 
+def simulate_drawers(chance: np.random.Generator, matches: int) -> ResultTable:
+    """Let eight equal players meet, the first six of whom draw 19 of 20 matches among themselves."""
+    one, other = (np.repeat(players, matches) for players in np.triu_indices(8, 1))
+    is_drawn = (one < 6) & (other < 6) & (chance.random(len(one)) < 0.95)
+    score = np.where(is_drawn, 0.5, chance.integers(0, 2, len(one)))
+    return ResultTable.from_columns(name_players(8), one, other, score)
+
+
 def name_players(number: int) -> list[str]:
     return [f"P{index:02}" for index in range(1, number + 1)]

@@ -23,9 +23,9 @@ from agent_league.ratings.bradley_terry import (
     fit_bradley_terry,
     fit_ratings,
 )
-from agent_league.ratings.results import ResultTable, pool_results
+from agent_league.ratings.results import ResultTable, find_connected_groups, pool_results
 from agent_league.ratings.tables import RatingTable, ResultRow
-from tests.ratings.simulated import name_players, simulate_results
+from tests.ratings.simulated import name_players, simulate_drawers, simulate_results
 
 
 def elo_by_player(table: RatingTable) -> dict[str, float]:
@@ -105,6 +105,17 @@ def test_intervals_of_95_percent_hold_the_true_rating_in_93_to_97_percent(
     assert 0.93 <= held / (leagues * players) <= 0.97
     if seat:
         assert 0.92 <= held_seats / leagues <= 0.98
+
+
+def test_intervals_hold_for_those_who_never_draw_among_players_who_do() -> None:
+    """Six of eight equal players draw 19 of 20 matches among themselves."""
+    chance = np.random.default_rng(5)
+    held = np.zeros(8)
+    for _ in range(200):
+        table = fit_ratings(simulate_drawers(chance, 10))
+        held += [table.by_player()[name].low <= 0 <= table.by_player()[name].high for name in name_players(8)]
+    assert 0.93 <= held[:6].sum() / 1200 <= 0.98
+    assert held[6:].sum() / 400 >= 0.925
 
 
 def test_an_interval_is_that_of_the_contrast_to_the_mean() -> None:
@@ -313,8 +324,12 @@ def test_a_table_is_in_order_whole_and_the_same_in_any_order_of_rows(data: st.Da
     seats = data.draw(st.sampled_from([(), ("x",), ("x", "y")]))
     table = fit_ratings(ResultTable.from_rows(rows, players), seats_differ=seats)
     assert sorted(rating.player_id for rating in table.ratings) == players
-    elo = [rating.elo for rating in table.ratings]
-    assert elo == sorted(elo, reverse=True)
+    by_player, ordered = table.by_player(), []
+    for linked in find_connected_groups(ResultTable.from_rows(rows, players)):
+        ordered += sorted(linked, key=lambda player: (-by_player[player].elo, player))
+        assert sum(by_player[player].elo for player in linked) == pytest.approx(0, abs=1e-6)
+    assert [rating.player_id for rating in table.ratings] == ordered
+    elo = elo_by_player(table).values()
     assert sum(elo) == pytest.approx(0, abs=1e-6)
     assert table.games == sum(one.count for one in rows)
     groups = [rating.tied_group for rating in table.ratings]

@@ -10,7 +10,7 @@ from agent_league.ratings.bradley_terry import ELO_PER_UNIT, fit_bradley_terry
 from agent_league.ratings.results import ResultTable
 from agent_league.ratings.tables import ResultRow
 from agent_league.ratings.transitivity import _remove_noise, check_transitivity
-from tests.ratings.simulated import name_players, simulate_results
+from tests.ratings.simulated import name_players, simulate_drawers, simulate_results
 
 
 def circle(matches: int, wins: int) -> ResultTable:
@@ -96,6 +96,21 @@ def test_players_with_an_order_raise_false_alarms_no_more_often_than_the_level(
         alarms += not found.is_described_by_ratings
         assert not (found.goes_in_circles and matches < 5)
     assert alarms <= 4
+
+
+def test_players_who_draw_among_themselves_raise_no_more_false_alarms() -> None:
+    chance = np.random.default_rng(2)
+    found = [check_transitivity(simulate_drawers(chance, 6), samples=39) for _ in range(90)]
+    assert sum(not one.is_described_by_ratings for one in found) <= 6
+
+
+def test_results_without_a_loop_contradict_no_rating() -> None:
+    """Winners of a bracket meet winners: eight players, and each pair met at most once."""
+    names = name_players(8)
+    rounds = [(0, 1), (2, 3), (4, 5), (6, 7), (0, 2), (4, 6), (0, 4)]
+    for score in (0.0, 1.0):
+        rows = [ResultRow(names[one], names[other], score, 40) for one, other in rounds]
+        assert check_transitivity(ResultTable.from_rows(rows, names)).p_value == 1
 
 
 def test_no_circle_is_seen_where_an_order_is_not_by_ratings() -> None:

@@ -22,7 +22,7 @@ from agent_league.ratings.rating_words import describe_ratings, describe_seat_ad
 from agent_league.ratings.results import ResultTable
 from agent_league.ratings.statistics import binomial_p_value
 from agent_league.ratings.tables import RankMethod, RatingTable
-from agent_league.ratings.transitivity import LEVEL, Transitivity, check_transitivity
+from agent_league.ratings.transitivity import LEVEL, Transitivity, check_transitivity, is_luck_credible
 
 RANK_HINT = "`--rank nash` and `--rank alpha-rank` rank by who beats whom."
 FAR_OFF = 0.05
@@ -54,7 +54,7 @@ class TournamentRatings:
     """Whether one number a player misleads: results go in circles, also from series to series, or a pair's score is far
     from what the ratings expect."""
     luck: LuckTest | None
-    """None if nothing was decided."""
+    """None if nothing was decided, or it would call luck what one number a player doesn't describe."""
     method: RankMethod
     equilibrium: Equilibrium | None
     """None if the players are ranked by Elo."""
@@ -111,11 +111,12 @@ def rate_tournament(board: Scoreboard, game_type: str, method: RankMethod = Rank
         table = fit_ratings(results, seats_differ=differing)
     transitivity = check_transitivity(results, seats_differ=differing) if len(board.names) > 2 and rows else None
     decided = any(row.score != 0.5 for row in rows)
+    luck = check_luck(results, seats_differ=differing) if decided else None
     return TournamentRatings(
         table=table,
         transitivity=transitivity,
         is_misleading=transitivity is not None and _is_misleading(transitivity, board),
-        luck=check_luck(results, seats_differ=differing) if decided else None,
+        luck=luck if is_luck_credible(luck, transitivity) else None,
         method=method,
         equilibrium=_find_equilibrium(results, method),
         uneven_pairs=_count_uneven_pairs(board),

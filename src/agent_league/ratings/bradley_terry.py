@@ -7,7 +7,7 @@ finite. Each game has the same weight, however many of its matches were played. 
 the mean.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, inf, isfinite, log, sqrt
 from statistics import NormalDist
@@ -35,6 +35,11 @@ PRIOR_SPREADS = (25.0, 50.0, 100.0, 200.0, 300.0, 400.0, 600.0, 800.0)
 """Those that are tried if the spread is unknown."""
 MAX_GAMES_TO_SEPARATE = 1_000_000
 MAX_STEPS = 100
+DECIDED = 0.25
+"""The variance of a match between equals that somebody wins."""
+SHRINKAGE = 2 * DECIDED
+"""How much what is known of the players counts for how often a pair draws."""
+TINY = 1e-12
 STEP_TOLERANCE = 1e-7
 """Newton's method ends with a step below this; its error is then about the square of it."""
 
@@ -226,7 +231,7 @@ class LikelihoodProblem:
         """Estimate the covariance at the solution, whose chances these are."""
         information = self._information(chances)
         inverse = np.asarray(np.linalg.inv(self._curvature(information)), dtype=np.float64)
-        scale = self.weight * self._dispersion(information)[self.cells.game]
+        scale = self.weight * self.estimate_dispersion(chances)
         if not np.allclose(scale, 1.0, rtol=0, atol=1e-12):
             inverse = inverse @ self._curvature(information * scale) @ inverse
         inverse[: self.players] -= inverse[: self.players].mean(axis=0)  # the mean varies with nothing else
@@ -286,32 +291,54 @@ class LikelihoodProblem:
         mixed -= add_by_index(key + self.cells.player_b, information, shape[0] * shape[1])
         return mixed.reshape(shape)[:-1].T
 
-    def _dispersion(self, information: Floats) -> Floats:
-        """Estimate for each game the variance of its points as a share of what it would be without draws.
+    def estimate_dispersion(self, chances: Floats) -> Floats:
+        """Estimate for each cell the variance of its points as a share of what it would be without draws.
 
-        One match more, that was decided, is assumed: drawn matches alone don't make an estimate certain.
+        Some pairs draw more often than others, so a cell's own matches count, and as if they were a few more, those of
+        the one of its players that draws less often; for players, those of the whole game. Over a game, no less is
+        assumed than if one match more was decided: drawn matches alone don't make an estimate certain.
         """
-        games = int(self.cells.game.max(initial=0)) + 1
-        expected = add_by_index(self.cells.game, information / self.weight, games)
-        halved = add_by_index(self.cells.game, self.cells.halved, games)
-        varied: Floats = np.maximum(expected - halved, 0.0)
-        return (varied + 0.25) / (expected + 0.25)
+        cells, games = self.cells, int(self.cells.game.max(initial=0)) + 1
+        expected = cells.played * chances * (1 - chances)
+        varied: Floats = np.maximum(expected - cells.halved, 0.0)
+        total = add_by_index(cells.game, expected, games)
+        known = np.maximum(total - add_by_index(cells.game, cells.halved, games), 0.0)
+        in_game = (known + DECIDED) / (total + DECIDED)
+        one, other = (cells.game * self.players + player for player in (cells.player_a, cells.player_b))
+        size = games * self.players
+        own = add_by_index(one, varied, size) + add_by_index(other, varied, size)
+        most = add_by_index(one, expected, size) + add_by_index(other, expected, size)
+        of_player = (own + SHRINKAGE * np.repeat(in_game, self.players)) / (most + SHRINKAGE)
+        likely = np.maximum(of_player[one], of_player[other])
+        found = (varied + SHRINKAGE * likely) / (expected + SHRINKAGE)
+        least = in_game * total / np.maximum(add_by_index(cells.game, found * expected, games), TINY)
+        dispersion: Floats = np.minimum(found * np.maximum(least, 1.0)[cells.game], 1.0)
+        return dispersion
 
 
 def make_rating_table(results: ResultTable, fit: BradleyTerryFit, covariance: Floats, quantile: float) -> RatingTable:
-    """Rank the players of a fit; an interval is `quantile` standard errors to each side."""
+    """Rank the players of a fit; an interval is `quantile` standard errors to each side.
+
+    Players that no chain of opponents links aren't compared: each group has a mean of 0, and the groups follow one
+    after another, the largest first.
+    """
     players = len(results.players)
+    place_of = {player: index for index, player in enumerate(results.players)}
+    linked = [[place_of[player] for player in group] for group in find_connected_groups(results)]
     values = np.round(fit.values * ELO_PER_UNIT, 8) + 0.0  # equal results give equal ratings, and none is -0
     covariance = covariance * ELO_PER_UNIT**2
+    if len(linked) > 1:
+        values, covariance = _centre_groups(linked, values, covariance)
     errors = np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
     games = results.count_games()
-    order = sorted(range(players), key=lambda one: (-values[one], results.players[one]))
-    groups = _group_tied_players(order, values, covariance, quantile)
+    group_of = {one: number for number, group in enumerate(linked) for one in group}
+    order = sorted(range(players), key=lambda one: (group_of[one], -values[one], results.players[one]))
+    groups = _group_tied_players(order, group_of, values, covariance, quantile)
     ratings = []
     for place, one in enumerate(order):
         above: float | None = None
         more: int | None = None
-        if place + 1 < players:
+        if place + 1 < players and group_of[order[place + 1]] == group_of[one]:
             difference, error = _compare(one, order[place + 1], values, covariance)
             above = NormalDist().cdf(difference / error) if error > 0 else 0.5
             more = _count_games_to_separate(difference, error, int(games[one]), quantile)
@@ -329,7 +356,18 @@ def make_rating_table(results: ResultTable, fit: BradleyTerryFit, covariance: Fl
         )
         for index, game in enumerate(fit.problem.seat_games, start=players)
     ]
-    return RatingTable(tuple(ratings), int(games.sum()) // 2, tuple(seats), len(find_connected_groups(results)) < 2)
+    return RatingTable(tuple(ratings), int(games.sum()) // 2, tuple(seats), len(linked) < 2)
+
+
+def _centre_groups(groups: Sequence[Sequence[int]], values: Floats, covariance: Floats) -> tuple[Floats, Floats]:
+    """Make ratings the distances from the mean of their group; who has no result keeps the prior's uncertainty."""
+    values, covariance = values.copy(), covariance.copy()
+    for group in groups:
+        if len(group) > 1:
+            values[group] -= values[group].mean()
+            covariance[group] -= covariance[group].mean(axis=0)
+            covariance[:, group] -= covariance[:, group].mean(axis=1, keepdims=True)
+    return np.round(values, 8) + 0.0, covariance
 
 
 def _compare(one: int, other: int, values: Floats, covariance: Floats) -> tuple[float, float]:
@@ -338,14 +376,17 @@ def _compare(one: int, other: int, values: Floats, covariance: Floats) -> tuple[
     return float(values[one] - values[other]), sqrt(max(0.0, float(variance)))
 
 
-def _group_tied_players(order: list[int], values: Floats, covariance: Floats, quantile: float) -> list[int]:
+def _group_tied_players(
+    order: list[int], group_of: Mapping[int, int], values: Floats, covariance: Floats, quantile: float
+) -> list[int]:
     """Number the groups of tied players, as `Rating.tied_group` tells, in the order of ranks."""
     groups: list[int] = []
     leader = -1
     for one in order:
-        if leader >= 0:
+        is_linked = leader >= 0 and group_of[leader] == group_of[one]
+        if is_linked:
             difference, error = _compare(leader, one, values, covariance)
-        if leader < 0 or difference > quantile * error:
+        if not is_linked or difference > quantile * error:
             leader = one
             groups.append(groups[-1] + 1 if groups else 1)
         else:

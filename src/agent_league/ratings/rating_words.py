@@ -48,8 +48,8 @@ def format_games_to_separate(rating: Rating) -> str:
 
 
 def format_group(rating: Rating) -> str:
-    """Format the number of a tied group as a letter: A, B ... Z, AA, AB."""
-    number, letters = rating.tied_group, ""
+    """Format the number of a tied group as a letter: A, B ... Z, AA, AB; empty without games."""
+    number, letters = rating.tied_group if rating.games else 0, ""
     while number:
         number, place = divmod(number - 1, 26)
         letters = chr(ord("A") + place) + letters
@@ -84,12 +84,13 @@ def describe_ratings(
 ) -> Iterator[str]:
     """Yield the sentences that belong below a table of ratings, the most important first.
 
-    `groups` are the players by group if not all are linked by opponents. If results go in circles, nothing is said of
-    luck, ties and ranks: points are even then, and not by luck.
+    `groups` are the players by group if not all are linked by opponents. If one number a player doesn't describe the
+    results, nothing is called luck; if they go in circles, nothing is said of ties and ranks either.
     """
     goes_in_circles = transitivity is not None and transitivity.goes_in_circles
-    is_luck = luck is not None and luck.is_luck
-    if luck is not None and is_luck and not goes_in_circles:
+    is_described = transitivity is None or transitivity.is_described_by_ratings
+    is_luck = luck is not None and luck.is_luck and is_described
+    if luck is not None and is_luck:
         yield luck.describe(rank_error)
     if transitivity is not None and not transitivity.is_described_by_ratings:
         yield transitivity.describe(names)
@@ -105,17 +106,20 @@ def describe_ratings(
 
 
 def describe_ties(table: RatingTable, names: Mapping[str, str] = NO_NAMES) -> Iterator[str]:
-    """Yield who may be the best, and how many games would separate the first two; nothing for fewer than two players.
+    """Yield who may be the best of those who played, and how many games would separate the first two.
+
+    Nothing for fewer than two players, and if some who played aren't linked to the others by opponents.
 
     Groups below the first are columns' matter: a sentence for each would bury the one that counts.
     """
-    if len(table.ratings) < 2 or not table.games:
+    linked = table.list_linked()
+    if len(linked) < 2 or not table.games or not table.can_name_best:
         return
-    groups = [list(members) for _, members in groupby(table.ratings, lambda rating: rating.tied_group)]
+    groups = [list(members) for _, members in groupby(linked, lambda rating: rating.tied_group)]
     best, first = groups[0], table.ratings[0]
     if len(best) == 1:
         yield f"{_name(first, names)} is significantly better than all others."
-    elif len(best) == len(table.ratings) > 2:
+    elif len(best) == len(linked) > 2:
         yield f"All {len(best)} players are statistically tied: none of them can be ruled out as the best."
     else:
         yield f"Statistically tied for the first place: {join_names([_name(rating, names) for rating in best])}."
@@ -155,15 +159,17 @@ def describe_technical_losses(
     before, after = rated.all_results, rated.without_technical_losses
     if after is None or not before.ratings:
         return
+    can_name_best = before.can_name_best and after.can_name_best
     first, other = before.ratings[0], after.ratings[0]
     without = f"Without the {format_count(matches, 'match')} that a technical loss decided"
-    if first.player_id != other.player_id:
+    if first.player_id != other.player_id and can_name_best:
         yield f"{without}, {_name(other, names)} has the best rating instead of {_name(first, names)}."
         return
     ratings = after.by_player()
     most = max(before.ratings, key=lambda rating: abs(ratings[rating.player_id].elo - rating.elo))
     changed = f"the rating of {_name(most, names)} changes the most: {ratings[most.player_id]} instead of {most}"
-    yield f"{without}, {_name(first, names)} still has the best rating; {changed}."
+    unchanged = f" {_name(first, names)} still has the best rating;" if can_name_best else ""
+    yield f"{without},{unchanged} {changed}."
 
 
 def describe_unconnected_groups(groups: Sequence[Sequence[str]], names: Mapping[str, str] = NO_NAMES) -> Iterator[str]:

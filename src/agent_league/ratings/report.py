@@ -9,9 +9,9 @@ from agent_league.ratings.bradley_terry import compare_technical_losses, fit_unk
 from agent_league.ratings.luck import LuckTest, check_luck
 from agent_league.ratings.rank_error import RankError, estimate_rating_spread
 from agent_league.ratings.rating_words import describe_ratings, describe_technical_losses
-from agent_league.ratings.results import ResultTable, find_connected_groups
+from agent_league.ratings.results import ResultTable, count_loops, find_connected_groups
 from agent_league.ratings.tables import NO_NAMES, RatingTable, TechnicalLossRatings
-from agent_league.ratings.transitivity import Transitivity, check_transitivity
+from agent_league.ratings.transitivity import Transitivity, check_transitivity, is_luck_credible
 
 LUCK_SAMPLES = ((100_000, 99), (10_000_000, 19))
 TRANSITIVITY_SAMPLES = ((50, 499), (100, 99), (200, 39))
@@ -44,8 +44,9 @@ class RatingReport:
     groups: tuple[tuple[str, ...], ...]
     """The players in groups that never met each other, not even through common opponents: one if all are linked."""
     transitivity: Transitivity | None
-    """None if there are too few players, or so many that it takes too long."""
+    """None if who met whom has no loop, players were paired by their results, or so many that it takes too long."""
     luck: LuckTest | None
+    """None if there is none, or it would call luck what one number a player doesn't describe."""
     rank_error: RankError | None
     """None if the players come from several leagues, or its simulation takes too long."""
 
@@ -88,7 +89,8 @@ def make_rating_report(
 ) -> RatingReport:
     """Rate the players, and test what the ratings assume: that nothing goes in circles and it isn't all luck.
 
-    Without a trial, there is no rank error, and no test for luck if players were paired by their results.
+    Without a trial, there is no rank error, and no test for luck if players were paired by their results. Whether one
+    number describes results isn't tested there either: that winners meet winners looks as if it didn't.
     """
     played = results.without_technical_losses() if results.has_technical_losses else results
     met = int((played.count_games() > 0).sum())
@@ -101,20 +103,23 @@ def make_rating_report(
     else:
         rated = compare_technical_losses(results, seats_differ=seats_differ)
         spread = estimate_rating_spread(rated.without_technical_losses or rated.all_results)
-    samples = _find_samples(TRANSITIVITY_SAMPLES, met) if met > 2 else 0
+    can_contradict = not is_paired_by_results and count_loops(played) > 0
+    samples = _find_samples(TRANSITIVITY_SAMPLES, met) if can_contradict else 0
+    transitivity = check_transitivity(played, seats_differ=seats_differ, samples=samples) if samples else None
     replay = trial.replay_by_coin if trial and is_paired_by_results else None
     if replay and trial:
         luck_samples = trial.count_samples(19, 99)
     else:
         luck_samples = 0 if is_paired_by_results else _find_samples(LUCK_SAMPLES, len(played.count))
+    luck = None
+    if luck_samples and met > 1:
+        luck = check_luck(played, seats_differ=seats_differ, samples=luck_samples, replay=replay)
     return RatingReport(
         rated,
         round(float(results.count[results.is_technical].sum())),
         find_connected_groups(results),
-        check_transitivity(played, seats_differ=seats_differ, samples=samples) if samples else None,
-        check_luck(played, seats_differ=seats_differ, samples=luck_samples, replay=replay)
-        if luck_samples and met > 1
-        else None,
+        transitivity,
+        luck if is_luck_credible(luck, transitivity) else None,
         trial.estimate_rank_error(spread) if trial and met > 1 else None,
     )
 

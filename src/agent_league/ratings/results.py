@@ -205,7 +205,16 @@ def find_connected_groups(results: ResultTable) -> tuple[tuple[str, ...], ...]:
             found[number - 1].append(player)
         else:
             alone.append((player,))
-    return (*map(tuple, sorted(found, key=len, reverse=True)), *alone)
+    return (*map(tuple, sorted(found, key=lambda one: (-len(one), one))), *alone)
+
+
+def count_loops(results: ResultTable) -> int:
+    """Count the independent loops among who met whom: pairs beyond those that link the players, 0 in a plain tree."""
+    rows = results.count > 0
+    one, other = results.player_a[rows], results.player_b[rows]
+    players = len(results.players)
+    pairs = np.unique(np.minimum(one, other) * players + np.maximum(one, other)).size
+    return pairs - players + len(find_connected_groups(results))
 
 
 def add_by_index(index: Ints, values: Floats, size: int) -> Floats:

@@ -57,10 +57,11 @@ class Rating:
     """`low` to `high` is the 95% interval of the difference from the league's mean."""
     games: int
     likelihood_above_next: float | None
-    """How likely the player is better than the one below it; None for the last."""
+    """How likely the player is better than the one below it; None for the last, also of those linked by opponents."""
     tied_group: int
     """The number of its group, from 1: the players from the group's first one down that aren't significantly weaker
-    than this first one (two-sided, 95%). So of group 1 nobody can be ruled out as the best."""
+    than this first one (two-sided, 95%). So of group 1 nobody can be ruled out as the best. Players that aren't linked
+    by opponents are never of one group."""
     games_to_separate: int | None
     """How many more games the player needs, if all play on at the same rate and the difference from the one below stays
     as it is, until this difference is significant: 0 if it is already. None for the last, and if it is a million games
@@ -82,7 +83,7 @@ class SeatAdvantage:
 
 @dataclass(frozen=True, slots=True)
 class RatingTable:
-    """The ratings of one fit, best first."""
+    """The ratings of one fit, best first; those of players that aren't linked by opponents come group by group."""
 
     ratings: tuple[Rating, ...]
     games: int
@@ -90,6 +91,16 @@ class RatingTable:
     is_connected: bool = True
     """Whether every player is linked to every other by a chain of opponents. If not, ratings compare players only
     within a chain."""
+
+    @property
+    def can_name_best(self) -> bool:
+        """Whether all who played are linked by opponents, so that one of them can be called the best."""
+        return all(rating.games == 0 for rating in self.ratings[len(self.list_linked()) :])
+
+    def list_linked(self) -> tuple[Rating, ...]:
+        """Return the ratings of the largest group that is linked by opponents: all if the table is connected."""
+        last = next((at for at, one in enumerate(self.ratings) if one.likelihood_above_next is None), -1)
+        return self.ratings[: last + 1]
 
     def by_player(self) -> Mapping[str, Rating]:
         """Return the ratings by player id."""

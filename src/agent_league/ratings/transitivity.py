@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from agent_league.ratings.bradley_terry import BradleyTerryFit, fit_bradley_terry
-from agent_league.ratings.results import Floats, Ints, ResultCells, ResultTable, add_by_index
+from agent_league.ratings.luck import LuckTest
+from agent_league.ratings.results import Floats, Ints, ResultCells, ResultTable, add_by_index, count_loops
 from agent_league.ratings.statistics import binomial_tail, simulate_p_value
 from agent_league.ratings.tables import NO_NAMES
 
@@ -110,23 +111,35 @@ def check_transitivity(
     samples: int = SAMPLES,
     seed: int = 0,
 ) -> Transitivity:
-    """Test whether one number a player describes the results. The same seed gives the same answer."""
+    """Test whether one number a player describes the results. The same seed gives the same answer.
+
+    Without a loop among who met whom, there is nothing that could contradict ratings, and the p-value is 1. Of players
+    who were paired by their results, as in a bracket, the p-value would be too small: don't test these.
+    """
     fit = fit_bradley_terry(results, seats_differ=seats_differ)
     pairs = _Pairs.from_cells(fit.cells, len(results.players))
+    if not count_loops(results):
+        samples = 0
     deviance = _compute_deviance(fit, pairs)
     source, chance = _remove_noise(fit), np.random.default_rng(seed)
+    dispersion = fit.problem.estimate_dispersion(fit.chances)
 
     def simulate_deviance() -> float:
-        again = replace(fit.problem, cells=_simulate_cells(source, chance)).fit(fit.values)
+        again = replace(fit.problem, cells=_simulate_cells(source, dispersion, chance)).fit(fit.values)
         return _compute_deviance(again, pairs)
 
     return Transitivity(
         deviance=deviance,
-        p_value=simulate_p_value(deviance, simulate_deviance, samples),
+        p_value=simulate_p_value(deviance, simulate_deviance, samples) if samples else 1.0,
         level=level,
         cycle=_find_strongest_cycle(fit, pairs, results.players),
         worst_pair=_find_worst_pair(fit, pairs, results.players),
     )
+
+
+def is_luck_credible(luck: LuckTest | None, transitivity: Transitivity | None) -> bool:
+    """Whether a test for luck can be believed: points are even in circles, too, and not by luck."""
+    return luck is None or not luck.is_luck or transitivity is None or transitivity.is_described_by_ratings
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -201,14 +214,11 @@ def _remove_noise(fit: BradleyTerryFit) -> BradleyTerryFit:
     return replace(fit, values=values, chances=fit.problem.find_chances(values))
 
 
-def _simulate_cells(fit: BradleyTerryFit, chance: np.random.Generator) -> ResultCells:
-    """Play all matches again with the chances of the fit, and draws as frequent as they were in each game."""
+def _simulate_cells(fit: BradleyTerryFit, dispersion: Floats, chance: np.random.Generator) -> ResultCells:
+    """Play all matches again with the chances of the fit, and draws about as frequent as they were in each cell."""
     cells, chances = fit.cells, fit.chances
-    most = 2 * np.minimum(chances, 1 - chances)
-    games = int(cells.game.max(initial=0)) + 1
-    possible = add_by_index(cells.game, cells.played * most, games)
-    share = np.minimum(1.0, 4 * add_by_index(cells.game, cells.halved, games) / np.maximum(possible, TINY))
-    drawn_chance = share[cells.game] * most
+    drawn_chance = 4 * chances * (1 - chances) * (1 - dispersion)
+    drawn_chance = np.minimum(drawn_chance, 2 * np.minimum(chances, 1 - chances))
     played = np.rint(cells.played).astype(np.int64)
     drawn = chance.binomial(played, drawn_chance)
     won = (chances - drawn_chance / 2) / np.maximum(1 - drawn_chance, TINY)
