@@ -355,6 +355,8 @@ class Guest:
         self.port = port
         self.meta = meta
         self.player = ScriptedPlayer("guest", f"http://localhost:{port}/mcp", scripts=scripts)
+        self.registrant = self.player
+        """Who registers; the same unless a test says otherwise."""
         self.carrier: HttpCarrier | None = None
 
     async def evaluated(self, servers: list[HttpServer] | None = None, **more: Any) -> Evaluation:
@@ -380,7 +382,7 @@ class Guest:
         assert self.carrier is not None
         while True:
             try:
-                await self.player.register(self.carrier, manager, **self.meta)
+                await self.registrant.register(self.carrier, manager, **self.meta)
                 return
             except CallFailed:  # nobody is there yet
                 await asyncio.sleep(0.02)
