@@ -146,9 +146,7 @@ def test_what_is_a_player_and_what_is_not(tmp_path: Path, monkeypatch: pytest.Mo
             plays_by_rules(("random", text))
 
 
-async def compare_in_private_league(
-    players: tuple[str, str], comparison: Comparison, **settings: object
-) -> list[str]:
+async def compare_in_private_league(players: tuple[str, str], comparison: Comparison, **settings: object) -> list[str]:
     """Returns the remarks."""
     practice = PracticeSettings(game=load_game("even_odd"), seed="7", **settings)  # type: ignore[arg-type]
     remarks: list[str] = []
@@ -223,26 +221,12 @@ async def test_nobody_else_is_taken_for_a_player_that_does_not_register(register
     assert comparison.technical_losses == (0, 0)
 
 
-async def test_a_player_of_an_earlier_league_is_not_held_to_the_token_of_another_with_its_id() -> None:
-    visitor = guest()
-    visitor.player.player_id, visitor.player.token = "P01", "of an earlier league"
-    visitor.registrant = ScriptedPlayer("other", "http://localhost:9/mcp")
-    comparison = Comparison(NAMES, SequentialTest(), max_pairs=1)
-    async with visitor.present():
-        players = (f"localhost:{visitor.port}", "random")
-        await compare_in_private_league(players, comparison, manager_port=visitor.port + 1, wait_seconds=0.5)
-    assert visitor.registrant.player_id == "P01"
-    assert comparison.technical_losses == (0, 0)
-
-
 async def test_a_registration_that_is_refused_is_told_with_the_reason() -> None:
     visitor = guest(display_name="P01")
     comparison = Comparison(NAMES, SequentialTest(), max_pairs=1)
     async with visitor.present():
         players = (f"localhost:{visitor.port}", "random")
-        remarks = await compare_in_private_league(
-            players, comparison, manager_port=visitor.port + 1, wait_seconds=0.5
-        )
+        remarks = await compare_in_private_league(players, comparison, manager_port=visitor.port + 1, wait_seconds=0.5)
     told = f"The registration of the player at http://localhost:{visitor.port}/mcp is refused: "
     (refusal,) = (remark for remark in remarks if remark.startswith(told))
     assert refusal.endswith("choose a name of its own).")

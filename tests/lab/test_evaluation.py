@@ -399,6 +399,16 @@ async def test_a_stranger_in_the_letter_of_the_seeds_has_only_valid_messages() -
     assert found.player == "guest"
 
 
+async def test_a_player_of_an_earlier_league_is_not_held_to_the_token_of_another_with_its_id() -> None:
+    visitor = guest()
+    visitor.player.player_id, visitor.player.token = "P01", "tok-of-an-earlier-league"
+    visitor.registrant = ScriptedPlayer("other", "http://localhost:9/mcp")
+    found = await visitor.evaluated(games=1, wait_seconds=0.5)
+
+    assert visitor.registrant.player_id == "P01"
+    assert (found.player, found.fault_count) == (f"http://localhost:{visitor.port}/mcp", 0)
+
+
 async def test_a_registration_that_is_not_in_the_form_is_a_message_that_is_not_valid() -> None:
     found = await guest(version=None).evaluated(games=1)
     ((fault, count),) = found.faults_by_frequency
