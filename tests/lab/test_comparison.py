@@ -21,7 +21,7 @@ from agent_league.lab.comparison import (
 )
 from agent_league.lab.evaluation.practice_league import PracticeSettings, is_address
 from agent_league.ratings.sequential_test import SequentialTest, Verdict
-from agent_league.testing.peers import Params, ScriptedPlayer
+from agent_league.testing.peers import Params, ScriptedPlayer, never_reply
 from tests.cli.command import free_ports
 from tests.conftest import BOUND
 from tests.lab.test_evaluation import cache, guest, our_player  # noqa: F401 - a fixture
@@ -196,8 +196,18 @@ async def test_a_player_that_fails_loses_technically_and_ends_the_comparison_soo
     assert comparison.technical_losses == (0, 6)
     assert comparison.counts.counts == (0, 0, 0, 0, 3)
     told = " ".join(comparison.describe())
-    assert "It ended early: guest failed 5 times in a row or more." in told
+    assert "It ended early: guest lost 6 games technically in 3 pairs in a row." in told
     assert "guest lost 6 games technically" in told
+
+
+async def test_a_player_that_is_silent_ends_the_comparison_by_its_failed_calls_not_its_lost_games() -> None:
+    visitor = guest(scripts={"choose_parity": never_reply})
+    comparison = Comparison(NAMES, SequentialTest(), max_pairs=100)
+    async with visitor.present():
+        players = ("random", f"localhost:{visitor.port}")
+        await compare_in_private_league(players, comparison, manager_port=visitor.port + 1, timeout=0.2)
+    assert comparison.technical_losses == (0, 2)
+    assert comparison.cut_short_reason == "5 or more calls in a row to guest failed, each attempt counted"
 
 
 @pytest.mark.parametrize(

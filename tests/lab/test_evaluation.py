@@ -483,7 +483,7 @@ async def test_a_silent_player_costs_little_time_and_says_why() -> None:
 
     assert (len(first.games), len(second.games)) == (2, 1)
     assert first.technical_losses == {"move_timeout": 2}
-    assert "5 failures in a row" in first.cut_short_reason
+    assert "after 5 failed calls in a row" in first.cut_short_reason
     assert found.timeout_count == 2 * 3 + 3 * 3, "three attempts for every question"
     assert verdicts(found)[TIMEOUTS : WINS + 1] == [
         CriterionVerdict.FAIL,
@@ -510,6 +510,7 @@ async def test_a_player_that_never_moves_legally_is_not_asked_a_hundred_times() 
 
     assert [len(series.games) for series in found.series[:4]] == [5, 5, 5, 5]
     assert found.series[0].technical_losses == {"illegal_move": 5}
+    assert "after 5 technical losses in a row" in found.series[0].cut_short_reason
     assert "E004" in found.faults_by_frequency[0][0].what
 
 
