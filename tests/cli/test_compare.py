@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import league, running
+from tests.cli.command import league, league_process, running
 from tests.cli.test_simulate import at_a_terminal, shown_until
 from tests.conftest import BOUND
 
@@ -65,6 +65,42 @@ def test_what_cannot_be_compared_is_exit_code_2_with_a_sentence(options: tuple[s
     done = league("compare", *options)
     assert done.returncode == 2
     assert done.stderr.startswith(problem)
+
+
+LEAVER = "import sys\nprint('loaded')\n{kind} choose(game):\n    print('asked')\n    sys.exit(0)\n"
+
+
+@pytest.mark.parametrize(("kind", "more"), [("def", ()), ("def", ("--jobs", 2)), ("async def", ())])
+def test_a_strategy_that_exits_and_prints_fails_alone_and_json_is_all_that_is_printed(
+    tmp_path: Path, kind: str, more: tuple[object, ...]
+) -> None:
+    """By the rules alone, in one process and in two, and in a private league."""
+    (tmp_path / "leaver.py").write_text(LEAVER.format(kind=kind))
+    options = ("--limit", 8, "--seed", 7, "--json", *more)
+    done = league_process("compare", "leaver.py", "random", *options, cwd=tmp_path)
+    assert done.returncode == 3, done.stderr
+    found = json.loads(done.stdout)
+    assert found["faults"] == [8, 0]
+    assert found["first_faults"][0] == "SystemExit: 0 (leaver.py:5)"
+    assert "loaded" in done.stderr
+    assert "asked" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("simulate", "--players", "leaver.py,random", "--rounds", 8, "--jobs", 2),
+        ("simulate", "--players", "leaver.py,random", "--rounds", 8, "--full"),
+        ("evaluate", "leaver.py", "--games", 2),
+    ],
+)
+def test_so_it_is_with_the_other_commands_that_play(tmp_path: Path, command: tuple[object, ...]) -> None:
+    (tmp_path / "leaver.py").write_text(LEAVER.format(kind="def"))
+    done = league_process(*command, "--seed", 7, "--json", cwd=tmp_path)
+    assert done.returncode == (command[0] == "evaluate"), done.stderr
+    assert "SystemExit: 0" in done.stdout or '"faults":8' in done.stdout  # --full has no first fault
+    assert isinstance(json.loads(done.stdout), dict)
+    assert "asked" in done.stderr
 
 
 @pytest.mark.parametrize("opponent", ["random", "slow.py"])

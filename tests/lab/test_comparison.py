@@ -21,7 +21,7 @@ from agent_league.lab.comparison import (
 )
 from agent_league.lab.evaluation.practice_league import PracticeSettings, is_address
 from agent_league.ratings.sequential_test import SequentialTest, Verdict
-from agent_league.testing.peers import Params
+from agent_league.testing.peers import Params, ScriptedPlayer, never_reply
 from tests.cli.command import free_ports
 from tests.conftest import BOUND
 from tests.lab.test_evaluation import cache, guest, our_player  # noqa: F401 - a fixture
@@ -151,10 +151,13 @@ def test_what_is_a_player_and_what_is_not(tmp_path: Path, monkeypatch: pytest.Mo
             plays_by_rules(("random", text))
 
 
-async def compare_in_private_league(players: tuple[str, str], comparison: Comparison, **settings: object) -> None:
+async def compare_in_private_league(players: tuple[str, str], comparison: Comparison, **settings: object) -> list[str]:
+    """Returns the remarks."""
     practice = PracticeSettings(game=load_game("even_odd"), seed="7", **settings)  # type: ignore[arg-type]
+    remarks: list[str] = []
     async with asyncio.timeout(BOUND):
-        await RunningComparison(players, practice, PlayerDefaults(), lambda _: None).run(comparison, lambda _: None)
+        await RunningComparison(players, practice, PlayerDefaults(), remarks.append).run(comparison, lambda _: None)
+    return remarks
 
 
 async def test_strategies_that_wait_for_others_are_compared_in_a_private_league(tmp_path: Path) -> None:
@@ -198,8 +201,50 @@ async def test_a_player_that_fails_loses_technically_and_ends_the_comparison_soo
     assert comparison.technical_losses == (0, 6)
     assert comparison.counts.counts == (0, 0, 0, 0, 3)
     told = " ".join(comparison.describe())
-    assert "It ended early: guest failed 5 times in a row or more." in told
+    assert "It ended early: guest lost 6 games technically in 3 pairs in a row." in told
     assert "guest lost 6 games technically" in told
+
+
+async def test_a_player_that_is_silent_ends_the_comparison_by_its_failed_calls_not_its_lost_games() -> None:
+    visitor = guest(scripts={"choose_parity": never_reply})
+    comparison = Comparison(NAMES, SequentialTest(), max_pairs=100)
+    async with visitor.present():
+        players = ("random", f"localhost:{visitor.port}")
+        await compare_in_private_league(players, comparison, manager_port=visitor.port + 1, timeout=0.2)
+    assert comparison.technical_losses == (0, 2)
+    assert comparison.cut_short_reason == "5 or more calls in a row to guest failed, each attempt counted"
+
+
+@pytest.mark.parametrize(
+    ("registered", "name"),
+    [
+        ("http://127.0.0.1:{port}/mcp", "guest"),
+        ("http://0.0.0.0:{port}/other", "guest"),
+        ("http://localhost:9/mcp", "localhost:{port}"),
+        ("http://elsewhere.example:{port}/mcp", "localhost:{port}"),
+    ],
+)
+async def test_nobody_else_is_taken_for_a_player_that_does_not_register(registered: str, name: str) -> None:
+    """Only who registers with the same host and port is this player, whatever the path and the name of the host."""
+    visitor = guest()
+    visitor.registrant = ScriptedPlayer("guest", registered.format(port=visitor.port))
+    comparison = Comparison(NAMES, SequentialTest(), max_pairs=1)
+    async with visitor.present():
+        players = (f"localhost:{visitor.port}", "random")
+        await compare_in_private_league(players, comparison, manager_port=visitor.port + 1, wait_seconds=0.5)
+    assert comparison.names[0].removeprefix("http://").removesuffix("/mcp") == name.format(port=visitor.port)
+    assert comparison.technical_losses == (0, 0)
+
+
+async def test_a_registration_that_is_refused_is_told_with_the_reason() -> None:
+    visitor = guest(display_name="P01")
+    comparison = Comparison(NAMES, SequentialTest(), max_pairs=1)
+    async with visitor.present():
+        players = (f"localhost:{visitor.port}", "random")
+        remarks = await compare_in_private_league(players, comparison, manager_port=visitor.port + 1, wait_seconds=0.5)
+    told = f"The registration of the player at http://localhost:{visitor.port}/mcp is refused: "
+    (refusal,) = (remark for remark in remarks if remark.startswith(told))
+    assert refusal.endswith("choose a name of its own).")
 
 
 async def test_an_address_is_not_compared_with_itself() -> None:

@@ -355,6 +355,8 @@ class Guest:
         self.port = port
         self.meta = meta
         self.player = ScriptedPlayer("guest", f"http://localhost:{port}/mcp", scripts=scripts)
+        self.registrant = self.player
+        """Who registers; the same unless a test says otherwise."""
         self.carrier: HttpCarrier | None = None
 
     async def evaluated(self, servers: list[HttpServer] | None = None, **more: Any) -> Evaluation:
@@ -380,7 +382,7 @@ class Guest:
         assert self.carrier is not None
         while True:
             try:
-                await self.player.register(self.carrier, manager, **self.meta)
+                await self.registrant.register(self.carrier, manager, **self.meta)
                 return
             except CallFailed:  # nobody is there yet
                 await asyncio.sleep(0.02)
@@ -395,6 +397,16 @@ async def test_a_stranger_in_the_letter_of_the_seeds_has_only_valid_messages() -
 
     assert (found.message_count, found.fault_count) == (2 * 3 * 4 + 1, 0)
     assert found.player == "guest"
+
+
+async def test_a_player_of_an_earlier_league_is_not_held_to_the_token_of_another_with_its_id() -> None:
+    visitor = guest()
+    visitor.player.player_id, visitor.player.token = "P01", "tok-of-an-earlier-league"
+    visitor.registrant = ScriptedPlayer("other", "http://localhost:9/mcp")
+    found = await visitor.evaluated(games=1, wait_seconds=0.5)
+
+    assert visitor.registrant.player_id == "P01"
+    assert (found.player, found.fault_count) == (f"http://localhost:{visitor.port}/mcp", 0)
 
 
 async def test_a_registration_that_is_not_in_the_form_is_a_message_that_is_not_valid() -> None:
@@ -471,7 +483,7 @@ async def test_a_silent_player_costs_little_time_and_says_why() -> None:
 
     assert (len(first.games), len(second.games)) == (2, 1)
     assert first.technical_losses == {"move_timeout": 2}
-    assert "5 failures in a row" in first.cut_short_reason
+    assert "after 5 failed calls in a row" in first.cut_short_reason
     assert found.timeout_count == 2 * 3 + 3 * 3, "three attempts for every question"
     assert verdicts(found)[TIMEOUTS : WINS + 1] == [
         CriterionVerdict.FAIL,
@@ -498,6 +510,7 @@ async def test_a_player_that_never_moves_legally_is_not_asked_a_hundred_times() 
 
     assert [len(series.games) for series in found.series[:4]] == [5, 5, 5, 5]
     assert found.series[0].technical_losses == {"illegal_move": 5}
+    assert "after 5 technical losses in a row" in found.series[0].cut_short_reason
     assert "E004" in found.faults_by_frequency[0][0].what
 
 

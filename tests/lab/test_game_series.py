@@ -1,6 +1,7 @@
 """Games by rules and strategies alone: what a strategy is shown, what is counted, and what it costs to remember."""
 
 import re
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -120,6 +121,13 @@ class Broken:
         raise ZeroDivisionError
 
 
+class Leaving:
+    """Ends the program, if it can."""
+
+    def choose(self, observation: Observation) -> Move:
+        sys.exit(0)
+
+
 class Greedy:
     """Takes away legal moves of the rules, if it can."""
 
@@ -138,7 +146,7 @@ class Forgetful:
         raise ZeroDivisionError
 
 
-@pytest.mark.parametrize("faulty", [Cheat(), Broken(), Greedy(), Forgetful()])
+@pytest.mark.parametrize("faulty", [Cheat(), Broken(), Leaving(), Greedy(), Forgetful()])
 def test_a_strategy_that_fails_is_counted_and_the_series_goes_on(faulty: Strategy) -> None:
     always_two = load_game("even_odd").with_parameters({"min_number": 2, "max_number": 2})
     returns, faults = play(always_two, (faulty, load_strategy("always_odd")), games=50).take()

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 import threading
 import time
 from collections.abc import Awaitable
@@ -241,6 +242,20 @@ class RaisingLater:
         raise RuntimeError("no idea")
 
 
+class Exiting:
+    def __init__(self, *, instant: bool) -> None:
+        self.instant = instant
+
+    def choose(self, observation: Observation) -> Move:
+        sys.exit("no idea")
+
+
+class ExitingLater:
+    async def choose(self, observation: Observation) -> Move:
+        await asyncio.sleep(0)
+        sys.exit("no idea")
+
+
 class Unequal:
     """A move that can't even be compared."""
 
@@ -254,6 +269,9 @@ FAILING = {
     "raises": (Raising(), "strategy_failed"),
     "raises in a coroutine": (RaisingLater(), "strategy_failed"),
     "raises at once": (Fixed(Unequal()), "strategy_failed"),
+    "exits": (Exiting(instant=False), "strategy_failed"),
+    "exits at once": (Exiting(instant=True), "strategy_failed"),
+    "exits in a coroutine": (ExitingLater(), "strategy_failed"),
     "wrong case": (Fixed("Even"), "strategy_chose_illegal_move"),
     "nothing": (Fixed(None), "strategy_chose_illegal_move"),
     "a number": (Fixed(7), "strategy_chose_illegal_move"),

@@ -89,11 +89,12 @@ class CheckerManager(Listener):
 
         If no agent gives this address, return the registration of the only agent, or None.
         """
-        await self.wait_until(lambda: self._find_registration(url), limit)
+        await self.wait_until(lambda: self.find_registration(url), limit)
         places = {read_endpoint(call) for call in self.registrations}
-        return self._find_registration(url) or (self.registrations[-1] if len(places) == 1 else None)
+        return self.find_registration(url) or (self.registrations[-1] if len(places) == 1 else None)
 
-    def _find_registration(self, url: str) -> IncomingCall | None:
+    def find_registration(self, url: str) -> IncomingCall | None:
+        """Return the last registration with the port of this address; None if there is none."""
         calls = reversed(self.registrations)
         return next((call for call in calls if _parse_port(read_endpoint(call)) == _parse_port(url)), None)
 

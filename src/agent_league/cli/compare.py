@@ -22,6 +22,7 @@ from agent_league.cli.options import (
 from agent_league.cli.terminal import (
     EXIT_FAILED,
     EXIT_INTERRUPTED,
+    divert_prints,
     make_stdout_console,
     print_json,
     print_lines,
@@ -94,7 +95,8 @@ def compare(
     chosen = load_requested_game(loader, game, parse_game_parameters(param))
     seed = require_utf8(seed, "--seed") if seed is not None else str(secrets.randbelow(10**9))
     players = (player, opponent)
-    by_rules = plays_by_rules(players)
+    with divert_prints():
+        by_rules = plays_by_rules(players)
     _check_options(by_rules=by_rules, jobs=jobs, warm_up=warm_up)
     for name in dict.fromkeys(players) if by_rules else ():
         if mismatch := find_game_mismatch(name, chosen.game_type):
@@ -104,7 +106,7 @@ def compare(
     most = limit or (RULES_LIMIT if by_rules else CALLS_LIMIT)
     comparison = Comparison(label_players(players), _make_test(elo0, elo1, alpha, beta), max_pairs=most // 2)
     started = time.perf_counter()
-    with _show_progress(quiet=json) as watch:
+    with divert_prints(), _show_progress(quiet=json) as watch:
         if by_rules:
             is_interrupted = not _compare_strategies(comparison, chosen, players, seed, warm_up, jobs, watch)
         else:

@@ -22,6 +22,7 @@ from agent_league.cli.options import (
 from agent_league.cli.terminal import (
     EXIT_FAILED,
     EXIT_INTERRUPTED,
+    divert_prints,
     make_rich_table,
     print_lines,
     print_remark,
@@ -106,7 +107,7 @@ def evaluate(
     )
 
     async def run() -> int:
-        with _show_progress(games, quiet=json) as watch:
+        with divert_prints(), _show_progress(games, quiet=json) as watch:
             evaluation = await _run_evaluation(request, watch)
         # Before the loop ends: a strategy that never comes back would keep it, and the report with it.
         return _finish_report(evaluation, out, as_json=json)

@@ -20,7 +20,14 @@ from agent_league.cli.options import (
     parse_game_parameters,
     require_utf8,
 )
-from agent_league.cli.terminal import EXIT_INTERRUPTED, make_rich_table, print_json, print_remark, show_progress_bar
+from agent_league.cli.terminal import (
+    EXIT_INTERRUPTED,
+    divert_prints,
+    make_rich_table,
+    print_json,
+    print_remark,
+    show_progress_bar,
+)
 from agent_league.errors import UserError
 from agent_league.ratings.tables import RankMethod
 from agent_league.text import to_printable
@@ -86,14 +93,15 @@ def simulate(
         series=series,
     )
     try:
-        remarks = tournament.check_players()
+        with divert_prints():
+            remarks = tournament.check_players()
     except UserError as error:
         raise UserError(f"--players: {error}") from None
     for remark in remarks:
         print_remark(remark)
     board = tournament.make_scoreboard()
     started = time.perf_counter()
-    with TemporaryDirectory(prefix="league-") as folder:
+    with TemporaryDirectory(prefix="league-") as folder, divert_prints():
         work = plan_leagues(tournament, Path(folder)) if full else tournament.plan_series()
         interrupted = not _play_games(work, jobs, board, tournament.games, quiet=json)
     seconds = time.perf_counter() - started

@@ -9,7 +9,7 @@ import re
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +68,11 @@ def write_to_stdout(result: bytes) -> None:
     while rest:
         rest = rest[sys.stdout.buffer.write(rest) :]
     sys.stdout.flush()
+
+
+def divert_prints() -> AbstractContextManager[object]:
+    """Inside this context, what the code of players prints goes to stderr; stdout is for results."""
+    return redirect_stdout(sys.stderr)
 
 
 def print_json(content: Any) -> None:

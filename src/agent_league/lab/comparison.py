@@ -387,7 +387,7 @@ class RunningComparison:
         watch: Callable[[Comparison], None],
     ) -> None:
         one, other = players
-        failed_in_a_row = (0, 0)
+        streaks: tuple[list[int], list[int]] = ([], [])  # technical losses in the last pairs that each had one
         for number in range(comparison.max_pairs):
             if number % ANNOUNCED_PAIRS == 0:
                 numbers = range(2 * number + 1, 2 * min(number + ANNOUNCED_PAIRS, comparison.max_pairs) + 1)
@@ -395,13 +395,15 @@ class RunningComparison:
                     await table.announce_games(one, other, ROUND_ID, numbers, receiver)
             pair = await _play_running_pair(table, players, number)
             comparison.add_pair(pair)
-            failed_in_a_row = (
-                failed_in_a_row[0] + pair.technical_losses[0] if pair.technical_losses[0] else 0,
-                failed_in_a_row[1] + pair.technical_losses[1] if pair.technical_losses[1] else 0,
-            )
-            for name, failures, player in zip(comparison.names, failed_in_a_row, players, strict=True):
-                if failures >= FAIL_LIMIT or table.is_breaker_open(player):
-                    comparison.cut_short_reason = f"{name} failed {FAIL_LIMIT} times in a row or more"
+            for place, (name, streak, player) in enumerate(zip(comparison.names, streaks, players, strict=True)):
+                lost = pair.technical_losses[place]
+                streak[:] = [*streak, lost] if lost else []
+                if table.is_breaker_open(player):
+                    failed = f"{FAIL_LIMIT} or more calls in a row to {name} failed"
+                    comparison.cut_short_reason = f"{failed}, each attempt counted"
+                elif sum(streak) >= FAIL_LIMIT:
+                    games = format_count(sum(streak), "game")
+                    comparison.cut_short_reason = f"{name} lost {games} technically in {len(streak)} pairs in a row"
             watch(comparison)
             if comparison.is_over:
                 return

@@ -90,7 +90,7 @@ class SeriesPlayer:
             said = self._choose(observation)
             if type(said) is Thought:
                 said = said.move
-        except Exception as error:  # noqa: BLE001 - somebody's first strategy must not end the series
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - somebody's first strategy must not end the series
             self._record_fault(describe_error(error))
             return observation.random.choice(legal)
         try:
@@ -102,7 +102,7 @@ class SeriesPlayer:
     def learn_from_game(self, game: GameRecord) -> None:
         try:
             self.strategy.learn(game)  # type: ignore[attr-defined] # only where it has such a method
-        except Exception as error:  # noqa: BLE001 - as above
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - as above
             self._record_fault(describe_error(error))
 
     def _record_fault(self, what: str) -> None:
@@ -110,7 +110,7 @@ class SeriesPlayer:
         self.first_fault = self.first_fault or what
 
 
-def describe_error(error: Exception) -> str:
+def describe_error(error: BaseException) -> str:
     """Describe an error with the file and line that raised it."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""

@@ -1,8 +1,10 @@
 """Running work items in several processes. Their number changes the order of the results, not the results."""
 
+import sys
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import redirect_stdout
 from typing import Protocol, TypeVar
 
 from agent_league.child_processes import open_process_pool
@@ -65,4 +67,5 @@ def _yield_finished(waiting: set[Future[list[T]]]) -> Generator[T, None, set[Fut
 
 
 def _run_item(piece: WorkItem[T]) -> list[T]:
-    return list(piece.run())
+    with redirect_stdout(sys.stderr):  # what strategies print is no result
+        return list(piece.run())

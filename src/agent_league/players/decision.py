@@ -47,7 +47,7 @@ class StrategyRunner:
         if prepare := getattr(strategy, "prepare", None):
             try:
                 prepare(log)
-            except Exception as error:  # noqa: BLE001 - as in _await_choice
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - as in _await_choice
                 log.error("strategy_failed", error=repr(error), traceback=traceback.format_exc())
 
     async def choose_move(self, observation: Observation) -> Thought:
@@ -79,7 +79,7 @@ class StrategyRunner:
         if close := getattr(self._strategy, "close", None):
             try:
                 await close()
-            except Exception as error:  # noqa: BLE001 - as in _await_choice
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - as in _await_choice
                 self._log.error("strategy_failed", error=repr(error), traceback=traceback.format_exc())
 
     def _start_choice(self, observation: Observation) -> Thought | asyncio.Task[Thought]:
@@ -90,7 +90,7 @@ class StrategyRunner:
         try:
             said: Any = self._strategy.choose(observation)
             found = None if inspect.isawaitable(said) else _match_thought(said, observation)
-        except Exception as error:  # noqa: BLE001 - as in _await_choice
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - as in _await_choice
             return self._replace_failed_choice(error, observation, began)
         return (
             self._accept_or_replace(found, observation, began) if found else self._start_task(said, observation, began)
@@ -102,11 +102,11 @@ class StrategyRunner:
     async def _await_choice(self, said: Awaitable[Any], observation: Observation, began: float) -> Thought:
         try:
             found = _match_thought(await said, observation)
-        except Exception as error:  # noqa: BLE001 - a strategy that raises must not stop the player
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a strategy that raises must not stop the player
             return self._replace_failed_choice(error, observation, began)
         return self._accept_or_replace(found, observation, began)
 
-    def _replace_failed_choice(self, error: Exception, observation: Observation, began: float) -> Thought:
+    def _replace_failed_choice(self, error: BaseException, observation: Observation, began: float) -> Thought:
         """Log the error of a strategy that raised, and play a random move instead."""
         trace = traceback.format_exc()
         self._log.error("strategy_failed", match_id=observation.match_id, error=repr(error), traceback=trace)

@@ -73,7 +73,7 @@ class LearningStore:
     def _call_hook(self, hook: Callable[[Any], None], value: Any) -> bool:
         try:
             hook(value)
-        except Exception as error:  # noqa: BLE001 - a strategy that raises must not stop the player
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a strategy that raises must not stop the player
             self._log_failure(error)
             return False
         return True
@@ -81,7 +81,7 @@ class LearningStore:
     def _save_file(self) -> None:
         try:
             content = encode_json({**self._owner_fields, "learned": self._strategy.saved()})  # type: ignore[attr-defined]
-        except Exception as error:  # noqa: BLE001 - as above
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - as above
             self._log_failure(error)
             return
         if len(content) > MAX_FILE_BYTES:
@@ -89,7 +89,7 @@ class LearningStore:
             return
         write_atomically(self.path, content)
 
-    def _log_failure(self, error: Exception) -> None:
+    def _log_failure(self, error: BaseException) -> None:
         self._log.error("strategy_failed", error=repr(error), traceback=traceback.format_exc())
 
 

@@ -229,10 +229,9 @@ class Evaluator:
                     self._on_game(opponent, game)
                     lost_in_a_row = lost_in_a_row + 1 if game.ending is GameEnding.TECHNICAL_LOSS else 0
                     if number < wanted and (table.is_breaker_open(player) or lost_in_a_row >= FAIL_LIMIT):
-                        why = (
-                            f"{game.how.replace('_', ' ')}; after {FAIL_LIMIT} failures in a row the rest was left out"
-                        )
-                        self._mark_cut_short(why)
+                        what = "technical losses" if lost_in_a_row >= FAIL_LIMIT else "failed calls"
+                        why = f"after {FAIL_LIMIT} {what} in a row the rest was left out"
+                        self._mark_cut_short(f"{game.how.replace('_', ' ')}; {why}")
                         return
         except TimeoutError:
             if not limit.expired():

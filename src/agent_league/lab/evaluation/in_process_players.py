@@ -190,7 +190,7 @@ class WatchedStrategy:
         self._asked_count += 1
         try:
             yield
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self._record_failure(describe_error(error))
             raise
 

@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from agent_league.check.listener import IncomingCall, Listener
-from agent_league.check.scripted_agents import CheckerManager, write_refusal
+from agent_league.check.scripted_agents import CheckerManager, read_endpoint, write_refusal
 from agent_league.errors import ErrorCode, Refusal
+from agent_league.http.hosts import WILDCARD_HOSTS, normalise_endpoint
 from agent_league.model.agents import Role
 from agent_league.protocol import v2
 from agent_league.protocol.checks import parse_fields
@@ -45,6 +46,21 @@ class PracticeManager(CheckerManager):
     async def answer_in_process(self, body: bytes, bearer: str | None) -> bytes | None:
         """Answer a request from a player in this process."""
         return await self._answer_request("/mcp", body, bearer)
+
+    async def wait_for_registration(self, url: str, limit: float) -> IncomingCall | None:
+        """Wait for the registration of the player at this address; None if none comes, whoever else registers."""
+        await self.wait_until(lambda: self.find_registration(url), limit)
+        return self.find_registration(url)
+
+    def find_registration(self, url: str) -> IncomingCall | None:
+        """Return the last registration from this host and port, whatever its path; None if there is none."""
+        calls = reversed(self.registrations)
+        return next((call for call in calls if _parse_place(read_endpoint(call)) == _parse_place(url)), None)
+
+    def find_refusal(self, url: str) -> str:
+        """Return why the last registration from this host and port was refused; empty if none was."""
+        refusals = reversed(self.refusals)
+        return next((why for call, why in refusals if _parse_place(read_endpoint(call)) == _parse_place(url)), "")
 
     async def _answer_request(self, path: str, body: bytes, bearer: str | None) -> bytes | None:
         del self.received_calls[:-MAX_KEPT_CALLS]
@@ -89,3 +105,9 @@ class PracticeReferee(Listener):
         except Refusal as refusal:
             return write_refusal(refusal, heard, f"{Role.REFEREE}:{REFEREE_ID}")
         return {"status": "ok"}
+
+
+def _parse_place(address: str) -> tuple[str, int | None]:
+    """Return host and port of an address, `http://` or not; every name that means this machine is one."""
+    host, port = normalise_endpoint(address if "://" in address else f"http://{address}")
+    return ("localhost" if host in WILDCARD_HOSTS else host, port)

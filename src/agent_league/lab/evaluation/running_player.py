@@ -86,13 +86,13 @@ async def connect_player(url: str, host: ConnectionContext, protocol: str | None
         if (why := await probe.wait_until_listening(wait)) is not None:
             raise UserError(f"no player at {url}: {why}; start it first")
         host.remark(f"Waiting up to {wait:g} s for the player at {url} to register.")
-        registration = await manager.wait_for_registration(url, wait) if manager else None
+        registration = await _wait_for_registration(manager, url, wait, host.remark) if manager else None
         bench = await _open_subject(stack, probe, host, protocol, registration)
         refused = await _get_refusal_code(bench)
         if refused and manager:
             host.remark(f"The player refuses with {refused}: it belongs to another league, or waits for one.")
             host.remark(f"Waiting up to {REJOIN_SECONDS} s for it to register at {manager.endpoint}.")
-            registration = await manager.wait_for_registration(url, REJOIN_SECONDS)
+            registration = await _wait_for_registration(manager, url, REJOIN_SECONDS, host.remark)
             bench = await _open_subject(stack, probe, host, protocol, registration)
             refused = await _get_refusal_code(bench)
         if refused:
@@ -103,6 +103,16 @@ async def connect_player(url: str, host: ConnectionContext, protocol: str | None
             )
         _check_game_type(bench, url, host.game_type)
         yield RunningPlayer(_make_practice_player(bench, url, host.game_type), bench, _choose_display_name(bench, url))
+
+
+async def _wait_for_registration(
+    manager: PracticeManager, url: str, limit: float, remark: Callable[[str], None]
+) -> IncomingCall | None:
+    """Wait for the player's registration; if there is none but a refused one, say why that was refused."""
+    registration = await manager.wait_for_registration(url, limit)
+    if registration is None and (why := manager.find_refusal(url)):
+        remark(f"The registration of the player at {url} is refused: {to_printable(why, MAX_SENTENCE)}.")
+    return registration
 
 
 async def _open_subject(
@@ -159,8 +169,11 @@ def _check_game_type(bench: Subject, url: str, game_type: str) -> None:
 
 def _make_practice_player(bench: Subject, url: str, game_type: str) -> PracticePlayer:
     def token() -> str | None:
-        known = bench.manager.tokens if bench.manager else {}
-        return known.get(bench.agent_id)
+        manager = bench.manager
+        heard = manager.find_registration(url) if manager else None
+        if manager is None or heard is None or manager.get_agent_id(heard) != bench.agent_id:
+            return None  # somebody else may have registered under the id that it brought from another league
+        return manager.tokens[bench.agent_id]
 
     games = _player_meta(bench).get("game_types")
     takes_any = isinstance(games, list) and ANY_GAME in games and game_type not in games

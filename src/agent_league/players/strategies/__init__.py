@@ -46,7 +46,7 @@ def load_strategy(
         strategy: Strategy = made.configured(defaults or PlayerDefaults(), remark) if has_settings(name) else made()
     except UserError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ConfigError("strategy", "", f"{name!r} can't be made: {quote(error, MAX_PHRASE)}") from error
     return strategy
 
