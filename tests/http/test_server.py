@@ -7,10 +7,12 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 
 import pytest
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from agent_league.agent.app import AgentApp
 from agent_league.errors import PortInUse, UserError
-from agent_league.http.carrier import MAX_BODY
+from agent_league.http.carrier import MAX_BODY, RequestRejected
 from agent_league.http.server import HttpServer, bind_socket
 from tests.http.wire import LIMIT, chunked, connected, fetch, request
 
@@ -341,5 +343,22 @@ async def test_a_call_that_fails_in_a_way_nobody_thought_of_is_answered_500_and_
     try:
         assert (await fetch(server.port, request(b"fail"))).status == 500
         assert (await fetch(server.port, POST)).body == b'"hello"'
+    finally:
+        await server.stop()
+
+
+async def test_an_app_serves_every_path_below_its_name_and_may_reject(echo: Echo) -> None:
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"].endswith("/closed"):
+            raise RequestRejected(403, "not here")
+        await Response(scope["path"])(scope, receive, send)
+
+    server = HttpServer(AgentApp(echo.answer, lambda: HEALTH, path_apps={"seats": serve}), "127.0.0.1", 0, "a test")
+    await server.start()
+    try:
+        assert (await fetch(server.port, request(b"x", path="/seats/P01/mcp"))).body == b"/seats/P01/mcp"
+        closed = await fetch(server.port, request(b"x", path="/seats/closed"))
+        assert (closed.status, closed.body) == (403, b"not here")
+        assert (await fetch(server.port, request(b"x", path="/seatsP01"))).status == 404
     finally:
         await server.stop()

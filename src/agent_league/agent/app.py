@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agent_league.agent.jsonrpc import UNKNOWN_METHOD_PREFIX, count_requests
 from agent_league.errors import ErrorCode, Refusal
@@ -80,13 +80,16 @@ class AgentApp:
         has_good_token: TokenCheck | None = None,
         refused: RejectionCallback | None = None,
         refuse_frame: RefuseFrame = lambda body, refusal: None,  # noqa: ARG005 - the default answers nothing
+        path_apps: Mapping[str, ASGIApp] | None = None,
     ) -> None:
         """Without `header_check`, a default one is used. `other_paths` maps further paths to their own answers.
 
         `pages` serves all other paths, `metrics` the path `/metrics`. Calls with a good token don't queue behind
         others of their address. `refused` is called for each request that is refused with an HTTP status. Frames above
-        the rate limit are answered by `refuse_frame`.
+        the rate limit are answered by `refuse_frame`. `path_apps` serve all paths that begin with their names, such as
+        `seats` for `/seats/P01/mcp`; a RequestRejected of theirs is answered here.
         """
+        self._path_apps = path_apps or {}
         self._refuse_frame = refuse_frame
         self.refused = refused or _ignore_refusal
         self.call_limits = CallLimits(has_good_token)
@@ -116,6 +119,8 @@ class AgentApp:
             fields = self._header_check.check_request(scope)
             if handler := self._handlers.get(scope["path"]):
                 await self._serve_calls(handler, scope, receive, send, fields)
+            elif path_app := self._path_apps.get(scope["path"].split("/", 2)[1]):
+                await path_app(scope, receive, send)
             else:
                 await self._routed_app(scope, receive, send)
         except RequestRejected as error:
