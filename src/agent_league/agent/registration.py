@@ -81,6 +81,8 @@ class MemberSettings:
     seed: str | None = None
     exit_when_done: bool = False
     protocol: str = CURRENT_PROTOCOL
+    logs_with_league: bool = False
+    """Whether its log is in the folder of its league, where that of the manager is."""
 
     @property
     def credentials(self) -> CredentialsFile:

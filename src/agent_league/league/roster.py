@@ -11,10 +11,11 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from agent_league.agent.breaker import Breaker
-from agent_league.config.models import SecurityConfig
+from agent_league.config.models import NetworkConfig, SecurityConfig
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.http.caller_address import CALLER_ADDRESS
-from agent_league.http.hosts import are_all_loopback, find_endpoint_problem, normalise_address, normalise_endpoint
+from agent_league.http.exposure import is_loopback_only
+from agent_league.http.hosts import find_endpoint_problem, normalise_address, normalise_endpoint
 from agent_league.league.match_tokens import create_token, hash_token, hashes_match
 from agent_league.model.agents import (
     DEFAULT_PROTOCOL_PROFILE,
@@ -125,16 +126,20 @@ class AdmissionRules:
     game_type: str
     max_players: int
     security: SecurityConfig
-    allowed_hosts: Sequence[str]
+    network: NetworkConfig
     failure_threshold: int
     strict: bool = False
     listens_on_loopback: bool = True
     """Whether no other machine can call the manager."""
+    has_dial_out_seats: bool = False
+    """Whether agents elsewhere may take part through connections that they open to the manager."""
 
     @property
     def is_loopback_only(self) -> bool:
         """Whether all agents of the league are on this machine; much is allowed then that strangers may not."""
-        return self.listens_on_loopback and are_all_loopback(self.allowed_hosts)
+        return is_loopback_only(
+            self.network, listens_on_loopback=self.listens_on_loopback, has_dial_out_seats=self.has_dial_out_seats
+        )
 
     @property
     def allows_tokenless_return(self) -> bool:
@@ -209,7 +214,10 @@ class Roster:
         known = self._recognise_member(application, now)
         caller = CALLER_ADDRESS.get()
         endpoint, address = application.profile.endpoint, normalise_address(caller[0]) if caller else None
-        if problem := find_endpoint_problem(endpoint, self.rules.allowed_hosts, address or None):
+        hosts = self.rules.network.allowed_hosts
+        if caller is None and self.rules.network.public_host:  # one of our own process, called through our own proxy
+            hosts = (*hosts, self.rules.network.public_host)
+        if problem := find_endpoint_problem(endpoint, hosts, address or None):
             raise RegistrationRejected(RejectReason.INVALID_ENDPOINT, problem)
         if not supports_game(application.profile.game_types, self.rules.game_type):
             raise RegistrationRejected(RejectReason.UNSUPPORTED_GAME, f"this league plays {self.rules.game_type!r}")
