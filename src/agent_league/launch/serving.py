@@ -66,10 +66,12 @@ async def serve_agents(
 
 def _make_agent_and_app(seat: AgentPlan, carrier: Carrier, watchers: AgentListeners) -> tuple[Agent, AgentApp]:
     if isinstance(seat, ManagerPlan):
+        from agent_league.web.sign_up_app import SignUpApp  # noqa: PLC0415 - only where a manager sits
+
         manager = seat.make_agent(carrier, watchers)
-        return manager, make_agent_app(
-            seat, manager, make_manager_pages(seat, manager) if seat.settings.serves_pages else None
-        )
+        app = make_agent_app(seat, manager, make_manager_pages(seat, manager) if seat.settings.serves_pages else None)
+        app.add_path_app("join", SignUpApp(app, manager.sign_up))
+        return manager, app
     agent = seat.make_agent(carrier, watchers)
     return agent, make_agent_app(seat, agent)
 

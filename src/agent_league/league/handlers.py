@@ -14,6 +14,7 @@ from agent_league.league.messages import ManagerMessages
 from agent_league.league.queries import LeagueQueries
 from agent_league.league.reports import DeriveResult, build_match_result, correct_by_details
 from agent_league.league.roster import AgentApplication, RegistrationRejected
+from agent_league.league.sign_up import SignUp
 from agent_league.league.state import LeagueState
 from agent_league.log import JsonLogger
 from agent_league.model.agents import AgentProfile, ProtocolProfile, Role
@@ -50,8 +51,10 @@ class ManagerHandlers:
         on_registered: Callable[[], None],
         match_files: MatchFiles,
         derive_result: DeriveResult,
+        sign_up: SignUp,
     ) -> None:
         self._state = state
+        self._sign_up = sign_up
         self._messages = messages
         self._clock = clock
         self._log = log
@@ -207,8 +210,10 @@ class ManagerHandlers:
             is_ours=meta.match_tokens,
             has_match_key=meta.match_tokens and meta.match_keys,
         )
+        self._sign_up.check_rate()
+        key_needed = await self._sign_up.explain_needed_key(role)
         try:
-            admission = self._state.register(application, self._clock.now())
+            admission = self._state.register(application, self._clock.now(), key_needed)
         except RegistrationRejected as rejection:
             if self._state.report_refused_registration(meta.display_name, f"{rejection.reason} ({rejection.detail})"):
                 self._log.warning(

@@ -67,7 +67,7 @@ SELECT_MATCHES = sa.select(MATCHES).where(MATCHES.c.season_id == SEASON_ID).orde
 SELECT_ROUNDS = sa.select(ROUNDS).where(ROUNDS.c.season_id == SEASON_ID).order_by(ROUNDS.c.round_id)
 CLAIM_FIELDS = (
     *("display_name", "endpoint", "version", "game_types", "max_concurrent_matches", "protocol"),
-    *("alias", "style", "tolerated", "is_ours", "barred"),
+    *("alias", "style", "tolerated", "is_ours", "barred", "team_id", "versions"),
 )
 
 
