@@ -75,6 +75,16 @@ STEPS: tuple[tuple[str, ...], ...] = (
     ),
     (
         """
+        CREATE TABLE audit (
+            season_id BIGINT NOT NULL REFERENCES seasons (season_id),
+            number INTEGER NOT NULL,
+            entry TEXT NOT NULL,
+            PRIMARY KEY (season_id, number)
+        )
+        """,
+    ),
+    (
+        """
         CREATE TABLE teams (
             number {numbered},
             league_id TEXT NOT NULL,
