@@ -30,7 +30,7 @@ from agent_league.protocol.version import (
     is_supported_version,
     parse_version,
 )
-from agent_league.text import quote
+from agent_league.text import quote, redact_keys
 
 T = TypeVar("T")
 FETCHED_BY_POLL = "matches fetched by 'get_assigned_matches'"
@@ -190,8 +190,8 @@ class ManagerHandlers:
         application = AgentApplication(
             AgentProfile(
                 role,
-                sender.agent_id,
-                meta.display_name,
+                redact_keys(sender.agent_id),
+                redact_keys(meta.display_name),
                 meta.contact_endpoint,
                 meta.version,
                 tuple(meta.game_types),

@@ -17,6 +17,7 @@ from agent_league.config.models import SecurityConfig
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.http.caller_address import CALLER_ADDRESS
 from agent_league.http.hosts import are_all_loopback, find_endpoint_problem, normalise_address, normalise_endpoint
+from agent_league.http.sign_up_address import find_sign_up_key
 from agent_league.league.match_tokens import create_token, hash_token, hashes_match
 from agent_league.model.agents import (
     DEFAULT_PROTOCOL_PROFILE,
@@ -29,6 +30,7 @@ from agent_league.model.agents import (
     supports_game,
 )
 from agent_league.model.names import is_reserved_name, normalise_confusables
+from agent_league.text import redact_keys
 
 ID_PATTERNS = {
     Role.PLAYER: re.compile(r"P(0[1-9]|[1-9]\d{1,3})", re.ASCII),
@@ -235,7 +237,11 @@ class Roster:
         caller = CALLER_ADDRESS.get()
         endpoint, address = application.profile.endpoint, normalise_address(caller[0]) if caller else None
         if problem := find_endpoint_problem(endpoint, self.rules.allowed_hosts, address or None):
-            raise RegistrationRejected(RejectReason.INVALID_ENDPOINT, problem)
+            raise RegistrationRejected(RejectReason.INVALID_ENDPOINT, redact_keys(problem))
+        if find_sign_up_key(endpoint):
+            raise RegistrationRejected(
+                RejectReason.INVALID_ENDPOINT, "that is a sign-up address; expected the one at which your agent is called"
+            )
         if not supports_game(application.profile.game_types, self.rules.game_type):
             raise RegistrationRejected(RejectReason.UNSUPPORTED_GAME, f"this league plays {self.rules.game_type!r}")
         name = application.profile.display_name

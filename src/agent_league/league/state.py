@@ -64,7 +64,7 @@ from agent_league.model.results import (
 from agent_league.model.schedule import LeagueRound, Pairing, Schedule
 from agent_league.protocol.version import CURRENT_PROTOCOL
 from agent_league.storage.base import DISMISSED_PHASE, AuditRow, SavedSeason, SeasonRow, StoredRow
-from agent_league.text import quote, shorten
+from agent_league.text import quote, redact_keys, shorten
 
 EventListener = Callable[[Event], None]
 SaveRow = Callable[[StoredRow], None]
@@ -243,7 +243,7 @@ class LeagueState:
 
     def report_refused_registration(self, who: str, why: str) -> bool:
         """Emit a refused registration, each one once; returns whether it was emitted."""
-        event = RegistrationRefused(shorten(who, MAX_NAME_LENGTH), why)
+        event = RegistrationRefused(shorten(redact_keys(who), MAX_NAME_LENGTH), redact_keys(why))
         if event in self._reported_refusals or len(self._reported_refusals) >= MAX_REPORTED_REFUSALS:
             return False
         self._reported_refusals.add(event)
