@@ -29,8 +29,8 @@ async def test_a_key_registers_its_team_and_no_other_way_leads_in(tmp_path: Path
         answer = await room.register("Alpha", first, port=8101)
         assert (answer["status"], answer["player_id"]) == ("ACCEPTED", "P01")
         assert room.manager.state.roster["P01"].team_id == "T01"
-        flat = {"display_name": "Beta", "version": "1.0.0", "endpoint": "http://127.0.0.1:8102/mcp"}
-        reply = await room.visitor.post(f"/join/{second}/register", {**flat, "agent_type": "player", "game_types": ["even_odd"]})
+        flat = {"agent_type": "player", "display_name": "Beta", "version": "1.0.0", "game_types": ["even_odd"]}
+        reply = await room.visitor.post(f"/join/{second}/register", {**flat, "endpoint": "http://127.0.0.1:8102/mcp"})
         assert reply.status == 200, reply.text
         stranger = await room.register("Mallory", port=8103)
         assert (stranger["status"], stranger["reason"][:19]) == ("REJECTED", "Registration closed")

@@ -240,7 +240,7 @@ class Roster:
             raise RegistrationRejected(RejectReason.INVALID_ENDPOINT, redact_keys(problem))
         if find_sign_up_key(endpoint):
             raise RegistrationRejected(
-                RejectReason.INVALID_ENDPOINT, "that is a sign-up address; expected the one at which your agent is called"
+                RejectReason.INVALID_ENDPOINT, "that is a sign-up address; expected your agent's own"
             )
         if not supports_game(application.profile.game_types, self.rules.game_type):
             raise RegistrationRejected(RejectReason.UNSUPPORTED_GAME, f"this league plays {self.rules.game_type!r}")
