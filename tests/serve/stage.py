@@ -51,7 +51,7 @@ async def serving(
     stop = asyncio.Event()
     ready: asyncio.Future[LeagueServer] = asyncio.get_running_loop().create_future()
     running = asyncio.create_task(serve_until(stop, settings, ready.set_result))
-    await asyncio.wait({running, ready}, return_when=asyncio.FIRST_COMPLETED)
+    await asyncio.wait([asyncio.ensure_future(one) for one in (running, ready)], return_when=asyncio.FIRST_COMPLETED)
     if not ready.done():
         await running
     async with aiohttp.ClientSession() as session:

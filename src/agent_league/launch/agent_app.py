@@ -1,9 +1,7 @@
 """The HTTP application of one agent: endpoints, MCP and metrics, with access as its settings allow."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from urllib.parse import urlsplit
-
-from starlette.types import ASGIApp
 
 from agent_league.agent.app import AgentApp, PagesApp
 from agent_league.agent.runtime import Agent
@@ -20,10 +18,8 @@ PUBLIC_CALLERS = frozenset({Caller.ANYBODY, Caller.APPLICANT})
 """Roles of a caller without a valid token."""
 
 
-def make_agent_app(
-    seat: AgentPlan, agent: Agent, pages: PagesApp | None = None, path_apps: Mapping[str, ASGIApp] | None = None
-) -> AgentApp:
-    """Make the ASGI application of an agent; only a manager has pages. `path_apps` are those of AgentApp."""
+def make_agent_app(seat: AgentPlan, agent: Agent, pages: PagesApp | None = None) -> AgentApp:
+    """Make the ASGI application of an agent; only a manager has pages."""
     network, security = seat.settings.system.network, seat.settings.system.security
     called_by = urlsplit(seat.settings.endpoint or "").hostname
     own = [host for host in (seat.host, called_by) if host and host not in WILDCARD_HOSTS]
@@ -44,7 +40,6 @@ def make_agent_app(
         has_good_token,
         agent.dispatcher.message_log.log_refused_request,
         agent.dispatcher.refuse_requests,
-        path_apps,
     )
 
 

@@ -53,7 +53,7 @@ async def serve_agents(
     try:
         agents = []
         for seat in seats:
-            agent, app = _make_agent_and_app(seat, carrier, watchers)
+            agent, app = make_agent_and_app(seat, carrier, watchers)
             agents.append(agent)
             proxied = serve_behind_proxies(app, seat.settings.system.network) if isinstance(seat, ManagerPlan) else app
             servers.append(HttpServer(proxied, seat.host, seat.port, seat.title, _port_hint(seat)))
@@ -67,14 +67,22 @@ async def serve_agents(
         await carrier.close()
 
 
-def _make_agent_and_app(seat: AgentPlan, carrier: Carrier, watchers: AgentListeners) -> tuple[Agent, AgentApp]:
+def make_agent_and_app(seat: AgentPlan, carrier: Carrier, watchers: AgentListeners) -> tuple[Agent, AgentApp]:
+    """Make an agent and what serves it."""
     if isinstance(seat, ManagerPlan):
         manager = seat.make_agent(carrier, watchers)
-        return manager, make_agent_app(
-            seat, manager, make_manager_pages(seat, manager) if seat.settings.serves_pages else None
-        )
+        return manager, make_manager_app(seat, manager)
     agent = seat.make_agent(carrier, watchers)
     return agent, make_agent_app(seat, agent)
+
+
+def make_manager_app(seat: ManagerPlan, manager: "LeagueManager") -> AgentApp:
+    """Make what serves a manager: with its pages and its sign-up addresses."""
+    from agent_league.web.sign_up_app import SignUpApp  # noqa: PLC0415 - only where a manager sits
+
+    app = make_agent_app(seat, manager, make_manager_pages(seat, manager) if seat.settings.serves_pages else None)
+    app.add_path_app("join", SignUpApp(app, manager.sign_up))
+    return app
 
 
 def make_manager_pages(seat: ManagerPlan, manager: "LeagueManager") -> PagesApp:

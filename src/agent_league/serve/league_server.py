@@ -100,7 +100,7 @@ class LeagueServer:
         """Stop all leagues; each goes on where it stopped when the server is started again."""
         await asyncio.gather(*(league.stop() for league in self.leagues.values()))
         await self._parts.carrier.close()
-        await asyncio.to_thread(self._parts.store.close)
+        await asyncio.to_thread(self._parts.store.shut_down)
         self.log.info("server_stopped")
         self.log.close()
 
@@ -151,7 +151,7 @@ class LeagueServer:
 
     def health(self) -> dict[str, Any]:
         """The answer of the server's health endpoint; not `ok` if the store or a league has failed."""
-        trouble = self._parts.store.sql.trouble
+        trouble = self._parts.store.trouble
         failed = sorted(one.league_id for one in self.leagues.values() if one.health is LeagueHealth.FAILED)
         return {
             "status": "store_unavailable" if trouble else "ok",

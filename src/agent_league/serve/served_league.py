@@ -20,12 +20,12 @@ from agent_league.http.carrier import RequestRejected
 from agent_league.launch.agent_app import make_agent_app
 from agent_league.launch.agent_plan import NO_LISTENERS, ManagerPlan, RefereePlan
 from agent_league.launch.league_start import lock_league, record_endpoint
-from agent_league.launch.serving import make_manager_pages
+from agent_league.launch.serving import make_manager_app
 from agent_league.league.app import LeagueManager
 from agent_league.log import JsonLogger
 from agent_league.serve.house_referee import HOUSE_PATH
 from agent_league.serve.own_carrier import OwnCarrier
-from agent_league.serve.shared_store import LeagueStore, SharedStore
+from agent_league.serve.shared_store import SharedStore
 from agent_league.text import MAX_SENTENCE, shorten
 
 FIRST_RETRY_SECONDS = 0.5
@@ -144,17 +144,17 @@ class ServedLeague:
     async def _serve_once(self) -> None:
         """Serve the league until its manager ends or fails."""
         plan = self.plan = await asyncio.to_thread(self._make_plan)
-        store = LeagueStore(self._parts.store)
+        store = self._parts.store
         # read in its thread first, so that a database that is away doesn't hold up the other leagues
-        await self._parts.store.offload(store.read_season, self.league_id)
+        await store.offload(store.read_season, self.league_id)
         endpoint, carrier = plan.manager.endpoint, self._parts.carrier
         async with AsyncExitStack() as ending:
             ending.enter_context(lock_league(plan.manager.settings.home, self.league_id, plan.manager.local_endpoint))
             record_endpoint(plan.manager.settings.home, self.league_id, endpoint)
-            manager = plan.manager.make_agent(carrier, NO_LISTENERS, store, self._parts.store.offload)
+            manager = plan.manager.make_agent(carrier, NO_LISTENERS, store, store.offload)
             ending.callback(manager.log.close)
-            pages = make_manager_pages(plan.manager, manager)
-            app = make_agent_app(plan.manager, manager, pages, {HOUSE_PATH: self._serve_referee})
+            app = make_manager_app(plan.manager, manager)
+            app.add_path_app(HOUSE_PATH, self._serve_referee)
             carrier.attach(endpoint, manager.dispatcher.answer_request)
             ending.callback(carrier.detach, endpoint)
             ending.push_async_callback(app.close)
