@@ -33,7 +33,7 @@ def find_team_of(home: Path, key: str) -> str | None:
         row = SqlAccessStore(store).find_team(LEAGUE, hash_key(key))
     finally:
         store.close()
-    return row and row.team_id
+    return row.team_id if row else None
 
 
 def test_a_roster_becomes_a_sheet_and_a_table_of_keys_that_are_kept_as_hashes(home: Path, tmp_path: Path) -> None:

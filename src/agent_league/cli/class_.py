@@ -188,6 +188,6 @@ def _list_teams(access: "AccessStore", league_id: str, agents: "dict[str, AgentR
 
 
 def _describe_team(row: "TeamRow", agent: "AgentRow | None") -> tuple[str, ...]:
-    key = f"since {row.created_at[:10]}" if row.key_sha256 else "revoked"
+    key = f"since {row.created_at.partition('T')[0]}" if row.key_sha256 else "revoked"
     shown = (f"{agent.agent_id} {agent.display_name}", str(len(agent.versions))) if agent else ("not yet", "")
     return (row.team_id, row.name, str(len(row.students)), key, *(("", "") if row.role == "referee" else shown))
