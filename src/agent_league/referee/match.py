@@ -33,6 +33,8 @@ class Match:
     terminations: dict[str, Termination] = field(default_factory=dict)
     moves: list[dict[str, Move]] = field(default_factory=list)
     """The received moves by player, one entry a step; the last may lack a player who failed."""
+    legal_moves: dict[str, Sequence[Move]] = field(default_factory=dict)
+    """The legal moves of each player who has to move now; may be ranges that are too long to iterate over."""
     step: int = 0
     position: State = None
 
@@ -64,28 +66,11 @@ class Match:
         except Exception:  # noqa: BLE001 - a third party's rules and wire may raise anything
             self.game = replace(self.game, wire=PlainWire(), payoffs=False)
 
-    def players_to_move(self) -> tuple[str, ...]:
-        """Return the players who have to move now."""
-        if self.state is not MatchState.COLLECTING_CHOICES:
-            return ()
-        return tuple(self.players[seat] for seat in self.game.rules.actors(self.position))
-
-    def legal_moves(self, player_id: str) -> Sequence[Move]:
-        """Return a player's legal moves; may be a range that is too long to iterate over."""
-        return self.game.rules.legal(self.position, self.players.index(player_id))
-
-    def view_for(self, player_id: str) -> Any:
-        return self.game.rules.view(self.position, self.players.index(player_id))
-
-    def is_legal_move(self, player_id: str, move: Move) -> bool:
-        """Whether the rules allow this player this move now: same value, same type."""
-        return is_legal_move(self.legal_moves(player_id), move)
-
     def check_move(self, player_id: str, move: Move) -> None:
-        """Raise IllegalMove, with the legal moves in its message, unless the move is legal."""
-        if self.is_legal_move(player_id, move):
+        """Raise IllegalMove, with the legal moves in its message, unless the move is one: same value, same type."""
+        options = self.legal_moves[player_id]
+        if is_legal_move(options, move):
             return
-        options = self.legal_moves(player_id)
         if is_long_range(options):
             raise IllegalMove(f"expected one of {describe_range(options)}")
         raise IllegalMove(f"expected one of {quote(list(options[:MAX_SHOWN_MOVES]), MAX_PHRASE)}")
@@ -122,10 +107,12 @@ class Match:
         self._enter_next_state()
 
     def _enter_next_state(self) -> None:
-        actors = self.game.rules.actors(self.position)
+        rules = self.game.rules
+        actors = rules.actors(self.position)
         if not actors:
             self.state = MatchState.FINISHED
         elif actors == (CHANCE,):
             self.state = MatchState.DRAWING_NUMBER
         else:
             self.state = MatchState.COLLECTING_CHOICES
+            self.legal_moves = {self.players[seat]: rules.legal(self.position, seat) for seat in actors}

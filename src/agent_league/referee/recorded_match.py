@@ -139,7 +139,7 @@ class RecordedPlay(MatchPlay):
         return [answers[player_id] for player_id in requests]
 
     async def collect_moves(self) -> None:
-        self.undecided_players = set(self.match.players_to_move())
+        self.undecided_players = set(self.match.legal_moves)
         await super().collect_moves()
 
     def notify_opponent_of_failure(self, author: str, failure: FailedAttempt) -> None:
@@ -250,7 +250,7 @@ class RecordedClient(PlayerClient):
         """Allow another attempt; in files without `limits`, an open breaker ended them early."""
         return None if self._play.file.limits is None and self.breaker.is_open else 0.0
 
-    async def exchange(self, question: PlayerRequest, call: PeerCall, limit: float) -> PlayerAnswer:
+    async def exchange(self, question: PlayerRequest, call: PeerCall) -> PlayerAnswer:
         await _pass_turn()
         number, line = self._play.next_line()
         failed = line.direction == "failed"

@@ -49,7 +49,7 @@ class Transcript:
                 "player_id": player_id,
                 "method": method,
                 "attempt": attempt,
-                "message": _redact_message(message),
+                "message": {**message, "auth_token": REDACTED} if message.get("auth_token") else dict(message),
             }
         )
         return now
@@ -151,7 +151,3 @@ def _redact_answer(answer: Any) -> Any:
         "cut_from_bytes": len(written),
         "beginning": redact_tokens(written[:MAX_ANSWER_BYTES].decode(errors="replace")),
     }
-
-
-def _redact_message(message: Mapping[str, Any]) -> dict[str, Any]:
-    return {**message, "auth_token": REDACTED} if message.get("auth_token") else dict(message)
