@@ -55,10 +55,6 @@ class MessageLog:
         """Wrap a carrier so that each message it carries is logged."""
         return LoggedCarrier(carrier, self) if self.enabled else carrier
 
-    def receive_call(self, body: bytes, *, is_told: bool = True) -> "ReceivedCall":
-        """Record an arriving call; with `is_told` false it is only counted, since another line holds it."""
-        return ReceivedCall(self, body, CALLER_ADDRESS.get(), is_told=is_told and self.enabled)
-
     def log_refused_request(self, address: Address | None, status: int, sentence: str) -> None:
         """Log a request that was refused with an HTTP status before its message was read."""
         if self.refused_requests.count_call(address[0] if address else "", (str(status),)):
@@ -157,9 +153,11 @@ class ReceivedCall:
         "is_written",
     )
 
-    def __init__(self, messages: MessageLog, body: bytes, address: Address | None, *, is_told: bool) -> None:
+    def __init__(self, messages: MessageLog, body: bytes, *, is_told: bool = True) -> None:
+        """With `is_told` false it is only counted, since another line holds it."""
+        address = CALLER_ADDRESS.get()
         self._messages = messages
-        self._is_told = is_told
+        self._is_told = is_told and messages.enabled
         self._body = body
         self._address = address[0] if address else ""
         self._peer = address
@@ -180,17 +178,15 @@ class ReceivedCall:
     @property
     def may_be_logged(self) -> bool:
         """Whether more lines about it may be logged; those of unknown callers are limited."""
-        return self.is_known or self._messages.refused_calls.has_room(self._address)
+        return self.is_known or self._address not in self._messages.refused_calls.full_addresses
 
-    def log_received(self, *, is_json: bool | None = True) -> None:
-        """Log the received body now, unless its address has reached a limit."""
-        messages = self._messages
-        if (
-            self._is_told
-            and messages.refused_calls.has_room(self._address)
-            and messages.open_calls.has_room(self._address)
-        ):
-            self._write_received_line(is_json=is_json)
+    def log_received(self, *, is_json: bool | None = True, is_admitted: bool = False) -> None:
+        """Log the received body now; unless `is_admitted`, only if its address has reached no limit."""
+        messages, address = self._messages, self._address
+        is_full = address in messages.refused_calls.full_addresses or address in messages.open_calls.full_addresses
+        if self._is_told and (is_admitted or not is_full):
+            self.is_written = True
+            messages.write_line(MESSAGE_RECEIVED, self._peer, self._body, is_json=is_json, at=self._at)
 
     def mark_passed_on(self) -> None:
         """Mark it as an MCP request, which the MCP side of this agent answers and logs."""
@@ -227,13 +223,9 @@ class ReceivedCall:
         if not self._is_told or is_counted:
             return
         if not self.is_written:
-            self._write_received_line(is_json=None)
+            self.log_received(is_json=None, is_admitted=True)
         if answer is not None:
             messages.write_line(MESSAGE_SENT, self._peer, answer, time.perf_counter() - self._began)
-
-    def _write_received_line(self, *, is_json: bool | None) -> None:
-        self.is_written = True
-        self._messages.write_line(MESSAGE_RECEIVED, self._peer, self._body, is_json=is_json, at=self._at)
 
 
 class CallLogLimit:
@@ -244,14 +236,12 @@ class CallLogLimit:
         self._event_type = event_type
         self._in_full = in_full
         self._calls: Counter[str] = Counter()
+        self.full_addresses: set[str] = set()
+        """Addresses whose next call wouldn't be logged in full."""
         self._codes: dict[str, Counter[str]] = {}
         self._since = ""
         self._timer: asyncio.TimerHandle | None = None
         log.add_close_callback(self.write_totals)
-
-    def has_room(self, address: str) -> bool:
-        """Whether the next call from this address would be logged in full."""
-        return self._calls.get(address, 0) < self._in_full
 
     def count_call(self, address: str, codes: Iterable[str]) -> bool:
         """Count a call; returns whether it may be logged in full."""
@@ -262,6 +252,8 @@ class CallLogLimit:
             with suppress(RuntimeError):  # without an event loop the totals are written when the log closes
                 self._timer = asyncio.get_running_loop().call_later(MINUTE_SECONDS, self.write_totals)
         self._calls[address] += 1
+        if self._calls[address] >= self._in_full:
+            self.full_addresses.add(address)
         self._codes.setdefault(address, Counter()).update(codes)
         return self._calls[address] <= self._in_full
 
@@ -272,6 +264,7 @@ class CallLogLimit:
             self._timer = None
         calls, codes = self._calls, self._codes
         self._calls, self._codes = Counter(), {}
+        self.full_addresses.clear()
         for address, number in calls.items():
             if number > self._in_full:
                 found: dict[str, Any] = {"error_codes": dict(codes[address])} if codes[address] else {}

@@ -116,25 +116,20 @@ class StrategyRunner:
     def _accept_or_replace(self, found: MatchedThought, observation: Observation, began: float) -> Thought:
         """Return the move as the referee wrote it (1 for True); log an illegal one and play a random move instead."""
         thought, legal = found
+        usage = thought.usage if isinstance(thought.usage, Usage) else None
         if legal:
-            return self._record_decision(Thought(legal[0], thought.usage, thought.reason), CHOSEN, observation, began)
+            return self._record_decision(Thought(legal[0], usage, thought.reason), CHOSEN, observation, began)
         move = thought.move
         self._log.error("strategy_chose_illegal_move", match_id=observation.match_id, move=quote(move))
         self._warn_author(
             f"The strategy chose {quote(move)} in {quote(observation.match_id)}, where "
             f"{describe_legal_moves(observation.legal_moves)} are legal; a random move was played."
         )
-        return self._record_decision(Thought(_random_move(observation), thought.usage), ILLEGAL, observation, began)
+        return self._record_decision(Thought(_random_move(observation), usage), ILLEGAL, observation, began)
 
     def _record_decision(self, thought: Thought, how: str, observation: Observation, began: float) -> Thought:
+        """Count and log a decision."""
         self._on_decision(asyncio.get_running_loop().time() - began, how)
-        self._log_decision(thought, how, observation)
-        if thought.usage is not None:
-            cost = asdict(thought.usage)
-            self._log.info("move_cost", match_id=observation.match_id, step=observation.step, **cost)
-        return thought
-
-    def _log_decision(self, thought: Thought, how: str, observation: Observation) -> None:
         reason = thought.reason or (thought.usage and thought.usage.fallback)
         self._log.log_buffered(
             "decided",
@@ -144,6 +139,10 @@ class StrategyRunner:
             how=how,
             **({"reason": shorten(reason, MAX_SENTENCE)} if reason else {}),
         )
+        if thought.usage is not None:
+            cost = asdict(thought.usage)
+            self._log.info("move_cost", match_id=observation.match_id, step=observation.step, **cost)
+        return thought
 
     def _warn_author(self, sentence: str) -> None:
         """Write to the player's terminal that the strategy failed; only the first time, as it will fail again."""
@@ -161,17 +160,11 @@ async def ask_strategy(strategy: Strategy, observation: Observation) -> Thought:
         said = await asyncio.to_thread(choose, observation)
     if inspect.isawaitable(said):
         said = await said
-    return _to_thought(said)
-
-
-def _to_thought(said: Any) -> Thought:
-    if not isinstance(said, Thought):
-        return Thought(said)
-    return said if isinstance(said.usage, Usage) else Thought(said.move, reason=said.reason)
+    return said if isinstance(said, Thought) else Thought(said)
 
 
 def _match_thought(said: Any, observation: Observation) -> MatchedThought:
-    thought = _to_thought(said)
+    thought = said if isinstance(said, Thought) else Thought(said)
     return thought, find_equal_moves(thought.move, observation.legal_moves)
 
 
