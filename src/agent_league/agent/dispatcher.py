@@ -329,7 +329,7 @@ class Dispatcher:
             if asked is None and not is_for_mcp:
                 self._metrics.count_event("calls_served", OTHER_METHOD, str(int(error.code)))
             if is_for_mcp and received.is_alone and path is None and not _is_notification(frame):
-                received.mark_passed_on()
+                received.is_passed_on = True
             else:
                 received.add_refusal_code(str(int(error.code)))
             if _is_notification(frame) and error.code != JsonRpcErrorCode.INVALID_REQUEST:

@@ -22,7 +22,7 @@ from agent_league.model.names import CHECK_LEAGUE, is_safe_name
 from agent_league.model.result_words import join_names
 from agent_league.model.results import StandingsRow
 from agent_league.players.actuators import Actuators
-from agent_league.players.decision import CHOSEN, StrategyRunner
+from agent_league.players.decision import StrategyRunner
 from agent_league.players.events import (
     GameErrorReported,
     InvitationAnswered,
@@ -92,7 +92,7 @@ class Player(LeagueMember):
         self._on_event = on_event
         self._rejoiner = LeagueRejoiner(self._session, self._peer_client, self._remark, self._rng)
         self._sensors = Sensors(settings.seed, settings.display_name, self._clock)
-        self._strategy_runner = StrategyRunner(strategy, self.log, self._count_decision)
+        self._strategy_runner = StrategyRunner(strategy, self.log, self.meter)
         repeatable = settings.seed is not None
         self._learning = LearningStore(strategy, settings.display_name, settings.home, self.log, persist=not repeatable)
         self._actuators = Actuators(self._clock, lambda: (self._session.agent_id, self._session.token))
@@ -170,11 +170,6 @@ class Player(LeagueMember):
     def readings(self) -> GaugeValues:
         """The player's gauges for the metrics page."""
         return {"queue_length": {("decisions",): self._strategy_runner.pending_count}}
-
-    def _count_decision(self, seconds: float, how: str) -> None:
-        self.meter.histograms["decision_seconds",].add_duration(seconds)
-        if how != CHOSEN:
-            self.meter.count_event("strategy_failures", how)
 
     async def run(self) -> None:
         """Register and play until the league is over (`exit_when_done`), or until cancelled."""

@@ -5,12 +5,13 @@ import hashlib
 import inspect
 import sys
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from dataclasses import asdict
 from typing import Any
 
 import orjson
 
+from agent_league.agent.metrics import AgentMetrics
 from agent_league.agent.tasks import BackgroundTasks
 from agent_league.log import JsonLogger
 from agent_league.players.moves import describe_legal_moves, find_equal_moves
@@ -24,8 +25,6 @@ CHOSEN, RAISED, ILLEGAL = "chosen", "raised", "illegal_move"
 QuestionKey = tuple[str, int, bytes]
 MatchedThought = tuple[Thought, list[Move]]
 """A strategy's answer, and the legal moves equal to its move: one, or none."""
-DecisionCallback = Callable[[float, str], None]
-"""Called for each move with the seconds it took and how it came about: CHOSEN, RAISED or ILLEGAL."""
 
 
 class StrategyRunner:
@@ -35,12 +34,10 @@ class StrategyRunner:
     matches, unless the strategy has `instant = True`.
     """
 
-    def __init__(
-        self, strategy: Strategy, log: JsonLogger, on_decision: DecisionCallback = lambda _seconds, _how: None
-    ) -> None:
+    def __init__(self, strategy: Strategy, log: JsonLogger, meter: AgentMetrics | None = None) -> None:
         self._strategy = strategy
-        self._on_decision = on_decision
         self._log = log
+        self._meter = meter or AgentMetrics()
         self._decisions: dict[QuestionKey, Thought | asyncio.Task[Thought]] = {}
         self._choices = BackgroundTasks()
         self._has_warned_author = False
@@ -129,7 +126,9 @@ class StrategyRunner:
 
     def _record_decision(self, thought: Thought, how: str, observation: Observation, began: float) -> Thought:
         """Count and log a decision."""
-        self._on_decision(asyncio.get_running_loop().time() - began, how)
+        self._meter.histograms["decision_seconds",].add_duration(asyncio.get_running_loop().time() - began)
+        if how != CHOSEN:
+            self._meter.count_event("strategy_failures", how)
         reason = thought.reason or (thought.usage and thought.usage.fallback)
         self._log.log_buffered(
             "decided",

@@ -21,7 +21,7 @@ from agent_league.model.results import FAULT_KEY, MatchResult, MatchState, Match
 from agent_league.protocol import v2
 from agent_league.protocol.envelope import Message
 from agent_league.protocol.v2.match import MatchPlayer, ReportedResult
-from agent_league.referee.match import IllegalMove, Match
+from agent_league.referee.match import Match
 from agent_league.referee.messages import MatchContext, PlayerMessages, select_messages
 from agent_league.referee.requests import Forfeit, PlayerClient, PlayerRequest, RefereeContext, classify_token
 from agent_league.referee.transcript import Transcript
@@ -325,10 +325,8 @@ class MatchPlay:
         client, wire = self._clients[player_id], self._clients[player_id].messages.wire
         is_legal = partial(is_legal_move, self.match.legal_moves[player_id])
         read = client.parser.parse_move_answer(wire, answer, is_legal)
-        try:
-            self.match.check_move(player_id, read.value)
-        except IllegalMove as error:
-            raise BadAnswer(str(error), answer, wire.illegal) from None
+        if not is_legal(read.value):
+            raise BadAnswer(self.match.describe_legal_moves(player_id), answer, wire.illegal)
         return read
 
     def _draw_outcome(self) -> None:

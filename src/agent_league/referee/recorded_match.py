@@ -97,7 +97,7 @@ class RecordedPlay(MatchPlay):
             build_context(file),
             SystemClock(),
             file.draw.seed,
-            ComparedTranscript(self._compare_entry),
+            Transcript(SystemClock(), on_entry=self._compare_entry),
         )
 
     def replay(self) -> None:
@@ -339,18 +339,6 @@ class RecordedClient(PlayerClient):
             yield from TOKEN_CODES.values()
         if self._play.file.strict or (self.dialect.has_tokens and _has_token(answer)):
             yield ErrorCode.INVALID_MESSAGE_FORMAT
-
-
-class ComparedTranscript(Transcript):
-    """Hands each entry to a comparison before it is added."""
-
-    def __init__(self, compare: Callable[[Mapping[str, Any]], None]) -> None:
-        super().__init__(SystemClock())
-        self._compare = compare
-
-    def add_entry(self, entry: dict[str, Any]) -> None:
-        self._compare(entry)
-        super().add_entry(entry)
 
 
 @coroutine
