@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from agent_league.cli.serve import lock_home
 from agent_league.errors import UserError
 from agent_league.launch.league_start import find_running_leagues, lock_league
 from agent_league.league.app import LeagueManager
@@ -143,6 +144,9 @@ async def test_damaged_rows_and_a_league_that_another_process_conducts_are_told_
             assert leagues[DEFAULT_LEAGUE].health is LeagueHealth.SERVED
             assert "damaged" in leagues["damaged"].problem
             assert "conducted already, by the League Manager at http://localhost:1/mcp" in leagues["elsewhere"].problem
+            metrics = (await stage.visitor.get("/metrics")).text
+            assert 'agent_league_server_leagues{status="failed"} 2.0' in metrics
+            assert f'agent_league_server_league_starts_total{{league="{DEFAULT_LEAGUE}"}} 1.0' in metrics
             health = json.loads((await stage.visitor.get("/health")).text)
             assert (health["status"], health["failed"]) == ("ok", ["damaged", "elsewhere"])
 
@@ -208,7 +212,5 @@ async def test_nobody_makes_leagues_from_a_foreign_page_or_where_the_server_can_
 
 
 async def test_a_second_server_of_the_same_home_is_refused(home: Path) -> None:
-    from agent_league.cli.serve import _lock_home
-
-    with _lock_home(home, 8000), pytest.raises(UserError, match="are being served already"), _lock_home(home, 8001):
-        pass
+    with lock_home(home, "http://localhost:1"), pytest.raises(UserError, match="served already, at http://localhost:1"):
+        lock_home(home, "http://localhost:2").__enter__()

@@ -29,6 +29,7 @@ from agent_league.serve.organisers import LocalOrganisers, OrganiserCheck
 from agent_league.serve.served_league import MAX_TRACE, ServedLeague
 from agent_league.text import MAX_PHRASE, MAX_WORD, shorten, to_printable
 from agent_league.web.app import HTML_TYPE, SECURITY_HEADERS, serve_asset
+from agent_league.web.metrics import make_server_metrics
 from agent_league.web.page import PageNotFound
 from agent_league.web.rendering import LiveSite, render
 
@@ -53,6 +54,7 @@ class ServerApp:
         self._may_organise = may_organise or LocalOrganisers(is_loopback_only=settings.is_loopback_only)
         self._site = LiveSite(network.public_path)
         self._header_check = make_header_check(network, [settings.host])
+        self._metrics = make_server_metrics(server.read_samples)
         rate = settings.system.security.rate_limit_per_sec
         self._rate_limit = RateLimit(rate, settings.system.security.rate_limit_burst) if rate else None
         self._router = Router(
@@ -60,6 +62,7 @@ class ServerApp:
                 *extra_routes,
                 Route("/", self._show_index, methods=["GET"]),
                 Route("/health", self._show_health, methods=["GET"]),
+                Route("/metrics", self._show_metrics, methods=["GET"]),
                 Route("/static/{name}", serve_asset, methods=["GET"]),
                 Route(f"/{LEAGUES_PATH}", self._make_league, methods=["POST"]),
             ],
@@ -135,6 +138,10 @@ class ServerApp:
 
     async def _show_health(self, _: Request) -> Response:
         return Response(orjson.dumps(self._server.health()), media_type="application/json")
+
+    async def _show_metrics(self, request: Request) -> Response:
+        text, content_type = self._metrics(request.headers.get("accept", ""))
+        return Response(text, headers={"content-type": content_type})
 
     async def _make_league(self, request: Request) -> Response:
         """Make a league for an organiser: a JSON object with the fields of `NewLeague`."""
