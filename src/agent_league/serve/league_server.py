@@ -19,6 +19,7 @@ from agent_league.launch.league_start import start_new_league
 from agent_league.league.settings import ManagerSettings
 from agent_league.league.state import LeaguePhase
 from agent_league.log import JsonLogger
+from agent_league.serve.archive import SeasonArchive
 from agent_league.serve.house_referee import plan_house_referees
 from agent_league.serve.index_page import LEAGUES_PATH, LeagueIndex, hide_home, read_index
 from agent_league.serve.league_files import (
@@ -91,6 +92,9 @@ class LeagueServer:
             self.log,
         )
 
+        public_path = settings.system.network.public_path
+        self.archive = SeasonArchive(self._parts.store, settings.system, settings.home, public_path, self.log)
+
     async def start(self) -> None:
         """Start all leagues that have a file; returns once each has begun or failed."""
         self.log.info("server_started", root=self.settings.public_root, version=__version__)
@@ -107,6 +111,7 @@ class LeagueServer:
     async def close(self) -> None:
         """Stop all leagues; each goes on where it stopped when the server is started again."""
         await asyncio.gather(*(league.stop() for league in self.leagues.values()))
+        await self.archive.close()
         await self._parts.carrier.close()
         await asyncio.to_thread(self._parts.store.shut_down)
         self.log.info("server_stopped")
@@ -140,6 +145,7 @@ class LeagueServer:
             await asyncio.to_thread(start_new_league, self.settings.home, league_id, self.settings.store)
         finally:
             league.start()
+        await league.settled.wait()
 
     async def _follow_change(self, league: ServedLeague) -> None:
         """Start a league again with its changed file; one that has started keeps the settings it started with."""
