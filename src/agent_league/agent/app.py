@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent_league.agent.jsonrpc import UNKNOWN_METHOD_PREFIX, count_requests
 from agent_league.errors import ErrorCode, Refusal
@@ -90,6 +90,7 @@ class AgentApp:
         `seats` for `/seats/P01/mcp`; a RequestRejected of theirs is answered here.
         """
         self._path_apps = path_apps or {}
+        self.takes_websockets = path_apps is not None
         self._refuse_frame = refuse_frame
         self.refused = refused or _ignore_refusal
         self.call_limits = CallLimits(has_good_token)
@@ -117,7 +118,9 @@ class AgentApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             fields = self._header_check.check_request(scope)
-            if handler := self._handlers.get(scope["path"]):
+            if scope["type"] == "websocket":
+                await self._serve_websocket(scope, receive, send, fields)
+            elif handler := self._handlers.get(scope["path"]):
                 await self._serve_calls(handler, scope, receive, send, fields)
             elif path_app := self._path_apps.get(scope["path"].split("/", 2)[1]):
                 await path_app(scope, receive, send)
@@ -125,6 +128,14 @@ class AgentApp:
                 await self._routed_app(scope, receive, send)
         except RequestRejected as error:
             await self._send_rejection(error, scope, send)
+
+    async def _serve_websocket(self, scope: Scope, receive: Receive, send: Send, fields: HeaderFields) -> None:
+        """Pass a WebSocket to the app of its path, unless it is of a foreign page; raises RequestRejected."""
+        self._header_check.check_post(fields)
+        path_app = self._path_apps.get(scope["path"].split("/", 2)[1])
+        if path_app is None:
+            raise RequestRejected(404, "no WebSocket is served here; agents that dial out find one at /dial")
+        await path_app(scope, receive, send)
 
     async def close(self) -> None:
         """Close the live streams and MCP sessions, which would not end by themselves."""
@@ -184,6 +195,8 @@ class AgentApp:
             raise RequestRejected(429, _make_rate_refusal(self._rate_limit, wait).message)
 
     async def _send_rejection(self, error: RequestRejected, scope: Scope, send: Send) -> None:
+        if scope["type"] == "websocket":
+            send = _as_websocket_denial(send)
         if error.answer is not None:
             await _send_response(send, error.status, error.answer, JSON_TYPE)
             return
@@ -240,6 +253,15 @@ def _make_rate_refusal(limit: RateLimit, wait: float) -> Refusal:
         limit_per_sec=limit.per_sec,
         burst=limit.burst,
     )
+
+
+def _as_websocket_denial(send: Send) -> Send:
+    """Send a response to the request that would open a WebSocket."""
+
+    async def deny(event: Message) -> None:
+        await send({**event, "type": f"websocket.{event['type']}"})
+
+    return deny
 
 
 def _ignore_refusal(address: Address | None, status: int, sentence: str) -> None:
