@@ -89,7 +89,7 @@ class AgentApp:
         the rate limit are answered by `refuse_frame`. `path_apps` serve all paths that begin with their names, such as
         `seats` for `/seats/P01/mcp`; a RequestRejected of theirs is answered here.
         """
-        self._path_apps = path_apps or {}
+        self._path_apps: Mapping[str, ASGIApp] = {} if path_apps is None else path_apps
         self.takes_websockets = path_apps is not None
         self._refuse_frame = refuse_frame
         self.refused = refused or _ignore_refusal

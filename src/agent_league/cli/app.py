@@ -53,6 +53,9 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         "manager": "Run a League Manager.",
         "referee": "Run a Referee. It waits for the manager where that isn't there yet.",
         "player": "Run a Player. It waits for the manager where that isn't there yet.",
+        "connect": (
+            "Carry any agent behind a router to a league: it dials out, and the league calls the agent through it."
+        ),
         "start": "Close registration and start the league now.",
         "admin": "Open or close registration, pause or resume the league, suspend or reinstate a player.",
         "verify": (

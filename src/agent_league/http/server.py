@@ -16,7 +16,6 @@ from agent_league.errors import PortInUse, UserError
 from agent_league.http.carrier import MAX_BODY
 from agent_league.http.limits import ConnectionLimits, LimitedProtocol, ServerLimits
 
-
 MAX_WEBSOCKET_MESSAGE = 2 * MAX_BODY + 64 * 1024
 """Bytes of a message: a body as a JSON string, where each character may need two, and what is around it."""
 WEBSOCKET_PING_SECONDS = 20.0

@@ -18,6 +18,9 @@ from agent_league.league.announcer import Announcer
 from agent_league.league.authorization import ManagerAuthorizer
 from agent_league.league.changed_resources import list_changed_resources
 from agent_league.league.conductor import Conductor
+from agent_league.league.dial_out.carrier import SeatCarrier
+from agent_league.league.dial_out.members import SeatMembers
+from agent_league.league.dial_out.seats import DialOutSeats
 from agent_league.league.handlers import ManagerHandlers
 from agent_league.league.journal import Journal, Offload
 from agent_league.league.match_file_reader import MatchFiles
@@ -73,6 +76,8 @@ class LeagueManager(Agent):
     ) -> None:
         """`derive_result` knows the game: it derives a result from the details of a report."""
         system = settings.system
+        self.seats = DialOutSeats(lambda seat_id: self.seat_members.find_member(seat_id) is not None)
+        carrier = SeatCarrier(carrier, self.seats)
         super().__init__("league", settings.home, system, carrier, clock, rng, settings.league.league_id)
         self._settings = settings
         store = store or open_store(settings.home, settings.store)
@@ -93,6 +98,7 @@ class LeagueManager(Agent):
             self.state.restore_rows(saved)
         match_seconds = MATCH_TOKEN_SPANS * system.heartbeat.match_sec
         passes = TokenIssuer(key, self.state.league_id, self._clock, match_seconds, settings.endpoint)
+        self.seat_members = SeatMembers(self.state, passes, self._clock, system.timeouts)
         words = ManagerMessages(self.state, self._clock, passes, system)
         self._projections = LeagueProjections(self.state, settings.home, self._clock, self.log)
         self._journal.on_commit = self._projections.write_after_commit
@@ -147,6 +153,7 @@ class LeagueManager(Agent):
             on_registered=self._start_if_complete,
             match_files=MatchFiles(settings.home, self.state.league_id, offload),
             derive_result=derive_result,
+            seats=self.seats,
         )
         served = {**handlers.handlers_by_method(), **(tools or {})}
         if self._strict:
@@ -182,6 +189,12 @@ class LeagueManager(Agent):
         self._start_if_complete()
         await self._journal.wait_for_commit()
         return sentence
+
+    @property
+    def endpoint(self) -> str:
+        """Its own address."""
+        network = self._settings.system.network
+        return self._settings.endpoint or f"http://{network.base_host}:{network.default_league_manager_port}/mcp"
 
     def _note_refused_call(self, method: str, params: Mapping[str, Any], refusal: Refusal) -> None:
         if method == "report_match_result":
@@ -225,6 +238,7 @@ class LeagueManager(Agent):
             ending.callback(self._mark_dismissed)
             ending.push_async_callback(self._announcer.close)
             ending.push_async_callback(self._tasks.close)
+            ending.push_async_callback(self.seats.close)
             self.log.info("manager_started", league_id=self.state.league_id, phase=self.state.phase)
             self._resume_league()
             await self._play_while_saved()

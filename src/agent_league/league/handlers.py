@@ -8,6 +8,8 @@ from agent_league.agent.dialects import dialect_of
 from agent_league.agent.dispatcher import OK, Handler, HandlerReply
 from agent_league.clock import Clock
 from agent_league.errors import ErrorCode, Refusal
+from agent_league.league.dial_out.registration import find_seat
+from agent_league.league.dial_out.seats import DialOutSeats
 from agent_league.league.journal import Journal
 from agent_league.league.match_file_reader import MatchFiles
 from agent_league.league.messages import ManagerMessages
@@ -52,6 +54,7 @@ class ManagerHandlers:
         on_registered: Callable[[], None],
         match_files: MatchFiles,
         derive_result: DeriveResult,
+        seats: DialOutSeats,
     ) -> None:
         self._state = state
         self._messages = messages
@@ -62,6 +65,7 @@ class ManagerHandlers:
         self._on_registered = on_registered
         self._match_files = match_files
         self._derive_result = derive_result
+        self._seats = seats
         self._queries = LeagueQueries(state)
 
     def handlers_by_method(self) -> dict[str, Handler]:
@@ -201,7 +205,8 @@ class ManagerHandlers:
             has_match_key=meta.match_tokens and meta.match_keys,
         )
         try:
-            admission = self._state.register(application, self._clock.now())
+            seated = find_seat(application, self._seats)
+            admission = self._state.register(seated.application if seated else application, self._clock.now())
         except RegistrationRejected as rejection:
             if self._state.report_refused_registration(meta.display_name, f"{rejection.reason} ({rejection.detail})"):
                 self._log.warning(
@@ -211,6 +216,8 @@ class ManagerHandlers:
         answer = self._messages.build_accepted(role, admission, message.conversation_id)
         self._on_registered()
         await self._journal.wait_for_commit()
+        if seated:
+            await seated.seat.tell(f"{meta.display_name} is registered as {admission.member.agent_id}.")
         return answer
 
     def _note_version_deviation(self, how: ProtocolProfile, version: str) -> ProtocolProfile:

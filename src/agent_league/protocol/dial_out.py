@@ -98,12 +98,14 @@ _TO_AGENT: TypeAdapter[SeatOpened | SeatCall | SeatNote] = TypeAdapter(ToAgent)
 
 def parse_to_server(text: str | bytes) -> OpenSeat | SeatAnswer:
     """Parse an agent's message; raises ValueError with a sentence."""
-    return _parse(_TO_SERVER, text)
+    message: OpenSeat | SeatAnswer = _parse(_TO_SERVER, text)
+    return message
 
 
 def parse_to_agent(text: str | bytes) -> SeatOpened | SeatCall | SeatNote:
     """Parse a server's message; raises ValueError with a sentence."""
-    return _parse(_TO_AGENT, text)
+    message: SeatOpened | SeatCall | SeatNote = _parse(_TO_AGENT, text)
+    return message
 
 
 def parse_as(kind: type[M], text: str | bytes) -> M:

@@ -6,21 +6,30 @@ for the seat's player; everything else is 403 before the agent hears of it. The 
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Coroutine
 from contextlib import suppress
+from typing import Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agent_league.agent.sign_up_team import SIGN_UP_TEAM
 from agent_league.errors import BadAnswer, CallFailed, PeerTimeout
-from agent_league.http.call_limits import TokenCheck, caller_network, find_good_token
-from agent_league.http.caller_address import CALLER_ADDRESS, THIS_MACHINE, UNKNOWN_ADDRESS, identify_machine
+from agent_league.http.call_limits import find_good_token
+from agent_league.http.caller_address import CALLER_ADDRESS, THIS_MACHINE, UNKNOWN_ADDRESS
 from agent_league.http.carrier import MAX_BODY, RequestRejected
 from agent_league.http.header_check import HeaderCheck, parse_bearer_token
 from agent_league.http.hosts import is_local_host
+from agent_league.league.dial_out.members import SeatMembers
 from agent_league.league.dial_out.registration import CALLING_SEAT
-from agent_league.league.dial_out.seats import DialOutSeat, DialOutSeats, SeatConnection, SeatHolder, SeatRefused
+from agent_league.league.dial_out.seats import (
+    DialOutSeat,
+    DialOutSeats,
+    SeatConnection,
+    SeatHolder,
+    SeatRefused,
+    identify_network,
+)
 from agent_league.log import JsonLogger
 from agent_league.protocol.dial_out import (
     DIAL_NAME,
@@ -47,8 +56,12 @@ POLL_GRACE_SECONDS = 10.0
 """How long a seat of the long-poll form counts as connected without a question."""
 MAX_POLLS = 4
 """Questions for the next call that one seat may have at once."""
+MAX_ANSWER = 2 * MAX_BODY
+"""Bytes of an answer in the long-poll form: a body as a JSON string."""
 MAX_LINE = 100
 """Characters of a WebSocket's close reason."""
+
+T = TypeVar("T")
 
 
 class WebSocketConnection(SeatConnection):
@@ -101,6 +114,9 @@ class PollConnection(SeatConnection):
         self._calls.append(call)
         self._arrived.set()
 
+    async def send_note(self, text: str) -> None:
+        """Do nothing: this form carries only calls."""
+
     async def close(self, code: int, reason: str) -> None:
         self.is_closed = True
         self._arrived.set()
@@ -128,23 +144,15 @@ class DialOutApp:
         header_check: HeaderCheck,
         endpoint: str,
         log: JsonLogger,
-        find_token_check: Callable[[str], TokenCheck | None],
-        on_replaced: Callable[[str], None],
-        call_seconds: float,
+        members: SeatMembers,
     ) -> None:
-        """`endpoint` is the manager's; `manager_app` serves its `/mcp`.
-
-        `find_token_check` returns the check of the tokens that a seat's callers show, None for a seat without a player.
-        `call_seconds` is the longest that any call to a player may take.
-        """
+        """`endpoint` is the manager's; `manager_app` serves its `/mcp`."""
         self._seats = seats
         self._manager_app = manager_app
         self._header_check = header_check
         self._endpoint = endpoint
         self._log = log
-        self._find_token_check = find_token_check
-        self._on_replaced = on_replaced
-        self._call_seconds = call_seconds
+        self._members = members
         self._poll_timers: dict[str, asyncio.TimerHandle] = {}
 
     async def serve_dial(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -164,48 +172,40 @@ class DialOutApp:
             if not steps:
                 raise RequestRejected(426, f"open a WebSocket here, or post to /{DIAL_NAME}/open")
             raise RequestRejected(404, f"there are /{DIAL_NAME}, and below it {', '.join(handlers)}")
-        body = await self._read_post(scope, receive)
+        body = await self._read_post(scope, receive, MAX_ANSWER if steps[0] == "answer" else MAX_BODY)
         secret = parse_bearer_token(dict(scope["headers"]))
-        answer = await handlers[steps[0]](scope, body, secret)
-        await _send_json(send, 200, answer)
+        answer = await _wait_unless_gone(handlers[steps[0]](scope, body, secret), receive)
+        if answer is not None:
+            await _send_json(send, 200, answer)
 
     async def serve_seat(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve `/seats/SEAT/mcp`; raises RequestRejected."""
         steps = scope["path"].strip("/").split("/")
         seat = self._seats.expect_seat(scope["path"]) if len(steps) == 3 and steps[2] == "mcp" else None
-        check = self._find_token_check(seat.seat_id) if seat else None
+        check = self._members.find_token_check(seat.seat_id) if seat else None
         forbidden = RequestRejected(403, "a seat answers only calls with a token that this league's manager has signed")
         if scope["type"] != "http" or seat is None or check is None:
             raise forbidden
         body = await self._read_post(scope, receive)
         bearer = parse_bearer_token(dict(scope["headers"]))
-        token = find_good_token(body, bearer, check)
-        if token is None:
+        if find_good_token(body, bearer, check) is None:
             raise forbidden
         if not is_json(body):
             raise RequestRejected(400, "the body of a call is JSON, and this is none")
-        await self._forward(seat, body, token, receive, send)
+        await self._forward(seat, body, bearer, receive, send)
 
-    async def _forward(self, seat: DialOutSeat, body: bytes, token: str, receive: Receive, send: Send) -> None:
+    async def _forward(self, seat: DialOutSeat, body: bytes, bearer: str | None, receive: Receive, send: Send) -> None:
         """Forward a call and send its answer; the call ends as soon as its caller is gone."""
-        call = asyncio.create_task(seat.exchange(body, self._call_seconds, token))
-        gone = asyncio.create_task(_wait_for_disconnect(receive))
         try:
-            await asyncio.wait({call, gone}, return_when=asyncio.FIRST_COMPLETED)
-            if not call.done():
-                return
-            status, answer = call.result()
+            answered = await _wait_unless_gone(seat.exchange(body, self._members.call_seconds, bearer), receive)
         except PeerTimeout as error:
             raise RequestRejected(504, error.message) from None
         except BadAnswer as error:
             raise RequestRejected(500, error.message) from None
         except CallFailed as error:
             raise RequestRejected(502, error.message) from None
-        finally:
-            call.cancel()
-            gone.cancel()
-            await asyncio.gather(call, gone, return_exceptions=True)
-        await _send_json(send, status, answer)
+        if answered is not None:
+            await _send_json(send, *answered)
 
     async def _serve_manager(self, secret: str, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve the manager's `/mcp` to the agent of a seat."""
@@ -298,29 +298,30 @@ class DialOutApp:
         seat = self._seats.find_by_secret(secret or "")
         if seat is None:
             raise RequestRejected(403, f"show the seat's secret as a bearer token: /{DIAL_NAME}/open gives one")
+        if seat.connection is None:
+            seat.attach(PollConnection())
         if not isinstance(seat.connection, PollConnection):
-            raise RequestRejected(409, f"this seat isn't open in this form (any more): post to /{DIAL_NAME}/open")
+            raise RequestRejected(409, "this seat has a WebSocket by now")
         return seat, seat.connection
 
     def _open_seat(self, scope: Scope, asked: OpenSeat) -> tuple[DialOutSeat, SeatOpened]:
         client = scope.get("client") or UNKNOWN_ADDRESS
-        machine = identify_machine(client[0])
-        holder = SeatHolder(
-            machine if machine == THIS_MACHINE else caller_network(client[0]), SIGN_UP_TEAM.get(), asked.forwards
-        )
-        base = self._find_base(scope, machine)
+        holder = SeatHolder(identify_network(client[0]), SIGN_UP_TEAM.get(), asked.forwards)
+        base = self._find_base(scope, holder.network)
         seat, secret = self._seats.open_seat(asked.secret, holder, base)
+        self._log.info("seat_opened", seat=seat.seat_id, network=holder.network)
+        self._members.update_address(seat)
         manager = f"{base}/{DIAL_NAME}/{secret}/mcp"
         opened = SeatOpened(
             seat=seat.seat_id, secret=secret, address=seat.address, manager=manager, idle_sec=POLL_GRACE_SECONDS
         )
         return seat, opened
 
-    def _find_base(self, scope: Scope, machine: str) -> str:
+    def _find_base(self, scope: Scope, network: str) -> str:
         """This server's address without `/mcp`: where the manager's own is local, the one that the agent came to."""
         parts = urlsplit(self._endpoint)
         netloc, server = parts.netloc, scope.get("server")
-        if machine != THIS_MACHINE and is_local_host(parts.hostname or "") and server:
+        if network != THIS_MACHINE and is_local_host(parts.hostname or "") and server:
             host = f"[{server[0]}]" if ":" in server[0] else server[0]
             netloc = f"{host}:{server[1]}"
         return urlunsplit((parts.scheme, netloc, parts.path.removesuffix("/mcp"), "", ""))
@@ -328,7 +329,7 @@ class DialOutApp:
     async def _attach(self, seat: DialOutSeat, connection: SeatConnection) -> None:
         if (replaced := seat.attach(connection)) is not None:
             self._log.warning("seat_replaced", seat=seat.seat_id)
-            self._on_replaced(seat.seat_id)
+            self._members.note_replaced(seat.seat_id)
             await replaced.close(REPLACED_CODE, "another connection has taken this seat")
 
     def _restart_poll_timer(self, seat: DialOutSeat) -> None:
@@ -341,7 +342,7 @@ class DialOutApp:
         if timer := self._poll_timers.pop(seat.seat_id, None):
             timer.cancel()
 
-    async def _read_post(self, scope: Scope, receive: Receive) -> bytes:
+    async def _read_post(self, scope: Scope, receive: Receive, limit: int = MAX_BODY) -> bytes:
         """Check a POST and read its body; raises RequestRejected."""
         if scope["method"] != "POST":
             raise RequestRejected(405, "use POST with a JSON body")
@@ -353,8 +354,8 @@ class DialOutApp:
                 raise RequestRejected(400, "the request ended before its body did")
             body += event.get("body", b"")
             more = event.get("more_body", False)
-            if len(body) > MAX_BODY:
-                raise RequestRejected(413, "the body is over 1 MiB")
+            if len(body) > limit:
+                raise RequestRejected(413, f"the body is over {limit} bytes")
         return bytes(body)
 
 
@@ -365,6 +366,18 @@ async def _receive_text(receive: Receive) -> str | bytes:
         raise ConnectionError("the connection is closed")
     text: str | bytes = event.get("text") or event.get("bytes") or b""
     return text
+
+
+async def _wait_unless_gone(work: Coroutine[Any, Any, T], receive: Receive) -> T | None:
+    """Wait for some work, and return its result; None if the caller disconnects first, which cancels it."""
+    task, gone = asyncio.create_task(work), asyncio.create_task(_wait_for_disconnect(receive))
+    try:
+        await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
+        return task.result() if task.done() else None
+    finally:
+        task.cancel()
+        gone.cancel()
+        await asyncio.gather(task, gone, return_exceptions=True)
 
 
 async def _wait_for_disconnect(receive: Receive) -> None:

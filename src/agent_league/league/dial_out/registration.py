@@ -4,8 +4,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 
 from agent_league.agent.sign_up_team import SIGN_UP_TEAM
-from agent_league.http.caller_address import THIS_MACHINE, calling_machine
-from agent_league.league.dial_out.seats import SEAT_PATTERN, DialOutSeat, DialOutSeats
+from agent_league.http.caller_address import CALLER_ADDRESS, THIS_MACHINE
+from agent_league.league.dial_out.seats import SEAT_PATTERN, DialOutSeat, DialOutSeats, identify_network
 from agent_league.league.roster import AgentApplication, RegistrationRejected, RejectReason
 from agent_league.model.agents import Role
 from agent_league.text import MAX_SENTENCE, shorten
@@ -20,8 +20,6 @@ class SeatedApplication:
 
     application: AgentApplication
     seat: DialOutSeat
-    is_proven: bool
-    """Whether the applicant has shown the seat's secret or its team's key, so that it may come back without a token."""
 
 
 def find_seat(application: AgentApplication, seats: DialOutSeats) -> SeatedApplication | None:
@@ -38,7 +36,8 @@ def find_seat(application: AgentApplication, seats: DialOutSeats) -> SeatedAppli
             RejectReason.INVALID_ENDPOINT,
             "this is the address of a dial-out seat: register at the manager's address that came with the seat",
         )
-    found = seats.find_forwarding(endpoint, calling_machine() or THIS_MACHINE, team)
+    caller = CALLER_ADDRESS.get()
+    found = seats.find_forwarding(endpoint, identify_network(caller[0]) if caller else THIS_MACHINE, team)
     if not found or application.profile.role is not Role.PLAYER:
         return None
     if len(found) > 1:
@@ -58,5 +57,11 @@ def _take_seat(application: AgentApplication, seat: DialOutSeat, *, is_proven: b
     if profile.endpoint != seat.address:
         own = shorten(profile.endpoint, MAX_SENTENCE)
         how = replace(how, deviations=(*how.deviations, f"dials out: called through its seat instead of {own}"))
-    seated = replace(application, profile=replace(profile, endpoint=seat.address), protocol_profile=how)
-    return SeatedApplication(seated, seat, is_proven)
+    seated = replace(
+        application,
+        profile=replace(profile, endpoint=seat.address),
+        protocol_profile=how,
+        is_seated=True,
+        is_seat_proven=is_proven,
+    )
+    return SeatedApplication(seated, seat)

@@ -16,10 +16,11 @@ from urllib.parse import urlsplit
 
 from agent_league.agent.sign_up_team import SignUpTeam
 from agent_league.errors import BadAnswer, CallFailed
+from agent_league.http.call_limits import caller_network
+from agent_league.http.caller_address import THIS_MACHINE, identify_machine
 from agent_league.http.carrier import MAX_BODY, HttpReply, make_timeout_error, make_unreachable_error
 from agent_league.http.hosts import normalise_endpoint
-from agent_league.log import JsonLogger
-from agent_league.protocol.dial_out import SECRET_PATTERN, SECRET_PREFIX, SEATS_NAME, SeatAnswer, SeatCall
+from agent_league.protocol.dial_out import SEATS_NAME, SECRET_PATTERN, SECRET_PREFIX, SeatAnswer, SeatCall
 
 SEAT_PATTERN = re.compile(rf"/{SEATS_NAME}/(S[0-9a-f]{{24}})/mcp")
 MAX_SEATS = 2000
@@ -51,8 +52,9 @@ class SeatConnection(ABC):
     @abstractmethod
     async def close(self, code: int, reason: str) -> None: ...
 
+    @abstractmethod
     async def send_note(self, text: str) -> None:
-        """Tell the person at the agent's terminal something, if the connection can."""
+        """Show a sentence at the agent's terminal, if the connection can."""
 
     async def exchange(self, endpoint: str, frame: bytes, limit: float, bearer: str | None) -> HttpReply:
         """Send a frame and wait for its answer; raises CallFailed, TimeoutError is left to the caller."""
@@ -105,7 +107,7 @@ def _read_answer(answer: SeatAnswer, endpoint: str, limit: float) -> HttpReply:
 class SeatHolder:
     """Who has opened a seat: from where, and for what address of its own."""
 
-    machine: str
+    network: str
     team: SignUpTeam | None = None
     forwards: str | None = None
 
@@ -160,6 +162,11 @@ class DialOutSeat:
         finally:
             self._open_calls -= 1
 
+    async def tell(self, sentence: str) -> None:
+        """Show a sentence at the agent's terminal, if it is connected by a WebSocket."""
+        if self.connection is not None:
+            await self.connection.send_note(sentence)
+
     async def _wait_for_connection(self, due: float) -> SeatConnection:
         until = min(due, self.lost_at + RETURN_SECONDS)
         with suppress(TimeoutError):
@@ -173,9 +180,8 @@ class DialOutSeat:
 class DialOutSeats:
     """All seats of one league."""
 
-    def __init__(self, log: JsonLogger, has_member: Callable[[str], bool]) -> None:
+    def __init__(self, has_member: Callable[[str], bool]) -> None:
         """`has_member` tells whether a member is called at a seat, by the seat's id."""
-        self._log = log
         self._has_member = has_member
         self._seats: dict[str, DialOutSeat] = {}
         self.is_used = False
@@ -198,7 +204,6 @@ class DialOutSeats:
             if not self._has_member(seat_id):
                 self._check_limits(holder)
             seat = self._seats[seat_id] = self._seats.get(seat_id) or self._make_seat(seat_id, base)
-            self._log.info("seat_opened", seat=seat_id, machine=holder.machine)
         elif seat.holder.team != holder.team:
             raise SeatRefused("this seat was opened through another sign-up address")
         seat.holder, seat.address = holder, f"{base}/{SEATS_NAME}/{seat_id}/mcp"
@@ -219,8 +224,8 @@ class DialOutSeats:
         seat = self._seats.get(find_seat_id(secret)) if SECRET_PATTERN.fullmatch(secret) else None
         return seat if seat is not None and seat.holder is not None else None
 
-    def find_forwarding(self, endpoint: str, machine: str, team: SignUpTeam | None) -> list[DialOutSeat]:
-        """The connected seats that forward to this address, opened by this team, or without one by this machine."""
+    def find_forwarding(self, endpoint: str, network: str, team: SignUpTeam | None) -> list[DialOutSeat]:
+        """The connected seats that forward to this address, opened by this team, or without one from this network."""
         return [
             seat
             for seat in self._seats.values()
@@ -228,7 +233,7 @@ class DialOutSeats:
             and seat.holder is not None
             and seat.holder.forwards_address(endpoint)
             and seat.holder.team == team
-            and (team is not None or seat.holder.machine == machine)
+            and (team is not None or seat.holder.network == network)
         ]
 
     async def close(self) -> None:
@@ -253,10 +258,16 @@ class DialOutSeats:
         if holder.team is not None:
             if sum(each.team == holder.team for each in holders) >= MAX_SEATS_PER_TEAM:
                 raise SeatRefused(f"your team has {MAX_SEATS_PER_TEAM} seats already")
-        elif sum(each.machine == holder.machine and each.team is None for each in holders) >= MAX_SEATS_PER_CALLER:
+        elif sum(each.network == holder.network and each.team is None for each in holders) >= MAX_SEATS_PER_CALLER:
             raise SeatRefused(f"your address has {MAX_SEATS_PER_CALLER} seats already")
         if len(self._seats) >= MAX_SEATS:
             raise SeatRefused(f"all {MAX_SEATS} seats are taken")
+
+
+def identify_network(address: str) -> str:
+    """Normalise a caller's address, to tell whether two calls come from one place; IPv6 by its /64 network."""
+    machine = identify_machine(address)
+    return machine if machine == THIS_MACHINE else caller_network(machine)
 
 
 def find_seat_id(secret: str) -> str:
