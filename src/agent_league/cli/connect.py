@@ -1,18 +1,25 @@
 """`league connect`: carry an agent that nobody can call to a league's server."""
 
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import typer
 
 from agent_league.cli.agents import check_display_name
-from agent_league.cli.options import GamesOption, HomeOption, open_outside_home
+from agent_league.cli.options import GamesOption, HomeOption, KeyFileOption, open_outside_home
 from agent_league.cli.terminal import print_remark
 from agent_league.errors import UserError
 
 
 def connect(
     agent: Annotated[str, typer.Argument(metavar="AGENT_URL", help="Your agent, as this machine calls it.")],
-    to: Annotated[str, typer.Option("--to", help="The League Manager's address, or your sign-up address.")],
+    to: Annotated[
+        str | None,
+        typer.Option(
+            "--to", help="The League Manager's address, or your sign-up address (default: $LEAGUE_SIGN_UP_URL)."
+        ),
+    ] = None,
+    key_file: KeyFileOption = None,
     name: Annotated[
         str | None, typer.Option(help="Register the agent under this name; for agents that don't do so by themselves.")
     ] = None,
@@ -25,6 +32,7 @@ def connect(
     else. Start it before the agent, for one that registers by itself; then the agent may name its local address.
     """
     from agent_league.http.hosts import parse_manager_endpoint
+    from agent_league.http.sign_up_address import choose_manager_address
     from agent_league.launch.connect import AgentToConnect, connect_agent
     from agent_league.launch.play_function import interrupt_event
     from agent_league.launch.serving import run_async
@@ -32,7 +40,10 @@ def connect(
     check_display_name(name)
     if game and not name:
         raise UserError("--game says what the agent plays when it is registered here; it needs --name")
-    address, manager = parse_manager_endpoint(agent, "AGENT_URL"), parse_manager_endpoint(to, "--to")
+    address = parse_manager_endpoint(agent, "AGENT_URL")
+    manager = choose_manager_address(parse_manager_endpoint(to, "--to") if to else None, key_file, "")
+    if not urlsplit(manager).netloc:
+        raise UserError("--to is missing: the address of the league's manager, or your sign-up address")
     if address == manager:
         raise UserError(f"AGENT_URL and --to are both {address}; expected your agent's address, and the league's")
     wanted = AgentToConnect(address, manager, open_outside_home(home), name, tuple(game or ("even_odd", "*")))

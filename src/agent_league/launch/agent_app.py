@@ -2,8 +2,6 @@
 
 from urllib.parse import urlsplit
 
-from starlette.types import ASGIApp
-
 from agent_league.agent.app import AgentApp, PagesApp
 from agent_league.agent.runtime import Agent
 from agent_league.http.call_limits import RateLimit
@@ -30,7 +28,7 @@ def make_agent_app(seat: AgentPlan, agent: Agent, pages: PagesApp | None = None)
         return bool((agent.audience(token) or PUBLIC_CALLERS) - PUBLIC_CALLERS)
 
     header_check = HeaderCheck((*network.allowed_hosts, network.base_host, *own), network.allowed_origins)
-    path_apps: dict[str, ASGIApp] | None = {} if isinstance(seat, ManagerPlan) else None
+    is_manager = isinstance(seat, ManagerPlan)
     app = AgentApp(
         agent.dispatcher.answer_request,
         agent.health,
@@ -43,19 +41,20 @@ def make_agent_app(seat: AgentPlan, agent: Agent, pages: PagesApp | None = None)
         has_good_token,
         agent.dispatcher.message_log.log_refused_request,
         agent.dispatcher.refuse_requests,
-        path_apps,
+        path_apps={} if is_manager else None,
     )
-    if path_apps is not None:
-        path_apps |= _make_dial_out_paths(agent, app, header_check)
+    if is_manager:
+        _add_dial_out(agent, app, header_check)
     return app
 
 
-def _make_dial_out_paths(agent: Agent, app: AgentApp, header_check: HeaderCheck) -> dict[str, ASGIApp]:
-    """The paths by which players that can't be called dial out to a manager."""
+def _add_dial_out(agent: Agent, app: AgentApp, header_check: HeaderCheck) -> None:
+    """Serve the paths by which players that can't be called dial out to a manager."""
     from agent_league.league.app import LeagueManager  # noqa: PLC0415 - players and referees do without
     from agent_league.league.dial_out.app import DialOutApp  # noqa: PLC0415 - as above
 
     if not isinstance(agent, LeagueManager):
         raise TypeError("only a manager has seats for agents that dial out")
     dial_out = DialOutApp(agent.seats, app, header_check, agent.endpoint, agent.log, agent.seat_members)
-    return {DIAL_NAME: dial_out.serve_dial, SEATS_NAME: dial_out.serve_seat}
+    app.add_path_app(DIAL_NAME, dial_out.serve_dial)
+    app.add_path_app(SEATS_NAME, dial_out.serve_seat)

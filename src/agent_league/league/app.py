@@ -31,8 +31,16 @@ from agent_league.league.organiser_commands import OrganiserCommand, OrganiserCo
 from agent_league.league.projections import LeagueProjections
 from agent_league.league.reachability import AgentCaller, AgentProber
 from agent_league.league.reports import DeriveResult
-from agent_league.league.resume import get_effective_config, load_or_create_season, open_store, translate_damage
+from agent_league.league.resume import (
+    get_effective_config,
+    load_or_create_season,
+    load_referee_key,
+    open_access,
+    open_store,
+    translate_damage,
+)
 from agent_league.league.settings import ManagerSettings
+from agent_league.league.sign_up import SignUp
 from agent_league.league.state import LeaguePhase, LeagueState
 from agent_league.model.agents import AgentState, Role
 from agent_league.model.events import Event, ReachabilityChanged, StoreChanged
@@ -77,8 +85,8 @@ class LeagueManager(Agent):
         """`derive_result` knows the game: it derives a result from the details of a report."""
         system = settings.system
         self.seats = DialOutSeats(lambda seat_id: self.seat_members.find_member(seat_id) is not None)
-        carrier = SeatCarrier(carrier, self.seats)
-        super().__init__("league", settings.home, system, carrier, clock, rng, settings.league.league_id)
+        seat_carrier = SeatCarrier(carrier, self.seats)
+        super().__init__("league", settings.home, system, seat_carrier, clock, rng, settings.league.league_id)
         self._settings = settings
         store = store or open_store(settings.home, settings.store)
         saved = load_or_create_season(store, settings.league, self._clock)
@@ -96,8 +104,13 @@ class LeagueManager(Agent):
                 listens_on_loopback=settings.listens_on_loopback,
             )
             self.state.restore_rows(saved)
-        match_seconds = MATCH_TOKEN_SPANS * system.heartbeat.match_sec
-        passes = TokenIssuer(key, self.state.league_id, self._clock, match_seconds, settings.endpoint)
+        passes = TokenIssuer(
+            key,
+            self.state.league_id,
+            self._clock,
+            MATCH_TOKEN_SPANS * system.heartbeat.match_sec,
+            settings.endpoint,
+        )
         self.seat_members = SeatMembers(self.state, passes, self._clock, system.timeouts)
         words = ManagerMessages(self.state, self._clock, passes, system)
         self._projections = LeagueProjections(self.state, settings.home, self._clock, self.log)
@@ -142,6 +155,11 @@ class LeagueManager(Agent):
             tokens_enabled=settings.system.security.enable_auth_tokens,
             strict=self._strict,
         )
+        self.access = open_access(store)
+        """The league's roster and its organisers; None where the store has no room for them."""
+        needs_key = not self.state.roster.rules.is_loopback_only
+        referee_key = load_referee_key(settings.home, self.state.league_id, is_needed=needs_key)
+        self.sign_up = SignUp(self.state, self.access, referee_key, offload)
         self._commands = OrganiserCommands(self.state, self._clock, self._start_league)
         handlers = ManagerHandlers(
             self.state,
@@ -154,6 +172,7 @@ class LeagueManager(Agent):
             match_files=MatchFiles(settings.home, self.state.league_id, offload),
             derive_result=derive_result,
             seats=self.seats,
+            sign_up=self.sign_up,
         )
         served = {**handlers.handlers_by_method(), **(tools or {})}
         if self._strict:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from agent_league.agent.sign_up_team import SIGN_UP_TEAM
+from agent_league.agent.sign_up_team import SIGN_UP_TEAM_KEY
 from agent_league.errors import BadAnswer, CallFailed, PeerTimeout
 from agent_league.http.call_limits import find_good_token
 from agent_league.http.caller_address import CALLER_ADDRESS, THIS_MACHINE, UNKNOWN_ADDRESS
@@ -213,8 +213,8 @@ class DialOutApp:
         if seat is None or seat.holder is None:
             raise RequestRejected(403, "this seat isn't open: open it first")
         CALLING_SEAT.set(seat)
-        SIGN_UP_TEAM.set(seat.holder.team)
-        await self._manager_app({**scope, "path": "/mcp", "raw_path": b"/mcp"}, receive, send)
+        scope = {**scope, "path": "/mcp", "raw_path": b"/mcp", SIGN_UP_TEAM_KEY: seat.holder.team}
+        await self._manager_app(scope, receive, send)
 
     async def _serve_websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
         await receive()  # websocket.connect
@@ -306,7 +306,7 @@ class DialOutApp:
 
     def _open_seat(self, scope: Scope, asked: OpenSeat) -> tuple[DialOutSeat, SeatOpened]:
         client = scope.get("client") or UNKNOWN_ADDRESS
-        holder = SeatHolder(identify_network(client[0]), SIGN_UP_TEAM.get(), asked.forwards)
+        holder = SeatHolder(identify_network(client[0]), scope.get(SIGN_UP_TEAM_KEY), asked.forwards)
         base = self._find_base(scope, holder.network)
         seat, secret = self._seats.open_seat(asked.secret, holder, base)
         self._log.info("seat_opened", seat=seat.seat_id, network=holder.network)
