@@ -1,9 +1,11 @@
 """The HTTP application of one agent: endpoints, MCP and metrics, with access as its settings allow."""
 
+from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from agent_league.agent.app import AgentApp, PagesApp
 from agent_league.agent.runtime import Agent
+from agent_league.config.models import NetworkConfig
 from agent_league.http.call_limits import RateLimit
 from agent_league.http.header_check import HeaderCheck
 from agent_league.http.hosts import WILDCARD_HOSTS
@@ -27,7 +29,7 @@ def make_agent_app(seat: AgentPlan, agent: Agent, pages: PagesApp | None = None)
     def has_good_token(token: str) -> bool:
         return bool((agent.audience(token) or PUBLIC_CALLERS) - PUBLIC_CALLERS)
 
-    header_check = HeaderCheck((*network.allowed_hosts, network.base_host, *own), network.allowed_origins)
+    header_check = make_header_check(network, own)
     is_manager = isinstance(seat, ManagerPlan)
     app = AgentApp(
         agent.dispatcher.answer_request,
@@ -58,3 +60,9 @@ def _add_dial_out(agent: Agent, app: AgentApp, header_check: HeaderCheck) -> Non
     dial_out = DialOutApp(agent.seats, app, header_check, agent.endpoint, agent.log, agent.seat_members)
     app.add_path_app(DIAL_NAME, dial_out.serve_dial)
     app.add_path_app(SEATS_NAME, dial_out.serve_seat)
+
+
+def make_header_check(network: NetworkConfig, own_hosts: Sequence[str]) -> HeaderCheck:
+    """Make the check of Host and Origin that accepts our own hosts, the public one and the configured ones."""
+    hosts = (*network.allowed_hosts, network.base_host, *own_hosts, network.public_host or "")
+    return HeaderCheck(filter(None, hosts), filter(None, (*network.allowed_origins, network.public_origin)))

@@ -46,6 +46,13 @@ MCP_ACCEPT = {"Accept": "application/json, text/event-stream"}
 """What MCP servers insist on; nothing to any other."""
 
 
+class DirectConnect(connect):
+    """Opens a WebSocket at the very address that was typed: a redirect is an answer like any other."""
+
+    def process_redirect(self, exc: Exception) -> Exception | str:
+        return exc
+
+
 class DialClient:
     """Keeps one seat at a league's server open, and passes its calls to a handler."""
 
@@ -89,7 +96,7 @@ class DialClient:
         try:
             while True:
                 try:
-                    async with connect(
+                    async with DirectConnect(
                         self._url,
                         compression=None,
                         proxy=None,

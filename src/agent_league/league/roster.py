@@ -13,10 +13,11 @@ from enum import StrEnum
 from agent_league.agent.breaker import Breaker
 from agent_league.agent.sign_up_team import SIGN_UP_TEAM, SignUpTeam
 from agent_league.clock import format_utc
-from agent_league.config.models import SecurityConfig
+from agent_league.config.models import NetworkConfig, SecurityConfig
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.http.caller_address import CALLER_ADDRESS
-from agent_league.http.hosts import are_all_loopback, find_endpoint_problem, normalise_address, normalise_endpoint
+from agent_league.http.exposure import is_loopback_only
+from agent_league.http.hosts import find_endpoint_problem, normalise_address, normalise_endpoint
 from agent_league.http.sign_up_address import find_sign_up_key
 from agent_league.league.match_tokens import create_token, hash_token, hashes_match
 from agent_league.model.agents import (
@@ -142,16 +143,20 @@ class AdmissionRules:
     game_type: str
     max_players: int
     security: SecurityConfig
-    allowed_hosts: Sequence[str]
+    network: NetworkConfig
     failure_threshold: int
     strict: bool = False
     listens_on_loopback: bool = True
     """Whether no other machine can call the manager."""
+    has_dial_out_seats: bool = False
+    """Whether agents elsewhere may take part through connections that they open to the manager."""
 
     @property
     def is_loopback_only(self) -> bool:
         """Whether all agents of the league are on this machine; much is allowed then that strangers may not."""
-        return self.listens_on_loopback and are_all_loopback(self.allowed_hosts)
+        return is_loopback_only(
+            self.network, listens_on_loopback=self.listens_on_loopback, has_dial_out_seats=self.has_dial_out_seats
+        )
 
     @property
     def allows_tokenless_return(self) -> bool:
@@ -270,6 +275,16 @@ class Roster:
             _add_version(admission.member, now)
         return admission
 
+    def _find_endpoint_problem(self, endpoint: str) -> str | None:
+        """Describe what is wrong with the address that the current caller registers, or return None."""
+        caller, network = CALLER_ADDRESS.get(), self.rules.network
+        address, hosts = normalise_address(caller[0]) if caller else None, network.allowed_hosts
+        if caller is None and network.public_host:  # an agent of our own process, below our own public address
+            hosts = (*hosts, network.public_host)
+        if problem := find_endpoint_problem(endpoint, hosts, address or None):
+            return problem
+        return "that is a sign-up address; expected your agent's own" if find_sign_up_key(endpoint) else None
+
     def _find_applicant(self, application: AgentApplication, team: SignUpTeam | None, now: datetime) -> Member | None:
         """Find the member that registers again; a team's key is good for one agent, whatever else that shows."""
         role = application.profile.role
@@ -325,16 +340,15 @@ class Roster:
 
     def _check_endpoint(self, application: AgentApplication, applicant: Member | None) -> None:
         """Raise RegistrationRejected for an endpoint that may not be called, or is another member's seat."""
-        endpoint, caller = application.profile.endpoint, CALLER_ADDRESS.get()
-        address = normalise_address(caller[0]) if caller else None
         if application.is_seated:
-            self._check_seat_owner(endpoint, applicant)
-        elif problem := find_endpoint_problem(endpoint, self.rules.allowed_hosts, address or None):
+            self._check_seat_owner(application.profile.endpoint, applicant)
+        elif problem := self._find_endpoint_problem(application.profile.endpoint):
             raise RegistrationRejected(RejectReason.INVALID_ENDPOINT, redact_keys(problem))
-        if find_sign_up_key(endpoint):
-            raise RegistrationRejected(
-                RejectReason.INVALID_ENDPOINT, "that is a sign-up address; expected your agent's own"
-            )
+
+    def note_dial_out_seats(self) -> None:
+        """Note that agents dial out to this league, which is not loopback-only from now on."""
+        if not self.rules.has_dial_out_seats:
+            self.rules = replace(self.rules, has_dial_out_seats=True)
 
     def _check_seat_owner(self, endpoint: str, applicant: Member | None) -> None:
         owner = self.find_by_endpoint(endpoint)

@@ -310,7 +310,7 @@ class DialOutApp:
         base = self._find_base(scope, holder.network)
         seat, secret = self._seats.open_seat(asked.secret, holder, base)
         self._log.info("seat_opened", seat=seat.seat_id, network=holder.network)
-        self._members.update_address(seat)
+        self._members.note_opened(seat)
         manager = f"{base}/{DIAL_NAME}/{secret}/mcp"
         opened = SeatOpened(
             seat=seat.seat_id, secret=secret, address=seat.address, manager=manager, idle_sec=POLL_GRACE_SECONDS

@@ -58,8 +58,9 @@ class SeatMembers:
 
         return is_good
 
-    def update_address(self, seat: DialOutSeat) -> None:
-        """Call the seat's player at the seat's present address, which a restart may have changed."""
+    def note_opened(self, seat: DialOutSeat) -> None:
+        """Note that a seat was opened; its player is called at its present address: a restart may have changed it."""
+        self._state.roster.note_dial_out_seats()
         member = self.find_member(seat.seat_id)
         if member is not None and member.agent.endpoint != seat.address:
             self._state.move_agent(member.agent_id, seat.address)

@@ -184,8 +184,6 @@ class DialOutSeats:
         """`has_member` tells whether a member is called at a seat, by the seat's id."""
         self._has_member = has_member
         self._seats: dict[str, DialOutSeat] = {}
-        self.is_used = False
-        """Whether any agent has dialled in."""
 
     def get(self, seat_id: str) -> DialOutSeat | None:
         return self._seats.get(seat_id)
@@ -207,7 +205,6 @@ class DialOutSeats:
         elif seat.holder.team != holder.team:
             raise SeatRefused("this seat was opened through another sign-up address")
         seat.holder, seat.address = holder, f"{base}/{SEATS_NAME}/{seat_id}/mcp"
-        self.is_used = True
         return seat, secret
 
     def expect_seat(self, endpoint: str) -> DialOutSeat | None:
