@@ -30,6 +30,7 @@ from agent_league.league.reports import DeriveResult
 from agent_league.league.resume import get_effective_config, load_or_create_season, open_store, translate_damage
 from agent_league.league.settings import ManagerSettings
 from agent_league.league.state import LeaguePhase, LeagueState
+from agent_league.league.timekeeper import Timekeeper
 from agent_league.model.agents import AgentState, Role
 from agent_league.model.events import Event, ReachabilityChanged, StoreChanged
 from agent_league.model.results import find_termination
@@ -118,7 +119,8 @@ class LeagueManager(Agent):
             self._rng,
             derive_result,
         )
-        self._conductor = Conductor(self.state, self._announcer, self._journal, self._matches)
+        self._timekeeper = Timekeeper(self.state, self._clock, self.log, self._start_league)
+        self._conductor = Conductor(self.state, self._announcer, self._journal, self._matches, self._timekeeper)
         if watcher:
             self.add_watcher(watcher)
         self.state.add_listener(self._publish_changes)
@@ -222,6 +224,8 @@ class LeagueManager(Agent):
         self._projections.refresh_files()
         if self._settings.endpoint:
             self._prober.announce_address()
+        self.state.store_times()
+        self._timekeeper.take_due_steps()
         if self.state.phase is LeaguePhase.REGISTRATION:
             self._start_if_complete()
         else:
@@ -232,6 +236,13 @@ class LeagueManager(Agent):
     def _mark_dismissed(self) -> None:
         if self.completed.is_set():
             self.state.mark_dismissed()
+
+    async def _play_at_its_times(self) -> None:
+        """Play the league; beside it, if it has times, take the steps that are due."""
+        if self.state.times.plan.is_empty:
+            await self._play_league()
+        else:
+            await run_until_first(self._play_league(), self._timekeeper.run())
 
     async def _play_league(self) -> None:
         await self._started.wait()
@@ -245,7 +256,7 @@ class LeagueManager(Agent):
         """Play as long as changes can be saved; raises what made saving impossible."""
         broken = self._journal.save_failure
         try:
-            await run_until_first(self._play_league(), asyncio.wait({broken}))
+            await run_until_first(self._play_at_its_times(), asyncio.wait({broken}))
         except Exception:
             if not broken.done():
                 raise
@@ -254,6 +265,8 @@ class LeagueManager(Agent):
 
     def _start_if_complete(self) -> None:
         wanted = self._settings
+        if self.state.times.plan.start is not None:
+            return  # it starts at its time
         if wanted.expected_players and wanted.expected_referees and self.state.is_registration_open:
             there = (
                 self.state.eligible_player_count >= wanted.expected_players
@@ -282,6 +295,7 @@ class LeagueManager(Agent):
     def _start_league(self) -> None:
         expected = self.state.config.protocol
         self.state.start_league()
+        self.state.count_rounds_from(self._clock.now())
         if expected and expected != self.state.protocol:
             self.log.warning("other_protocol", expected=expected, played=self.state.protocol)
         self._started.set()

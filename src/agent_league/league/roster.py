@@ -204,8 +204,13 @@ class Roster:
             return None
         return member
 
-    def register(self, application: AgentApplication, *, closed: str | None, now: datetime) -> Admission:
-        """Admit or readmit an agent; raises RegistrationRejected. `closed` says why no new one is admitted."""
+    def register(
+        self, application: AgentApplication, *, closed: str | None, now: datetime, is_frozen: bool = False
+    ) -> Admission:
+        """Admit or readmit an agent; raises RegistrationRejected. `closed` says why no new one is admitted.
+
+        While players are frozen, a known one comes back only with the name and version that it had.
+        """
         known = self._recognise_member(application, now)
         caller = CALLER_ADDRESS.get()
         endpoint, address = application.profile.endpoint, normalise_address(caller[0]) if caller else None
@@ -224,6 +229,8 @@ class Roster:
             detail = f"{application.profile.display_name!r} is taken; {hint}, else choose another name"
             raise RegistrationRejected(RejectReason.DUPLICATE_NAME, detail)
         if known is not None:
+            if is_frozen:
+                _check_unchanged(known, application)
             return self._readmit_member(known, application, now)
         if closed:
             raise RegistrationRejected(RejectReason.CLOSED, closed)
@@ -350,6 +357,16 @@ class Roster:
 def merge_deviations(known: Sequence[str], new: Sequence[str]) -> tuple[str, ...]:
     """Merge the deviations of an agent, each once, up to MAX_DEVIATIONS."""
     return tuple(dict.fromkeys((*known, *new)))[:MAX_DEVIATIONS]
+
+
+def _check_unchanged(member: Member, application: AgentApplication) -> None:
+    """Raise RegistrationRejected if a player comes back as another one."""
+    was, comes = member.agent, application.profile
+    if member.role is Role.PLAYER and (was.display_name, was.version) != (comes.display_name, comes.version):
+        raise RegistrationRejected(
+            RejectReason.CLOSED,
+            f"agents are frozen: {was.agent_id} may come back as it was, {was.display_name!r} of version {was.version}",
+        )
 
 
 def _confusable_name_key(member: Member) -> tuple[Role, str]:
