@@ -42,7 +42,13 @@ class TimedOffice:
         store = MemoryStore(self._database)
         network = office.network if office else None
         here = open_office(
-            self._home, self.overrides, *self._counts, network=network, store=store, offload=run_inline, clock=self.clock
+            self._home,
+            self.overrides,
+            *self._counts,
+            network=network,
+            store=store,
+            offload=run_inline,
+            clock=self.clock,
         )
         here.manager.state.add_listener(lambda event: self.events.append((self.clock.now(), event)))
         return here
@@ -105,7 +111,9 @@ async def test_a_league_does_not_start_before_its_time_though_all_are_there(home
 
 
 @in_virtual_time
-async def test_with_too_few_players_registration_goes_on_and_the_league_starts_when_enough_are_there(home: Path) -> None:
+async def test_with_too_few_players_registration_goes_on_until_enough_are_there(
+    home: Path,
+) -> None:
     term = TimedOffice(home, {"registration_closes": "2025-01-15 17:00", "start": "2025-01-15 18:00"})
     async with at_work(term.open()) as here:
         await here.seat_players(1)
@@ -252,4 +260,3 @@ async def test_a_closing_time_that_is_moved_opens_registration_again(home: Path)
         assert here.manager.state.is_registration_open
         await sleep_until("16 17:01", term.clock)
         assert not here.manager.state.is_registration_open
-

@@ -305,6 +305,8 @@ class LeagueConfig(ConfigModel):
     scheduling: SchedulingConfig = SchedulingConfig()
     participants: ParticipantsConfig = ParticipantsConfig()
     times: TimesConfig = TimesConfig()
+    registration: Literal["open", "keys"] | None = None
+    """Whether players need the sign-up address of a team; None: as soon as there is a roster, on loopback never."""
 
     @model_validator(mode="after")
     def _choose_tiebreakers(self) -> Self:

@@ -34,9 +34,11 @@ from agent_league.league.stored_rows import (
 )
 from agent_league.league.tournament import counts_byes, draw_number, lay_out_rounds, make_format, seed_players
 from agent_league.model.agents import AgentState, Role, advance_state
+from agent_league.model.audit import AuditEntry
 from agent_league.model.events import (
     AgentRegistered,
     AgentStateChanged,
+    CommandCarriedOut,
     Event,
     FreezeChanged,
     LeagueCompleted,
@@ -69,8 +71,8 @@ from agent_league.model.results import (
 from agent_league.model.schedule import LeagueRound, Pairing, Schedule
 from agent_league.model.time_plan import RelativeFreeze
 from agent_league.protocol.version import CURRENT_PROTOCOL
-from agent_league.storage.base import DISMISSED_PHASE, SavedSeason, SeasonRow, StoredRow
-from agent_league.text import quote, shorten
+from agent_league.storage.base import DISMISSED_PHASE, AuditRow, SavedSeason, SeasonRow, StoredRow
+from agent_league.text import quote, redact_keys, shorten
 
 EventListener = Callable[[Event], None]
 SaveRow = Callable[[StoredRow], None]
@@ -140,6 +142,7 @@ class LeagueState:
                 failure_threshold=self._failure_threshold,
                 strict=system.tolerance.strict,
                 listens_on_loopback=listens_on_loopback,
+                has_lasting_tokens=not config.times.plan.is_empty,
             )
         )
         self.phase = LeaguePhase.COMPLETED if season_row.phase == DISMISSED_PHASE else LeaguePhase(season_row.phase)
@@ -154,6 +157,8 @@ class LeagueState:
         self.results: dict[str, MatchResult] = {}
         self.poll_counts: Counter[str] = Counter()
         """How often each referee has asked for its matches. Not saved: a polling referee asks again after a restart."""
+        self.audit_log: list[AuditEntry] = []
+        """The organisers' commands that were carried out, in order."""
         self._fetchable_matches: dict[str, str] = {}
         """Match id -> id of the referee that may fetch it by polling."""
         self._pairings: dict[str, Pairing] = {}
@@ -169,6 +174,7 @@ class LeagueState:
 
     def restore_rows(self, saved: SavedSeason) -> None:
         """Load agents, schedule and results that an earlier manager of this season saved."""
+        self.audit_log = [AuditEntry.from_json({**row.entry, "number": row.number}) for row in saved.audit]
         for agent in saved.agents:
             self.roster.restore_member(member_from_row(agent, self._failure_threshold))
         self.standings_table, self.table_after_round = self._create_table(), self._create_table(self._select_completed)
@@ -222,13 +228,17 @@ class LeagueState:
     def add_listener(self, listener: EventListener) -> None:
         self._listeners.append(listener)
 
-    def register(self, application: AgentApplication, now: datetime) -> Admission:
-        """Admit an agent, or readmit a known one; raises RegistrationRejected or a Refusal."""
+    def register(self, application: AgentApplication, now: datetime, key_needed: str | None = None) -> Admission:
+        """Admit an agent, or readmit a known one; raises RegistrationRejected or a Refusal.
+
+        `key_needed` says why a new agent needs a sign-up address; None: it needs none.
+        """
         is_open = self.phase is LeaguePhase.REGISTRATION  # even if closed to new players
         may_be_asking = dialect_of(application.protocol_profile.protocol).asks_by_registering
         before = {member.agent_id: member.agent for member in self.roster} if is_open and may_be_asking else {}
         closed = self._registration_closed_reason() if application.profile.role is Role.PLAYER else None
-        admission = self.roster.register(application, closed=closed, now=now, is_frozen=self.is_frozen)
+        frozen = "agents are frozen: yours can come back only as it was" if self.is_frozen else None
+        admission = self.roster.register(application, closed=closed, now=now, frozen=frozen, key_needed=key_needed)
         member = admission.member
         if not admission.is_returning and self.phase is not LeaguePhase.REGISTRATION:
             member.state = advance_state(member.state, LATE_STATES[self.phase])
@@ -248,6 +258,7 @@ class LeagueState:
                 endpoint=member.agent.endpoint,
                 returned=admission.is_returning,
                 tolerated=member.protocol_profile.deviations,
+                new_version=admission.new_version,
             )
         )
         self._emit_referee_wait()
@@ -255,7 +266,7 @@ class LeagueState:
 
     def report_refused_registration(self, who: str, why: str) -> bool:
         """Emit a refused registration, each one once; returns whether it was emitted."""
-        event = RegistrationRefused(shorten(who, MAX_NAME_LENGTH), why)
+        event = RegistrationRefused(shorten(redact_keys(who), MAX_NAME_LENGTH), redact_keys(why))
         if event in self._reported_refusals or len(self._reported_refusals) >= MAX_REPORTED_REFUSALS:
             return False
         self._reported_refusals.add(event)
@@ -326,24 +337,40 @@ class LeagueState:
             )
         )
 
-    def set_registration_open(self, *, is_open: bool) -> None:
-        """Open or close registration for new players; raises a Refusal once nobody may enter any more."""
+    def add_audit_entry(self, entry: AuditEntry) -> None:
+        """Store that a command of an organiser was carried out."""
+        self.audit_log.append(entry)
+        self._save_row(AuditRow(entry.number, entry.to_json()))
+        self.emit(CommandCarriedOut(entry))
+
+    def set_registration_open(self, *, is_open: bool) -> bool:
+        """Open or close registration for new players; returns False if it was so already.
+
+        Raises a Refusal once nobody may enter any more.
+        """
         if not self._takes_late_players:
             self._require_phase(LeaguePhase.REGISTRATION)
         was_open = self._season_row.registration_open and self.times.has_opened
         if is_open:
             self.times.set_mark(TimeMark.OPENED, self.times.get_mark(TimeMark.OPENED) or "by the organiser")
-        if is_open != was_open:
-            self._update_season_row(registration_open=is_open)
-            self.emit(RegistrationChanged(is_open))
+        if is_open == was_open:
+            return False
+        self._update_season_row(registration_open=is_open)
+        self.emit(RegistrationChanged(is_open))
+        return True
 
-    def set_paused(self, *, is_paused: bool) -> None:
-        """Pause or resume; running matches end and count. Raises a Refusal unless the league runs."""
+    def set_paused(self, *, is_paused: bool) -> bool:
+        """Pause or resume; running matches end and count. Returns False if it was so already.
+
+        Raises a Refusal unless the league runs.
+        """
         self._require_phase(LeaguePhase.RUNNING)
-        if is_paused != self._season_row.paused:
-            self._update_season_row(paused=is_paused)
-            self.emit(PauseChanged(is_paused))
-            self._emit_referee_wait()
+        if is_paused == self._season_row.paused:
+            return False
+        self._update_season_row(paused=is_paused)
+        self.emit(PauseChanged(is_paused))
+        self._emit_referee_wait()
+        return True
 
     def open_at_its_time(self, now: datetime) -> None:
         """Open registration, as its time has come; one that the organiser has closed stays so."""
@@ -602,6 +629,10 @@ class LeagueState:
             if member.protocol_profile.deviations != known:
                 self._save_row(agent_to_row(member))
 
+    def has_match(self, match_id: str) -> bool:
+        """Whether the schedule has a match of this id."""
+        return match_id in self._pairings
+
     def get_pairing(self, match_id: str) -> Pairing:
         found = self._pairings.get(match_id)
         if found is None:
@@ -769,21 +800,28 @@ class LeagueState:
             member.breaker.half_close()
             self._set_agent_state(member, AgentState.ACTIVE, "answers again")
 
-    def bar_player(self, player_id: str) -> None:
-        """Suspend a player on the organiser's order: it loses its matches until it is reinstated."""
-        member = self._find_player(player_id)
-        if not member.is_barred:
-            member.is_barred = True
-            self._set_agent_state(member, AgentState.SUSPENDED, "by the organiser")
+    def bar_player(self, player_id: str) -> bool:
+        """Suspend a player on the organiser's order: it loses its matches until it is reinstated.
 
-    def reinstate_player(self, player_id: str) -> None:
-        """Let a suspended player play again on the organiser's order, whatever suspended it."""
+        Returns False if it was so already.
+        """
         member = self._find_player(player_id)
-        if member.is_suspended:
-            member.is_barred = False
-            member.breaker.half_close()
-            before = AgentState.REGISTERED if self.phase is LeaguePhase.REGISTRATION else AgentState.ACTIVE
-            self._set_agent_state(member, before, "reinstated by the organiser")
+        if member.is_barred:
+            return False
+        member.is_barred = True
+        self._set_agent_state(member, AgentState.SUSPENDED, "by the organiser")
+        return True
+
+    def reinstate_player(self, player_id: str) -> bool:
+        """Let a suspended player play again on the organiser's order, whatever suspended it; False if it wasn't."""
+        member = self._find_player(player_id)
+        if not member.is_suspended:
+            return False
+        member.is_barred = False
+        member.breaker.half_close()
+        before = AgentState.REGISTERED if self.phase is LeaguePhase.REGISTRATION else AgentState.ACTIVE
+        self._set_agent_state(member, before, "reinstated by the organiser")
+        return True
 
     def standings(self) -> tuple[StandingsRow, ...]:
         return self.standings_table.ranked_rows()
@@ -844,6 +882,10 @@ class LeagueState:
             raise Refusal(
                 ErrorCode.SERVICE_UNAVAILABLE, f"the league {PHASE_DESCRIPTIONS[self.phase]}", phase=str(self.phase)
             )
+
+    def find_player_id(self, name: str) -> str:
+        """Return the id of a player by the id or name an organiser typed; raises a Refusal."""
+        return self._find_player(name).agent_id
 
     def _find_player(self, player_id: str) -> Member:
         """Find a player by the id or name an organiser typed; raises a Refusal if unknown or after the end."""

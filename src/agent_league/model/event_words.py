@@ -12,6 +12,7 @@ from agent_league.model.agents import AgentState
 from agent_league.model.events import (
     AgentRegistered,
     AgentStateChanged,
+    CommandCarriedOut,
     Event,
     FreezeChanged,
     LeagueCompleted,
@@ -58,8 +59,8 @@ class EventSentence:
 def describe_event(event: Event, names: Mapping[str, str]) -> EventSentence:
     """Describe an event. `names` maps player ids to names; players missing there are called by their ids."""
     match event:
-        case AgentRegistered(role, agent_id, name):
-            return EventSentence("agent", "is back" if event.returned else f"joins as a {role}", name, agent_id)
+        case AgentRegistered(_, agent_id, name):
+            return EventSentence("agent", _describe_registration(event), name, agent_id)
         case ReachabilityChanged(agent_id, is_reachable):
             sentence = "can be called" if is_reachable else "is not reachable yet, and gets no match before it is"
             return EventSentence("agent" if is_reachable else "trouble", sentence, agent_id, agent_id=agent_id)
@@ -74,6 +75,12 @@ def describe_event(event: Event, names: Mapping[str, str]) -> EventSentence:
             return EventSentence(kind, describe_ending(result, names), match_id, match_id=match_id)
         case _:
             return EventSentence(*_describe_league_event(event))
+
+
+def _describe_registration(event: AgentRegistered) -> str:
+    if event.new_version:
+        return f"replaces {event.agent_id}: version {event.new_version}, from its next match on"
+    return "is back" if event.returned else f"joins as a {event.role}"
 
 
 def _describe_league_event(  # noqa: PLR0911, PLR0912 - a table: one line for each event
@@ -93,7 +100,8 @@ def _describe_league_event(  # noqa: PLR0911, PLR0912 - a table: one line for ea
     | RoundCompleted
     | MatchOverdue
     | MatchNotTaken
-    | LeagueCompleted,
+    | LeagueCompleted
+    | CommandCarriedOut,
 ) -> tuple[EventKind, str]:
     match event:
         case RegistrationRefused(who, _) if event.has_old_token:
@@ -132,6 +140,8 @@ def _describe_league_event(  # noqa: PLR0911, PLR0912 - a table: one line for ea
             has_champion = standings and not event.is_void
             who = _name_champions(standings) if has_champion else "there is no champion"
             return "league", f"The league is over; {who}"
+        case CommandCarriedOut(entry):
+            return "league", f"{entry.who}: {entry.change}{f' ({entry.reason})' if entry.reason else ''}"
 
 
 def _describe_timed_event(
