@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from agent_league.clock import format_countdown
 from agent_league.model.time_plan import FreezeGoal, RelativeFreeze, TimePlan
 
 MAX_LATENESS = timedelta(hours=1)
@@ -34,18 +33,6 @@ class TimedStep:
     kind: StepKind
     at: datetime
     round_id: int = 0
-
-    @property
-    def label(self) -> str:
-        """What happens, as the beginning of "... on Wed 28 Oct"."""
-        return {
-            StepKind.OPEN: "Registration opens",
-            StepKind.CLOSE: "Registration closes",
-            StepKind.START: "The league starts",
-            StepKind.ROUND: f"Round {self.round_id} begins",
-            StepKind.FREEZE: "Agents are frozen",
-            StepKind.QUIET_END: "Quiet hours end",
-        }[self.kind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,11 +141,3 @@ def find_wake_up(plan: TimePlan, steps: Sequence[TimedStep], now: datetime) -> d
     if begin := plan.find_quiet_begin(now):
         moments.append(begin)
     return min(moments, default=None)
-
-
-def describe_step(plan: TimePlan, step: TimedStep, now: datetime) -> str:
-    """Say what happens when, with a countdown: `Round 2 begins on Wed 28 Oct, 18:00 (in 2 days 5 h)`."""
-    if step.kind is StepKind.QUIET_END:
-        return f"Quiet hours until {plan.format_moment(step.at, now)} ({format_countdown(step.at, now)})"
-    when = plan.format_moment(step.at, now)
-    return f"{step.label} {'on' if ',' in when else 'at'} {when} ({format_countdown(step.at, now)})"
