@@ -51,6 +51,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         ),
     },
     "Organise a league": {
+        "serve": "Serve all leagues of a SHARED folder, each below its own path, with an index of them.",
         "manager": "Run a League Manager.",
         "referee": "Run a Referee. It waits for the manager where that isn't there yet.",
         "player": "Run a Player. It waits for the manager where that isn't there yet.",

@@ -75,11 +75,15 @@ class LeagueManager(Agent):
         *,
         store: Store | None = None,
         offload: Offload = asyncio.to_thread,
+        store_offload: Offload | None = None,
         rng: Random | None = None,
         tools: Mapping[str, Handler] | None = None,
         derive_result: DeriveResult = lambda *_: None,
     ) -> None:
-        """`derive_result` knows the game: it derives a result from the details of a report."""
+        """`derive_result` knows the game: it derives a result from the details of a report.
+
+        `store_offload` runs the writes to the store (default: as `offload` runs everything else that blocks).
+        """
         system = settings.system
         super().__init__("league", settings.home, system, carrier, clock, rng, settings.league.league_id)
         self._settings = settings
@@ -88,7 +92,7 @@ class LeagueManager(Agent):
         with translate_damage(settings.league.league_id):
             league = get_effective_config(saved, settings.league)
             key = SigningKey.load(saved.season.signing_key)
-        self._journal = Journal(store, saved.season.season_id, self.log, self._rng, offload)
+        self._journal = Journal(store, saved.season.season_id, self.log, self._rng, store_offload or offload)
         with translate_damage(settings.league.league_id):
             self.state = LeagueState(
                 league,
@@ -97,6 +101,7 @@ class LeagueManager(Agent):
                 self._journal.queue_row,
                 settings.configs_by_protocol,
                 listens_on_loopback=settings.listens_on_loopback,
+                has_dial_out_seats=settings.has_dial_out_seats,
             )
             self.state.restore_rows(saved)
         match_seconds = MATCH_TOKEN_SPANS * system.heartbeat.match_sec

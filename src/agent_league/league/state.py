@@ -104,6 +104,7 @@ class LeagueState:
         configs_by_protocol: Mapping[str, LeagueConfig] | None = None,
         *,
         listens_on_loopback: bool = True,
+        has_dial_out_seats: bool = False,
     ) -> None:
         self._season_row = season_row
         self._save_row = save_row
@@ -130,10 +131,11 @@ class LeagueState:
                 game_type=config.game_type,
                 max_players=config.participants.max_players,
                 security=system.security,
-                allowed_hosts=system.network.allowed_hosts,
+                network=system.network,
                 failure_threshold=self._failure_threshold,
                 strict=system.tolerance.strict,
                 listens_on_loopback=listens_on_loopback,
+                has_dial_out_seats=has_dial_out_seats,
             )
         )
         self.phase = LeaguePhase.COMPLETED if season_row.phase == DISMISSED_PHASE else LeaguePhase(season_row.phase)
