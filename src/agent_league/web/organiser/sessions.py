@@ -72,7 +72,9 @@ class OrganiserSessions:
             return None
         found = await asyncio.to_thread(self._access.find_secret, hash_key(secret), SecretKind.SESSION, self._now())
         return (
-            OrganiserSession(found.name, found.league_id, found.expires_at, derive_csrf_token(secret)) if found else None
+            OrganiserSession(found.name, found.league_id, found.expires_at, derive_csrf_token(secret))
+            if found
+            else None
         )
 
     async def end_session(self, scope: Scope) -> str:
@@ -86,9 +88,7 @@ class OrganiserSessions:
 
     def _format_cookie(self, value: str, seconds: int) -> str:
         secure = "; Secure" if self._is_secure else ""
-        return (
-            f"{COOKIE_NAME}={value}; Path={self._base_path}; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
-        )
+        return f"{COOKIE_NAME}={value}; Path={self._base_path}; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
 
 
 def create_link(access: AccessStore, name: str, league_id: str | None, clock: Clock | None = None) -> str:
