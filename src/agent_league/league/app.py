@@ -12,7 +12,7 @@ from agent_league.agent.metrics import AgentMetrics, GaugeValues, MetricKey
 from agent_league.agent.runtime import Agent
 from agent_league.agent.tasks import run_until_first
 from agent_league.clock import Clock
-from agent_league.errors import Refusal
+from agent_league.errors import LeagueFailed, Refusal
 from agent_league.http.carrier import Carrier
 from agent_league.league.announcer import Announcer
 from agent_league.league.authorization import ManagerAuthorizer
@@ -137,6 +137,7 @@ class LeagueManager(Agent):
             self.add_watcher(watcher)
         self.state.add_listener(self._publish_changes)
         self._started = asyncio.Event()
+        self._start_failure: LeagueFailed | None = None
         self.completed = asyncio.Event()
         """Set once LEAGUE_COMPLETED was sent to all agents."""
         admin_token = create_token("admin", settings.system.security.token_length)
@@ -268,6 +269,8 @@ class LeagueManager(Agent):
 
     async def _play_league(self) -> None:
         await self._started.wait()
+        if self._start_failure:
+            raise self._start_failure
         await self._conductor.play()
         self._projections.close()
         self.completed.set()
@@ -293,7 +296,11 @@ class LeagueManager(Agent):
                 and self.state.reachable_referee_count >= wanted.expected_referees
             )
             if there and self.state.find_start_obstacle() is None:
-                self._start_league()
+                try:
+                    self._start_league()
+                except Refusal as refusal:  # its format can't pair these players, which no agent can help
+                    self._start_failure = LeagueFailed(refusal.message)
+                    self._started.set()
 
     def _publish_changes(self, event: Event) -> None:
         if isinstance(event, ReachabilityChanged) and event.is_reachable:
