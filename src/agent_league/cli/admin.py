@@ -96,8 +96,8 @@ def admin(
 
     A pause lets the matches in play end and no other begin, and outlasts a restart. A suspended player loses its
     matches technically, those in play too, whatever it does and its referee reports, until it is reinstated.
-    `league show audit` lists the commands that were carried out. `invite NAME` prints a link by which an organiser signs
-    in, to one league with --league, and `revoke NAME` ends it and what was signed in by it.
+    `league show audit` lists the commands that were carried out. `invite NAME` prints a link by which an organiser
+    signs in, to one league with --league; `revoke NAME` ends it and what was signed in by it.
     """
     from agent_league.protocol.v2 import ManageLeague
 

@@ -29,8 +29,8 @@ def find_league_address(home: Path, loader: "ConfigLoader", league_id: str, url:
     host = urlsplit(address).netloc
     if are_all_loopback([host]):
         print_remark(
-            f"The address names {host}, which only this machine can call; name the one by which others reach the league "
-            "with --url, or as network.public_url in system.json."
+            f"The address names {host}, which only this machine can call; name the one by which others reach the "
+            "league with --url, or as network.public_url in system.json."
         )
     return address
 

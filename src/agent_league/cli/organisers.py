@@ -51,9 +51,8 @@ def revoke_organiser(name: str, home: Path, store: str | None) -> None:
         opened.close()
     if not ended:
         raise UserError(f"no organiser {quote(name)} has a link or is signed in")
-    print_remark(
-        f"{name} is no organiser any more: {'a link or session' if ended == 1 else f'{ended} links and sessions'} ended."
-    )
+    what = "a link or session" if ended == 1 else f"{ended} links and sessions"
+    print_remark(f"{name} is no organiser any more: {what} ended.")
 
 
 def check_organiser_name(name: str) -> None:
