@@ -38,8 +38,8 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
     },
     "Build a player": {
         "new": (
-            "Write a player to start from: its decision in one function, a configuration, and a test with `league "
-            "check`."
+            "Write a player to start from, with a test by `league check`; or a league for `league serve`, or its next "
+            "season."
         ),
         "check": "Check a running player, referee or manager from outside, step by step.",
         "evaluate": (
