@@ -187,6 +187,8 @@ class LeagueManager(Agent):
         sender = self._authorizer.authorize_call(method, envelope, params, bearer, self._clock.now())
         if sender and method.caller in (Caller.AGENT, Caller.REFEREE):
             self.state.reactivate_agent(sender.agent_id)  # a call is a sign of life
+            if member := self.state.roster.get(sender.agent_id):
+                member.last_call_at = self._clock.now()
         return sender
 
     def caller(self, bearer: str | None) -> str | None:

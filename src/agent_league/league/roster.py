@@ -108,6 +108,8 @@ class Member:
     """The team whose sign-up address it registered through."""
     versions: tuple[AgentVersion, ...] = ()
     """What its team has registered so far, the latest last; empty without a team."""
+    last_call_at: datetime | None = None
+    """When it called the manager last. Not saved."""
 
     @property
     def agent_id(self) -> str:

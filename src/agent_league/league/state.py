@@ -242,6 +242,7 @@ class LeagueState:
         frozen = "agents are frozen: yours can come back only as it was" if self.is_frozen else None
         admission = self.roster.register(application, closed=closed, now=now, frozen=frozen, key_needed=key_needed)
         member = admission.member
+        member.last_call_at = now
         if not admission.is_returning and self.phase is not LeaguePhase.REGISTRATION:
             member.state = advance_state(member.state, LATE_STATES[self.phase])
         if member.role is Role.PLAYER:
