@@ -12,7 +12,7 @@ from agent_league.agent.metrics import AgentMetrics, GaugeValues, MetricKey
 from agent_league.agent.runtime import Agent
 from agent_league.agent.tasks import run_until_first
 from agent_league.clock import Clock
-from agent_league.errors import Refusal
+from agent_league.errors import LeagueFailed, Refusal
 from agent_league.http.carrier import Carrier
 from agent_league.league.announcer import Announcer
 from agent_league.league.authorization import ManagerAuthorizer
@@ -42,6 +42,7 @@ from agent_league.league.resume import (
 from agent_league.league.settings import ManagerSettings
 from agent_league.league.sign_up import SignUp
 from agent_league.league.state import LeaguePhase, LeagueState
+from agent_league.league.timekeeper import Timekeeper
 from agent_league.model.agents import AgentState, Role
 from agent_league.model.events import Event, ReachabilityChanged, StoreChanged
 from agent_league.model.results import find_termination
@@ -89,8 +90,9 @@ class LeagueManager(Agent):
         """
         system = settings.system
         self.seats = DialOutSeats(lambda seat_id: self.seat_members.find_member(seat_id) is not None)
-        seat_carrier = SeatCarrier(carrier, self.seats)
-        super().__init__("league", settings.home, system, seat_carrier, clock, rng, settings.league.league_id)
+        super().__init__(
+            "league", settings.home, system, SeatCarrier(carrier, self.seats), clock, rng, settings.league.league_id
+        )
         self._settings = settings
         store = store or open_store(settings.home, settings.store)
         saved = load_or_create_season(store, settings.league, self._clock)
@@ -143,20 +145,18 @@ class LeagueManager(Agent):
             self._rng,
             derive_result,
         )
-        self._conductor = Conductor(self.state, self._announcer, self._journal, self._matches)
+        self._timekeeper = Timekeeper(self.state, self._clock, self.log, self._start_league)
+        self._conductor = Conductor(self.state, self._announcer, self._journal, self._matches, self._timekeeper)
         if watcher:
             self.add_watcher(watcher)
         self.state.add_listener(self._publish_changes)
         self._started = asyncio.Event()
+        self._start_failure: LeagueFailed | None = None
         self.completed = asyncio.Event()
         """Set once LEAGUE_COMPLETED was sent to all agents."""
-        admin_token = create_token("admin", settings.system.security.token_length)
-        write_atomically(
-            DataPaths(settings.home).admin_token_file(self.state.league_id), admin_token.encode() + b"\n", mode=0o600
-        )
         self._authorizer = ManagerAuthorizer(
             self.state,
-            hash_token(admin_token),
+            hash_token(write_admin_token(settings, self.state.league_id)),
             tokens_enabled=settings.system.security.enable_auth_tokens,
             strict=self._strict,
         )
@@ -165,6 +165,7 @@ class LeagueManager(Agent):
         needs_key = not self.state.roster.rules.is_loopback_only
         referee_key = load_referee_key(settings.home, self.state.league_id, is_needed=needs_key)
         self.sign_up = SignUp(self.state, self.access, referee_key, offload)
+        self.seat_members.on_exposed = self._make_referee_key
         self._commands = OrganiserCommands(self.state, self._clock, self._start_league)
         handlers = ManagerHandlers(
             self.state,
@@ -196,6 +197,8 @@ class LeagueManager(Agent):
         sender = self._authorizer.authorize_call(method, envelope, params, bearer, self._clock.now())
         if sender and method.caller in (Caller.AGENT, Caller.REFEREE):
             self.state.reactivate_agent(sender.agent_id)  # a call is a sign of life
+            if member := self.state.roster.get(sender.agent_id):
+                member.last_call_at = self._clock.now()
         return sender
 
     def caller(self, bearer: str | None) -> str | None:
@@ -213,6 +216,11 @@ class LeagueManager(Agent):
         self._start_if_complete()
         await self._journal.wait_for_commit()
         return sentence
+
+    def _make_referee_key(self) -> None:
+        """Make the referees' key, which they need from now on."""
+        key = load_referee_key(self._settings.home, self.state.league_id, is_needed=True)
+        self.sign_up.set_referee_key(key)
 
     @property
     def endpoint(self) -> str:
@@ -272,6 +280,8 @@ class LeagueManager(Agent):
         self._projections.refresh_files()
         if self._settings.endpoint:
             self._prober.announce_address()
+        self.state.store_times()
+        self._timekeeper.take_due_steps()
         if self.state.phase is LeaguePhase.REGISTRATION:
             self._start_if_complete()
         else:
@@ -283,8 +293,17 @@ class LeagueManager(Agent):
         if self.completed.is_set():
             self.state.mark_dismissed()
 
+    async def _play_at_its_times(self) -> None:
+        """Play the league; beside it, if it has times, take the steps that are due."""
+        if self.state.times.plan.is_empty:
+            await self._play_league()
+        else:
+            await run_until_first(self._play_league(), self._timekeeper.run())
+
     async def _play_league(self) -> None:
         await self._started.wait()
+        if self._start_failure:
+            raise self._start_failure
         await self._conductor.play()
         self._projections.close()
         self.completed.set()
@@ -295,7 +314,7 @@ class LeagueManager(Agent):
         """Play as long as changes can be saved; raises what made saving impossible."""
         broken = self._journal.save_failure
         try:
-            await run_until_first(self._play_league(), asyncio.wait({broken}))
+            await run_until_first(self._play_at_its_times(), asyncio.wait({broken}))
         except Exception:
             if not broken.done():
                 raise
@@ -304,13 +323,19 @@ class LeagueManager(Agent):
 
     def _start_if_complete(self) -> None:
         wanted = self._settings
+        if self.state.times.plan.start is not None:
+            return  # it starts at its time
         if wanted.expected_players and wanted.expected_referees and self.state.is_registration_open:
             there = (
                 self.state.eligible_player_count >= wanted.expected_players
                 and self.state.reachable_referee_count >= wanted.expected_referees
             )
             if there and self.state.find_start_obstacle() is None:
-                self._start_league()
+                try:
+                    self._start_league()
+                except Refusal as refusal:  # its format can't pair these players, which no agent can help
+                    self._start_failure = LeagueFailed(refusal.message)
+                    self._started.set()
 
     def _publish_changes(self, event: Event) -> None:
         if isinstance(event, ReachabilityChanged) and event.is_reachable:
@@ -332,9 +357,17 @@ class LeagueManager(Agent):
     def _start_league(self) -> None:
         expected = self.state.config.protocol
         self.state.start_league()
+        self.state.count_rounds_from(self._clock.now())
         if expected and expected != self.state.protocol:
             self.log.warning("other_protocol", expected=expected, played=self.state.protocol)
         self._started.set()
+
+
+def write_admin_token(settings: ManagerSettings, league_id: str) -> str:
+    """Make a new admin token and write it where only the organiser can read it."""
+    token = create_token("admin", settings.system.security.token_length)
+    write_atomically(DataPaths(settings.home).admin_token_file(league_id), token.encode() + b"\n", mode=0o600)
+    return token
 
 
 def collect_league_gauges(state: LeagueState, meter: AgentMetrics, queues: Mapping[str, int]) -> GaugeValues:

@@ -1,5 +1,7 @@
 """Whose seats they are: which player is called at a seat, and which tokens its callers may show."""
 
+from collections.abc import Callable
+
 from agent_league.clock import Clock
 from agent_league.config.models import TimeoutConfig
 from agent_league.errors import Refusal
@@ -27,6 +29,10 @@ class SeatMembers:
         """By seat id, as last found."""
         self._verifiers: dict[str, TokenVerifier] = {}
         """By player id."""
+        self.on_exposed: Callable[[], None] = lambda: None
+        """Called when the first seat is opened in a league that was loopback-only until then."""
+        if any(SEAT_PATTERN.search(member.agent.endpoint) for member in state.roster):
+            state.roster.note_dial_out_seats()
 
     def find_member(self, seat_id: str) -> Member | None:
         """The member that is called at a seat."""
@@ -60,7 +66,8 @@ class SeatMembers:
 
     def note_opened(self, seat: DialOutSeat) -> None:
         """Note that a seat was opened; its player is called at its present address: a restart may have changed it."""
-        self._state.roster.note_dial_out_seats()
+        if self._state.roster.note_dial_out_seats():
+            self.on_exposed()
         member = self.find_member(seat.seat_id)
         if member is not None and member.agent.endpoint != seat.address:
             self._state.move_agent(member.agent_id, seat.address)
