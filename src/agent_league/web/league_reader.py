@@ -97,6 +97,9 @@ class LeagueHistory:
         """Register a listener of the web part here instead of with the league, where its errors would do harm."""
         self._listeners.append(listener)
 
+    def now(self) -> datetime:
+        return self._clock.now()
+
     def note_change(self) -> None:
         """Count a change of what pages show that no event tells."""
         self.version += 1
