@@ -1757,7 +1757,7 @@ REQUIREMENTS = (
     ),
     needs(
         "Server",
-        "Behind a proxy, host, scheme and prefix come from the public URL, and a caller's address from trusted proxies.",
+        "Behind a proxy, host, scheme and prefix come from the public URL, and callers' addresses from trusted proxies",
         "http/proxies::the_last_address_that_is_no_trusted_proxy_counts",
         "http/proxies::what_brings_others_in_ends_the_closed_circle",
         "serve/behind_proxy::all_addresses_are_below_the_public_one_and_a_house_referee_plays_there",
