@@ -83,4 +83,8 @@ STEPS: tuple[tuple[str, ...], ...] = (
         )
         """,
     ),
+    (
+        "ALTER TABLE matches ADD COLUMN replaces TEXT",
+        "ALTER TABLE seasons ADD COLUMN admitted TEXT NOT NULL DEFAULT '[]'",
+    ),
 )

@@ -215,7 +215,9 @@ class SqlStore:
             epoch, season = tables.season_from_values(found)
             of_it = {"season": season.season_id}
             agents = [*map(tables.agent_from_values, connection.execute(tables.SELECT_AGENTS, of_it).mappings())]
-            matches = [*map(tables.match_from_values, connection.execute(tables.SELECT_MATCHES, of_it).mappings())]
+            matches = [
+                *map(tables.match_from_values, connection.execute(self._statements.select_matches, of_it).mappings())
+            ]
             there = inspect(connection).get_table_names()  # a reader of an older database finds fewer
             found_rounds = connection.execute(tables.SELECT_ROUNDS, of_it).mappings() if "rounds" in there else ()
             rounds = tuple(map(tables.round_from_values, found_rounds))
