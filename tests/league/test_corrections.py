@@ -444,6 +444,10 @@ async def test_a_league_paused_at_its_end_is_corrected_and_ends_with_the_correct
     assert here.manager.state.standings()[0].player_id == "P02"
 
 
+async def wait_for_result(office: Office, match_id: str) -> None:
+    await office.event(lambda event: isinstance(event, MatchFinished) and event.result.match_id == match_id)
+
+
 async def test_many_corrections_in_a_row_leave_one_truth(office: OfficeMaker) -> None:
     here = office()
     await play_league(here, 2)
@@ -454,9 +458,7 @@ async def test_many_corrections_in_a_row_leave_one_truth(office: OfficeMaker) ->
         assert await correct(here, action, last, player) == OK
         if action == "RERUN_MATCH":
             last = make_rerun_id(last, "" if last == "R1M1" else "x")
-            await here.event(
-                lambda event, wanted=last: isinstance(event, MatchFinished) and event.result.match_id == wanted
-            )  # type: ignore[misc]
+            await within(wait_for_result(here, last))
     await here.completed()
     assert list(state.results) == [last]
     assert last == "R1M1-4"

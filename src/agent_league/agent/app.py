@@ -17,6 +17,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agent_league.agent.jsonrpc import UNKNOWN_METHOD_PREFIX, count_requests
+from agent_league.agent.sign_up_team import SIGN_UP_TEAM, SIGN_UP_TEAM_KEY
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.http.call_limits import CallLimits, RateLimit, TokenCheck
 from agent_league.http.caller_address import CALLER_ADDRESS, UNKNOWN_ADDRESS, Address
@@ -89,11 +90,11 @@ class AgentApp:
         the rate limit are answered by `refuse_frame`. `path_apps` serve all paths that begin with their names, such as
         `seats` for `/seats/P01/mcp`; a RequestRejected of theirs is answered here.
         """
-        self._path_apps = path_apps or {}
+        self._path_apps = dict(path_apps or {})
         self._refuse_frame = refuse_frame
         self.refused = refused or _ignore_refusal
         self.call_limits = CallLimits(has_good_token)
-        self._header_check = header_check or HeaderCheck()
+        self.header_check = header_check or HeaderCheck()
         self._rate_limit = rate_limit
         self._mcp = mcp
         self._pages = pages
@@ -116,7 +117,7 @@ class AgentApp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            fields = self._header_check.check_request(scope)
+            fields = self.header_check.check_request(scope)
             if handler := self._handlers.get(scope["path"]):
                 await self._serve_calls(handler, scope, receive, send, fields)
             elif path_app := self._path_apps.get(scope["path"].split("/", 2)[1]):
@@ -124,7 +125,11 @@ class AgentApp:
             else:
                 await self._routed_app(scope, receive, send)
         except RequestRejected as error:
-            await self._send_rejection(error, scope, send)
+            await self.send_rejection(error, scope, send)
+
+    def add_path_app(self, name: str, app: ASGIApp) -> None:
+        """Serve all paths that begin with this name by an app, which may itself call this one."""
+        self._path_apps[name] = app
 
     async def close(self) -> None:
         """Close the live streams and MCP sessions, which would not end by themselves."""
@@ -140,8 +145,9 @@ class AgentApp:
         mcp = self._mcp if scope["path"] == MCP_PATH else None
         client: Address = scope.get("client") or UNKNOWN_ADDRESS
         CALLER_ADDRESS.set(client)
+        SIGN_UP_TEAM.set(scope.get(SIGN_UP_TEAM_KEY))
         if mcp and not MCP_HEADERS.isdisjoint(fields):
-            self._header_check.check_post(fields)
+            self.header_check.check_post(fields)
             self._check_rate(client)
             await mcp.handle_unread(scope, receive, send)
             return
@@ -149,7 +155,7 @@ class AgentApp:
             self.refused(scope.get("client"), 405, f"{scope['method']}: {USE_POST}")
             await _send_response(send, 405, USE_POST.encode(), TEXT_TYPE, (b"allow", b"POST"))
             return
-        self._header_check.check_post(fields)
+        self.header_check.check_post(fields)
         body = await self._read_body(scope, receive, send, fields)
         if body is None:
             return
@@ -171,10 +177,10 @@ class AgentApp:
         """Serve a web page; answers a rejection itself, since Starlette would treat it as a server error."""
         try:
             if scope["method"] not in SAFE_METHODS:
-                self._header_check.check_post(dict(scope["headers"]))
+                self.header_check.check_post(dict(scope["headers"]))
             self._check_rate(scope.get("client") or UNKNOWN_ADDRESS)
         except RequestRejected as error:
-            await self._send_rejection(error, scope, send)
+            await self.send_rejection(error, scope, send)
             return
         if self._pages:
             await self._pages(scope, receive, send)
@@ -183,7 +189,8 @@ class AgentApp:
         if self._rate_limit and (wait := self._rate_limit.count_requests(client[0], 1)):
             raise RequestRejected(429, _make_rate_refusal(self._rate_limit, wait).message)
 
-    async def _send_rejection(self, error: RequestRejected, scope: Scope, send: Send) -> None:
+    async def send_rejection(self, error: RequestRejected, scope: Scope, send: Send) -> None:
+        """Answer a rejected request."""
         if error.answer is not None:
             await _send_response(send, error.status, error.answer, JSON_TYPE)
             return

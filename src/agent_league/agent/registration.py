@@ -29,6 +29,7 @@ from agent_league.errors import CallFailed, DamagedFile, ErrorCode, LeagueFailed
 from agent_league.games.registry import declared_game_types
 from agent_league.http.caller_address import find_machines
 from agent_league.http.hosts import find_endpoint_problem, means_other_machine, normalise_endpoint
+from agent_league.http.sign_up_address import add_sign_up_key, find_sign_up_key
 from agent_league.log import JsonLogger
 from agent_league.model.agents import Role
 from agent_league.model.names import is_safe_name
@@ -81,6 +82,10 @@ class MemberSettings:
     seed: str | None = None
     exit_when_done: bool = False
     protocol: str = CURRENT_PROTOCOL
+    logs_with_league: bool = False
+    """Whether its log is in the folder of its league, where that of the manager is."""
+    key_file: Path | None = None
+    """Where a key to register with may be, as on the organiser's own machine; it is read at each registration."""
 
     @property
     def credentials(self) -> CredentialsFile:
@@ -143,6 +148,8 @@ class LeagueRegistration:
         self.agent_id = settings.wanted_id
         self.token: str | None = None
         self.league_id: str | None = None
+        self.league_key: str | None = None
+        """The manager's public key as text, which tells our league from another one with the same id."""
         self._not_registering = asyncio.Event()
         """Set unless a registration is running."""
         self._not_registering.set()
@@ -192,7 +199,8 @@ class LeagueRegistration:
         self._show_remark(
             f"The League Manager says, with its signature, that it is at {address}; so that is tried too."
         )
-        self._other_address = address
+        key = find_sign_up_key(self._manager_address)
+        self._other_address = add_sign_up_key(address, key) if key else address
 
     async def learn_manager_address(self, bearer: str | None) -> None:
         """Learn the manager's address from the token beside a call that needs none; a bad token is ignored."""
@@ -204,12 +212,6 @@ class LeagueRegistration:
     def has_foreign_manager(self) -> bool:
         """Whether we are registered with a foreign manager: its answer to our registration had no key."""
         return self.registered.is_set() and not self.callers.has_key
-
-    @property
-    def league_key(self) -> str | None:
-        """The manager's public key as text, which tells our league from another one with the same id."""
-        key = self.callers.public_key
-        return _text_or_none(key.get("x")) if isinstance(key, dict) else None
 
     async def register(self) -> None:
         """Register, retrying until the manager answers; raises LeagueFailed on a final refusal."""
@@ -223,6 +225,7 @@ class LeagueRegistration:
         failures = 0
         self._key_is_saved = self._save_credentials() or self._key_is_saved
         while True:
+            self._load_sign_up_key()
             secret = {
                 "auth_token": self.token,
                 "application_key": self._application_key if self._key_is_saved else None,
@@ -252,6 +255,15 @@ class LeagueRegistration:
                 self.callers.manager_machines = await find_machines(self._manager_address)
             self._accept_answer(answer)
             return
+
+    def _load_sign_up_key(self) -> None:
+        """Register with the key of a file, if there is one by now: its manager may have written it meanwhile."""
+        file = self._settings.key_file
+        if file is None or find_sign_up_key(self._manager_address) is not None:
+            return
+        with suppress(OSError, ValueError):
+            if key := file.read_text(encoding="ascii").strip():
+                self._manager_address = add_sign_up_key(self._manager_address, key)
 
     async def _send_application(self, secrets_shown: Mapping[str, Any]) -> dict[str, Any]:
         """Send the registration and return the manager's answer with canonical field names; raises CallFailed."""
@@ -286,7 +298,7 @@ class LeagueRegistration:
         """Forget a league that is over; the next one may give us another id, and gets a new application key."""
         if self.token:
             self._application_key, self._key_is_saved = secrets.token_hex(32), False
-        self.token = self.league_id = None
+        self.token = self.league_id = self.league_key = None
         self.callers.forget_keys()
         self._has_registered = False
         self.registered.clear()
@@ -296,8 +308,6 @@ class LeagueRegistration:
 
         Raises a Refusal if it takes longer.
         """
-        if self.registered.is_set():
-            return
         try:
             async with asyncio.timeout(GRACE_SECONDS):
                 await self.registered.wait()
@@ -470,6 +480,7 @@ class LeagueRegistration:
             self.callers.trust_keys(self.agent_id, self.league_id, public_key, _text_or_none(match_key))
         except ValueError as error:
             raise LeagueFailed(f"{self._manager_address} sent a public key that can't be used: {error}") from None
+        self.league_key = _text_or_none(public_key.get("x")) if isinstance(public_key, dict) else None
 
     def _load_credentials(self) -> str | None:
         """Resume the stored registration; returns the stored application key, if any."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from agent_league.cli.terminal import format_options, print_remark
-from agent_league.errors import UserError
+from agent_league.errors import ConfigError, UserError
 
 if TYPE_CHECKING:
     from agent_league.config import ConfigLoader
@@ -97,6 +97,13 @@ PublicUrlOption = Annotated[
 ]
 LeagueIdOption = Annotated[str | None, typer.Option(help="The league (default: default_league_id of system.json).")]
 ManagerOption = Annotated[str | None, typer.Option(help="The League Manager's address.", metavar="URL")]
+KeyFileOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="A file with the sign-up address to register at, or with its key (also: $LEAGUE_SIGN_UP_URL).",
+        metavar="FILE",
+    ),
+]
 StrictOption = Annotated[
     bool, typer.Option("--strict", help="For grading: what isn't in the protocol's own form is an error.")
 ]
@@ -157,9 +164,15 @@ def add_strict_setting(settings: list[str] | None, *, strict: bool) -> list[str]
 
 
 def list_format_settings(format_name: str | None, rounds: int | None) -> list[str]:
-    """Return the settings that `--format` and `--rounds` stand for, as `--set` has them."""
+    """Return the settings that `--format` and `--rounds` stand for, as `--set` has them; raises UserError."""
     from agent_league.config.models import SWISS_TIEBREAKERS
+    from agent_league.formats.registry import load_format_class
 
+    try:
+        if format_name:
+            load_format_class(format_name)
+    except ConfigError as error:
+        raise UserError(f"--format: {str(error).removeprefix('format: ')}") from None
     chosen = [f"scheduling.format={format_name}", "scheduling.stages=[]"] if format_name else []
     tiebreakers = [f"scoring.tiebreakers={json.dumps(SWISS_TIEBREAKERS)}"] if format_name == "swiss" else []
     return [*chosen, *tiebreakers, *([f"scheduling.rounds={rounds}"] if rounds else [])]
@@ -240,6 +253,13 @@ def resolve_manager(address: str | None, loader: "ConfigLoader") -> str:
     from agent_league.http.hosts import parse_manager_endpoint
 
     return parse_manager_endpoint(address) if address else loader.load_agents().league_manager.endpoint
+
+
+def resolve_sign_up(address: str | None, key_file: Path | None, loader: "ConfigLoader") -> str:
+    """Return the address that an agent registers at: as typed, of a file or the environment, or as configured."""
+    from agent_league.http.sign_up_address import choose_manager_address
+
+    return choose_manager_address(address, key_file, loader.load_agents().league_manager.endpoint)
 
 
 def format_home_option(home: Path) -> str:

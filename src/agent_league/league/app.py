@@ -12,7 +12,7 @@ from agent_league.agent.metrics import AgentMetrics, GaugeValues, MetricKey
 from agent_league.agent.runtime import Agent
 from agent_league.agent.tasks import run_until_first
 from agent_league.clock import Clock
-from agent_league.errors import Refusal
+from agent_league.errors import LeagueFailed, Refusal
 from agent_league.http.carrier import Carrier
 from agent_league.league.announcer import Announcer
 from agent_league.league.authorization import ManagerAuthorizer
@@ -28,9 +28,18 @@ from agent_league.league.organiser_commands import OrganiserCommand, OrganiserCo
 from agent_league.league.projections import LeagueProjections
 from agent_league.league.reachability import AgentCaller, AgentProber
 from agent_league.league.reports import DeriveResult
-from agent_league.league.resume import get_effective_config, load_or_create_season, open_store, translate_damage
+from agent_league.league.resume import (
+    get_effective_config,
+    load_or_create_season,
+    load_referee_key,
+    open_access,
+    open_store,
+    translate_damage,
+)
 from agent_league.league.settings import ManagerSettings
+from agent_league.league.sign_up import SignUp
 from agent_league.league.state import LeaguePhase, LeagueState
+from agent_league.league.timekeeper import Timekeeper
 from agent_league.model.agents import AgentState, Role
 from agent_league.model.audit import CORRECTIONS
 from agent_league.model.events import Event, ReachabilityChanged, StoreChanged
@@ -68,11 +77,15 @@ class LeagueManager(Agent):
         *,
         store: Store | None = None,
         offload: Offload = asyncio.to_thread,
+        store_offload: Offload | None = None,
         rng: Random | None = None,
         tools: Mapping[str, Handler] | None = None,
         derive_result: DeriveResult = lambda *_: None,
     ) -> None:
-        """`derive_result` knows the game: it derives a result from the details of a report."""
+        """`derive_result` knows the game: it derives a result from the details of a report.
+
+        `store_offload` runs the writes to the store (default: as `offload` runs everything else that blocks).
+        """
         system = settings.system
         super().__init__("league", settings.home, system, carrier, clock, rng, settings.league.league_id)
         self._settings = settings
@@ -81,7 +94,7 @@ class LeagueManager(Agent):
         with translate_damage(settings.league.league_id):
             league = get_effective_config(saved, settings.league)
             key = SigningKey.load(saved.season.signing_key)
-        self._journal = Journal(store, saved.season.season_id, self.log, self._rng, offload)
+        self._journal = Journal(store, saved.season.season_id, self.log, self._rng, store_offload or offload)
         with translate_damage(settings.league.league_id):
             self.state = LeagueState(
                 league,
@@ -90,6 +103,7 @@ class LeagueManager(Agent):
                 self._journal.queue_row,
                 settings.configs_by_protocol,
                 listens_on_loopback=settings.listens_on_loopback,
+                has_dial_out_seats=settings.has_dial_out_seats,
             )
             self.state.restore_rows(saved)
         match_seconds = MATCH_TOKEN_SPANS * system.heartbeat.match_sec
@@ -120,11 +134,13 @@ class LeagueManager(Agent):
             self._rng,
             derive_result,
         )
-        self._conductor = Conductor(self.state, self._announcer, self._journal, self._matches)
+        self._timekeeper = Timekeeper(self.state, self._clock, self.log, self._start_league)
+        self._conductor = Conductor(self.state, self._announcer, self._journal, self._matches, self._timekeeper)
         if watcher:
             self.add_watcher(watcher)
         self.state.add_listener(self._publish_changes)
         self._started = asyncio.Event()
+        self._start_failure: LeagueFailed | None = None
         self.completed = asyncio.Event()
         """Set once LEAGUE_COMPLETED was sent to all agents."""
         admin_token = create_token("admin", settings.system.security.token_length)
@@ -137,6 +153,11 @@ class LeagueManager(Agent):
             tokens_enabled=settings.system.security.enable_auth_tokens,
             strict=self._strict,
         )
+        self.access = open_access(store)
+        """The league's roster and its organisers; None where the store has no room for them."""
+        needs_key = not self.state.roster.rules.is_loopback_only
+        referee_key = load_referee_key(settings.home, self.state.league_id, is_needed=needs_key)
+        self.sign_up = SignUp(self.state, self.access, referee_key, offload)
         self._commands = OrganiserCommands(self.state, self._clock, self._start_league)
         handlers = ManagerHandlers(
             self.state,
@@ -148,6 +169,7 @@ class LeagueManager(Agent):
             on_registered=self._start_if_complete,
             match_files=MatchFiles(settings.home, self.state.league_id, offload),
             derive_result=derive_result,
+            sign_up=self.sign_up,
         )
         served = {**handlers.handlers_by_method(), **(tools or {})}
         if self._strict:
@@ -166,6 +188,8 @@ class LeagueManager(Agent):
         sender = self._authorizer.authorize_call(method, envelope, params, bearer, self._clock.now())
         if sender and method.caller in (Caller.AGENT, Caller.REFEREE):
             self.state.reactivate_agent(sender.agent_id)  # a call is a sign of life
+            if member := self.state.roster.get(sender.agent_id):
+                member.last_call_at = self._clock.now()
         return sender
 
     def caller(self, bearer: str | None) -> str | None:
@@ -237,6 +261,8 @@ class LeagueManager(Agent):
         self._projections.refresh_files()
         if self._settings.endpoint:
             self._prober.announce_address()
+        self.state.store_times()
+        self._timekeeper.take_due_steps()
         if self.state.phase is LeaguePhase.REGISTRATION:
             self._start_if_complete()
         else:
@@ -248,8 +274,17 @@ class LeagueManager(Agent):
         if self.completed.is_set():
             self.state.mark_dismissed()
 
+    async def _play_at_its_times(self) -> None:
+        """Play the league; beside it, if it has times, take the steps that are due."""
+        if self.state.times.plan.is_empty:
+            await self._play_league()
+        else:
+            await run_until_first(self._play_league(), self._timekeeper.run())
+
     async def _play_league(self) -> None:
         await self._started.wait()
+        if self._start_failure:
+            raise self._start_failure
         while True:
             await self._conductor.play()
             self._projections.close()
@@ -263,7 +298,7 @@ class LeagueManager(Agent):
         """Play as long as changes can be saved; raises what made saving impossible."""
         broken = self._journal.save_failure
         try:
-            await run_until_first(self._play_league(), asyncio.wait({broken}))
+            await run_until_first(self._play_at_its_times(), asyncio.wait({broken}))
         except Exception:
             if not broken.done():
                 raise
@@ -272,13 +307,19 @@ class LeagueManager(Agent):
 
     def _start_if_complete(self) -> None:
         wanted = self._settings
+        if self.state.times.plan.start is not None:
+            return  # it starts at its time
         if wanted.expected_players and wanted.expected_referees and self.state.is_registration_open:
             there = (
                 self.state.eligible_player_count >= wanted.expected_players
                 and self.state.reachable_referee_count >= wanted.expected_referees
             )
             if there and self.state.find_start_obstacle() is None:
-                self._start_league()
+                try:
+                    self._start_league()
+                except Refusal as refusal:  # its format can't pair these players, which no agent can help
+                    self._start_failure = LeagueFailed(refusal.message)
+                    self._started.set()
 
     def _publish_changes(self, event: Event) -> None:
         if isinstance(event, ReachabilityChanged) and event.is_reachable:
@@ -300,6 +341,7 @@ class LeagueManager(Agent):
     def _start_league(self) -> None:
         expected = self.state.config.protocol
         self.state.start_league()
+        self.state.count_rounds_from(self._clock.now())
         if expected and expected != self.state.protocol:
             self.log.warning("other_protocol", expected=expected, played=self.state.protocol)
         self._started.set()

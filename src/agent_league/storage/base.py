@@ -44,6 +44,8 @@ class SeasonRow:
     paused: bool = False
     admitted: Sequence[str] = field(default_factory=list)
     """Display names that may still enter although registration is closed."""
+    time_marks: Mapping[str, str] = field(default_factory=dict)
+    """Which of the steps that are due at a time were taken, and when."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,10 @@ class AgentRow:
     """Whether the organiser has suspended it."""
     withdrawn: bool = False
     """Whether it takes no part any more."""
+    team_id: str | None = None
+    """The team whose sign-up address it registered through."""
+    versions: Sequence[Mapping[str, Any]] = field(default_factory=list)
+    """What its team has registered one after the other: name, version and time of each."""
 
 
 @dataclass(frozen=True, slots=True)

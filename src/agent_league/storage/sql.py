@@ -93,10 +93,10 @@ class SqlStore:
 
     def __init__(self, address: str) -> None:
         url = _parse_address(address)
-        self._backend = url.get_backend_name()
-        self._file = Path(url.database or "") if self._backend == SQLITE else None
+        self.backend = url.get_backend_name()
+        self._file = Path(url.database or "") if self.backend == SQLITE else None
         self._display_name = str(self._file or f"postgresql://{url.host or ''}/{url.database or ''}")
-        options = {name: value for name, value in CONNECT_OPTIONS[self._backend].items() if name not in url.query}
+        options = {name: value for name, value in CONNECT_OPTIONS[self.backend].items() if name not in url.query}
         try:
             self._engine = create_engine(url, poolclass=NullPool, connect_args=options)
         except ImportError as error:
@@ -104,7 +104,7 @@ class SqlStore:
                 f"The store {self._display_name} needs psycopg, which can't be used here ({error}). "
                 "Install it: pip install 'agent-league[postgres]'"
             ) from None
-        self._statements = tables.Statements(self._backend)
+        self._statements = tables.Statements(self.backend)
         self._connection: Connection | None = None
         self._is_up_to_date = False
         self._epochs: dict[int, int] = {}
@@ -158,7 +158,7 @@ class SqlStore:
         return OWN_STORE_NAME if self._file.resolve() == own else str(self._file.resolve())
 
     def open_season(self, league_id: str) -> SavedSeason | None:
-        with self._write_transaction() as connection:
+        with self.write_transaction() as connection:
             connection.execute(tables.TAKE_OVER, {"league": league_id})
             epoch, saved = self._load_season(connection, league_id)
         if saved:
@@ -174,12 +174,27 @@ class SqlStore:
             self._check_schema_version(connection)
             return self._load_season(connection, league_id)[1]
 
+    def list_earlier_seasons(self) -> list[SeasonRow]:
+        """List the seasons of all leagues that were started and put aside, the latest first."""
+        with self.read_transaction(tables.SEASONS.name) as connection:
+            found = connection.execute(self._statements.select_put_aside).mappings() if connection else ()
+            return [tables.season_from_values(values)[1] for values in found]
+
+    def read_earlier_season(self, season_id: int) -> SavedSeason | None:
+        """Load a season that was put aside, or None if there is no such season."""
+        with self.read_transaction(tables.SEASONS.name) as connection:
+            if connection is None:
+                return None
+            one = {"season": season_id}
+            found = connection.execute(self._statements.select_put_aside_one, one).mappings().first()
+            return self._load_rows(connection, found)[1] if found else None
+
     def create_season(
         self, league_id: str, created_at: str, signing_key: str, settings: Mapping[str, Any]
     ) -> SeasonRow:
         new = SeasonRow(0, league_id, created_at, signing_key, settings)
         values = {name: getattr(new, name) for name in new.__slots__ if name != "season_id"}
-        with self._write_transaction() as connection:
+        with self.write_transaction() as connection:
             connection.execute(tables.PUT_ASIDE, {"league": league_id})
             insert = self._statements.insert_season
             season_id, epoch = connection.execute(insert, values | {"epoch": 1, "put_aside": False}).one()
@@ -190,7 +205,7 @@ class SqlStore:
         groups: dict[type[StoredRow], list[dict[str, Any]]] = {}
         for row in {row_key(row): row for row in rows}.values():
             groups.setdefault(type(row), []).append(tables.row_to_values(season_id, row))
-        with self._write_transaction() as connection:
+        with self.write_transaction() as connection:
             epoch = connection.execute(tables.SELECT_EPOCH, {"season": season_id}).scalar()
             if epoch is None or epoch != self._epochs.get(season_id):
                 raise ManagerReplaced(
@@ -200,7 +215,7 @@ class SqlStore:
                 connection.execute(self._statements.write[kind], values)
 
     def put_season_aside(self, league_id: str) -> bool:
-        with self._write_transaction() as connection:
+        with self.write_transaction() as connection:
             return connection.execute(tables.PUT_ASIDE, {"league": league_id}).rowcount > 0
 
     def close(self) -> None:
@@ -208,10 +223,12 @@ class SqlStore:
             self._close_connection()
 
     def _load_season(self, connection: Connection, league_id: str) -> tuple[int, SavedSeason | None]:
+        found = connection.execute(self._statements.select_season, {"league": league_id}).mappings().first()
+        return self._load_rows(connection, found) if found is not None else (0, None)
+
+    def _load_rows(self, connection: Connection, found: Mapping[Any, Any]) -> tuple[int, SavedSeason]:
+        """Load all rows of a season; returns its epoch and them. Raises UserError if they are damaged."""
         try:
-            found = connection.execute(self._statements.select_season, {"league": league_id}).mappings().first()
-            if found is None:
-                return 0, None
             epoch, season = tables.season_from_values(found)
             of_it = {"season": season.season_id}
             agents = [*map(tables.agent_from_values, connection.execute(tables.SELECT_AGENTS, of_it).mappings())]
@@ -224,17 +241,26 @@ class SqlStore:
             found_audit = connection.execute(tables.SELECT_AUDIT, of_it).mappings() if "audit" in there else ()
             audit = tuple(map(tables.audit_from_values, found_audit))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise damaged_league_error(f"The store {self._display_name}", league_id, error) from None
+            raise damaged_league_error(f"The store {self._display_name}", str(found["league_id"]), error) from None
         return epoch, SavedSeason(season, agents, matches, rounds, audit)
 
     @contextmanager
-    def _write_transaction(self) -> Iterator[Connection]:
+    def write_transaction(self) -> Iterator[Connection]:
         """A transaction for writing, on the store's own connection; commits all or nothing."""
         with self._lock:
             if self._connection is not None and (trouble := self._find_file_trouble()):
                 raise StoreFailed(trouble)
             with self._translate_errors(), self._commit_or_roll_back(self._connection or self._connect()) as connection:
                 yield connection
+
+    @contextmanager
+    def read_transaction(self, table: str) -> Iterator[Connection | None]:
+        """A transaction for reading a table; None if there is no database, or none with such a table yet."""
+        if not self.is_readable:
+            yield None
+            return
+        with self._lock, self._translate_errors(), self._read_transaction() as connection:
+            yield connection if self._connection is not None or inspect(connection).has_table(table) else None
 
     @contextmanager
     def _read_transaction(self) -> Iterator[Connection]:
@@ -252,7 +278,7 @@ class SqlStore:
     def _commit_or_roll_back(self, connection: Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[Connection]:
         """Commit at the end, roll back on an error. `begin` tells SQLite at once whether there will be a write."""
         try:
-            if self._backend == SQLITE:
+            if self.backend == SQLITE:
                 connection.exec_driver_sql(begin)
             yield connection
             connection.commit()
@@ -281,7 +307,7 @@ class SqlStore:
         self._connection = connection = self._engine.connect()
         try:
             self._set_up_session(connection)
-            if self._backend == SQLITE:
+            if self.backend == SQLITE:
                 connection.exec_driver_sql(ENABLE_WRITE_AHEAD)
                 connection.commit()
             while not self._is_up_to_date:
@@ -293,7 +319,7 @@ class SqlStore:
         return connection
 
     def _set_up_session(self, connection: Connection) -> None:
-        for statement in SESSION_STATEMENTS[self._backend]:
+        for statement in SESSION_STATEMENTS[self.backend]:
             connection.exec_driver_sql(statement)
         connection.commit()
 
@@ -312,13 +338,13 @@ class SqlStore:
         """Apply the next migration step; returns True if there was none left."""
         newest = len(migrations.STEPS)
         with self._commit_or_roll_back(connection):
-            if self._backend == POSTGRES:
+            if self.backend == POSTGRES:
                 connection.exec_driver_sql(SCHEMA_LOCK)
             connection.exec_driver_sql(migrations.CREATE_VERSION_TABLE)
             version = self._check_schema_version(connection)
             if version < newest:
                 for statement in migrations.STEPS[version]:
-                    connection.exec_driver_sql(statement.format(numbered=migrations.SERIAL_KEY[self._backend]))
+                    connection.exec_driver_sql(statement.format(numbered=migrations.SERIAL_KEY[self.backend]))
                 connection.execute(text(migrations.INSERT_VERSION), {"version": version + 1})
         return version >= newest
 
