@@ -24,7 +24,7 @@ QUICK = {
     "heartbeat.interval_sec": 0.05,
     "heartbeat.lease_sec": 0.2,
 }
-UNCHECKED = {"verify_signature": False, "verify_aud": False}
+UNCHECKED: Any = {"verify_signature": False, "verify_aud": False}
 FULL = refusing("E016", "SERVICE_UNAVAILABLE")
 
 
