@@ -225,7 +225,10 @@ class SqlStore:
             self._close_connection()
 
     def _load_season(self, connection: Connection, league_id: str) -> tuple[int, SavedSeason | None]:
-        found = connection.execute(self._statements.select_season, {"league": league_id}).mappings().first()
+        try:
+            found = connection.execute(self._statements.select_season, {"league": league_id}).mappings().first()
+        except ValueError as error:
+            raise damaged_league_error(f"The store {self._display_name}", league_id, error) from None
         return self._load_rows(connection, found) if found is not None else (0, None)
 
     def _load_rows(self, connection: Connection, found: Mapping[Any, Any]) -> tuple[int, SavedSeason]:
@@ -234,7 +237,9 @@ class SqlStore:
             epoch, season = tables.season_from_values(found)
             of_it = {"season": season.season_id}
             agents = [*map(tables.agent_from_values, connection.execute(tables.SELECT_AGENTS, of_it).mappings())]
-            matches = [*map(tables.match_from_values, connection.execute(tables.SELECT_MATCHES, of_it).mappings())]
+            matches = [
+                *map(tables.match_from_values, connection.execute(self._statements.select_matches, of_it).mappings())
+            ]
             there = inspect(connection).get_table_names()  # a reader of an older database finds fewer
             found_rounds = connection.execute(tables.SELECT_ROUNDS, of_it).mappings() if "rounds" in there else ()
             rounds = tuple(map(tables.round_from_values, found_rounds))
