@@ -39,6 +39,7 @@ from agent_league.league.resume import (
 from agent_league.league.settings import ManagerSettings
 from agent_league.league.sign_up import SignUp
 from agent_league.league.state import LeaguePhase, LeagueState
+from agent_league.league.visibility import VIEWER, hides_from_visitors
 from agent_league.model.agents import AgentState, Role
 from agent_league.model.events import Event, ReachabilityChanged, StoreChanged
 from agent_league.model.results import find_termination
@@ -183,6 +184,8 @@ class LeagueManager(Agent):
         self, method: Method, envelope: Envelope | None, params: Mapping[str, Any], bearer: str | None
     ) -> Sender | None:
         sender = self._authorizer.authorize_call(method, envelope, params, bearer, self._clock.now())
+        if hides_from_visitors(self.state.config.visibility):
+            VIEWER.set(self._authorizer.identify_viewer(envelope, params, bearer, self._clock.now()))
         if sender and method.caller in (Caller.AGENT, Caller.REFEREE):
             self.state.reactivate_agent(sender.agent_id)  # a call is a sign of life
             if member := self.state.roster.get(sender.agent_id):
