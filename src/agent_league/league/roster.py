@@ -42,6 +42,8 @@ MAX_ALIAS_LENGTH = 100
 MAX_DEVIATIONS = 20
 MAX_VERSIONS = 50
 """Versions of a team's agent that are remembered: the first, and the latest."""
+LASTING_TOKEN_HOURS = 366 * 24
+"""How long tokens are valid in a league that has times."""
 MAX_REFEREES = 100
 """Limit of referees, unless more players are allowed: more referees could never all have a match."""
 
@@ -79,6 +81,10 @@ class AgentApplication:
     """Whether it knows match tokens and our other additions to the seeds' protocol."""
     has_match_key: bool = False
     """Whether it can check match tokens made with a match key."""
+    is_seated: bool = False
+    """Whether its endpoint is that of a dial-out seat on this server."""
+    is_seat_proven: bool = False
+    """Whether it has shown the seat's secret or its team's key."""
 
 
 @dataclass(slots=True)
@@ -146,6 +152,8 @@ class AdmissionRules:
     strict: bool = False
     listens_on_loopback: bool = True
     """Whether no other machine can call the manager."""
+    has_lasting_tokens: bool = False
+    """Whether tokens are valid as long as the league: over weeks an agent may be called by nobody for days."""
     has_dial_out_seats: bool = False
     """Whether agents elsewhere may take part through connections that they open to the manager."""
 
@@ -241,8 +249,7 @@ class Roster:
         known = self._find_applicant(application, team, now)
         if known is None and team is None and key_needed:
             raise RegistrationRejected(RejectReason.CLOSED, key_needed)
-        if problem := self._find_endpoint_problem(application.profile.endpoint):
-            raise RegistrationRejected(RejectReason.INVALID_ENDPOINT, redact_keys(problem))
+        self._check_endpoint(application, known)
         if not supports_game(application.profile.game_types, self.rules.game_type):
             raise RegistrationRejected(RejectReason.UNSUPPORTED_GAME, f"this league plays {self.rules.game_type!r}")
         name = application.profile.display_name
@@ -256,7 +263,7 @@ class Roster:
             detail = f"{application.profile.display_name!r} is taken; {hint}, else choose another name"
             raise RegistrationRejected(RejectReason.DUPLICATE_NAME, detail)
         if known is not None:
-            if frozen and known.role is Role.PLAYER and _is_replaced(known, application.profile):
+            if frozen and known.role is Role.PLAYER and _is_replaced(known, application):
                 raise RegistrationRejected(RejectReason.CLOSED, frozen)
             return self._readmit_member(known, application, now)
         if closed:
@@ -313,6 +320,8 @@ class Roster:
                     "this token is not valid here; register without one to get a new one",
                     expected_format="tok-{agent_id}-{hash}",
                 )
+        if application.is_seat_proven and (owner := self.find_by_endpoint(application.profile.endpoint)):
+            return owner
         namesake = self._find_by_name(application.profile.role, application.profile.display_name)
         if namesake is None:
             return None
@@ -325,6 +334,37 @@ class Roster:
                 return None  # a member with a key returns by it; other ways would let others take its place
         same_place = namesake.agent.endpoint == application.profile.endpoint
         return namesake if same_place and self.rules.allows_tokenless_return else None
+
+    def find_by_endpoint(self, endpoint: str) -> Member | None:
+        """Find the member that is called at exactly this endpoint."""
+        return next((member for member in self if member.agent.endpoint == endpoint), None)
+
+    def set_endpoint(self, member: Member, endpoint: str) -> None:
+        """Call a member at another endpoint from now on."""
+        member.agent = replace(member.agent, endpoint=endpoint)
+        self._profiles_by_role.clear()
+
+    def _check_endpoint(self, application: AgentApplication, applicant: Member | None) -> None:
+        """Raise RegistrationRejected for an endpoint that may not be called, or is another member's seat."""
+        if application.is_seated:
+            self._check_seat_owner(application.profile.endpoint, applicant)
+        elif problem := self._find_endpoint_problem(application.profile.endpoint):
+            raise RegistrationRejected(RejectReason.INVALID_ENDPOINT, redact_keys(problem))
+
+    def note_dial_out_seats(self) -> bool:
+        """Note that agents dial out to this league; returns whether it has been loopback-only until now."""
+        was_loopback_only = self.rules.is_loopback_only
+        if not self.rules.has_dial_out_seats:
+            self.rules = replace(self.rules, has_dial_out_seats=True)
+        return was_loopback_only
+
+    def _check_seat_owner(self, endpoint: str, applicant: Member | None) -> None:
+        owner = self.find_by_endpoint(endpoint)
+        if owner is not None and owner is not applicant:
+            raise RegistrationRejected(
+                RejectReason.INVALID_ENDPOINT,
+                f"this dial-out seat is {owner.agent_id}'s: come back with its token, or open another seat",
+            )
 
     def find_by_id_or_name(self, role: Role, who: str) -> Member | None:
         """Find the member that a person means by an id, in any case, or by a name."""
@@ -377,7 +417,7 @@ class Roster:
         self._profiles_by_role.clear()
 
     def _readmit_member(self, member: Member, application: AgentApplication, now: datetime) -> Admission:
-        is_replaced = member.team_id is not None and _is_replaced(member, application.profile)
+        is_replaced = member.team_id is not None and _is_replaced(member, application)
         token, token_sha256, expires = self._issue_token(member.agent_id, now)
         del self._members_by_token[member.token_sha256]
         self._members_by_name.pop(_confusable_name_key(member), None)
@@ -397,7 +437,10 @@ class Roster:
 
     def _issue_token(self, agent_id: str, now: datetime) -> tuple[str, str, datetime]:
         token = create_token(agent_id, self.rules.security.token_length)
-        return token, hash_token(token), now + timedelta(hours=self.rules.security.token_ttl_hours)
+        hours = self.rules.security.token_ttl_hours
+        if self.rules.has_lasting_tokens:
+            hours = max(hours, LASTING_TOKEN_HOURS)
+        return token, hash_token(token), now + timedelta(hours=hours)
 
     def _choose_id(self, application: AgentApplication) -> str:
         """Return the requested id if it has the right form and is free, else the next free one."""
@@ -415,14 +458,14 @@ def merge_deviations(known: Sequence[str], new: Sequence[str]) -> tuple[str, ...
     return tuple(dict.fromkeys((*known, *new)))[:MAX_DEVIATIONS]
 
 
-def _is_replaced(member: Member, profile: AgentProfile) -> bool:
-    """Whether a returning agent is another one than before, as far as it says."""
-    before = member.agent
-    return (before.display_name, before.version, before.endpoint) != (
-        profile.display_name,
-        profile.version,
-        profile.endpoint,
-    )
+def _is_replaced(member: Member, application: AgentApplication) -> bool:
+    """Whether a returning agent is another one than before, as far as it says.
+
+    The address of one that dials out is its seat on this server, and tells nothing.
+    """
+    before, now = member.agent, application.profile
+    has_moved = not application.is_seated and before.endpoint != now.endpoint
+    return has_moved or (before.display_name, before.version) != (now.display_name, now.version)
 
 
 def _add_version(member: Member, now: datetime) -> int:

@@ -107,4 +107,5 @@ STEPS: tuple[tuple[str, ...], ...] = (
         )
         """,
     ),
+    ("ALTER TABLE seasons ADD COLUMN time_marks TEXT NOT NULL DEFAULT '{{}}'",),
 )

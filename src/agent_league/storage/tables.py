@@ -41,6 +41,7 @@ SEASONS = sa.table(
     *map(sa.column, ("season_id", "epoch", "league_id", "created_at", "phase", "rounds_completed", "signing_key")),
     *(sa.column(name, sa.Boolean) for name in ("put_aside", *FLAGS)),
     sa.column("settings", AsciiJson),
+    sa.column("time_marks", AsciiJson),
 )
 AGENTS = sa.table(
     "agents",
@@ -81,10 +82,11 @@ class Statements:
     def __init__(self, backend: str) -> None:
         self._insert: Any = sqlite.insert if backend == "sqlite" else postgresql.insert
         lock = "" if backend == "sqlite" else " FOR SHARE"
-        kinds = dict.fromkeys(FLAGS, sa.Boolean())
-        self.select_season = sa.text(SELECT_SEASON + lock).columns(**kinds, settings=AsciiJson())
-        self.select_put_aside = sa.text(SELECT_PUT_ASIDE).columns(**kinds, settings=AsciiJson())
-        self.select_put_aside_one = sa.text(SELECT_PUT_ASIDE_ONE).columns(**kinds, settings=AsciiJson())
+        json_values = {"settings": AsciiJson(), "time_marks": AsciiJson()}
+        kinds: dict[str, Any] = {**dict.fromkeys(FLAGS, sa.Boolean()), **json_values}
+        self.select_season = sa.text(SELECT_SEASON + lock).columns(**kinds)
+        self.select_put_aside = sa.text(SELECT_PUT_ASIDE).columns(**kinds)
+        self.select_put_aside_one = sa.text(SELECT_PUT_ASIDE_ONE).columns(**kinds)
         self.insert_season = self._insert(SEASONS).returning(SEASONS.c.season_id, SEASONS.c.epoch)
         season: dict[str, Any] = {
             name: sa.bindparam(name) for name in SeasonRow.__slots__ if name not in ("season_id", "league_id")
