@@ -165,10 +165,7 @@ class LeagueManager(Agent):
         )
         self.access = open_access(store)
         """The league's roster and its organisers; None where the store has no room for them."""
-        needs_key = not self.state.roster.rules.is_loopback_only
-        referee_key = load_referee_key(settings.home, self.state.league_id, is_needed=needs_key)
-        save_key = partial(save_referee_key, settings.home, self.state.league_id)
-        self.sign_up = SignUp(self.state, self.access, referee_key, offload, save_key)
+        self.sign_up = self._make_sign_up(offload)
         self.seat_members.on_exposed = self._make_referee_key
         self._commands = OrganiserCommands(self.state, self._clock, self._start_league)
         handlers = ManagerHandlers(
@@ -194,6 +191,12 @@ class LeagueManager(Agent):
             on_refusal=self._note_refused_call,
             repairs={"report_match_result": handlers.correct_report},
         )
+
+    def _make_sign_up(self, offload: Offload) -> SignUp:
+        """Make the sign-up of this league, with the key of referees on this machine."""
+        home, league_id = self._settings.home, self.state.league_id
+        key = load_referee_key(home, league_id, is_needed=not self.state.roster.rules.is_loopback_only)
+        return SignUp(self.state, self.access, key, offload, partial(save_referee_key, home, league_id))
 
     async def authorize(
         self, method: Method, envelope: Envelope | None, params: Mapping[str, Any], bearer: str | None
