@@ -47,6 +47,7 @@ from agent_league.league.state import LeaguePhase, LeagueState
 from agent_league.league.timekeeper import Timekeeper
 from agent_league.league.visibility import VIEWER, hides_from_visitors
 from agent_league.model.agents import AgentState, Role
+from agent_league.model.audit import CORRECTIONS
 from agent_league.model.events import Event, ReachabilityChanged, StoreChanged
 from agent_league.model.results import find_termination
 from agent_league.protocol.checks import Envelope
@@ -224,6 +225,8 @@ class LeagueManager(Agent):
         sentence = self._commands.carry_out(command)
         self._start_if_complete()
         await self._journal.wait_for_commit()
+        if command.action in CORRECTIONS:
+            self._conductor.announce_correction()
         return sentence
 
     def _make_referee_key(self) -> None:
@@ -313,11 +316,14 @@ class LeagueManager(Agent):
         await self._started.wait()
         if self._start_failure:
             raise self._start_failure
-        await self._conductor.play()
-        self._projections.close()
-        self.completed.set()
-        if not self._settings.exit_when_done:
-            await asyncio.Event().wait()
+        while True:
+            await self._conductor.play()
+            self._projections.close()
+            self.completed.set()
+            if self._settings.exit_when_done:
+                return
+            await self._conductor.wait_for_correction()
+            self.completed.clear()
 
     async def _play_while_saved(self) -> None:
         """Play as long as changes can be saved; raises what made saving impossible."""

@@ -106,6 +106,8 @@ class Member:
     """Not saved: after a restart it gets signed tokens, which it accepts as well, until it registers again."""
     is_barred: bool = False
     """Whether the organiser has suspended it: then no sign of life reactivates it."""
+    is_withdrawn: bool = False
+    """Whether it takes no part any more; then it is barred as well, and stands at the end of the table."""
     is_reachable: bool = True
     """False from its registration at the address of another machine until a call there is answered. Not saved."""
     team_id: str | None = None
