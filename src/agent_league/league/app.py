@@ -12,7 +12,7 @@ from agent_league.agent.metrics import AgentMetrics, GaugeValues, MetricKey
 from agent_league.agent.runtime import Agent
 from agent_league.agent.tasks import run_until_first
 from agent_league.clock import Clock
-from agent_league.errors import LeagueFailed, Refusal
+from agent_league.errors import AgentLeagueError, LeagueFailed, Refusal
 from agent_league.http.carrier import Carrier
 from agent_league.league.announcer import Announcer
 from agent_league.league.authorization import ManagerAuthorizer
@@ -40,6 +40,7 @@ from agent_league.league.settings import ManagerSettings
 from agent_league.league.sign_up import SignUp
 from agent_league.league.state import LeaguePhase, LeagueState
 from agent_league.league.timekeeper import Timekeeper
+from agent_league.league.webhooks import WebhookSender, make_webhook_sender
 from agent_league.model.agents import AgentState, Role
 from agent_league.model.events import Event, ReachabilityChanged, StoreChanged
 from agent_league.model.results import find_termination
@@ -135,8 +136,7 @@ class LeagueManager(Agent):
         )
         self._timekeeper = Timekeeper(self.state, self._clock, self.log, self._start_league)
         self._conductor = Conductor(self.state, self._announcer, self._journal, self._matches, self._timekeeper)
-        if watcher:
-            self.add_watcher(watcher)
+        self._webhooks = self._add_watchers(watcher)
         self.state.add_listener(self._publish_changes)
         self._started = asyncio.Event()
         self._start_failure: LeagueFailed | None = None
@@ -249,6 +249,8 @@ class LeagueManager(Agent):
             ending.callback(self._mark_dismissed)
             ending.push_async_callback(self._announcer.close)
             ending.push_async_callback(self._tasks.close)
+            if self._webhooks:
+                ending.push_async_callback(self._webhooks.close)
             self.log.info("manager_started", league_id=self.state.league_id, phase=self.state.phase)
             self._resume_league()
             await self._play_while_saved()
@@ -293,11 +295,17 @@ class LeagueManager(Agent):
         broken = self._journal.save_failure
         try:
             await run_until_first(self._play_at_its_times(), asyncio.wait({broken}))
-        except Exception:
+        except Exception as error:
             if not broken.done():
+                self._report_failure(error)
                 raise
         if broken.done():
+            self._report_failure(broken.exception())
             await broken
+
+    def _report_failure(self, error: BaseException | None) -> None:
+        if self._webhooks:
+            self._webhooks.report_failure(str(error) if isinstance(error, AgentLeagueError) else repr(error))
 
     def _start_if_complete(self) -> None:
         wanted = self._settings
@@ -320,6 +328,14 @@ class LeagueManager(Agent):
             asyncio.get_running_loop().call_soon(self._start_if_complete)
         if self.changes:
             self.changes.notify_changed(*list_changed_resources(event))
+
+    def _add_watchers(self, watcher: Callable[[Event], None] | None) -> WebhookSender | None:
+        """Listen for the watcher that was given and for the league's webhooks, if there are such."""
+        webhooks = make_webhook_sender(self._settings, self.state, self._clock, self.log)
+        for listener in (watcher, webhooks.handle_event if webhooks else None):
+            if listener:
+                self.add_watcher(listener)
+        return webhooks
 
     def add_watcher(self, watcher: Callable[[Event], None]) -> None:
         """Call `watcher` with every event; its exceptions are logged and never stop the league."""
