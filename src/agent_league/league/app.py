@@ -18,6 +18,9 @@ from agent_league.league.announcer import Announcer
 from agent_league.league.authorization import ManagerAuthorizer
 from agent_league.league.changed_resources import list_changed_resources
 from agent_league.league.conductor import Conductor
+from agent_league.league.dial_out.carrier import SeatCarrier
+from agent_league.league.dial_out.members import SeatMembers
+from agent_league.league.dial_out.seats import DialOutSeats
 from agent_league.league.handlers import ManagerHandlers
 from agent_league.league.journal import Journal, Offload
 from agent_league.league.match_file_reader import MatchFiles
@@ -87,7 +90,10 @@ class LeagueManager(Agent):
         `store_offload` runs the writes to the store (default: as `offload` runs everything else that blocks).
         """
         system = settings.system
-        super().__init__("league", settings.home, system, carrier, clock, rng, settings.league.league_id)
+        self.seats = DialOutSeats(lambda seat_id: self.seat_members.find_member(seat_id) is not None)
+        super().__init__(
+            "league", settings.home, system, SeatCarrier(carrier, self.seats), clock, rng, settings.league.league_id
+        )
         self._settings = settings
         store = store or open_store(settings.home, settings.store)
         saved = load_or_create_season(store, settings.league, self._clock)
@@ -106,8 +112,14 @@ class LeagueManager(Agent):
                 has_dial_out_seats=settings.has_dial_out_seats,
             )
             self.state.restore_rows(saved)
-        match_seconds = MATCH_TOKEN_SPANS * system.heartbeat.match_sec
-        passes = TokenIssuer(key, self.state.league_id, self._clock, match_seconds, settings.endpoint)
+        passes = TokenIssuer(
+            key,
+            self.state.league_id,
+            self._clock,
+            MATCH_TOKEN_SPANS * system.heartbeat.match_sec,
+            settings.endpoint,
+        )
+        self.seat_members = SeatMembers(self.state, passes, self._clock, system.timeouts)
         words = ManagerMessages(self.state, self._clock, passes, system)
         self._projections = LeagueProjections(self.state, settings.home, self._clock, self.log)
         self._journal.on_commit = self._projections.write_after_commit
@@ -142,13 +154,9 @@ class LeagueManager(Agent):
         self._start_failure: LeagueFailed | None = None
         self.completed = asyncio.Event()
         """Set once LEAGUE_COMPLETED was sent to all agents."""
-        admin_token = create_token("admin", settings.system.security.token_length)
-        write_atomically(
-            DataPaths(settings.home).admin_token_file(self.state.league_id), admin_token.encode() + b"\n", mode=0o600
-        )
         self._authorizer = ManagerAuthorizer(
             self.state,
-            hash_token(admin_token),
+            hash_token(write_admin_token(settings, self.state.league_id)),
             tokens_enabled=settings.system.security.enable_auth_tokens,
             strict=self._strict,
         )
@@ -157,6 +165,7 @@ class LeagueManager(Agent):
         needs_key = not self.state.roster.rules.is_loopback_only
         referee_key = load_referee_key(settings.home, self.state.league_id, is_needed=needs_key)
         self.sign_up = SignUp(self.state, self.access, referee_key, offload)
+        self.seat_members.on_exposed = self._make_referee_key
         self._commands = OrganiserCommands(self.state, self._clock, self._start_league)
         handlers = ManagerHandlers(
             self.state,
@@ -168,6 +177,7 @@ class LeagueManager(Agent):
             on_registered=self._start_if_complete,
             match_files=MatchFiles(settings.home, self.state.league_id, offload),
             derive_result=derive_result,
+            seats=self.seats,
             sign_up=self.sign_up,
         )
         served = {**handlers.handlers_by_method(), **(tools or {})}
@@ -206,6 +216,17 @@ class LeagueManager(Agent):
         self._start_if_complete()
         await self._journal.wait_for_commit()
         return sentence
+
+    def _make_referee_key(self) -> None:
+        """Make the referees' key, which they need from now on."""
+        key = load_referee_key(self._settings.home, self.state.league_id, is_needed=True)
+        self.sign_up.set_referee_key(key)
+
+    @property
+    def endpoint(self) -> str:
+        """Its own address."""
+        network = self._settings.system.network
+        return self._settings.endpoint or f"http://{network.base_host}:{network.default_league_manager_port}/mcp"
 
     def _note_refused_call(self, method: str, params: Mapping[str, Any], refusal: Refusal) -> None:
         if method == "report_match_result":
@@ -251,6 +272,7 @@ class LeagueManager(Agent):
             ending.push_async_callback(self._tasks.close)
             if self._webhooks:
                 ending.push_async_callback(self._webhooks.close)
+            ending.push_async_callback(self.seats.close)
             self.log.info("manager_started", league_id=self.state.league_id, phase=self.state.phase)
             self._resume_league()
             await self._play_while_saved()
@@ -261,10 +283,11 @@ class LeagueManager(Agent):
         if self._settings.endpoint:
             self._prober.announce_address()
         self.state.store_times()
-        self._timekeeper.take_due_steps()
         if self.state.phase is LeaguePhase.REGISTRATION:
+            self._timekeeper.take_due_steps()
             self._start_if_complete()
         else:
+            self._timekeeper.take_due_steps()
             self.state.emit_resumed()
             self._prober.resume_probes()
             self._started.set()
@@ -309,8 +332,8 @@ class LeagueManager(Agent):
 
     def _start_if_complete(self) -> None:
         wanted = self._settings
-        if self.state.times.plan.start is not None:
-            return  # it starts at its time
+        if self.state.times.plan.start is not None or self.state.phase is not LeaguePhase.REGISTRATION:
+            return  # it starts at its time, or has started
         if wanted.expected_players and wanted.expected_referees and self.state.is_registration_open:
             there = (
                 self.state.eligible_player_count >= wanted.expected_players
@@ -355,6 +378,13 @@ class LeagueManager(Agent):
         if expected and expected != self.state.protocol:
             self.log.warning("other_protocol", expected=expected, played=self.state.protocol)
         self._started.set()
+
+
+def write_admin_token(settings: ManagerSettings, league_id: str) -> str:
+    """Make a new admin token and write it where only the organiser can read it."""
+    token = create_token("admin", settings.system.security.token_length)
+    write_atomically(DataPaths(settings.home).admin_token_file(league_id), token.encode() + b"\n", mode=0o600)
+    return token
 
 
 def collect_league_gauges(state: LeagueState, meter: AgentMetrics, queues: Mapping[str, int]) -> GaugeValues:

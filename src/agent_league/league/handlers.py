@@ -8,6 +8,8 @@ from agent_league.agent.dialects import dialect_of
 from agent_league.agent.dispatcher import OK, Handler, HandlerReply
 from agent_league.clock import Clock
 from agent_league.errors import ErrorCode, Refusal
+from agent_league.league.dial_out.registration import find_seat
+from agent_league.league.dial_out.seats import DialOutSeats
 from agent_league.league.journal import Journal
 from agent_league.league.match_file_reader import MatchFiles
 from agent_league.league.messages import ManagerMessages
@@ -53,6 +55,7 @@ class ManagerHandlers:
         on_registered: Callable[[], None],
         match_files: MatchFiles,
         derive_result: DeriveResult,
+        seats: DialOutSeats,
         sign_up: SignUp,
     ) -> None:
         self._state = state
@@ -65,6 +68,7 @@ class ManagerHandlers:
         self._on_registered = on_registered
         self._match_files = match_files
         self._derive_result = derive_result
+        self._seats = seats
         self._queries = LeagueQueries(state)
 
     def handlers_by_method(self) -> dict[str, Handler]:
@@ -206,7 +210,9 @@ class ManagerHandlers:
         self._sign_up.check_rate()
         key_needed = await self._sign_up.explain_needed_key(role)
         try:
-            admission = self._state.register(application, self._clock.now(), key_needed)
+            seated = find_seat(application, self._seats)
+            seen = seated.application if seated else application
+            admission = self._state.register(seen, self._clock.now(), key_needed)
         except RegistrationRejected as rejection:
             self._sign_up.note_answer(self._clock.now(), f"{rejection.reason} ({rejection.detail})")
             if self._state.report_refused_registration(meta.display_name, f"{rejection.reason} ({rejection.detail})"):
@@ -218,6 +224,8 @@ class ManagerHandlers:
         answer = self._messages.build_accepted(role, admission, message.conversation_id)
         self._on_registered()
         await self._journal.wait_for_commit()
+        if seated:
+            await seated.seat.tell(f"{meta.display_name} is registered as {admission.member.agent_id}.")
         return answer
 
     def _note_version_deviation(self, how: ProtocolProfile, version: str) -> ProtocolProfile:

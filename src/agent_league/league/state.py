@@ -792,6 +792,12 @@ class LeagueState:
             if member.breaker.failures != before:
                 self._save_row(agent_to_row(member))
 
+    def move_agent(self, agent_id: str, endpoint: str) -> None:
+        """Call an agent at another endpoint from now on: its dial-out seat has moved with this server."""
+        member = self.roster[agent_id]
+        self.roster.set_endpoint(member, endpoint)
+        self._save_row(agent_to_row(member))
+
     def set_reachable(self, agent_id: str, *, is_reachable: bool, why: str = "") -> None:
         """Note whether the manager can call an agent on another machine; `why` it can't."""
         member = self.roster[agent_id]

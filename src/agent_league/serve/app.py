@@ -49,6 +49,8 @@ TEXTS = ("league_id", "title", "game", "format")
 class ServerApp:
     """All paths of a server; `may_organise` decides who may make leagues."""
 
+    takes_websockets = True
+
     def __init__(
         self, server: LeagueServer, may_organise: OrganiserCheck | None = None, extra_routes: Sequence[BaseRoute] = ()
     ) -> None:
