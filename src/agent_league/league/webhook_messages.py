@@ -3,10 +3,6 @@
 Pure. What strangers wrote is made printable and loses tokens, keys and addresses before it is escaped for its target.
 """
 
-import base64
-import binascii
-import hashlib
-import hmac
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -43,8 +39,6 @@ SHOWN_ROWS = 5
 """Rows of the table in a message."""
 SUPPRESS_EMBEDS = 4
 """Discord's flag of a message whose links get no preview."""
-SECRET_PREFIX = "whsec_"  # noqa: S105 - how secrets of Standard Webhooks begin
-TIMESTAMP_HEADER, ID_HEADER, SIGNATURE_HEADER = "webhook-timestamp", "webhook-id", "webhook-signature"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,19 +124,3 @@ WRITERS = {"json": write_json, "slack": write_slack, "discord": write_discord}
 def _list_lines(source: NewsSource, news: LeagueNews) -> list[str]:
     rows = [f"{row.shared_rank}. {clean_sentence(row.display_name)}: {row.points} points" for row in news.rows]
     return [f"{clean_sentence(source.title)}: {news.sentence}.", *rows]
-
-
-def sign_message(secret: bytes, message_id: str, timestamp: int, body: bytes) -> str:
-    """Sign a message as Standard Webhooks does: HMAC-SHA256 over id, timestamp and body."""
-    signed = hmac.new(secret, b"%b.%d.%b" % (message_id.encode(), timestamp, body), hashlib.sha256)
-    return f"v1,{base64.b64encode(signed.digest()).decode()}"
-
-
-def decode_secret(text: str) -> bytes:
-    """The bytes of a secret: behind `whsec_` they are in base64. Raises ValueError."""
-    if not text.startswith(SECRET_PREFIX):
-        return text.encode()
-    try:
-        return base64.b64decode(text.removeprefix(SECRET_PREFIX), validate=True)
-    except binascii.Error:
-        raise ValueError("what follows whsec_ is no base64") from None

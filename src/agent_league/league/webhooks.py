@@ -23,20 +23,22 @@ from agent_league.errors import BadAnswer, CallFailed, UserError
 from agent_league.http.carrier import Carrier
 from agent_league.http.checked_resolver import CheckedResolver, find_forbidden_host
 from agent_league.http.client import HttpCarrier
+from agent_league.http.webhook_signature import (
+    ID_HEADER,
+    SIGNATURE_HEADER,
+    TIMESTAMP_HEADER,
+    decode_secret,
+    sign_message,
+)
 from agent_league.league.agenda import StepKind
 from agent_league.league.settings import ManagerSettings
 from agent_league.league.state import LeagueState
 from agent_league.league.webhook_messages import (
-    ID_HEADER,
-    SIGNATURE_HEADER,
-    TIMESTAMP_HEADER,
     WRITERS,
     LeagueNews,
     NewsSource,
     clean_sentence,
-    decode_secret,
     find_news,
-    sign_message,
 )
 from agent_league.log import JsonLogger
 from agent_league.model.events import Event

@@ -223,7 +223,10 @@ class SqlStore:
             self._close_connection()
 
     def _load_season(self, connection: Connection, league_id: str) -> tuple[int, SavedSeason | None]:
-        found = connection.execute(self._statements.select_season, {"league": league_id}).mappings().first()
+        try:
+            found = connection.execute(self._statements.select_season, {"league": league_id}).mappings().first()
+        except ValueError as error:
+            raise damaged_league_error(f"The store {self._display_name}", league_id, error) from None
         return self._load_rows(connection, found) if found is not None else (0, None)
 
     def _load_rows(self, connection: Connection, found: Mapping[Any, Any]) -> tuple[int, SavedSeason]:
