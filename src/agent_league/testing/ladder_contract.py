@@ -61,7 +61,7 @@ def check_ladder(
         for size in sizes:
             contract = LadderContract(make_ladder, seed, size)
             try:
-                contract.play(max(40, min(400, PLAYER_TICKS // size)))
+                contract.play(max(100, min(400, PLAYER_TICKS // size)))
                 contract.check_fairness(max_side_gap)
                 if pairs_near:
                     contract.check_nearness()
@@ -199,7 +199,7 @@ class LadderContract:
         waiting = [
             one for one in self._players.values() if one.is_there and not one.free_at and not one.player.is_house
         ]
-        most = TICK_SEC * (30 + 8 * self._size / self._count_referees())
+        most = TICK_SEC * (20 + 6 * self._size / self._count_referees())
         for one in waiting:
             if self._now - one.since > most and any(
                 _may_meet(one.player, other.player) for other in self._players.values() if other.is_there
