@@ -42,6 +42,8 @@ class TrialPlayer:
     since: float = 0.0
     """Since when it waits."""
     is_there: bool = True
+    passed_over: int = 0
+    """Matches that others got by themselves while it was free and could have had one."""
 
 
 def check_ladder(
@@ -124,7 +126,7 @@ class LadderContract:
             self._check_pairings(situation, pairings)
             self._check_urgency(situation, pairings)
             self._begin_matches(situation, pairings)
-            self._check_starvation()
+            self._check_starvation(situation, pairings)
 
     def check_fairness(self, max_side_gap: int | None) -> None:
         """Check how often each player had either seat."""
@@ -194,19 +196,20 @@ class LadderContract:
             told = f"{one.player_id} meets {other.player_id} again at once, while {{}} was free"
             self._require(not others, told.format(others[0].player_id if others else ""))
 
-    def _check_starvation(self) -> None:
-        """Check that nobody waits much longer than it takes to give everybody else a match."""
-        waiting = [
-            one for one in self._players.values() if one.is_there and not one.free_at and not one.player.is_house
-        ]
-        most = TICK_SEC * (20 + 6 * self._size / self._count_referees())
-        for one in waiting:
-            if self._now - one.since > most and any(
-                _may_meet(one.player, other.player) for other in self._players.values() if other.is_there
-            ):
-                waited = f"{one.player.player_id} has waited {self._now - one.since:.0f} s"
-                others = [other for other in waiting if other is not one and _may_meet(one.player, other.player)]
-                self._require(not others, f"{waited}, and others were paired meanwhile")
+    def _check_starvation(self, situation: LadderSituation, pairings: Sequence[LadderPairing]) -> None:
+        """Check that nobody is passed over much more often than it takes to give everybody else a match."""
+        used = {player_id for pairing in pairings for player_id in pairing.players}
+        given = sum(not pairing.is_requested for pairing in pairings)
+        left = [one for one in situation.players if one.is_due and one.player_id not in used and not one.is_house]
+        for player in left:
+            if any(_may_meet(player, other) for other in left):
+                self._players[player.player_id].passed_over += given
+        for player_id in used:
+            self._players[player_id].passed_over = 0
+        most = 20 + 2 * self._size
+        for player_id, one in self._players.items():
+            times = f"{player_id} was passed over for {one.passed_over} matches of others while it was free"
+            self._require(one.passed_over <= most, f"{times}; fair are {most}")
 
     def _count_referees(self) -> int:
         return max(1, self._size // 6) if self._is_lively else self._size
