@@ -199,7 +199,10 @@ def test_whoever_looks_is_not_the_manager_and_makes_no_database(played: Path, tm
         (["standings", "P01"], "league show standings: takes no id"),
         (["R1M1"], "R1M1 is the id of a match: `league show match R1M1` shows it."),
         (["p02"], "p02 is the id of a player: `league show player p02` shows it."),
-        (["standing"], "(did you mean standings? there are: standings, schedule, groups, bracket, match, player)"),
+        (
+            ["standing"],
+            "(did you mean standings? there are: standings, schedule, groups, bracket, match, player, audit)",
+        ),
         (["standings", "--round", "1"], "--round is for `league show schedule`"),
         (["schedule", "--round", "9"], "--round 9: no such round; there are rounds 1 to 3"),
         (["standings", "--league-id", "other"], "The database knows no league other (there are: league_tic_tac_toe)"),

@@ -52,6 +52,7 @@ class Office:
     events: list[Event] = field(default_factory=list)
     referees: list[ScriptedReferee] = field(default_factory=list)
     news: asyncio.Event = field(default_factory=asyncio.Event)
+    change: str | None = None
 
     @property
     def admin_token(self) -> str:
@@ -107,12 +108,14 @@ class Office:
         """START_LEAGUE, with the admin token unless told otherwise."""
         return await self.say("start_league", "START_LEAGUE", "player:organiser", auth_token=token or self.admin_token)
 
-    async def manage(self, action: str, player_id: str | None = None) -> Any:
-        """MANAGE_LEAGUE, with the admin token."""
-        about = {"action": action, "player_id": player_id}
-        return await self.say(
-            "manage_league", "MANAGE_LEAGUE", "player:organiser", auth_token=self.admin_token, **about
+    async def manage(self, action: str, player_id: str | None = None, **about: str) -> Any:
+        """MANAGE_LEAGUE, with the admin token; what changed is kept in `change`, apart from the answer."""
+        fields = {"action": action, "player_id": player_id, **about}
+        answer = await self.say(
+            "manage_league", "MANAGE_LEAGUE", "player:organiser", auth_token=self.admin_token, **fields
         )
+        self.change = answer.pop("change", None)
+        return answer
 
     async def query(self, agent: "ScriptedPlayer", query_type: str, **params: Any) -> Any:
         return await self.say(

@@ -6,7 +6,16 @@ from typing import Any
 
 import pytest
 
-from agent_league.storage.base import AgentRow, ManagerReplaced, MatchRow, SavedSeason, SeasonRow, Store, StoredRow
+from agent_league.storage.base import (
+    AgentRow,
+    AuditRow,
+    ManagerReplaced,
+    MatchRow,
+    SavedSeason,
+    SeasonRow,
+    Store,
+    StoredRow,
+)
 from tests.storage.conftest import Place
 
 LEAGUE = "league_2025_even_odd"
@@ -77,6 +86,19 @@ def test_what_is_written_is_read_back_equal(place: Place, row: AgentRow | MatchR
     store.write_rows(season.season_id, [row])
     kinds = (saved(place).agents, saved(place).matches)
     assert kinds == (([row], []) if isinstance(row, AgentRow) else ([], [row]))
+
+
+def test_the_audit_log_is_read_back_in_the_order_of_its_numbers(place: Place) -> None:
+    store = place.store()
+    season_id = begin(store).season_id
+    rows = [AuditRow(number, {**NESTED, "change": f"change {number}"}) for number in range(1, 13)]
+    store.write_rows(season_id, rows[5:])
+    store.write_rows(season_id, rows[:5])
+    assert list(saved(place).audit) == rows
+    other = begin(store, "another_league").season_id
+    store.write_rows(other, [AuditRow(1, {})])
+    assert list(saved(place).audit) == rows
+    assert list(saved(place, "another_league").audit) == [AuditRow(1, {})]
 
 
 def test_a_season_that_has_moved_on_is_read_back_equal(place: Place) -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 ConductedLeagueOption = Annotated[
     str | None, typer.Option(help="The league (default: the one that is being conducted here).")
 ]
+ReasonOption = Annotated[str | None, typer.Option(help="Why; stands in the public audit log.", metavar="TEXT")]
 TokenFileOption = Annotated[Path | None, typer.Option(help="The file with the admin token.")]
 
 
@@ -72,6 +73,7 @@ def start(
 def admin(
     action: Annotated[AdminAction, typer.Argument(help="What to do.", show_default=False)],
     player: Annotated[str | None, typer.Argument(help="Whom to suspend or reinstate: P01, or a name.")] = None,
+    reason: ReasonOption = None,
     manager: ManagerOption = None,
     league_id: ConductedLeagueOption = None,
     game: GameOption = None,
@@ -82,6 +84,7 @@ def admin(
 
     A pause lets the matches in play end and no other begin, and outlasts a restart. A suspended player loses its
     matches technically, those in play too, whatever it does and its referee reports, until it is reinstated.
+    `league show audit` lists the commands that were carried out.
     """
     from agent_league.protocol.v2 import ManageLeague
 
@@ -89,7 +92,7 @@ def admin(
         expected = f"which player? expected `league admin {action} P01`" if player is None else "takes no player"
         raise UserError(f"league admin {action}: {expected}")
     said, sentence = ACTION_MESSAGES[action]
-    about = {} if player is None else {"player_id": player}
+    about = {name: value for name, value in (("player_id", player), ("reason", reason)) if value is not None}
     home, loader = open_existing_home(home)
     league_id, address = _resolve_league(home, loader, manager, league_id, game)
     _send_command(ManageLeague, "manage_league", address, league_id, token_file, home, action=said, **about)

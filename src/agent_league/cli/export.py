@@ -33,6 +33,7 @@ class TableName(StrEnum):
     MATCHES = "matches"
     AGENTS = "agents"
     RATINGS = "ratings"
+    AUDIT = "audit"
 
 
 def export(

@@ -18,6 +18,7 @@ from agent_league.model.event_words import describe_event
 from agent_league.model.events import (
     AgentRegistered,
     AgentStateChanged,
+    CommandCarriedOut,
     Event,
     LeagueCompleted,
     LeagueResumed,
@@ -297,6 +298,8 @@ def print_event(event: Event) -> None:
     console = Console(highlight=False)
     match event:
         case MatchAssigned() | RoundCompleted(is_last=True):  # the final table follows the last round
+            return
+        case CommandCarriedOut() if not event.is_correction:  # told by an event of its own
             return
         case RoundCompleted(groups=groups) if groups:
             print_groups(console, groups, f"After round {event.round_id}")

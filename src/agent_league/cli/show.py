@@ -42,6 +42,7 @@ class ShowSubject(StrEnum):
     BRACKET = "bracket"
     MATCH = "match"
     PLAYER = "player"
+    AUDIT = "audit"
 
 
 SUBJECT_CHOICES = "|".join(ShowSubject)
@@ -70,7 +71,10 @@ def show(
     home: ExistingHomeOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Show a league's standings, schedule, groups or bracket, a match or a player, from its manager's database."""
+    """Show a league's standings, schedule, groups or bracket, a match, a player or the organisers' commands.
+
+    It reads the manager's database, while the league runs and after.
+    """
     if which is None and what in EXAMPLE_IDS:
         raise UserError(f"league show {what}: expected its id, such as `league show {what} {EXAMPLE_IDS[what]}`")
     if which is not None and what not in EXAMPLE_IDS:
@@ -440,6 +444,32 @@ def _explain_meetings(told: Mapping[str, Any], reader: "LeagueReader") -> Iterab
             yield f"  Round {round_.round_id}, no opponent: {why}"
 
 
+def _read_audit(reader: "LeagueReader", _: str, __: int | None) -> dict[str, Any]:
+    entries = [entry.to_json() for entry in reader.state.audit_log]
+    return {"league_id": reader.state.league_id, "audit": entries}
+
+
+def _print_audit(console: "Console", told: Mapping[str, Any], reader: "LeagueReader") -> None:
+    from agent_league.model.audit import describe_action
+
+    if not told["audit"]:
+        print_lines(console, ["No organiser has done anything by hand yet."])
+        return
+    rows = [
+        (
+            one["number"],
+            one["at"],
+            one["who"],
+            describe_action(one["action"]),
+            one["target"],
+            one["change"],
+            one["reason"],
+        )
+        for one in told["audit"]
+    ]
+    print_table(console, reader.title, (">No.", "When", "Who", "Command", "About", "What changed", "Reason"), rows)
+
+
 SUBJECTS: Mapping[
     ShowSubject,
     tuple[
@@ -453,6 +483,7 @@ SUBJECTS: Mapping[
     ShowSubject.BRACKET: (_read_bracket, _print_bracket),
     ShowSubject.MATCH: (_read_match, _print_match),
     ShowSubject.PLAYER: (_read_player, _print_player),
+    ShowSubject.AUDIT: (_read_audit, _print_audit),
 }
 """By subject: how it is read, as the data of `--json`, and how these are printed."""
 

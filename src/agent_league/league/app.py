@@ -24,6 +24,7 @@ from agent_league.league.match_file_reader import MatchFiles
 from agent_league.league.match_runner import MatchRunner
 from agent_league.league.match_tokens import TokenIssuer, create_token, hash_token
 from agent_league.league.messages import MANAGER_SENDER, ManagerMessages
+from agent_league.league.organiser_commands import OrganiserCommand, OrganiserCommands
 from agent_league.league.projections import LeagueProjections
 from agent_league.league.reachability import AgentCaller, AgentProber
 from agent_league.league.reports import DeriveResult
@@ -135,13 +136,14 @@ class LeagueManager(Agent):
             tokens_enabled=settings.system.security.enable_auth_tokens,
             strict=self._strict,
         )
+        self._commands = OrganiserCommands(self.state, self._clock, self._start_league)
         handlers = ManagerHandlers(
             self.state,
             words,
             self._clock,
             self.log,
             self._journal,
-            start_league=self._start_league,
+            carry_out=self.carry_out,
             on_registered=self._start_if_complete,
             match_files=MatchFiles(settings.home, self.state.league_id, offload),
             derive_result=derive_result,
@@ -170,6 +172,16 @@ class LeagueManager(Agent):
 
     def audience(self, bearer: str | None) -> frozenset[Caller] | None:
         return self._authorizer.allowed_callers(bearer, self._clock.now())
+
+    async def carry_out(self, command: OrganiserCommand) -> str:
+        """Carry out an organiser's command; returns what changed, as a sentence, once it is committed.
+
+        Raises a Refusal that changes nothing. Whether the caller may give the command was decided before.
+        """
+        sentence = self._commands.carry_out(command)
+        self._start_if_complete()
+        await self._journal.wait_for_commit()
+        return sentence
 
     def _note_refused_call(self, method: str, params: Mapping[str, Any], refusal: Refusal) -> None:
         if method == "report_match_result":

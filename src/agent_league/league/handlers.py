@@ -1,6 +1,6 @@
 """The manager's handlers: one per method, from a checked message to the league state and back to a reply."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -11,12 +11,14 @@ from agent_league.errors import ErrorCode, Refusal
 from agent_league.league.journal import Journal
 from agent_league.league.match_file_reader import MatchFiles
 from agent_league.league.messages import ManagerMessages
+from agent_league.league.organiser_commands import OrganiserCommand
 from agent_league.league.queries import LeagueQueries
 from agent_league.league.reports import DeriveResult, build_match_result, correct_by_details
 from agent_league.league.roster import AgentApplication, RegistrationRejected
 from agent_league.league.state import LeagueState
 from agent_league.log import JsonLogger
 from agent_league.model.agents import AgentProfile, ProtocolProfile, Role
+from agent_league.model.audit import OrganiserAction
 from agent_league.protocol import v2
 from agent_league.protocol.checks import describe_value, wrong_type_refusal
 from agent_league.protocol.envelope import Sender
@@ -36,7 +38,7 @@ FETCHED_BY_POLL = "matches fetched by 'get_assigned_matches'"
 class ManagerHandlers:
     """One handler per method; its changes are committed before it replies.
 
-    `start_league` starts the league; `on_registered` is called when there may be enough players to do so.
+    `carry_out` carries out an organiser's command; `on_registered` is called when there may be enough players to start.
     """
 
     def __init__(
@@ -46,7 +48,7 @@ class ManagerHandlers:
         clock: Clock,
         log: JsonLogger,
         journal: Journal,
-        start_league: Callable[[], None],
+        carry_out: Callable[[OrganiserCommand], Awaitable[str]],
         on_registered: Callable[[], None],
         match_files: MatchFiles,
         derive_result: DeriveResult,
@@ -56,7 +58,7 @@ class ManagerHandlers:
         self._clock = clock
         self._log = log
         self._journal = journal
-        self._start_league = start_league
+        self._carry_out = carry_out
         self._on_registered = on_registered
         self._match_files = match_files
         self._derive_result = derive_result
@@ -85,23 +87,14 @@ class ManagerHandlers:
         return await self._register_agent(Role.REFEREE, message, message.referee_meta)
 
     async def start_league(self, message: v2.StartLeague) -> HandlerReply:
-        self._start_league()
-        await self._journal.wait_for_commit()
+        await self._carry_out(OrganiserCommand(OrganiserAction.START_LEAGUE))
         return OK
 
     async def manage_league(self, message: v2.ManageLeague) -> HandlerReply:
-        match message.action:
-            case "OPEN_REGISTRATION" | "CLOSE_REGISTRATION":
-                self._state.set_registration_open(is_open=message.action == "OPEN_REGISTRATION")
-            case "PAUSE" | "RESUME":
-                self._state.set_paused(is_paused=message.action == "PAUSE")
-            case "SUSPEND_PLAYER":
-                self._state.bar_player(_require_argument(message.to_wire(), "player_id", str))
-            case "REINSTATE_PLAYER":
-                self._state.reinstate_player(_require_argument(message.to_wire(), "player_id", str))
-        self._on_registered()
-        await self._journal.wait_for_commit()
-        return OK
+        command = OrganiserCommand(
+            OrganiserAction(message.action), target=message.player_id or "", reason=message.reason or ""
+        )
+        return {**OK, "change": await self._carry_out(command)}
 
     def correct_report(self, params: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[str, ...]]:
         """Correct a report whose result is missing or contradicts its details; returns it and the deviations."""

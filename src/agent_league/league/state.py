@@ -30,9 +30,11 @@ from agent_league.league.stored_rows import (
 )
 from agent_league.league.tournament import counts_byes, draw_number, lay_out_rounds, make_format, seed_players
 from agent_league.model.agents import AgentState, Role, advance_state
+from agent_league.model.audit import AuditEntry
 from agent_league.model.events import (
     AgentRegistered,
     AgentStateChanged,
+    CommandCarriedOut,
     Event,
     LeagueCompleted,
     LeagueResumed,
@@ -61,7 +63,7 @@ from agent_league.model.results import (
 )
 from agent_league.model.schedule import LeagueRound, Pairing, Schedule
 from agent_league.protocol.version import CURRENT_PROTOCOL
-from agent_league.storage.base import DISMISSED_PHASE, SavedSeason, SeasonRow, StoredRow
+from agent_league.storage.base import DISMISSED_PHASE, AuditRow, SavedSeason, SeasonRow, StoredRow
 from agent_league.text import quote, shorten
 
 EventListener = Callable[[Event], None]
@@ -146,6 +148,8 @@ class LeagueState:
         self.results: dict[str, MatchResult] = {}
         self.poll_counts: Counter[str] = Counter()
         """How often each referee has asked for its matches. Not saved: a polling referee asks again after a restart."""
+        self.audit_log: list[AuditEntry] = []
+        """The organisers' commands that were carried out, in order."""
         self._fetchable_matches: dict[str, str] = {}
         """Match id -> id of the referee that may fetch it by polling."""
         self._pairings: dict[str, Pairing] = {}
@@ -157,6 +161,7 @@ class LeagueState:
 
     def restore_rows(self, saved: SavedSeason) -> None:
         """Load agents, schedule and results that an earlier manager of this season saved."""
+        self.audit_log = [AuditEntry.from_json({**row.entry, "number": row.number}) for row in saved.audit]
         for agent in saved.agents:
             self.roster.restore_member(member_from_row(agent, self._failure_threshold))
         self.standings_table, self.table_after_round = self._create_table(), self._create_table(self._select_completed)
@@ -304,21 +309,37 @@ class LeagueState:
             )
         )
 
-    def set_registration_open(self, *, is_open: bool) -> None:
-        """Open or close registration for new players; raises a Refusal once nobody may enter any more."""
+    def add_audit_entry(self, entry: AuditEntry) -> None:
+        """Store that a command of an organiser was carried out."""
+        self.audit_log.append(entry)
+        self._save_row(AuditRow(entry.number, entry.to_json()))
+        self.emit(CommandCarriedOut(entry))
+
+    def set_registration_open(self, *, is_open: bool) -> bool:
+        """Open or close registration for new players; returns False if it was so already.
+
+        Raises a Refusal once nobody may enter any more.
+        """
         if not self._takes_late_players:
             self._require_phase(LeaguePhase.REGISTRATION)
-        if is_open != self._season_row.registration_open:
-            self._update_season_row(registration_open=is_open)
-            self.emit(RegistrationChanged(is_open))
+        if is_open == self._season_row.registration_open:
+            return False
+        self._update_season_row(registration_open=is_open)
+        self.emit(RegistrationChanged(is_open))
+        return True
 
-    def set_paused(self, *, is_paused: bool) -> None:
-        """Pause or resume; running matches end and count. Raises a Refusal unless the league runs."""
+    def set_paused(self, *, is_paused: bool) -> bool:
+        """Pause or resume; running matches end and count. Returns False if it was so already.
+
+        Raises a Refusal unless the league runs.
+        """
         self._require_phase(LeaguePhase.RUNNING)
-        if is_paused != self._season_row.paused:
-            self._update_season_row(paused=is_paused)
-            self.emit(PauseChanged(is_paused))
-            self._emit_referee_wait()
+        if is_paused == self._season_row.paused:
+            return False
+        self._update_season_row(paused=is_paused)
+        self.emit(PauseChanged(is_paused))
+        self._emit_referee_wait()
+        return True
 
     def preview_schedule(self) -> Schedule:
         """Pair what can be paired now for the players registered now, without storing it."""
@@ -478,6 +499,10 @@ class LeagueState:
             member.protocol_profile = replace(member.protocol_profile, deviations=merge_deviations(known, noted))
             if member.protocol_profile.deviations != known:
                 self._save_row(agent_to_row(member))
+
+    def has_match(self, match_id: str) -> bool:
+        """Whether the schedule has a match of this id."""
+        return match_id in self._pairings
 
     def get_pairing(self, match_id: str) -> Pairing:
         found = self._pairings.get(match_id)
@@ -646,21 +671,28 @@ class LeagueState:
             member.breaker.half_close()
             self._set_agent_state(member, AgentState.ACTIVE, "answers again")
 
-    def bar_player(self, player_id: str) -> None:
-        """Suspend a player on the organiser's order: it loses its matches until it is reinstated."""
-        member = self._find_player(player_id)
-        if not member.is_barred:
-            member.is_barred = True
-            self._set_agent_state(member, AgentState.SUSPENDED, "by the organiser")
+    def bar_player(self, player_id: str) -> bool:
+        """Suspend a player on the organiser's order: it loses its matches until it is reinstated.
 
-    def reinstate_player(self, player_id: str) -> None:
-        """Let a suspended player play again on the organiser's order, whatever suspended it."""
+        Returns False if it was so already.
+        """
         member = self._find_player(player_id)
-        if member.is_suspended:
-            member.is_barred = False
-            member.breaker.half_close()
-            before = AgentState.REGISTERED if self.phase is LeaguePhase.REGISTRATION else AgentState.ACTIVE
-            self._set_agent_state(member, before, "reinstated by the organiser")
+        if member.is_barred:
+            return False
+        member.is_barred = True
+        self._set_agent_state(member, AgentState.SUSPENDED, "by the organiser")
+        return True
+
+    def reinstate_player(self, player_id: str) -> bool:
+        """Let a suspended player play again on the organiser's order, whatever suspended it; False if it wasn't."""
+        member = self._find_player(player_id)
+        if not member.is_suspended:
+            return False
+        member.is_barred = False
+        member.breaker.half_close()
+        before = AgentState.REGISTERED if self.phase is LeaguePhase.REGISTRATION else AgentState.ACTIVE
+        self._set_agent_state(member, before, "reinstated by the organiser")
+        return True
 
     def standings(self) -> tuple[StandingsRow, ...]:
         return self.standings_table.ranked_rows()
@@ -713,6 +745,10 @@ class LeagueState:
             raise Refusal(
                 ErrorCode.SERVICE_UNAVAILABLE, f"the league {PHASE_DESCRIPTIONS[self.phase]}", phase=str(self.phase)
             )
+
+    def find_player_id(self, name: str) -> str:
+        """Return the id of a player by the id or name an organiser typed; raises a Refusal."""
+        return self._find_player(name).agent_id
 
     def _find_player(self, player_id: str) -> Member:
         """Find a player by the id or name an organiser typed; raises a Refusal if unknown or after the end."""

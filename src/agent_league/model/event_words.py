@@ -11,6 +11,7 @@ from agent_league.model.agents import AgentState
 from agent_league.model.events import (
     AgentRegistered,
     AgentStateChanged,
+    CommandCarriedOut,
     Event,
     LeagueCompleted,
     LeagueResumed,
@@ -82,7 +83,8 @@ def _describe_league_event(  # noqa: PLR0911, PLR0912 - a table: one line for ea
     | RoundCompleted
     | MatchOverdue
     | MatchNotTaken
-    | LeagueCompleted,
+    | LeagueCompleted
+    | CommandCarriedOut,
 ) -> tuple[EventKind, str]:
     match event:
         case RegistrationRefused(who, _) if event.has_old_token:
@@ -119,6 +121,8 @@ def _describe_league_event(  # noqa: PLR0911, PLR0912 - a table: one line for ea
             has_champion = standings and not event.is_void
             who = _name_champions(standings) if has_champion else "there is no champion"
             return "league", f"The league is over; {who}"
+        case CommandCarriedOut(entry):
+            return "league", f"{entry.who}: {entry.change}{f' ({entry.reason})' if entry.reason else ''}"
 
 
 def _name_leader(standings: Sequence[StandingsRow]) -> str:

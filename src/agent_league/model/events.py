@@ -9,6 +9,7 @@ from typing import Any
 
 from agent_league.errors import ErrorCode
 from agent_league.model.agents import AgentState, Role
+from agent_league.model.audit import CORRECTIONS, AuditEntry
 from agent_league.model.group_table import GroupTable
 from agent_league.model.results import MatchResult, StandingsRow
 from agent_league.model.schedule import LeagueRound
@@ -204,6 +205,18 @@ class LeagueCompleted:
         return len(self.broken_off) == self.matches > 0
 
 
+@dataclass(frozen=True, slots=True)
+class CommandCarriedOut:
+    """A command of an organiser was carried out; what it changed may have been told by events of its own before."""
+
+    entry: AuditEntry
+
+    @property
+    def is_correction(self) -> bool:
+        """Whether it corrects what was played; other commands are told by events of their own."""
+        return self.entry.action in CORRECTIONS
+
+
 Event = (
     AgentRegistered
     | RegistrationRefused
@@ -222,12 +235,14 @@ Event = (
     | MatchOverdue
     | RoundCompleted
     | LeagueCompleted
+    | CommandCarriedOut
 )
 
 
 def to_log_fields(event: Event) -> dict[str, Any]:
     """Return the plain fields of an event for a log line; standings and schedules are left out."""
     plain = (str, int, float, bool, type(None))
-    found = ((part.name, getattr(event, part.name)) for part in fields(event))
+    told = event.entry if isinstance(event, CommandCarriedOut) else event
+    found = ((part.name, getattr(told, part.name)) for part in fields(told))
     numbered = {"round_id": event.round.round_id} if isinstance(event, RoundStarted) else {}
     return numbered | {name: value for name, value in found if isinstance(value, plain)}

@@ -12,6 +12,7 @@ from agent_league.model.agents import Role
 from agent_league.protocol import v2
 from agent_league.protocol.envelope import Message, MessagePart, StatusReply
 from agent_league.protocol.v2 import answers
+from agent_league.protocol.v2.league import ManagedLeague
 
 
 class Caller(StrEnum):
@@ -123,13 +124,15 @@ _TABLE: Iterable[Method] = (
         served_by=_MANAGER,
         caller=Caller.ADMIN,
         request=v2.ManageLeague,
+        answer=ManagedLeague,
         title="Manage the league",
         description=(
             "What an organiser may do while a league lives, by `action`. CLOSE_REGISTRATION lets in no new player,"
             " and the league doesn't start by itself; OPEN_REGISTRATION ends that; both only before the start."
             " PAUSE lets no further match begin, those in play end and count; RESUME goes on; both only while it"
             " runs. SUSPEND_PLAYER makes the player of `player_id` lose its matches technically, those in play too,"
-            " until REINSTATE_PLAYER. What is so already is answered ok and changes nothing. Answers {status: ok}."
+            " until REINSTATE_PLAYER. What is so already is answered ok and changes nothing."
+            " `reason` and what changed stand in the league's public audit log. Answers {status: ok} with `change`."
         ),
         errors=(ErrorCode.SERVICE_UNAVAILABLE, ErrorCode.PLAYER_NOT_REGISTERED),
         effect=Effect.REPEATABLE,

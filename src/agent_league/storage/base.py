@@ -1,6 +1,6 @@
 """The store: the rows a league needs to go on after its manager was killed.
 
-Rows of four kinds (`StoredRow`), written in groups; a row replaces the one with the same key. Once `write_rows` has
+Rows of five kinds (`StoredRow`), written in groups; a row replaces the one with the same key. Once `write_rows` has
 returned they are on disk. Implemented by `sql.py` and, for simulations, by `memory.py`; one contract test runs over
 both.
 """
@@ -94,7 +94,16 @@ class RoundPlanRow:
     plan: Mapping[str, Any]
 
 
-StoredRow = SeasonRow | AgentRow | MatchRow | RoundPlanRow
+@dataclass(frozen=True, slots=True)
+class AuditRow:
+    """A command of an organiser that was carried out; never changed once written."""
+
+    number: int
+    """Its number in the season, from 1."""
+    entry: Mapping[str, Any]
+
+
+StoredRow = SeasonRow | AgentRow | MatchRow | RoundPlanRow | AuditRow
 
 
 def row_key(row: StoredRow) -> tuple[type[StoredRow], str]:
@@ -108,6 +117,8 @@ def row_key(row: StoredRow) -> tuple[type[StoredRow], str]:
             return (MatchRow, row.match_id)
         case RoundPlanRow():
             return (RoundPlanRow, str(row.round_id))
+        case AuditRow():
+            return (AuditRow, str(row.number))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +129,8 @@ class SavedSeason:
     agents: Sequence[AgentRow] = ()
     matches: Sequence[MatchRow] = ()
     rounds: Sequence[RoundPlanRow] = ()
+    audit: Sequence[AuditRow] = ()
+    """In the order of their numbers."""
 
 
 def damaged_league_error(where: str, league_id: str, error: Exception) -> UserError:

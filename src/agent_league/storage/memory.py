@@ -10,6 +10,7 @@ from typing import Any
 
 from agent_league.storage.base import (
     AgentRow,
+    AuditRow,
     ManagerReplaced,
     MatchRow,
     RoundPlanRow,
@@ -58,6 +59,7 @@ class MemoryStore:
             agents=[row for row in rows if isinstance(row, AgentRow)],
             matches=[row for row in rows if isinstance(row, MatchRow)],
             rounds=tuple(row for row in rows if isinstance(row, RoundPlanRow)),
+            audit=tuple(sorted((row for row in rows if isinstance(row, AuditRow)), key=lambda row: row.number)),
         )
 
     def create_season(

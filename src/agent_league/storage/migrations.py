@@ -73,4 +73,14 @@ STEPS: tuple[tuple[str, ...], ...] = (
         )
         """,
     ),
+    (
+        """
+        CREATE TABLE audit (
+            season_id BIGINT NOT NULL REFERENCES seasons (season_id),
+            number INTEGER NOT NULL,
+            entry TEXT NOT NULL,
+            PRIMARY KEY (season_id, number)
+        )
+        """,
+    ),
 )

@@ -216,12 +216,14 @@ class SqlStore:
             of_it = {"season": season.season_id}
             agents = [*map(tables.agent_from_values, connection.execute(tables.SELECT_AGENTS, of_it).mappings())]
             matches = [*map(tables.match_from_values, connection.execute(tables.SELECT_MATCHES, of_it).mappings())]
-            has_rounds = inspect(connection).has_table(tables.ROUNDS.name)  # a reader of an older database finds none
-            found_rounds = connection.execute(tables.SELECT_ROUNDS, of_it).mappings() if has_rounds else ()
+            there = inspect(connection).get_table_names()  # a reader of an older database finds fewer
+            found_rounds = connection.execute(tables.SELECT_ROUNDS, of_it).mappings() if "rounds" in there else ()
             rounds = tuple(map(tables.round_from_values, found_rounds))
+            found_audit = connection.execute(tables.SELECT_AUDIT, of_it).mappings() if "audit" in there else ()
+            audit = tuple(map(tables.audit_from_values, found_audit))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise damaged_league_error(f"The store {self._display_name}", league_id, error) from None
-        return epoch, SavedSeason(season, agents, matches, rounds)
+        return epoch, SavedSeason(season, agents, matches, rounds, audit)
 
     @contextmanager
     def _write_transaction(self) -> Iterator[Connection]:

@@ -13,7 +13,7 @@ import orjson
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from agent_league.storage.base import AgentRow, MatchRow, RoundPlanRow, SeasonRow, StoredRow
+from agent_league.storage.base import AgentRow, AuditRow, MatchRow, RoundPlanRow, SeasonRow, StoredRow
 
 
 class AsciiJson(sa.TypeDecorator[Any]):
@@ -54,6 +54,7 @@ MATCHES = sa.table(
     sa.column("result", AsciiJson),
 )
 ROUNDS = sa.table("rounds", sa.column("season_id"), sa.column("round_id"), sa.column("plan", AsciiJson))
+AUDIT = sa.table("audit", sa.column("season_id"), sa.column("number"), sa.column("entry", AsciiJson))
 SEASON_ID: sa.BindParameter[int] = sa.bindparam("season")
 LEAGUE_ID: sa.BindParameter[str] = sa.bindparam("league")
 _IS_CURRENT = (SEASONS.c.league_id == LEAGUE_ID) & ~SEASONS.c.put_aside
@@ -65,6 +66,7 @@ SELECT_SEASON = "SELECT * FROM seasons WHERE league_id = :league AND NOT put_asi
 SELECT_AGENTS = sa.select(AGENTS).where(AGENTS.c.season_id == SEASON_ID).order_by(AGENTS.c.number)
 SELECT_MATCHES = sa.select(MATCHES).where(MATCHES.c.season_id == SEASON_ID).order_by(MATCHES.c.number)
 SELECT_ROUNDS = sa.select(ROUNDS).where(ROUNDS.c.season_id == SEASON_ID).order_by(ROUNDS.c.round_id)
+SELECT_AUDIT = sa.select(AUDIT).where(AUDIT.c.season_id == SEASON_ID).order_by(AUDIT.c.number)
 CLAIM_FIELDS = (
     *("display_name", "endpoint", "version", "game_types", "max_concurrent_matches", "protocol"),
     *("alias", "style", "tolerated", "is_ours", "barred"),
@@ -88,12 +90,13 @@ class Statements:
             AgentRow: self._upsert(AGENTS, "agent_id"),
             MatchRow: self._upsert(MATCHES, "match_id"),
             RoundPlanRow: self._upsert(ROUNDS, "round_id"),
+            AuditRow: self._upsert(AUDIT, "number"),
         }
 
     def _upsert(self, into: sa.TableClause, key: str) -> sa.Executable:
         """Insert a row, or replace the values of the one with this key in its season."""
         keys = ("season_id", key)
-        names = [part.name for part in into.c if part.name != "number"]
+        names = [part.name for part in into.c if part.name != "number" or key == "number"]
         made = self._insert(into).values({name: sa.bindparam(name) for name in names} | {"season_id": SEASON_ID})
         changed = {name: made.excluded[name] for name in names if name not in keys}
         statement: sa.Executable = made.on_conflict_do_update(index_elements=keys, set_=changed)
@@ -122,6 +125,10 @@ def match_from_values(answer: Mapping[Any, Any]) -> MatchRow:
 
 def round_from_values(answer: Mapping[Any, Any]) -> RoundPlanRow:
     return RoundPlanRow(**_select_fields(RoundPlanRow, answer))
+
+
+def audit_from_values(answer: Mapping[Any, Any]) -> AuditRow:
+    return AuditRow(**_select_fields(AuditRow, answer))
 
 
 def season_from_values(answer: Mapping[Any, Any]) -> tuple[int, SeasonRow]:

@@ -182,6 +182,7 @@ def build_document(reader: LeagueReader, exported_at: str) -> dict[str, Any]:
             for one in reader.state.schedule.rounds
         ],
         "groups": [table.to_json() for table in reader.state.find_group_tables()],
+        "audit": [entry.to_json() for entry in reader.state.audit_log],
     }
 
 
@@ -278,6 +279,7 @@ TABLES: Mapping[str, tuple[str, ...]] = {
         *("agent_id", "role", "display_name", "version", "protocol", "endpoint", "state", "game_types", "tolerated"),
     ),
     "ratings": RATING_COLUMNS,
+    "audit": ("number", "at", "who", "action", "target", "reason", "change"),
 }
 """The columns of each table, in order."""
 FLATTENED: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {

@@ -21,6 +21,7 @@ from agent_league.league.resume import translate_damage
 from agent_league.league.state import EventListener, LeaguePhase, LeagueState
 from agent_league.model.event_words import describe_event
 from agent_league.model.events import (
+    CommandCarriedOut,
     Event,
     LeagueCompleted,
     LeagueResumed,
@@ -132,6 +133,8 @@ class LeagueHistory:
         match event:
             case MatchAssigned():
                 return
+            case CommandCarriedOut() if not event.is_correction:
+                return  # told by an event of its own
             case LeagueStarted():
                 self.started_at = now
                 self._pace_start = (now, 0)

@@ -4,7 +4,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from agent_league.protocol.envelope import Items, Message, MessagePart
+from agent_league.protocol.envelope import ExactPart, Items, Message, MessagePart
 from agent_league.protocol.fields import (
     URI,
     Draws,
@@ -60,6 +60,16 @@ class ManageLeague(Message):
         description="Who is to be suspended or reinstated, by id or name; not for the other actions.",
         examples=[None],
     )
+    reason: str | None = Field(
+        default=None, description="Why, in a sentence for the audit log, which is public.", examples=[None]
+    )
+
+
+class ManagedLeague(ExactPart):
+    """The command was carried out."""
+
+    status: Literal["ok"] = Field(description="Always ok.")
+    change: str = Field(description="What changed, as a sentence.", examples=["the league is paused."])
 
 
 class AnnouncedMatch(MessagePart):

@@ -9,6 +9,7 @@ from html import escape
 from agent_league.web.league_reader import LeagueReader
 from agent_league.web.page import Page, PageData
 from agent_league.web.pages.agents import PLAYER_PAGE, PLAYERS_PAGE, REFEREES_PAGE
+from agent_league.web.pages.audit import AUDIT_PAGE
 from agent_league.web.pages.match import MATCH_PAGE
 from agent_league.web.pages.overview import (
     BRACKET_PAGE,
@@ -32,6 +33,7 @@ PAGES: tuple[Page, ...] = (
     PLAYERS_PAGE,
     PLAYER_PAGE,
     REFEREES_PAGE,
+    AUDIT_PAGE,
     GAME_PAGE,
     PLAY_PAGE,
     PROTOCOL_PAGE,
