@@ -83,4 +83,14 @@ STEPS: tuple[tuple[str, ...], ...] = (
         )
         """,
     ),
+    (
+        """
+        CREATE TABLE ladder (
+            season_id BIGINT NOT NULL REFERENCES seasons (season_id),
+            key TEXT NOT NULL,
+            value TEXT NOT NULL,
+            PRIMARY KEY (season_id, key)
+        )
+        """,
+    ),
 )

@@ -187,9 +187,9 @@ class SqlStore:
         return replace(new, season_id=season_id, settings=json.loads(json.dumps(settings)))
 
     def write_rows(self, season_id: int, rows: Sequence[StoredRow]) -> None:
-        groups: dict[type[StoredRow], list[dict[str, Any]]] = {}
+        groups: dict[tables.RowKind, list[dict[str, Any]]] = {}
         for row in {row_key(row): row for row in rows}.values():
-            groups.setdefault(type(row), []).append(tables.row_to_values(season_id, row))
+            groups.setdefault(tables.find_kind(row), []).append(tables.row_to_values(season_id, row))
         with self._write_transaction() as connection:
             epoch = connection.execute(tables.SELECT_EPOCH, {"season": season_id}).scalar()
             if epoch is None or epoch != self._epochs.get(season_id):
@@ -221,9 +221,11 @@ class SqlStore:
             rounds = tuple(map(tables.round_from_values, found_rounds))
             found_audit = connection.execute(tables.SELECT_AUDIT, of_it).mappings() if "audit" in there else ()
             audit = tuple(map(tables.audit_from_values, found_audit))
+            found_ladder = connection.execute(tables.SELECT_LADDER, of_it).mappings() if "ladder" in there else ()
+            ladder = tuple(sorted(map(tables.ladder_from_values, found_ladder), key=lambda row: row.key))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise damaged_league_error(f"The store {self._display_name}", league_id, error) from None
-        return epoch, SavedSeason(season, agents, matches, rounds, audit)
+        return epoch, SavedSeason(season, agents, matches, rounds, audit, ladder)
 
     @contextmanager
     def _write_transaction(self) -> Iterator[Connection]:
