@@ -42,7 +42,7 @@ async def check_guest(kind: Any, *, role: Role | None = None, registers: bool = 
         if not registers:
             return await check_port(port, port + 1, role=role, **options)
         registering.start()
-        report = await check_port(port, port + 1, role=role, wait_seconds=10, **options)
+        report = await check_port(port, port + 1, role=role, wait_seconds=BOUND, **options)
         await asyncio.to_thread(registering.join)
     return report
 

@@ -236,7 +236,7 @@ STARTED: dict[Any, str] = {
 
 @pytest.mark.parametrize("kind", STARTED, ids=lambda kind: kind.__name__)
 async def test_a_referee_that_is_started_otherwise_is_judged_all_the_same(kind: Any) -> None:
-    report = await checked(kind)
+    report = await check_guest(kind, role=Role.REFEREE, timeout=30, match_seconds=30, silent_match_seconds=0.2)
     assert STARTED[kind] in report.dialect
     assert "start_match is acknowledged" in found(report, StepVerdict.WARNING)
     assert "GAME_OVER: game_result.winner_player_id" in found(report, StepVerdict.PASS)

@@ -62,7 +62,7 @@ async def test_rounds_tables_errors_and_the_end_are_told_as_they_come(home: Path
         RoundAnnounced(2),
         StandingsChanged(1, (StandingsRow(1, "P02", "Beta", 1, 1, 0, 0, 3, 1),)),
         GameErrorReported("R1M1", "E001", "no answer", "asked again"),
-        LeagueOver("P02", rank=2, points=1),
+        LeagueOver(("P02",), rank=2, points=1),
     ]
 
 

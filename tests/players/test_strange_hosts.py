@@ -86,7 +86,7 @@ async def test_a_table_is_taken_with_what_its_rows_have(home: Path) -> None:
         (over,) = (told for _, told in seat.told if isinstance(told, LeagueOver))
     rows = [(row.rank, row.player_id, row.display_name, row.points, row.played) for row in table.rows]
     assert rows == [(1, "P02", "P02", 3, 0), (2, "P01", "P01", 0, 1), (4, "P03", "P03", 0, 0)]
-    assert (over.champion_id, over.rank) == ("P02", 2)
+    assert (over.champion_ids, over.rank) == (("P02",), 2)
 
 
 @pytest.mark.parametrize("sender", ["player:P02", "referee:REF01", "somebody"])

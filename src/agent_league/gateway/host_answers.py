@@ -153,10 +153,16 @@ def describe_event(seat: HumanSeat, event: NumberedEvent) -> HostEvent:
             cut_off = f": {len(shown)} of its {len(rows)} rows" if len(shown) < len(rows) else ""
             text = f"The table after round {round_id}{cut_off}."
             fields = {"kind": "standings", "text": text, "round_id": round_id, "standings": shown}
-        case LeagueOver(champion_id, rank, points):
+        case LeagueOver(champion_ids, rank, points):
             place = f" You are number {rank} with {points} points." if rank is not None else ""
-            fields = {"kind": "league_over", "text": f"The league is over.{place} The champion stands under untrusted."}
-            fields["untrusted"] = quote_untrusted(player_id=champion_id, display_name=seat.names.get(champion_id or ""))
+            first = (
+                "The champion stands" if len(champion_ids) <= 1 else "The champions, who share the first place, stand"
+            )
+            fields = {"kind": "league_over", "text": f"The league is over.{place} {first} under untrusted."}
+            names = [seat.names.get(player_id, player_id) for player_id in champion_ids]
+            fields["untrusted"] = quote_untrusted(
+                player_id=", ".join(champion_ids) or None, display_name=", ".join(names) or None
+            )
         case PlayerStopped(why):
             fields = {"kind": "stopped", "text": "Your player has stopped; join_league starts it again."}
             fields["untrusted"] = quote_untrusted(reason=why)

@@ -338,7 +338,8 @@ class Player(LeagueMember):
 
     async def _handle_league_completed(self, message: v2.LeagueCompletedNotice) -> HandlerReply:
         self.log.info("league_completed", champion=message.champion.player_id)
-        over = LeagueOver(message.champion.player_id)
+        champions = tuple(one.player_id for one in message.champions) or (message.champion.player_id,)
+        over = LeagueOver(champions)
         if not self._league_over.is_set():
             own = next((row for row in message.final_standings if row.player_id == self.agent_id), None)
             counted = dialect_of(self._settings.protocol).counted
@@ -347,7 +348,6 @@ class Player(LeagueMember):
             over = replace(over, rank=rank, points=own.points) if own else over
             played = [(row.model_extra or {}).get("played", 1) for row in message.final_standings]
             has_winner = any(played) or not played
-            champions = [one.player_id for one in message.champions] or [message.champion.player_id]
             first = "the champion is" if len(champions) == 1 else "the champions, who share the first place, are"
             won = f"{first} {join_names(champions)}" if has_winner else "no match counted, and nobody won"
             self._remark(f"The league is over: {place}{won}.{self._next_step_hint}")

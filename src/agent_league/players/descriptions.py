@@ -4,12 +4,13 @@ A result has the moves but no final position: in games of perfect information it
 view.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from agent_league.games.base import Move, has_perfect_information, winning_seat
 from agent_league.games.steps import StepMoves, apply_moves
 from agent_league.games.view import format_amount, render_last_round, render_view
+from agent_league.model.result_words import join_names
 from agent_league.players.events import GameErrorReported, LeagueOver, MatchOver, PlayerEvent, RoundAnnounced
 from agent_league.players.human import FallbackPlayed, PlayerStopped, TurnOpened
 from agent_league.players.observation import GameRecord, Observation
@@ -52,10 +53,21 @@ def describe_event(
             return f"{match_id}: the referee says {code}: {'; '.join(filter(None, (message, consequence)))}"
         case FallbackPlayed(turn, move):
             return f"Time is up in {turn.observation.match_id}: {describe_fallback(move)}"
-        case LeagueOver(champion_id) if champion_id:
-            return "You are the champion." if champion_id == own_id else f"The champion is {name_of(champion_id)}."
+        case LeagueOver(champion_ids) if champion_ids:
+            return _describe_champions(champion_ids, own_id, name_of)
         case _:
             return ""
+
+
+def _describe_champions(champion_ids: Sequence[str], own_id: str, name_of: NameLookup) -> str:
+    others = [name_of(player_id) for player_id in champion_ids if player_id != own_id]
+    if not others:
+        return "You are the champion."
+    if own_id in champion_ids:
+        return f"You share the first place with {join_names(others)}."
+    if len(others) == 1:
+        return f"The champion is {others[0]}."
+    return f"The champions, who share the first place, are {join_names(others)}."
 
 
 def describe_fallback(move: object) -> str:

@@ -60,9 +60,10 @@ class StandingsChanged:
 
 @dataclass(frozen=True, slots=True)
 class LeagueOver:
-    """The league has ended; champion, rank and points are None if the manager doesn't send them."""
+    """The league has ended; what the manager doesn't send is empty or None."""
 
-    champion_id: str | None = None
+    champion_ids: tuple[str, ...] = ()
+    """More than one if they share the first place."""
     rank: int | None = None
     points: int | None = None
 

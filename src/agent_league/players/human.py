@@ -369,7 +369,7 @@ class HumanSeat(ABC):
     async def wait_for_events(self, after: int, seconds: float, *, urgent: bool = False) -> list[NumberedEvent]:
         """Wait for events as the mailbox does; then fetch the names of the players in them, once for each player."""
         events = await self.mailbox.wait_for_events(after, seconds, urgent=urgent)
-        unknown = {one for event in events if (one := _find_opponent(event.payload))} - self.names.keys()
+        unknown = {one for event in events for one in _find_other_players(event.payload)} - self.names.keys()
         if unknown - self._asked_ids:
             self._asked_ids |= unknown
             await self.fetch_standings()
@@ -459,19 +459,19 @@ class HumanSeat(ABC):
         return self._carrier
 
 
-def _find_opponent(event: PlayerEvent | TurnOpened | FallbackPlayed | PlayerStopped) -> str | None:
-    """Return the id of the other player that an event names, or of the champion."""
+def _find_other_players(event: PlayerEvent | TurnOpened | FallbackPlayed | PlayerStopped) -> Sequence[str]:
+    """Return the ids of the players that an event names: the opponent, or the champions."""
+    opponent: str | None = None
     match event:
+        case LeagueOver(champion_ids):
+            return champion_ids
         case RoundAnnounced() | InvitationAnswered():
-            return event.opponent_id
+            opponent = event.opponent_id
         case TurnOpened(turn) | FallbackPlayed(turn):
-            return turn.observation.opponent_id
+            opponent = turn.observation.opponent_id
         case MatchOver(game):
-            return game.opponent_id
-        case LeagueOver(champion_id):
-            return champion_id
-        case _:
-            return None
+            opponent = game.opponent_id
+    return (opponent,) if opponent else ()
 
 
 def _describe_answer(turn_id: str, played: TurnAnswer) -> str:
