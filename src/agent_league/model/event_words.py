@@ -13,6 +13,7 @@ from agent_league.model.events import (
     AgentStateChanged,
     CommandCarriedOut,
     Event,
+    LadderNews,
     LeagueCompleted,
     LeagueResumed,
     LeagueStarted,
@@ -20,6 +21,7 @@ from agent_league.model.events import (
     MatchFinished,
     MatchNotTaken,
     MatchOverdue,
+    MatchPaired,
     PauseChanged,
     ReachabilityChanged,
     RefereeWaitChanged,
@@ -50,7 +52,7 @@ class EventSentence:
         return f"{self.label} {self.text}".lstrip()
 
 
-def describe_event(event: Event, names: Mapping[str, str]) -> EventSentence:
+def describe_event(event: Event, names: Mapping[str, str]) -> EventSentence:  # noqa: PLR0911 - a table
     """Describe an event. `names` maps player ids to names; players missing there are called by their ids."""
     match event:
         case AgentRegistered(role, agent_id, name):
@@ -67,6 +69,13 @@ def describe_event(event: Event, names: Mapping[str, str]) -> EventSentence:
         case MatchFinished(result):
             kind, match_id = "trouble" if describe_fault(result, names) else "match", result.match_id
             return EventSentence(kind, describe_ending(result, names), match_id, match_id=match_id)
+        case MatchPaired(pairing):
+            a, b = (names.get(player_id, player_id) for player_id in pairing.players)
+            match_id = pairing.match_id
+            return EventSentence("match", f"{a} against {b} ({pairing.reason})", match_id, match_id=match_id)
+        case LadderNews(player_id, text):
+            kind = "trouble" if event.is_trouble else "agent"
+            return EventSentence(kind, text, names.get(player_id, player_id), player_id)
         case _:
             return EventSentence(*_describe_league_event(event))
 
@@ -103,6 +112,8 @@ def _describe_league_event(  # noqa: PLR0911, PLR0912 - a table: one line for ea
             return "trouble", "The league has no referee: waiting for one to come, or to come back"
         case RefereeWaitChanged():
             return "league", "There is a referee again; the league goes on"
+        case LeagueStarted(is_ladder=True) | LeagueResumed(is_ladder=True):
+            return "league", "The practice ladder is open"
         case LeagueStarted(_, players, _, rounds, matches):
             counts = ((players, "player"), (rounds, "round"), (matches, "match"))
             return "league", f"The league starts: {', '.join(format_count(*count) for count in counts)}"

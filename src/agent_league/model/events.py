@@ -12,7 +12,7 @@ from agent_league.model.agents import AgentState, Role
 from agent_league.model.audit import CORRECTIONS, AuditEntry
 from agent_league.model.group_table import GroupTable
 from agent_league.model.results import MatchResult, StandingsRow
-from agent_league.model.schedule import LeagueRound
+from agent_league.model.schedule import LeagueRound, Pairing
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +105,8 @@ class LeagueStarted:
     """What orders players who are level."""
     is_fixed: bool = True
     """Whether all rounds are known, and points alone rank the players."""
+    is_ladder: bool = False
+    """Whether it is a practice ladder, which has no end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +125,7 @@ class LeagueResumed:
     """As in LeagueStarted."""
     is_fixed: bool = True
     standings: tuple[StandingsRow, ...] = ()
+    is_ladder: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +220,23 @@ class CommandCarriedOut:
         return self.entry.action in CORRECTIONS
 
 
+@dataclass(frozen=True, slots=True)
+class MatchPaired:
+    """A practice ladder has paired two players."""
+
+    pairing: Pairing
+
+
+@dataclass(frozen=True, slots=True)
+class LadderNews:
+    """Something about a player of a practice ladder: a request, its check, a new version."""
+
+    player_id: str
+    text: str
+    """A predicate, such as "has passed its check"."""
+    is_trouble: bool = False
+
+
 Event = (
     AgentRegistered
     | RegistrationRefused
@@ -236,6 +256,8 @@ Event = (
     | RoundCompleted
     | LeagueCompleted
     | CommandCarriedOut
+    | MatchPaired
+    | LadderNews
 )
 
 

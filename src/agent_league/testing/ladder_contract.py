@@ -174,7 +174,7 @@ class LadderContract:
             self._require(asked or not pairing.is_requested, f"nobody asked for the match of {pair}")
             due = all(player.is_due or player.is_house for player in (one, other))
             self._require(asked or due, f"{pair} meet, but one isn't due and nobody asked for it")
-            has_words = isinstance(pairing.reason, str) and bool(pairing.reason.strip())
+            has_words = bool(str(pairing.reason or "").strip())
             self._require(has_words, f"the pairing of {pair} must have a reason in words")
 
     def _check_urgency(self, situation: LadderSituation, pairings: Sequence[LadderPairing]) -> None:
