@@ -1,8 +1,8 @@
 """Text that others wrote, made safe to show, send or log: printable, shortened, quoted, redacted.
 
 The only module that cuts such text or escapes what is unprintable in it. `shorten` and `quote` serve sentences,
-`to_printable` terminals and pages, `quote_data` language models, and the `redact_` functions take out tokens and
-network addresses. Escaping for HTML is left to the templates.
+`to_printable` terminals and pages, `quote_data` language models, and the `redact_` functions take out tokens, sign-up
+keys and network addresses. Escaping for HTML is left to the templates.
 """
 
 import json
@@ -34,6 +34,15 @@ REDACTED = "[redacted]"
 SIGNED_TOKEN_PREFIX = "eyJ"  # noqa: S105 - no password
 """How every signed token (a JWT) begins; it has three parts with dots between."""
 _TOKEN_PATTERN = re.compile(r"tok-[\w-]{8,}", re.ASCII | re.IGNORECASE)
+KEY_PREFIX = "key-"
+"""How every key that stands in an address begins: of a team's sign-up, of an organiser's link."""
+REDACTED_KEY = "[key]"
+_KEY_PATTERN = re.compile(
+    r"((?:/|%2f)join(?:/|%2f))(?!\[key\])[^\s/?#\"'<>\\%&]+|(?<![a-z0-9])key-[a-z2-7]{16,}", re.ASCII | re.IGNORECASE
+)
+"""Whatever stands in the place of a key in a sign-up address, and a key wherever it stands."""
+_KEY_SIGNS = (KEY_PREFIX, "join/", "join%2f")
+_KEY_SIGN_BYTES = tuple(sign.encode() for sign in _KEY_SIGNS)
 _TOKEN_CHARACTERS = re.compile(r"[\w.-]+", re.ASCII)
 _TOKEN_FIELD = b'token":"'
 _PRINTABLE_BYTES = bytes(range(0x20, 0x7F)) + b"\n"
@@ -162,9 +171,17 @@ def is_secret_field(field: Any) -> bool:
     return name.endswith("token") or name.replace("-", "_") in SECRET_FIELDS
 
 
+def redact_keys(text: str) -> str:
+    """Replace the keys of sign-up addresses and of organisers' links by `[key]`."""
+    return _KEY_PATTERN.sub(lambda found: f"{found[1] or ''}{REDACTED_KEY}", text)
+
+
 def _redact_tokens_in_text(text: str) -> str:
-    if "tok-" in text.lower():
+    lowered = text.lower()
+    if "tok-" in lowered:
         text = _TOKEN_PATTERN.sub(REDACTED, text)
+    if any(sign in lowered for sign in _KEY_SIGNS):
+        text = redact_keys(text)
     return _TOKEN_CHARACTERS.sub(_redact_signed_token, text) if SIGNED_TOKEN_PREFIX in text else text
 
 
@@ -203,6 +220,7 @@ def _redact_bytes(data: bytes, secrets: Sequence[bytes]) -> bytes | None:
     if lowered.count(b'token"') != len(others) + data.count(b'token":null'):
         return None
     is_clean = b"tok-" not in lowered and b"eyJ" not in data and b'_key"' not in lowered and b'-key"' not in lowered
+    is_clean = is_clean and not any(sign in lowered for sign in _KEY_SIGN_BYTES)
     return data if is_clean and not any(secret in data for secret in secrets) else None
 
 

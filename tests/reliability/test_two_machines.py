@@ -67,9 +67,13 @@ def test_players_on_another_machine_play_as_the_documents_tell_them(
         def start(*command: object) -> Running:
             return stack.enter_context(started(*command, *next(homes)))
 
+        def start_referee(*command: object) -> Running:
+            """In the manager's own folder, where the key of its referees is."""
+            return stack.enter_context(started(*command, "--home", tmp_path / "0"))
+
         manager = start(*here, *LEAGUE, "manager", "--host", "0.0.0.0", "--players", players, "--referees", 1)
         manager.prints(f"Waiting for {players} players")
-        start(*here, *LEAGUE, "referee", "--manager", MANAGER)
+        start_referee(*here, *LEAGUE, "referee", "--manager", MANAGER)
         start(*here, *LEAGUE, "player", "--name", "At home")
         wrong = start(*there, *LEAGUE, "player", "--port", 8103, "--host", "127.0.0.1", "--manager", MANAGER)
         wrong.prints("but you call from 10.77.0.2: start with --public-url")
@@ -102,7 +106,7 @@ def test_an_agent_that_can_t_be_called_yet_holds_up_the_start_alone(
         ghost = start(*there, sys.executable, LATE_LISTENER, "10.77.0.2", 8105, MANAGER, "Ghost", "never")
         ghost.prints("Registered as P01.")
         manager.prints("P01 is not reachable yet, and gets no match before it is: http://10.77.0.2:8105/mcp")
-        start(*here, *LEAGUE, "referee", "--manager", MANAGER, *next(homes))
+        start(*here, *LEAGUE, "referee", "--manager", MANAGER, "--home", tmp_path / "0")
         start(*here, *LEAGUE, "player", "--name", "At home", *next(homes))
         manager.prints("At home at http://localhost")
         late = start(*there, sys.executable, LATE_LISTENER, "10.77.0.2", 8106, MANAGER, "Late", 1)

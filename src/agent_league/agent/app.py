@@ -17,6 +17,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agent_league.agent.jsonrpc import UNKNOWN_METHOD_PREFIX, count_requests
+from agent_league.agent.sign_up_team import SIGN_UP_TEAM, SIGN_UP_TEAM_KEY
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.http.call_limits import CallLimits, RateLimit, TokenCheck
 from agent_league.http.caller_address import CALLER_ADDRESS, UNKNOWN_ADDRESS, Address
@@ -89,7 +90,7 @@ class AgentApp:
         the rate limit are answered by `refuse_frame`. `path_apps` serve all paths that begin with their names, such as
         `seats` for `/seats/P01/mcp`; a RequestRejected of theirs is answered here.
         """
-        self._path_apps = path_apps or {}
+        self._path_apps = dict(path_apps or {})
         self._refuse_frame = refuse_frame
         self.refused = refused or _ignore_refusal
         self.call_limits = CallLimits(has_good_token)
@@ -124,7 +125,11 @@ class AgentApp:
             else:
                 await self._routed_app(scope, receive, send)
         except RequestRejected as error:
-            await self._send_rejection(error, scope, send)
+            await self.send_rejection(error, scope, send)
+
+    def add_path_app(self, name: str, app: ASGIApp) -> None:
+        """Serve all paths that begin with this name by an app, which may itself call this one."""
+        self._path_apps[name] = app
 
     async def close(self) -> None:
         """Close the live streams and MCP sessions, which would not end by themselves."""
@@ -140,6 +145,7 @@ class AgentApp:
         mcp = self._mcp if scope["path"] == MCP_PATH else None
         client: Address = scope.get("client") or UNKNOWN_ADDRESS
         CALLER_ADDRESS.set(client)
+        SIGN_UP_TEAM.set(scope.get(SIGN_UP_TEAM_KEY))
         if mcp and not MCP_HEADERS.isdisjoint(fields):
             self._header_check.check_post(fields)
             self._check_rate(client)
@@ -174,7 +180,7 @@ class AgentApp:
                 self._header_check.check_post(dict(scope["headers"]))
             self._check_rate(scope.get("client") or UNKNOWN_ADDRESS)
         except RequestRejected as error:
-            await self._send_rejection(error, scope, send)
+            await self.send_rejection(error, scope, send)
             return
         if self._pages:
             await self._pages(scope, receive, send)
@@ -183,7 +189,8 @@ class AgentApp:
         if self._rate_limit and (wait := self._rate_limit.count_requests(client[0], 1)):
             raise RequestRejected(429, _make_rate_refusal(self._rate_limit, wait).message)
 
-    async def _send_rejection(self, error: RequestRejected, scope: Scope, send: Send) -> None:
+    async def send_rejection(self, error: RequestRejected, scope: Scope, send: Send) -> None:
+        """Answer a rejected request."""
         if error.answer is not None:
             await _send_response(send, error.status, error.answer, JSON_TYPE)
             return

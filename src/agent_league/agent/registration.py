@@ -29,6 +29,7 @@ from agent_league.errors import CallFailed, DamagedFile, ErrorCode, LeagueFailed
 from agent_league.games.registry import declared_game_types
 from agent_league.http.caller_address import find_machines
 from agent_league.http.hosts import find_endpoint_problem, means_other_machine, normalise_endpoint
+from agent_league.http.sign_up_address import add_sign_up_key, find_sign_up_key
 from agent_league.log import JsonLogger
 from agent_league.model.agents import Role
 from agent_league.model.names import is_safe_name
@@ -81,6 +82,8 @@ class MemberSettings:
     seed: str | None = None
     exit_when_done: bool = False
     protocol: str = CURRENT_PROTOCOL
+    key_file: Path | None = None
+    """Where a key to register with may be, as on the organiser's own machine; it is read at each registration."""
 
     @property
     def credentials(self) -> CredentialsFile:
@@ -192,7 +195,8 @@ class LeagueRegistration:
         self._show_remark(
             f"The League Manager says, with its signature, that it is at {address}; so that is tried too."
         )
-        self._other_address = address
+        key = find_sign_up_key(self._manager_address)
+        self._other_address = add_sign_up_key(address, key) if key else address
 
     async def learn_manager_address(self, bearer: str | None) -> None:
         """Learn the manager's address from the token beside a call that needs none; a bad token is ignored."""
@@ -223,6 +227,7 @@ class LeagueRegistration:
         failures = 0
         self._key_is_saved = self._save_credentials() or self._key_is_saved
         while True:
+            self._load_sign_up_key()
             secret = {
                 "auth_token": self.token,
                 "application_key": self._application_key if self._key_is_saved else None,
@@ -252,6 +257,15 @@ class LeagueRegistration:
                 self.callers.manager_machines = await find_machines(self._manager_address)
             self._accept_answer(answer)
             return
+
+    def _load_sign_up_key(self) -> None:
+        """Register with the key of a file, if there is one by now: its manager may have written it meanwhile."""
+        file = self._settings.key_file
+        if file is None or find_sign_up_key(self._manager_address) is not None:
+            return
+        with suppress(OSError, ValueError):
+            if key := file.read_text(encoding="ascii").strip():
+                self._manager_address = add_sign_up_key(self._manager_address, key)
 
     async def _send_application(self, secrets_shown: Mapping[str, Any]) -> dict[str, Any]:
         """Send the registration and return the manager's answer with canonical field names; raises CallFailed."""

@@ -3,14 +3,20 @@
 from contextvars import ContextVar
 from dataclasses import dataclass
 
+from agent_league.model.agents import Role
+
 
 @dataclass(frozen=True, slots=True)
 class SignUpTeam:
-    """A team of a league's roster."""
+    """A team of a league's roster, or the organiser's own referees."""
 
     team_id: str
     name: str
+    role: Role = Role.PLAYER
+    """As what its key lets agents register."""
 
 
+SIGN_UP_TEAM_KEY = "agent_league.sign_up_team"
+"""Where the sign-up address puts the team into an ASGI scope; each call sets `SIGN_UP_TEAM` from there."""
 SIGN_UP_TEAM: ContextVar[SignUpTeam | None] = ContextVar("sign_up_team", default=None)
 """Set by the sign-up address of a team for each of its calls; None for a call to the league's open address."""

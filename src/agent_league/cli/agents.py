@@ -1,5 +1,6 @@
 """Commands that run one agent of a league: `league referee` and `league player`."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,6 +11,7 @@ from agent_league.cli.options import (
     FreePortOption,
     GamesOption,
     HomeOption,
+    KeyFileOption,
     LeagueIdOption,
     ManagerOption,
     PlayerProtocol,
@@ -20,7 +22,7 @@ from agent_league.cli.options import (
     add_strict_setting,
     name_options_in_errors,
     open_or_create_home,
-    resolve_manager,
+    resolve_sign_up,
 )
 from agent_league.cli.terminal import print_remark
 from agent_league.errors import UserError
@@ -28,6 +30,7 @@ from agent_league.model.agents import ANY_GAME
 from agent_league.model.names import MAX_NAME_LENGTH, is_displayable, is_safe_name, list_known_names
 
 if TYPE_CHECKING:
+    from agent_league.config import ConfigLoader
     from agent_league.launch.agent_plan import PlayerPlan, RefereePlan
 
 NameOption = Annotated[str | None, typer.Option(help="The name to show.")]
@@ -37,6 +40,7 @@ def referee(
     port: FreePortOption = None,
     game: GamesOption = None,
     manager: ManagerOption = None,
+    key_file: KeyFileOption = None,
     host: AgentHostOption = None,
     public_url: PublicUrlOption = None,
     referee_id: Annotated[str | None, typer.Option(help="The id to ask for, such as REF01.")] = None,
@@ -71,7 +75,7 @@ def referee(
             check_games(loader, game)
         else:
             check_games(loader, known.game_types, "agents/agents_config.json" if entry else "defaults/referee.json")
-    manager = resolve_manager(manager, loader)
+    manager = resolve_sign_up(manager, key_file, loader)
     host = choose_listen_host(host, manager)
     port = port or find_free_port(host, system.network.default_referee_port_range)
     identity = RefereeSettings(
@@ -88,6 +92,7 @@ def referee(
         league_id=league_id,
         seed=seed,
         exit_when_done=exit_when_done,
+        key_file=_find_referee_key_file(home, loader, manager, league_id),
         player_addresses={entry.player_id: entry.default_endpoint for entry in loader.load_agents().players},
     )
     _serve_agent(RefereePlan(identity, port, host))
@@ -97,6 +102,7 @@ def player(
     port: FreePortOption = None,
     game: GamesOption = None,
     manager: ManagerOption = None,
+    key_file: KeyFileOption = None,
     host: AgentHostOption = None,
     public_url: PublicUrlOption = None,
     name: NameOption = None,
@@ -154,7 +160,7 @@ def player(
             f"No game {one!r} is installed here {list_known_names(one, installed)}; it plays by what the referee "
             "offers."
         )
-    manager = resolve_manager(manager, loader)
+    manager = resolve_sign_up(manager, key_file, loader)
     host = choose_listen_host(host, manager)
     port = port or find_free_port(host, system.network.default_player_port_range)
     identity = PlayerSettings(
@@ -183,6 +189,18 @@ def _serve_agent(seat: "RefereePlan | PlayerPlan") -> None:
     check_ports([seat])
     listeners = AgentListeners(on_player_event=print_player_event, on_remark=print_remark)
     run_async(serve_until_interrupted([seat], listeners, lambda: print_waiting(seat.settings)))
+
+
+def _find_referee_key_file(home: Path, loader: "ConfigLoader", manager: str, league_id: str | None) -> Path:
+    """Return where the manager of a league of this folder writes its referees' key, if strangers can reach it."""
+    from agent_league.http.hosts import normalise_endpoint
+    from agent_league.launch.league_start import find_running_leagues
+    from agent_league.storage.paths import DataPaths
+
+    place = normalise_endpoint(manager)
+    here = (league for league, endpoint in find_running_leagues(home).items() if normalise_endpoint(endpoint) == place)
+    found = next(here, None) or league_id or loader.load_system().default_league_id
+    return DataPaths(home).referee_key_file(found)
 
 
 def check_display_name(name: str | None) -> None:

@@ -97,6 +97,13 @@ PublicUrlOption = Annotated[
 ]
 LeagueIdOption = Annotated[str | None, typer.Option(help="The league (default: default_league_id of system.json).")]
 ManagerOption = Annotated[str | None, typer.Option(help="The League Manager's address.", metavar="URL")]
+KeyFileOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="A file with the sign-up address to register at, or with its key (also: $LEAGUE_SIGN_UP_URL).",
+        metavar="FILE",
+    ),
+]
 StrictOption = Annotated[
     bool, typer.Option("--strict", help="For grading: what isn't in the protocol's own form is an error.")
 ]
@@ -240,6 +247,13 @@ def resolve_manager(address: str | None, loader: "ConfigLoader") -> str:
     from agent_league.http.hosts import parse_manager_endpoint
 
     return parse_manager_endpoint(address) if address else loader.load_agents().league_manager.endpoint
+
+
+def resolve_sign_up(address: str | None, key_file: Path | None, loader: "ConfigLoader") -> str:
+    """Return the address that an agent registers at: as typed, of a file or the environment, or as configured."""
+    from agent_league.http.sign_up_address import choose_manager_address
+
+    return choose_manager_address(address, key_file, loader.load_agents().league_manager.endpoint)
 
 
 def format_home_option(home: Path) -> str:

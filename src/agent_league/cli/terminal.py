@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent_league.errors import UserError
-from agent_league.text import to_printable
+from agent_league.text import redact_keys, to_printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -59,7 +59,7 @@ def format_options(options: Mapping[str, object]) -> str:
 
 def print_remark(sentence: str) -> None:
     """Print a remark for the person at the terminal to stderr; stdout is for results."""
-    sys.stderr.write(to_printable(rewrite_commands(sentence)) + "\n")
+    sys.stderr.write(to_printable(redact_keys(rewrite_commands(sentence))) + "\n")
 
 
 def write_to_stdout(result: bytes) -> None:

@@ -340,6 +340,8 @@ class LeagueConfig(ConfigModel):
     participants: ParticipantsConfig = ParticipantsConfig()
     ladder: LadderConfig | None = None
     """Makes the league a practice ladder; the format under `scheduling` is not used then."""
+    registration: Literal["open", "keys"] | None = None
+    """Whether players need the sign-up address of a team; None: as soon as there is a roster, on loopback never."""
 
     @model_validator(mode="after")
     def _choose_tiebreakers(self) -> Self:

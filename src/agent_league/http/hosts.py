@@ -36,6 +36,7 @@ class AddressResolver:
         return await asyncio.shield(finding)
 
 
+SIGN_UP_PAGE = re.compile(r"/join/[^/]+/?$")
 LOOPBACK = "127.0.0.1"
 WILDCARD_HOSTS = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
 LOCAL_BIND_HOSTS = (*WILDCARD_HOSTS, LOOPBACK, "localhost")
@@ -177,4 +178,6 @@ def parse_manager_endpoint(address: str, option: str = "--manager") -> str:
     parts = parse_typed_address(address)
     if parts is None:
         raise UserError(f"{option} {address!r} is no address; expected one such as http://localhost:8000/mcp")
+    if SIGN_UP_PAGE.search(parts.path):  # the page of a team, whose agent calls the address below it
+        return parts._replace(path=f"{parts.path.rstrip('/')}/mcp", query="", fragment="").geturl()
     return parts.geturl() if parts.path.strip("/") else f"{parts.scheme}://{parts.netloc}/mcp"

@@ -14,6 +14,7 @@ from agent_league.config.home import HOME_FOLDER, find_home, make_home
 from agent_league.errors import AgentLeagueError, UserError
 from agent_league.games.registry import game_types, source_names
 from agent_league.http.hosts import choose_listen_host, own_endpoint, parse_manager_endpoint
+from agent_league.http.sign_up_address import SIGN_UP_VARIABLE, choose_manager_address
 from agent_league.launch.agent_plan import AgentListeners, AgentPlan, PlayerPlan
 from agent_league.launch.serving import check_ports, run_async, serve_agents
 from agent_league.launch.steady_output import nonblocking_output
@@ -26,7 +27,7 @@ from agent_league.players.events import GameErrorReported, LeagueJoined, MatchOv
 from agent_league.players.observation import Move, Observation
 from agent_league.referee.settings import RefereeSettings
 from agent_league.storage.paths import DataPaths
-from agent_league.text import MAX_SENTENCE, quote, shorten, to_printable
+from agent_league.text import MAX_SENTENCE, quote, redact_keys, shorten, to_printable
 
 """Characters of a referee's reason that are printed."""
 ChooseMove = Callable[[Observation], Move | Awaitable[Move]]
@@ -66,7 +67,10 @@ def _parse_arguments(
 ) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=f"{name}: a player for Agent League.")
     parser.add_argument("--port", type=_parse_port, default=str(port), help="the port to serve (default: %(default)s)")
-    parser.add_argument("--manager", default=manager, help="the League Manager's address (default: %(default)s)")
+    shown = redact_keys(manager).replace("%", "%%")
+    parser.add_argument("--manager", help=f"the League Manager's address (default: ${SIGN_UP_VARIABLE}, else {shown})")
+    parser.add_argument("--key-file", type=Path, help="a file with your team's sign-up address, or with its key")
+    parser.set_defaults(default=manager)
     parser.add_argument("--host", default=host, help="the address to listen on (default: towards the manager)")
     parser.add_argument("--public-url", default=public_url, help="the address by which the league calls it")
     parser.add_argument("--name", default=name, help="the name to show (default: %(default)s)")
@@ -102,7 +106,7 @@ def _play(choose: ChooseMove, arguments: argparse.Namespace, games: tuple[str, .
     home = arguments.home or find_home(Path.cwd()) or Path(HOME_FOLDER)
     make_home(home)
     system = ConfigLoader(home).load_system()
-    manager = parse_manager_endpoint(arguments.manager)
+    manager = choose_manager_address(arguments.manager, arguments.key_file, parse_manager_endpoint(arguments.default))
     host = choose_listen_host(arguments.host, manager)
     settings = PlayerSettings(
         system=system.without_caller_checks() if arguments.practice else system,
@@ -168,11 +172,11 @@ def interrupt_event() -> asyncio.Event:
 
 def print_waiting(settings: PlayerSettings | RefereeSettings) -> None:
     """Print an agent's endpoint and its manager's, so that a wrong address doesn't look like a hang."""
-    sys.stderr.write(f"{settings.display_name} at {settings.endpoint} registers with {settings.manager}\n")
+    print_player_remark(f"{settings.display_name} at {settings.endpoint} registers with {settings.manager}")
 
 
 def print_player_remark(sentence: str) -> None:
-    sys.stderr.write(to_printable(sentence) + "\n")
+    sys.stderr.write(to_printable(redact_keys(sentence)) + "\n")
 
 
 def print_player_event(player_id: str, happening: PlayerEvent) -> None:

@@ -51,7 +51,7 @@ async def serve_agents(
     try:
         agents = []
         for seat in seats:
-            agent, app = _make_agent_and_app(seat, carrier, watchers)
+            agent, app = make_agent_and_app(seat, carrier, watchers)
             agents.append(agent)
             servers.append(HttpServer(app, seat.host, seat.port, seat.title, _port_hint(seat)))
         for server in servers:
@@ -64,12 +64,15 @@ async def serve_agents(
         await carrier.close()
 
 
-def _make_agent_and_app(seat: AgentPlan, carrier: Carrier, watchers: AgentListeners) -> tuple[Agent, AgentApp]:
+def make_agent_and_app(seat: AgentPlan, carrier: Carrier, watchers: AgentListeners) -> tuple[Agent, AgentApp]:
+    """Make an agent and what serves it; a manager with its pages and its sign-up addresses."""
     if isinstance(seat, ManagerPlan):
+        from agent_league.web.sign_up_app import SignUpApp  # noqa: PLC0415 - only where a manager sits
+
         manager = seat.make_agent(carrier, watchers)
-        return manager, make_agent_app(
-            seat, manager, make_manager_pages(seat, manager) if seat.settings.serves_pages else None
-        )
+        app = make_agent_app(seat, manager, make_manager_pages(seat, manager) if seat.settings.serves_pages else None)
+        app.add_path_app("join", SignUpApp(app, manager.sign_up))
+        return manager, app
     agent = seat.make_agent(carrier, watchers)
     return agent, make_agent_app(seat, agent)
 

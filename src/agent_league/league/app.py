@@ -28,8 +28,16 @@ from agent_league.league.organiser_commands import OrganiserCommand, OrganiserCo
 from agent_league.league.projections import LeagueProjections
 from agent_league.league.reachability import AgentCaller, AgentProber
 from agent_league.league.reports import DeriveResult
-from agent_league.league.resume import get_effective_config, load_or_create_season, open_store, translate_damage
+from agent_league.league.resume import (
+    get_effective_config,
+    load_or_create_season,
+    load_referee_key,
+    open_access,
+    open_store,
+    translate_damage,
+)
 from agent_league.league.settings import ManagerSettings
+from agent_league.league.sign_up import SignUp
 from agent_league.league.state import LeaguePhase, LeagueState
 from agent_league.model.agents import AgentState, Role
 from agent_league.model.events import Event, ReachabilityChanged, StoreChanged
@@ -136,6 +144,11 @@ class LeagueManager(Agent):
             tokens_enabled=settings.system.security.enable_auth_tokens,
             strict=self._strict,
         )
+        self.access = open_access(store)
+        """The league's roster and its organisers; None where the store has no room for them."""
+        needs_key = not self.state.roster.rules.is_loopback_only
+        referee_key = load_referee_key(settings.home, self.state.league_id, is_needed=needs_key)
+        self.sign_up = SignUp(self.state, self.access, referee_key, offload)
         self._commands = OrganiserCommands(self.state, self._clock, self._start_league)
         handlers = ManagerHandlers(
             self.state,
@@ -147,6 +160,7 @@ class LeagueManager(Agent):
             on_registered=self._start_if_complete,
             match_files=MatchFiles(settings.home, self.state.league_id, offload),
             derive_result=derive_result,
+            sign_up=self.sign_up,
         )
         served = {**handlers.handlers_by_method(), **(tools or {})}
         if self._strict:

@@ -15,6 +15,7 @@ from agent_league.league.organiser_commands import OrganiserCommand
 from agent_league.league.queries import LeagueQueries
 from agent_league.league.reports import DeriveResult, build_match_result, correct_by_details
 from agent_league.league.roster import AgentApplication, RegistrationRejected
+from agent_league.league.sign_up import SignUp
 from agent_league.league.state import LeagueState
 from agent_league.log import JsonLogger
 from agent_league.model.agents import AgentProfile, ProtocolProfile, Role
@@ -29,7 +30,7 @@ from agent_league.protocol.version import (
     is_supported_version,
     parse_version,
 )
-from agent_league.text import quote
+from agent_league.text import quote, redact_keys
 
 T = TypeVar("T")
 FETCHED_BY_POLL = "matches fetched by 'get_assigned_matches'"
@@ -52,8 +53,10 @@ class ManagerHandlers:
         on_registered: Callable[[], None],
         match_files: MatchFiles,
         derive_result: DeriveResult,
+        sign_up: SignUp,
     ) -> None:
         self._state = state
+        self._sign_up = sign_up
         self._messages = messages
         self._clock = clock
         self._log = log
@@ -187,8 +190,8 @@ class ManagerHandlers:
         application = AgentApplication(
             AgentProfile(
                 role,
-                sender.agent_id,
-                meta.display_name,
+                redact_keys(sender.agent_id),
+                redact_keys(meta.display_name),
                 meta.contact_endpoint,
                 meta.version,
                 tuple(meta.game_types),
@@ -200,8 +203,10 @@ class ManagerHandlers:
             is_ours=meta.match_tokens,
             has_match_key=meta.match_tokens and meta.match_keys,
         )
+        self._sign_up.check_rate()
+        key_needed = await self._sign_up.explain_needed_key(role)
         try:
-            admission = self._state.register(application, self._clock.now())
+            admission = self._state.register(application, self._clock.now(), key_needed)
         except RegistrationRejected as rejection:
             if self._state.report_refused_registration(meta.display_name, f"{rejection.reason} ({rejection.detail})"):
                 self._log.warning(

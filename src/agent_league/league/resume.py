@@ -10,7 +10,11 @@ import orjson
 from agent_league.clock import Clock, format_utc
 from agent_league.config.models import LeagueConfig
 from agent_league.protocol.tokens import SigningKey
+from agent_league.storage.access import AccessStore, create_key
 from agent_league.storage.base import SavedSeason, Store, damaged_league_error
+from agent_league.storage.files import write_atomically
+from agent_league.storage.paths import DataPaths
+from agent_league.text import KEY_PREFIX
 
 if TYPE_CHECKING:
     from agent_league.storage.sql import SqlStore
@@ -21,6 +25,35 @@ def open_store(home: Path, address: str | None) -> "SqlStore":
     from agent_league.storage.sql import SqlStore, resolve_store_address  # noqa: PLC0415 - only managers need a database
 
     return SqlStore(resolve_store_address(home, address))
+
+
+def open_access(store: Store) -> AccessStore | None:
+    """Open the rosters and organisers in the same database; None for a store that isn't one."""
+    if not hasattr(store, "write_transaction"):
+        return None
+    from agent_league.storage.sql import SqlStore  # noqa: PLC0415 - as above
+    from agent_league.storage.sql_access import SqlAccessStore  # noqa: PLC0415 - as above
+
+    return SqlAccessStore(store) if isinstance(store, SqlStore) else None
+
+
+def load_referee_key(home: Path, league_id: str, *, is_needed: bool) -> str:
+    """Load the key of referees on the organiser's own machine, or create it: a file that only its owner can read.
+
+    Without need there is no file, and referees register as they always did.
+    """
+    file = DataPaths(home).referee_key_file(league_id)
+    if not is_needed:
+        file.unlink(missing_ok=True)
+        return create_key()
+    try:
+        key = file.read_text(encoding="ascii").strip()
+    except (OSError, ValueError):
+        key = ""
+    if not key.startswith(KEY_PREFIX):
+        key = create_key()
+        write_atomically(file, key.encode() + b"\n", mode=0o600)
+    return key
 
 
 def load_or_create_season(store: Store, league: LeagueConfig, clock: Clock) -> SavedSeason:

@@ -11,21 +11,26 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from agent_league.agent.breaker import Breaker
+from agent_league.agent.sign_up_team import SIGN_UP_TEAM, SignUpTeam
+from agent_league.clock import format_utc
 from agent_league.config.models import SecurityConfig
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.http.caller_address import CALLER_ADDRESS
 from agent_league.http.hosts import are_all_loopback, find_endpoint_problem, normalise_address, normalise_endpoint
+from agent_league.http.sign_up_address import find_sign_up_key
 from agent_league.league.match_tokens import create_token, hash_token, hashes_match
 from agent_league.model.agents import (
     DEFAULT_PROTOCOL_PROFILE,
     AgentProfile,
     AgentState,
+    AgentVersion,
     ProtocolProfile,
     Role,
     id_sort_key,
     supports_game,
 )
 from agent_league.model.names import is_reserved_name, normalise_confusables
+from agent_league.text import redact_keys
 
 ID_PATTERNS = {
     Role.PLAYER: re.compile(r"P(0[1-9]|[1-9]\d{1,3})", re.ASCII),
@@ -34,6 +39,8 @@ ID_PATTERNS = {
 ID_PREFIXES = {Role.PLAYER: "P", Role.REFEREE: "REF"}
 MAX_ALIAS_LENGTH = 100
 MAX_DEVIATIONS = 20
+MAX_VERSIONS = 50
+"""Versions of a team's agent that are remembered: the first, and the latest."""
 MAX_REFEREES = 100
 """Limit of referees, unless more players are allowed: more referees could never all have a match."""
 
@@ -94,6 +101,10 @@ class Member:
     """Whether the organiser has suspended it: then no sign of life reactivates it."""
     is_reachable: bool = True
     """False from its registration at the address of another machine until a call there is answered. Not saved."""
+    team_id: str | None = None
+    """The team whose sign-up address it registered through."""
+    versions: tuple[AgentVersion, ...] = ()
+    """What its team has registered so far, the latest last; empty without a team."""
 
     @property
     def agent_id(self) -> str:
@@ -116,6 +127,8 @@ class Admission:
     member: Member
     token: str
     is_returning: bool
+    new_version: int = 0
+    """The number of the version by which a team has replaced its agent; 0 if it didn't."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,13 +217,31 @@ class Roster:
             return None
         return member
 
-    def register(self, application: AgentApplication, *, closed: str | None, now: datetime) -> Admission:
-        """Admit or readmit an agent; raises RegistrationRejected. `closed` says why no new one is admitted."""
-        known = self._recognise_member(application, now)
+    def register(
+        self,
+        application: AgentApplication,
+        *,
+        closed: str | None,
+        now: datetime,
+        frozen: str | None = None,
+        key_needed: str | None = None,
+    ) -> Admission:
+        """Admit or readmit an agent; raises RegistrationRejected. `closed` says why no new one is admitted.
+
+        `frozen` says why no player may be replaced, and `key_needed` why a new agent needs a sign-up address.
+        """
+        team = SIGN_UP_TEAM.get()
+        known = self._find_applicant(application, team, now)
+        if known is None and team is None and key_needed:
+            raise RegistrationRejected(RejectReason.CLOSED, key_needed)
         caller = CALLER_ADDRESS.get()
         endpoint, address = application.profile.endpoint, normalise_address(caller[0]) if caller else None
         if problem := find_endpoint_problem(endpoint, self.rules.allowed_hosts, address or None):
-            raise RegistrationRejected(RejectReason.INVALID_ENDPOINT, problem)
+            raise RegistrationRejected(RejectReason.INVALID_ENDPOINT, redact_keys(problem))
+        if find_sign_up_key(endpoint):
+            raise RegistrationRejected(
+                RejectReason.INVALID_ENDPOINT, "that is a sign-up address; expected your agent's own"
+            )
         if not supports_game(application.profile.game_types, self.rules.game_type):
             raise RegistrationRejected(RejectReason.UNSUPPORTED_GAME, f"this league plays {self.rules.game_type!r}")
         name = application.profile.display_name
@@ -224,6 +255,8 @@ class Roster:
             detail = f"{application.profile.display_name!r} is taken; {hint}, else choose another name"
             raise RegistrationRejected(RejectReason.DUPLICATE_NAME, detail)
         if known is not None:
+            if frozen and known.role is Role.PLAYER and _is_replaced(known, application.profile):
+                raise RegistrationRejected(RejectReason.CLOSED, frozen)
             return self._readmit_member(known, application, now)
         if closed:
             raise RegistrationRejected(RejectReason.CLOSED, closed)
@@ -234,7 +267,24 @@ class Roster:
         role = application.profile.role
         if len(self._members_by_role[role]) >= (most := self._max_members(role)):
             raise RegistrationRejected(RejectReason.FULL, f"at most {most} {role}s may take part")
-        return self._admit_new(application, now)
+        admission = self._admit_new(application, now)
+        if team and team.role is Role.PLAYER:
+            admission.member.team_id = team.team_id
+            _add_version(admission.member, now)
+        return admission
+
+    def _find_applicant(self, application: AgentApplication, team: SignUpTeam | None, now: datetime) -> Member | None:
+        """Find the member that registers again; a team's key is good for one agent, whatever else that shows."""
+        role = application.profile.role
+        if team is None:
+            return self._recognise_member(application, now)
+        if team.role is not role:
+            raise RegistrationRejected(
+                RejectReason.CLOSED, f"this sign-up address is for {team.role}s, and you register as a {role}"
+            )
+        if role is Role.REFEREE:
+            return self._recognise_member(application, now)
+        return next((member for member in self._members_by_role[role] if member.team_id == team.team_id), None)
 
     def _max_members(self, role: Role) -> int:
         return self.rules.max_players if role is Role.PLAYER else max(self.rules.max_players, MAX_REFEREES)
@@ -316,6 +366,7 @@ class Roster:
         self._profiles_by_role.clear()
 
     def _readmit_member(self, member: Member, application: AgentApplication, now: datetime) -> Admission:
+        is_replaced = member.team_id is not None and _is_replaced(member, application.profile)
         token, token_sha256, expires = self._issue_token(member.agent_id, now)
         del self._members_by_token[member.token_sha256]
         self._members_by_name.pop(_confusable_name_key(member), None)
@@ -330,7 +381,8 @@ class Roster:
         member.breaker.record_call(ok=True)
         self._members_by_token[token_sha256] = member
         self._index_member(member)
-        return Admission(member, token, is_returning=True)
+        new_version = _add_version(member, now) if is_replaced else 0
+        return Admission(member, token, is_returning=True, new_version=new_version)
 
     def _issue_token(self, agent_id: str, now: datetime) -> tuple[str, str, datetime]:
         token = create_token(agent_id, self.rules.security.token_length)
@@ -350,6 +402,25 @@ class Roster:
 def merge_deviations(known: Sequence[str], new: Sequence[str]) -> tuple[str, ...]:
     """Merge the deviations of an agent, each once, up to MAX_DEVIATIONS."""
     return tuple(dict.fromkeys((*known, *new)))[:MAX_DEVIATIONS]
+
+
+def _is_replaced(member: Member, profile: AgentProfile) -> bool:
+    """Whether a returning agent is another one than before, as far as it says."""
+    before = member.agent
+    return (before.display_name, before.version, before.endpoint) != (
+        profile.display_name,
+        profile.version,
+        profile.endpoint,
+    )
+
+
+def _add_version(member: Member, now: datetime) -> int:
+    """Note that a team has registered a new version of its agent; returns its number."""
+    number = member.versions[-1].number + 1 if member.versions else 1
+    version = AgentVersion(number, member.agent.display_name, member.agent.version, format_utc(now))
+    kept = member.versions if len(member.versions) < MAX_VERSIONS else (member.versions[0], *member.versions[2:])
+    member.versions = (*kept, version)
+    return number
 
 
 def _confusable_name_key(member: Member) -> tuple[Role, str]:

@@ -90,7 +90,7 @@ from agent_league.storage.base import (
     SeasonRow,
     StoredRow,
 )
-from agent_league.text import MAX_WORD, quote, shorten, to_printable
+from agent_league.text import MAX_WORD, quote, redact_keys, shorten, to_printable
 
 EventListener = Callable[[Event], None]
 SaveRow = Callable[[StoredRow], None]
@@ -237,14 +237,18 @@ class LeagueState:
     def add_listener(self, listener: EventListener) -> None:
         self._listeners.append(listener)
 
-    def register(self, application: AgentApplication, now: datetime) -> Admission:
-        """Admit an agent, or readmit a known one; raises RegistrationRejected or a Refusal."""
+    def register(self, application: AgentApplication, now: datetime, key_needed: str | None = None) -> Admission:
+        """Admit an agent, or readmit a known one; raises RegistrationRejected or a Refusal.
+
+        `key_needed` says why a new agent needs a sign-up address; None: it needs none.
+        """
         is_open = self.phase is LeaguePhase.REGISTRATION  # even if closed to new players
         may_be_asking = dialect_of(application.protocol_profile.protocol).asks_by_registering
         before = {member.agent_id: member.agent for member in self.roster} if is_open and may_be_asking else {}
         closed = self._registration_closed_reason() if application.profile.role is Role.PLAYER else None
         is_house = self._is_house_bot(application)
-        admission = self.roster.register(application, closed=closed, now=now)
+        frozen = "agents are frozen: yours can come back only as it was" if getattr(self, "is_frozen", False) else None
+        admission = self.roster.register(application, closed=closed, now=now, frozen=frozen, key_needed=key_needed)
         member = admission.member
         if not admission.is_returning and self.phase is not LeaguePhase.REGISTRATION:
             member.state = advance_state(member.state, LATE_STATES[self.phase])
@@ -267,6 +271,7 @@ class LeagueState:
                 endpoint=member.agent.endpoint,
                 returned=admission.is_returning,
                 tolerated=member.protocol_profile.deviations,
+                new_version=admission.new_version,
             )
         )
         if member.role is Role.PLAYER and is_new_version:
@@ -287,7 +292,7 @@ class LeagueState:
 
     def report_refused_registration(self, who: str, why: str) -> bool:
         """Emit a refused registration, each one once; returns whether it was emitted."""
-        event = RegistrationRefused(shorten(who, MAX_NAME_LENGTH), why)
+        event = RegistrationRefused(shorten(redact_keys(who), MAX_NAME_LENGTH), redact_keys(why))
         if event in self._reported_refusals or len(self._reported_refusals) >= MAX_REPORTED_REFUSALS:
             return False
         self._reported_refusals.add(event)

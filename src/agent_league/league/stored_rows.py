@@ -8,7 +8,7 @@ from typing import Any
 
 from agent_league.agent.breaker import Breaker
 from agent_league.league.roster import Member
-from agent_league.model.agents import AgentProfile, AgentState, ProtocolProfile, Role
+from agent_league.model.agents import AgentProfile, AgentState, AgentVersion, ProtocolProfile, Role
 from agent_league.model.results import MatchResult
 from agent_league.model.schedule import LeagueRound, Pairing, Schedule
 from agent_league.storage.base import AgentRow, MatchRow, RoundPlanRow
@@ -35,6 +35,8 @@ def agent_to_row(member: Member) -> AgentRow:
         tolerated=list(member.protocol_profile.deviations),
         is_ours=member.is_ours,
         barred=member.is_barred,
+        team_id=member.team_id,
+        versions=[version.to_json() for version in member.versions],
     )
 
 
@@ -58,6 +60,8 @@ def member_from_row(row: AgentRow, failure_threshold: int) -> Member:
         protocol_profile=ProtocolProfile(row.protocol, row.style, tuple(row.tolerated)),
         is_ours=row.is_ours,
         is_barred=row.barred,
+        team_id=row.team_id,
+        versions=tuple(AgentVersion(**version) for version in row.versions),
     )
 
 

@@ -82,3 +82,22 @@ class AgentProfile:
     game_types: tuple[str, ...] = ()
     max_concurrent_matches: int = 1
     """Matches that a referee runs at the same time."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentVersion:
+    """One of the agents that a team has registered one after the other under its id."""
+
+    number: int
+    display_name: str
+    version: str
+    since: str
+    """When it registered, in UTC."""
+
+    def to_json(self) -> dict[str, str | int]:
+        return {
+            "number": self.number,
+            "display_name": self.display_name,
+            "version": self.version,
+            "since": self.since,
+        }

@@ -55,8 +55,8 @@ class EventSentence:
 def describe_event(event: Event, names: Mapping[str, str]) -> EventSentence:  # noqa: PLR0911 - a table
     """Describe an event. `names` maps player ids to names; players missing there are called by their ids."""
     match event:
-        case AgentRegistered(role, agent_id, name):
-            return EventSentence("agent", "is back" if event.returned else f"joins as a {role}", name, agent_id)
+        case AgentRegistered(_, agent_id, name):
+            return EventSentence("agent", _describe_registration(event), name, agent_id)
         case ReachabilityChanged(agent_id, is_reachable):
             sentence = "can be called" if is_reachable else "is not reachable yet, and gets no match before it is"
             return EventSentence("agent" if is_reachable else "trouble", sentence, agent_id, agent_id=agent_id)
@@ -78,6 +78,12 @@ def describe_event(event: Event, names: Mapping[str, str]) -> EventSentence:  # 
             return EventSentence(kind, text, names.get(player_id, player_id), player_id)
         case _:
             return EventSentence(*_describe_league_event(event))
+
+
+def _describe_registration(event: AgentRegistered) -> str:
+    if event.new_version:
+        return f"replaces {event.agent_id}: version {event.new_version}, from its next match on"
+    return "is back" if event.returned else f"joins as a {event.role}"
 
 
 def _describe_league_event(  # noqa: PLR0911, PLR0912 - a table: one line for each event

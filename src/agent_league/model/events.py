@@ -26,6 +26,8 @@ class AgentRegistered:
     returned: bool = False
     tolerated: tuple[str, ...] = ()
     """Deviations in its registration."""
+    new_version: int = 0
+    """The number of the version by which its team has replaced it; 0 if it is the same as before."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,11 @@ from agent_league.text import REDACTED, SECRET_FIELDS, SIGNED_TOKEN_PREFIX, reda
 HIDDEN_FIELDS = frozenset({"message", "outcome", "error"})
 """Fields that disclose moves; hidden as long as the match is running."""
 
-TOKEN_SIGNS = (b"tok-", SIGNED_TOKEN_PREFIX.encode(), *(f'"{name}":'.encode() for name in SECRET_FIELDS))
-"""JSON without any of these holds no token."""
+TOKEN_SIGNS = (
+    *(b"tok-", b"key-", b"join/", SIGNED_TOKEN_PREFIX.encode()),
+    *(f'"{name}":'.encode() for name in SECRET_FIELDS),
+)
+"""JSON without any of these holds no token and no key."""
 UTC_LENGTH = len("+00:00")
 MAX_ANSWER_BYTES = 16 * 1024
 """Longest answer that is kept whole."""

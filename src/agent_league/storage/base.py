@@ -72,6 +72,10 @@ class AgentRow:
     """Whether it knows match tokens and our other additions to the seeds' protocol."""
     barred: bool = False
     """Whether the organiser has suspended it."""
+    team_id: str | None = None
+    """The team whose sign-up address it registered through."""
+    versions: Sequence[Mapping[str, Any]] = field(default_factory=list)
+    """What its team has registered one after the other: name, version and time of each."""
 
 
 @dataclass(frozen=True, slots=True)

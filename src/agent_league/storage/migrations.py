@@ -85,6 +85,30 @@ STEPS: tuple[tuple[str, ...], ...] = (
     ),
     (
         """
+        CREATE TABLE teams (
+            number {numbered},
+            league_id TEXT NOT NULL,
+            team_id TEXT NOT NULL,
+            role TEXT NOT NULL,
+            key_sha256 TEXT,
+            created_at TEXT NOT NULL,
+            details TEXT NOT NULL,
+            UNIQUE (league_id, team_id)
+        )
+        """,
+        "CREATE UNIQUE INDEX teams_by_key ON teams (league_id, key_sha256)",
+        """
+        CREATE TABLE organiser_secrets (
+            secret_sha256 TEXT PRIMARY KEY,
+            kind TEXT NOT NULL,
+            name TEXT NOT NULL,
+            league_id TEXT,
+            expires_at TEXT NOT NULL
+        )
+        """,
+    ),
+    (
+        """
         CREATE TABLE ladder (
             season_id BIGINT NOT NULL REFERENCES seasons (season_id),
             key TEXT NOT NULL,

@@ -40,6 +40,10 @@ class DataPaths:
     def admin_token_file(self, league_id: str) -> Path:
         return self.league_folder(league_id) / "admin.token"
 
+    def referee_key_file(self, league_id: str) -> Path:
+        """The sign-up key of referees on the organiser's own machine."""
+        return self.league_folder(league_id) / "referee.key"
+
     def run_request_file(self, league_id: str) -> Path:
         return self.league_folder(league_id) / "run.json"
 

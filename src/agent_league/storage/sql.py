@@ -93,10 +93,10 @@ class SqlStore:
 
     def __init__(self, address: str) -> None:
         url = _parse_address(address)
-        self._backend = url.get_backend_name()
-        self._file = Path(url.database or "") if self._backend == SQLITE else None
+        self.backend = url.get_backend_name()
+        self._file = Path(url.database or "") if self.backend == SQLITE else None
         self._display_name = str(self._file or f"postgresql://{url.host or ''}/{url.database or ''}")
-        options = {name: value for name, value in CONNECT_OPTIONS[self._backend].items() if name not in url.query}
+        options = {name: value for name, value in CONNECT_OPTIONS[self.backend].items() if name not in url.query}
         try:
             self._engine = create_engine(url, poolclass=NullPool, connect_args=options)
         except ImportError as error:
@@ -104,7 +104,7 @@ class SqlStore:
                 f"The store {self._display_name} needs psycopg, which can't be used here ({error}). "
                 "Install it: pip install 'agent-league[postgres]'"
             ) from None
-        self._statements = tables.Statements(self._backend)
+        self._statements = tables.Statements(self.backend)
         self._connection: Connection | None = None
         self._is_up_to_date = False
         self._epochs: dict[int, int] = {}
@@ -158,7 +158,7 @@ class SqlStore:
         return OWN_STORE_NAME if self._file.resolve() == own else str(self._file.resolve())
 
     def open_season(self, league_id: str) -> SavedSeason | None:
-        with self._write_transaction() as connection:
+        with self.write_transaction() as connection:
             connection.execute(tables.TAKE_OVER, {"league": league_id})
             epoch, saved = self._load_season(connection, league_id)
         if saved:
@@ -179,7 +179,7 @@ class SqlStore:
     ) -> SeasonRow:
         new = SeasonRow(0, league_id, created_at, signing_key, settings)
         values = {name: getattr(new, name) for name in new.__slots__ if name != "season_id"}
-        with self._write_transaction() as connection:
+        with self.write_transaction() as connection:
             connection.execute(tables.PUT_ASIDE, {"league": league_id})
             insert = self._statements.insert_season
             season_id, epoch = connection.execute(insert, values | {"epoch": 1, "put_aside": False}).one()
@@ -190,7 +190,7 @@ class SqlStore:
         groups: dict[tables.RowKind, list[dict[str, Any]]] = {}
         for row in {row_key(row): row for row in rows}.values():
             groups.setdefault(tables.find_kind(row), []).append(tables.row_to_values(season_id, row))
-        with self._write_transaction() as connection:
+        with self.write_transaction() as connection:
             epoch = connection.execute(tables.SELECT_EPOCH, {"season": season_id}).scalar()
             if epoch is None or epoch != self._epochs.get(season_id):
                 raise ManagerReplaced(
@@ -200,7 +200,7 @@ class SqlStore:
                 connection.execute(self._statements.write[kind], values)
 
     def put_season_aside(self, league_id: str) -> bool:
-        with self._write_transaction() as connection:
+        with self.write_transaction() as connection:
             return connection.execute(tables.PUT_ASIDE, {"league": league_id}).rowcount > 0
 
     def close(self) -> None:
@@ -228,13 +228,22 @@ class SqlStore:
         return epoch, SavedSeason(season, agents, matches, rounds, audit, ladder)
 
     @contextmanager
-    def _write_transaction(self) -> Iterator[Connection]:
+    def write_transaction(self) -> Iterator[Connection]:
         """A transaction for writing, on the store's own connection; commits all or nothing."""
         with self._lock:
             if self._connection is not None and (trouble := self._find_file_trouble()):
                 raise StoreFailed(trouble)
             with self._translate_errors(), self._commit_or_roll_back(self._connection or self._connect()) as connection:
                 yield connection
+
+    @contextmanager
+    def read_transaction(self, table: str) -> Iterator[Connection | None]:
+        """A transaction for reading a table; None if there is no database, or none with such a table yet."""
+        if not self.is_readable:
+            yield None
+            return
+        with self._lock, self._translate_errors(), self._read_transaction() as connection:
+            yield connection if self._connection is not None or inspect(connection).has_table(table) else None
 
     @contextmanager
     def _read_transaction(self) -> Iterator[Connection]:
@@ -252,7 +261,7 @@ class SqlStore:
     def _commit_or_roll_back(self, connection: Connection, begin: str = "BEGIN IMMEDIATE") -> Iterator[Connection]:
         """Commit at the end, roll back on an error. `begin` tells SQLite at once whether there will be a write."""
         try:
-            if self._backend == SQLITE:
+            if self.backend == SQLITE:
                 connection.exec_driver_sql(begin)
             yield connection
             connection.commit()
@@ -281,7 +290,7 @@ class SqlStore:
         self._connection = connection = self._engine.connect()
         try:
             self._set_up_session(connection)
-            if self._backend == SQLITE:
+            if self.backend == SQLITE:
                 connection.exec_driver_sql(ENABLE_WRITE_AHEAD)
                 connection.commit()
             while not self._is_up_to_date:
@@ -293,7 +302,7 @@ class SqlStore:
         return connection
 
     def _set_up_session(self, connection: Connection) -> None:
-        for statement in SESSION_STATEMENTS[self._backend]:
+        for statement in SESSION_STATEMENTS[self.backend]:
             connection.exec_driver_sql(statement)
         connection.commit()
 
@@ -312,13 +321,13 @@ class SqlStore:
         """Apply the next migration step; returns True if there was none left."""
         newest = len(migrations.STEPS)
         with self._commit_or_roll_back(connection):
-            if self._backend == POSTGRES:
+            if self.backend == POSTGRES:
                 connection.exec_driver_sql(SCHEMA_LOCK)
             connection.exec_driver_sql(migrations.CREATE_VERSION_TABLE)
             version = self._check_schema_version(connection)
             if version < newest:
                 for statement in migrations.STEPS[version]:
-                    connection.exec_driver_sql(statement.format(numbered=migrations.SERIAL_KEY[self._backend]))
+                    connection.exec_driver_sql(statement.format(numbered=migrations.SERIAL_KEY[self.backend]))
                 connection.execute(text(migrations.INSERT_VERSION), {"version": version + 1})
         return version >= newest
 

@@ -83,7 +83,7 @@ SELECT_AUDIT = sa.select(AUDIT).where(AUDIT.c.season_id == SEASON_ID).order_by(A
 SELECT_LADDER = sa.select(LADDER).where(LADDER.c.season_id == SEASON_ID)
 CLAIM_FIELDS = (
     *("display_name", "endpoint", "version", "game_types", "max_concurrent_matches", "protocol"),
-    *("alias", "style", "tolerated", "is_ours", "barred"),
+    *("alias", "style", "tolerated", "is_ours", "barred", "team_id", "versions"),
 )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from agent_league.text import MAX_WORD, shorten, to_printable
+from agent_league.text import MAX_WORD, redact_keys, shorten, to_printable
 from agent_league.web.league_reader import LeagueReader
 
 MOST_NAMED = 12
@@ -27,8 +27,8 @@ def build_not_found(kind: str, key: str, known: Sequence[str], listed: str) -> P
 
 
 def quote_name(name: str) -> str:
-    """Quote a name from outside, made printable and shortened."""
-    return f"“{to_printable(name, MAX_WORD)}”"
+    """Quote a name from outside, made printable and shortened, without the key of a mistyped address."""
+    return f"“{to_printable(redact_keys(name), MAX_WORD)}”"
 
 
 def _return_unchanged(told: PageData) -> PageData:

@@ -16,6 +16,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from agent_league.agent.runtime import Agent
+from agent_league.agent.sign_up_team import SIGN_UP_TEAM, SIGN_UP_TEAM_KEY
 from agent_league.errors import JsonRpcError, JsonRpcErrorCode, Refusal
 from agent_league.http.caller_address import CALLER_ADDRESS
 from agent_league.http.header_check import parse_bearer_token
@@ -102,6 +103,8 @@ class _AgentRequests:
     async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         if ctx.request is not None and ctx.request.client:  # a session keeps the context of its first call
             CALLER_ADDRESS.set((ctx.request.client.host, ctx.request.client.port))
+        # A session's task has the context of whoever made the SDK's server load
+        SIGN_UP_TEAM.set(ctx.request.scope.get(SIGN_UP_TEAM_KEY) if ctx.request else None)
         answer = await self._call_agent(params.name, params.arguments or {}, ctx)
         text = types.TextContent(type="text", text=orjson.dumps(answer).decode())
         return types.CallToolResult(content=[text], structured_content=answer, is_error=_is_league_error(answer))

@@ -1,0 +1,85 @@
+"""Sign-up: who needs a key to register, and what a key stands for.
+
+Asks the store of rosters at every question, so that a key that was made or revoked by a command counts at once. Knows
+nothing of HTTP: the sign-up address is `web/sign_up_app.py`.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from agent_league.agent.sign_up_team import SIGN_UP_TEAM, SignUpTeam
+from agent_league.errors import ErrorCode, Refusal
+from agent_league.http.call_limits import RateLimit
+from agent_league.http.caller_address import CALLER_ADDRESS
+from agent_league.league.state import LeagueState
+from agent_league.model.agents import Role
+from agent_league.storage.access import AccessStore, TeamRow, hash_key, is_same_hash
+
+REFEREE_TEAM = SignUpTeam("referees", "Referees", Role.REFEREE)
+SIGN_UPS_PER_SECOND, SIGN_UP_BURST = 0.2, 20
+"""Registrations of one team: each may replace its agent, and is written to the store and told to everybody."""
+PLAYER_KEY_NEEDED = (
+    "this league takes players by the sign-up address of their team alone (it ends in /join/KEY/mcp); ask the"
+    " organiser for yours"
+)
+REFEREE_KEY_NEEDED = (
+    "referees of this league need the organiser's key: start yours with the address that `league class --referee-key` "
+    "prints"
+)
+
+
+class SignUp:
+    """The sign-up of one league."""
+
+    def __init__(
+        self,
+        state: LeagueState,
+        access: AccessStore | None,
+        referee_key: str,
+        offload: Callable[..., Awaitable[Any]] = asyncio.to_thread,
+    ) -> None:
+        """Without `access` there is no roster; `referee_key` is that of referees on the organiser's own machine."""
+        self._state = state
+        self._access = access
+        self._referee_key_sha256 = hash_key(referee_key)
+        self._offload = offload
+        self._limit = RateLimit(SIGN_UPS_PER_SECOND, SIGN_UP_BURST)
+
+    async def find_team(self, key: str) -> SignUpTeam | None:
+        """Find the team of a key; None if it is unknown or revoked, which takes the same work."""
+        row = await self.read_team(key)
+        if is_same_hash(self._referee_key_sha256, hash_key(key)):
+            return REFEREE_TEAM
+        return SignUpTeam(row.team_id, row.name, Role(row.role)) if row else None
+
+    async def read_team(self, key: str) -> TeamRow | None:
+        """Read the team of a key from the roster."""
+        if self._access is None:
+            return None
+        row: TeamRow | None = await self._offload(self._access.find_team, self._state.league_id, hash_key(key))
+        return row
+
+    async def explain_needed_key(self, role: Role) -> str | None:
+        """Explain why a new agent needs a key to register, or return None. Agents of this process need none."""
+        is_closed_circle = self._state.roster.rules.is_loopback_only
+        if SIGN_UP_TEAM.get() is not None or CALLER_ADDRESS.get() is None:
+            return None
+        if role is Role.REFEREE:
+            return None if is_closed_circle else REFEREE_KEY_NEEDED
+        asked = self._state.config.registration
+        if asked is None and not is_closed_circle and self._access is not None:
+            asked = "keys" if await self._offload(self._access.has_roster, self._state.league_id) else "open"
+        return PLAYER_KEY_NEEDED if asked == "keys" else None
+
+    def check_rate(self) -> None:
+        """Raise a Refusal if the current caller's team registers too often."""
+        team = SIGN_UP_TEAM.get()
+        if team and (wait := self._limit.count_requests(team.team_id, 1)):
+            seconds = round(wait, 1)
+            raise Refusal(
+                ErrorCode.RATE_LIMIT_EXCEEDED,
+                f"your team registers too often: once in {1 / SIGN_UPS_PER_SECOND:g} s, {SIGN_UP_BURST} at once; wait "
+                f"{seconds:g} s",
+                retry_after_sec=seconds,
+            )
