@@ -9,6 +9,7 @@ from agent_league.agent.dialects import name_in_address
 from agent_league.agent.registration import RemarkCallback
 from agent_league.agent.runtime import Agent
 from agent_league.config import PlayerDefaults
+from agent_league.games.registry import seats_differ
 from agent_league.http.carrier import Carrier, FrameHandler
 from agent_league.http.hosts import LOOPBACK, are_all_loopback, own_endpoint
 from agent_league.launch.rulebook import Rulebook, make_result_decider
@@ -23,6 +24,7 @@ from agent_league.referee.settings import RefereeSettings
 
 if TYPE_CHECKING:
     from agent_league.league.app import LeagueManager
+    from agent_league.league.ladder_conductor import PlayerChecker
     from agent_league.referee.app import Referee
 
 
@@ -71,6 +73,8 @@ class AgentPlan(ABC):
 @dataclass(frozen=True, slots=True)
 class ManagerPlan(AgentPlan):
     settings: ManagerSettings
+    check_player: "PlayerChecker | None" = None
+    """How the players of a practice ladder are checked; None: not at all."""
 
     @property
     def title(self) -> str:
@@ -90,6 +94,8 @@ class ManagerPlan(AgentPlan):
             watcher=watchers.on_league_event,
             tools=Rulebook(settings, lambda: manager.state.config).handlers(),
             derive_result=make_result_decider(settings.league.game_type),
+            check_player=self.check_player,
+            seats_differ=settings.league.ladder is None or seats_differ(settings.league.game_type),
         )
         return manager
 

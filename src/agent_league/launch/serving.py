@@ -17,6 +17,7 @@ from agent_league.http.port_holder import describe_port_holder
 from agent_league.http.server import HttpServer, bind_socket
 from agent_league.launch.agent_app import make_agent_app
 from agent_league.launch.agent_plan import NO_LISTENERS, AgentListeners, AgentPlan, ManagerPlan
+from agent_league.launch.house_bots import BOTS_PATH, open_house_bots
 
 if TYPE_CHECKING:
     from agent_league.league.app import LeagueManager
@@ -72,6 +73,8 @@ def make_agent_and_app(seat: AgentPlan, carrier: Carrier, watchers: AgentListene
         manager = seat.make_agent(carrier, watchers)
         app = make_agent_app(seat, manager, make_manager_pages(seat, manager) if seat.settings.serves_pages else None)
         app.add_path_app("join", SignUpApp(app, manager.sign_up))
+        if bots := open_house_bots(manager, seat.settings, carrier):
+            app.add_path_app(BOTS_PATH, bots)
         return manager, app
     agent = seat.make_agent(carrier, watchers)
     return agent, make_agent_app(seat, agent)

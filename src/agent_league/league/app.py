@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import AsyncExitStack
 from random import Random
 from typing import Any
@@ -10,9 +10,9 @@ from typing import Any
 from agent_league.agent.dispatcher import Handler
 from agent_league.agent.metrics import AgentMetrics, GaugeValues, MetricKey
 from agent_league.agent.runtime import Agent
-from agent_league.agent.tasks import run_until_first
+from agent_league.agent.tasks import run_beside, run_until_first
 from agent_league.clock import Clock
-from agent_league.errors import Refusal
+from agent_league.errors import ErrorCode, Refusal
 from agent_league.http.carrier import Carrier
 from agent_league.league.announcer import Announcer
 from agent_league.league.authorization import ManagerAuthorizer
@@ -20,6 +20,13 @@ from agent_league.league.changed_resources import list_changed_resources
 from agent_league.league.conductor import Conductor
 from agent_league.league.handlers import ManagerHandlers
 from agent_league.league.journal import Journal, Offload
+from agent_league.league.ladder_conductor import (
+    CheckOrder,
+    CheckPlayer,
+    LadderConductor,
+    LadderTools,
+    PlayerChecker,
+)
 from agent_league.league.match_file_reader import MatchFiles
 from agent_league.league.match_runner import MatchRunner
 from agent_league.league.match_tokens import TokenIssuer, create_token, hash_token
@@ -36,11 +43,13 @@ from agent_league.league.resume import (
     open_store,
     translate_damage,
 )
+from agent_league.league.roster import Member
 from agent_league.league.settings import ManagerSettings
 from agent_league.league.sign_up import SignUp
 from agent_league.league.state import LeaguePhase, LeagueState
 from agent_league.model.agents import AgentState, Role
 from agent_league.model.events import Event, ReachabilityChanged, StoreChanged
+from agent_league.model.ladder import CheckSummary
 from agent_league.model.results import find_termination
 from agent_league.protocol.checks import Envelope
 from agent_league.protocol.envelope import Sender
@@ -78,8 +87,13 @@ class LeagueManager(Agent):
         rng: Random | None = None,
         tools: Mapping[str, Handler] | None = None,
         derive_result: DeriveResult = lambda *_: None,
+        check_player: PlayerChecker | None = None,
+        seats_differ: bool = True,
     ) -> None:
-        """`derive_result` knows the game: it derives a result from the details of a report."""
+        """`derive_result` knows the game: it derives a result from the details of a report.
+
+        A practice ladder needs `check_player`, without which nobody is checked, and whether `seats_differ` in its game.
+        """
         system = settings.system
         super().__init__("league", settings.home, system, carrier, clock, rng, settings.league.league_id)
         self._settings = settings
@@ -99,8 +113,13 @@ class LeagueManager(Agent):
                 listens_on_loopback=settings.listens_on_loopback,
             )
             self.state.restore_rows(saved)
-        match_seconds = MATCH_TOKEN_SPANS * system.heartbeat.match_sec
-        passes = TokenIssuer(key, self.state.league_id, self._clock, match_seconds, settings.endpoint)
+        passes = TokenIssuer(
+            key,
+            self.state.league_id,
+            self._clock,
+            MATCH_TOKEN_SPANS * system.heartbeat.match_sec,
+            settings.endpoint,
+        )
         words = ManagerMessages(self.state, self._clock, passes, system)
         self._projections = LeagueProjections(self.state, settings.home, self._clock, self.log)
         self._journal.on_commit = self._projections.write_after_commit
@@ -127,7 +146,10 @@ class LeagueManager(Agent):
             self._rng,
             derive_result,
         )
-        self._conductor = Conductor(self.state, self._announcer, self._journal, self._matches)
+        self._key = key
+        self._conductor = self._make_conductor(LadderTools(offload, self._order_check(check_player), seats_differ))
+        self.companions: list[Callable[[], Coroutine[Any, Any, None]]] = []
+        """What runs as long as the manager does, such as house bots; must not raise."""
         if watcher:
             self.add_watcher(watcher)
         self.state.add_listener(self._publish_changes)
@@ -161,6 +183,7 @@ class LeagueManager(Agent):
             match_files=MatchFiles(settings.home, self.state.league_id, offload),
             derive_result=derive_result,
             sign_up=self.sign_up,
+            request_match=self.request_match,
         )
         served = {**handlers.handlers_by_method(), **(tools or {})}
         if self._strict:
@@ -194,6 +217,44 @@ class LeagueManager(Agent):
         """
         sentence = self._commands.carry_out(command)
         self._start_if_complete()
+        await self._journal.wait_for_commit()
+        return sentence
+
+    def _make_conductor(self, tools: LadderTools) -> Conductor | LadderConductor:
+        ladder, parts = self.state.ladder, (self._announcer, self._journal, self._matches)
+        if ladder is None:
+            return Conductor(self.state, *parts)
+        return LadderConductor(self.state, ladder, *parts, self._clock, self.log, tools)
+
+    def _order_check(self, check_player: PlayerChecker | None) -> CheckPlayer | None:
+        if check_player is None:
+            return None
+
+        async def check(member: Member) -> CheckSummary:
+            return await check_player(CheckOrder(member, self.state.config, self._settings.system, self._key))
+
+        return check
+
+    def issue_house_keys(self, names: Iterable[str]) -> dict[str, str]:
+        """Make the keys by which house bots of these names register; the same after a restart."""
+        keys = {name: self._key.derive_match_key(f"house bot {name}") for name in names}
+        self.state.house_bot_keys = {name: hash_token(key) for name, key in keys.items()}
+        return keys
+
+    @property
+    def endpoint(self) -> str:
+        """Its own address."""
+        return self._settings.endpoint or ""
+
+    async def request_match(self, player_id: str, opponent: str) -> str:
+        """Ask for a match of a practice ladder on behalf of a player; returns what comes of it, as a sentence.
+
+        `opponent` is an id or a name. Raises a Refusal. Whether the caller may speak for the player was decided before.
+        """
+        queue = self.state.ladder.queue if self.state.ladder else None
+        if queue is None:
+            raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, "this league is no practice ladder; it pairs by its schedule")
+        sentence = queue.request_match(player_id, self.state.find_player_id(opponent))
         await self._journal.wait_for_commit()
         return sentence
 
@@ -241,14 +302,17 @@ class LeagueManager(Agent):
             ending.push_async_callback(self._tasks.close)
             self.log.info("manager_started", league_id=self.state.league_id, phase=self.state.phase)
             self._resume_league()
-            await self._play_while_saved()
+            async with run_beside(*(companion() for companion in self.companions)):
+                await self._play_while_saved()
 
     def _resume_league(self) -> None:
         """Go on where an earlier manager of this season stopped."""
         self._projections.refresh_files()
         if self._settings.endpoint:
             self._prober.announce_address()
-        if self.state.phase is LeaguePhase.REGISTRATION:
+        if self.state.phase is LeaguePhase.REGISTRATION and self.state.ladder:
+            self._start_league()  # a ladder is open from the first moment on
+        elif self.state.phase is LeaguePhase.REGISTRATION:
             self._start_if_complete()
         else:
             self.state.emit_resumed()

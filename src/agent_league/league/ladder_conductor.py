@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from agent_league.clock import Clock, format_utc
+from agent_league.config.models import LeagueConfig, SystemConfig
 from agent_league.errors import AgentLeagueError
 from agent_league.ladders.base import LadderPairing
 from agent_league.league.announcer import Announcer
@@ -34,10 +35,24 @@ from agent_league.model.events import (
 )
 from agent_league.model.ladder import CheckSummary
 from agent_league.model.schedule import Pairing
+from agent_league.protocol.tokens import SigningKey
 from agent_league.text import MAX_SENTENCE, quote
 
-CheckPlayer = Callable[[Member], Awaitable[CheckSummary]]
+
+@dataclass(frozen=True, slots=True)
+class CheckOrder:
+    """What a check of a player needs to know: whom to call, and as whom."""
+
+    member: Member
+    league: LeagueConfig
+    system: SystemConfig
+    signing_key: SigningKey
+    """The league's own, so that the player answers."""
+
+
+PlayerChecker = Callable[[CheckOrder], Awaitable[CheckSummary]]
 """Checks a player by calling it; raises nothing for what the player does."""
+CheckPlayer = Callable[[Member], Awaitable[CheckSummary]]
 MAX_CHECKS = 4
 """Checks that are made at the same time."""
 RATING_REST = 2.0
