@@ -5,7 +5,7 @@ Lives as long as the manager; what must survive a restart is in `LadderRecord`. 
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from agent_league.clock import Clock, format_utc, parse_utc
@@ -16,7 +16,7 @@ from agent_league.league.roster import Member
 from agent_league.league.state import LeagueState
 from agent_league.league.tournament import draw_number
 from agent_league.model.agents import AgentState, Role
-from agent_league.model.ladder import OpenRequest
+from agent_league.model.ladder import OpenRequest, QueueEntry
 from agent_league.model.schedule import Pairing
 
 HOUR = 3600.0
@@ -24,19 +24,6 @@ HOUSE_SLOTS = 16
 """Matches that a house bot plays at the same time."""
 MAX_OPEN_REQUESTS = 5
 """Requests of one player that may wait at the same time."""
-
-
-@dataclass(frozen=True, slots=True)
-class QueueEntry:
-    """Where a player stands."""
-
-    player_id: str
-    is_playing: bool
-    since: str
-    """Since when it plays or waits."""
-    words: str
-    """What it waits for, or against whom it plays."""
-    match_id: str | None = None
 
 
 class LadderQueue:

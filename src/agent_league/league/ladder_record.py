@@ -7,7 +7,8 @@ how many matches were played. Nothing here waits or reads a clock.
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from datetime import datetime
+from typing import Protocol
 
 from agent_league.config.models import LadderConfig
 from agent_league.ladders.base import Ladder
@@ -20,6 +21,7 @@ from agent_league.model.ladder import (
     OpenRequest,
     PairTally,
     PlayerVersion,
+    QueueEntry,
     VersionTally,
     make_version_id,
 )
@@ -28,15 +30,30 @@ from agent_league.ratings.tables import Rating, ResultRow
 from agent_league.storage.base import LadderRow, RemovedRow, StoredRow
 from agent_league.text import MAX_WORD, shorten
 
-if TYPE_CHECKING:
-    from agent_league.league.ladder_queue import LadderQueue
-
 RATED_VERSIONS = 2
 """Versions of a player whose results rate it and its opponents: the current one and the one before."""
 KEPT_VERSIONS = 10
 """Versions of a player that are listed; older ones are forgotten."""
 PAIR, TALLY, PLAYER, MATCH, REQUEST = "pair/", "tally/", "player/", "match/", "request/"
 """How the keys of rows begin."""
+
+
+class RunningQueue(Protocol):
+    """What may be asked of a ladder that runs."""
+
+    def list_entries(self) -> list[QueueEntry]:
+        """Where each player stands, who plays first, then the longest waiting."""
+        ...
+
+    def request_match(self, player_id: str, opponent_id: str) -> str:
+        """Let a player ask for a match; returns what comes of it as a sentence. Raises a Refusal."""
+        ...
+
+    @property
+    def seconds_to_next_tick(self) -> float: ...
+
+    @property
+    def next_tick_utc(self) -> datetime: ...
 
 
 class LadderRecord:
@@ -59,7 +76,7 @@ class LadderRecord:
         self._save_row = save_row
         self.checks_players = config.check
         """Whether players are checked; a manager that has no checker sets it to False."""
-        self.queue: LadderQueue | None = None
+        self.queue: RunningQueue | None = None
         """Who waits and who plays; None unless a manager runs the ladder."""
 
     def restore_rows(self, rows: Iterable[LadderRow]) -> None:

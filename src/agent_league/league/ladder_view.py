@@ -65,7 +65,7 @@ class LadderView:
     def list_queue(self) -> list[dict[str, Any]]:
         """Who plays and who waits for what since when; empty for a ladder that isn't running."""
         queue = self._record.queue
-        return [] if queue is None else [_slots_to_json(entry) for entry in queue.list_entries()]
+        return [] if queue is None else [entry.to_json() for entry in queue.list_entries()]
 
     def list_requests(self) -> list[dict[str, Any]]:
         return [request.to_json() for request in self._record.requests.values()]
@@ -155,7 +155,3 @@ def _rating_to_json(rating: Rating | None) -> dict[str, Any] | None:
 
 def _count_wins(own: Rating, other: Rating) -> dict[str, float]:
     return {"win_chance": find_win_chance(own, other)}
-
-
-def _slots_to_json(entry: Any) -> dict[str, Any]:
-    return {name: getattr(entry, name) for name in entry.__slots__}

@@ -198,3 +198,19 @@ class OpenRequest:
 
     def to_json(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(frozen=True, slots=True)
+class QueueEntry:
+    """Where a player stands."""
+
+    player_id: str
+    is_playing: bool
+    since: str
+    """Since when it plays or waits."""
+    words: str
+    """What it waits for, or against whom it plays."""
+    match_id: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}
