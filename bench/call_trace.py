@@ -1,7 +1,8 @@
 """Traces which functions of ours a registration and a move pass: `python -m bench.call_trace [--list]`.
 
-Everything runs in this process on the memory carrier. A registration is traced from the start of a player to the
-answer, a move from one question of a referee to its next. What has happened before, and is kept, isn't seen again.
+Everything runs in this process on the memory carrier. A registration is traced from the start of a player until it has
+accepted the answer; what the player does then, such as opening its history, is no part of it. A move is traced from one
+question of a referee to its next. What has happened before, and is kept, isn't seen again.
 """
 
 import asyncio
@@ -29,10 +30,14 @@ TRACED_QUESTION = 4
 
 
 class FunctionTrace:
-    """The functions of this package that are entered between `start` and `stop`, in order."""
+    """The functions of this package that are entered between `start` and `stop`, in order.
 
-    def __init__(self) -> None:
+    It also stops where the function `until` is entered.
+    """
+
+    def __init__(self, until: str = "") -> None:
         self.calls: list[tuple[str, str]] = []
+        self._until = until
 
     def start(self) -> None:
         sys.setprofile(self._note)
@@ -42,7 +47,9 @@ class FunctionTrace:
 
     def _note(self, frame: FrameType, event: str, _: Any) -> None:
         code = frame.f_code
-        if event == "call" and code.co_filename.startswith(SOURCE) and "<" not in code.co_name:
+        if event == "call" and code.co_qualname == self._until:
+            self.stop()
+        elif event == "call" and code.co_filename.startswith(SOURCE) and "<" not in code.co_name:
             self.calls.append((code.co_filename.removeprefix(f"{SOURCE}/"), code.co_qualname))
 
     @property
@@ -86,7 +93,7 @@ class TracedNetwork(MemoryNetwork):
 
 async def trace_registration(plan: LeaguePlan) -> FunctionTrace:
     """What a player's registration passes, on both sides; another has registered before it."""
-    network, trace, registered = MemoryNetwork(), FunctionTrace(), asyncio.Event()
+    network, trace, registered = MemoryNetwork(), FunctionTrace(until="Player._play_league"), asyncio.Event()
     watchers = AgentListeners(
         on_player_event=lambda _id, _event: registered.set()
     )  # the first event of a player is just that

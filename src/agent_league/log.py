@@ -90,13 +90,13 @@ class JsonLogger:
         return LEVEL_NUMBERS[level] >= self._threshold
 
     def log(self, event_type: str, level: str = "INFO", **details: Any) -> None:
-        if self.is_enabled(level):
+        if LEVEL_NUMBERS[level] >= self._threshold:
             self._buffered_lines.append(self._encode_event(event_type, level, details))
             self.flush()
 
     def log_buffered(self, event_type: str, level: str = "INFO", **details: Any) -> None:
         """Log a frequent event: its line may be buffered for a second."""
-        if self.is_enabled(level):
+        if LEVEL_NUMBERS[level] >= self._threshold:
             line = self._encode_event(event_type, level, details)
             self.write_buffered(line, len(line))
 

@@ -23,6 +23,7 @@ from agent_league.agent.message_log import (
     OTHER_ADDRESSES,
     CallLogLimit,
     MessageLog,
+    ReceivedCall,
 )
 from agent_league.clock import parse_utc
 from agent_league.errors import CallFailed
@@ -220,7 +221,7 @@ async def test_calls_of_very_many_addresses_are_counted_together(tmp_path: Path)
 
 async def test_calls_that_anybody_may_make_are_counted_beyond_a_number(desk: LoggedDesk) -> None:
     for _ in range(MAX_OPEN_LINES + 5):
-        asked = desk.messages.receive_call(b"{}")
+        asked = ReceivedCall(desk.messages, b"{}")
         asked.log_received()
         asked.mark_admitted(Caller.ANYBODY)
         asked.log_answer(b"{}")
@@ -232,7 +233,7 @@ async def test_calls_that_anybody_may_make_are_counted_beyond_a_number(desk: Log
 
 
 async def test_a_player_is_known_only_when_its_answer_is_taken(desk: LoggedDesk) -> None:
-    answer = desk.messages.receive_call(b"{}")
+    answer = ReceivedCall(desk.messages, b"{}")
     answer.mark_admitted(Caller.MATCH_PLAYER)
     assert not answer.is_known
     answer.mark_admitted(Caller.MATCH_REFEREE)

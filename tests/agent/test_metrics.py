@@ -43,7 +43,7 @@ def made(meter: AgentMetrics) -> dict[tuple[str, ...], int]:
 @pytest.mark.parametrize(("seconds", "bucket"), [(0.0, 0), (BUCKET_BOUNDS[0], 0), (0.0011, 1), (30.0, 13), (31.0, 14)])
 def test_a_bucket_counts_what_took_up_to_its_bound(seconds: float, bucket: int) -> None:
     meter = AgentMetrics()
-    meter.record_duration(seconds, "thinking")
+    meter.histograms["thinking",].add_duration(seconds)
     timing = meter.histograms["thinking",]
     assert [index for index, count in enumerate(timing.buckets) if count] == [bucket]
     assert timing.seconds == seconds
@@ -111,9 +111,11 @@ async def test_a_peer_without_an_answer_has_a_failure_and_keeps_its_latency(erro
 
 
 def test_the_smoothed_latency_follows_the_answers_slowly() -> None:
-    peer = meters.PeerStats()
-    peer.record_call(1.0, answered=True)
-    peer.record_call(0.0, answered=True)
+    meter = AgentMetrics()
+    for seconds in (1.0, 0.0):
+        meter.record_made_call(HERE, "make_move", "ok", seconds, answered=True)
+    peer = meter.peer_stats(HERE)
+    assert peer is not None
     assert peer.smoothed == pytest.approx(0.8)
 
 

@@ -29,7 +29,7 @@ LEAGUE_ID = "league_2025_even_odd"
 
 def environment(**more: str) -> dict[str, str]:
     """Ours without what would choose a home or a store, and wide enough that no line is broken."""
-    choices = ("LEAGUE_HOME", "LEAGUE_STORE", "AGENT_LEAGUE_ROOT")
+    choices = ("LEAGUE_HOME", "LEAGUE_STORE", "LEAGUE_SIGN_UP_URL", "AGENT_LEAGUE_ROOT")
     ours = {name: value for name, value in os.environ.items() if name not in choices}
     return {**ours, "COLUMNS": "200", **more}
 

@@ -169,6 +169,8 @@ def test_a_match_goes_through_the_states_of_the_seeds() -> None:
 @pytest.mark.parametrize("move", ["Even", "ODD", " even", "odd ", "", "both", 0, 1, True, None, ["even"], {"a": 1}])
 def test_only_the_exact_words_are_legal(move: Any) -> None:
     match = Match("R1M1", ("P01", "P02"), EVEN_ODD)
+    match.record_join("P01")
+    match.record_join("P02")
     with pytest.raises(IllegalMove, match="expected one of"):
         match.check_move("P01", move)
     match.check_move("P01", "even")

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from agent_league.agent.metrics import AgentMetrics
 from agent_league.log import JsonLogger
 from agent_league.players.decision import MAX_DECISIONS, StrategyRunner
 from agent_league.players.observation import Move, Observation, Thought
@@ -362,10 +363,9 @@ async def test_an_illegal_one_among_many_costs_nothing_but_the_choice(
     ("strategy", "how"), [(Fixed("odd"), "chosen"), (Raising(), "raised"), (Fixed("Even"), "illegal_move")]
 )
 async def test_each_move_is_told_once_with_how_it_came_about(log: JsonLogger, strategy: Any, how: str) -> None:
-    told: list[tuple[float, str]] = []
-    decision = StrategyRunner(strategy, log, lambda seconds, how: told.append((seconds, how)))
+    meter = AgentMetrics()
+    decision = StrategyRunner(strategy, log, meter)
     await decision.choose_move(observe())
     await decision.choose_move(observe())
-    ((seconds, said),) = told
-    assert said == how
-    assert seconds >= 0
+    assert sum(meter.histograms["decision_seconds",].buckets) == 1
+    assert meter.counts == ({} if how == "chosen" else {("strategy_failures", how): 1})

@@ -87,7 +87,8 @@ def test_an_observation_may_be_given_its_rules_or_have_them_taken_away_and_finds
     seen = sensors.LazyObservation("nim", "R1M1", "P01", "P02", [1])
     found = iter([EVEN_ODD.rules])
     dice = iter([Random(1)])
-    seen.set_lazy_lookups(lambda: next(dice), lambda: next(found))
+    del seen.random, seen.rules
+    seen.create_dice, seen.load_rules = lambda: next(dice), lambda: next(found)
     assert seen.random is seen.random
     assert seen.random.random() == Random(1).random()
     assert seen.rules is seen.rules is EVEN_ODD.rules

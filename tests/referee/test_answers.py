@@ -268,7 +268,6 @@ def test_a_wrong_answer_of_001_is_an_error_for_every_reader(
 
 @pytest.mark.parametrize("make", [reader, v1_reader])
 def test_only_a_strict_reader_looks_at_the_envelope_before_the_token(make: Any) -> None:
-    make().check_strict_envelope({"status": "received"}, "GAME_JOIN_ACK")
     with pytest.raises(BadAnswer) as caught:
-        make(strict=True).check_strict_envelope({"status": "received"}, "GAME_JOIN_ACK")
+        make(strict=True).check_envelope({"status": "received"}, "GAME_JOIN_ACK")
     assert caught.value.code is ErrorCode.MISSING_REQUIRED_FIELD

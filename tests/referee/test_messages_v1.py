@@ -104,20 +104,24 @@ def test_another_game_shows_its_moves_and_the_plays_so_far() -> None:
     match_of(said).record_join("P01")
     match_of(said).record_join("P02")
     match_of(said).apply_moves({"P01": 2})
+    match_of(said).apply_moves({"P02": 1})
     state = own(said.write_move_request(30))
-    assert state["turn_number"] == 2
+    assert state["turn_number"] == 3
     special = state["game_specific_state"]
-    assert special["previous_plays"] == [{"turn": 1, "player_id": "player_001", "value": 2}]
+    plays = [{"turn": 1, "player_id": "player_001", "value": 2}, {"turn": 2, "player_id": "player_002", "value": 1}]
+    assert special["previous_plays"] == plays
     assert (special["game_type"], special["valid_options"]) == ("sticks", [1, 2, 3])
     assert special["your_role"] == "challenger"
 
 
 def test_moves_that_are_not_public_are_told_to_their_own_player_alone() -> None:
-    for player_id, known in (("P01", [{"turn": 1, "player_id": "player_001", "value": 2}]), ("P02", [])):
+    own_play = {"turn": 1, "player_id": "player_001", "value": 2}
+    for player_id, moves, known in (("P01", ({"P01": 2}, {"P02": 1}), [own_play]), ("P02", ({"P01": 2},), [])):
         said = words(player_id, SECRET)
         match_of(said).record_join("P01")
         match_of(said).record_join("P02")
-        match_of(said).apply_moves({"P01": 2})
+        for move in moves:
+            match_of(said).apply_moves(move)
         assert own(said.write_move_request(30))["game_specific_state"]["previous_plays"] == known
         assert (own(said.write_validation("P01", 2))["play"] is None) == (player_id == "P02")
 

@@ -199,7 +199,7 @@ def test_the_feed_has_the_newest_first_and_not_everything(tmp_path: Path) -> Non
 def test_agents_are_shown_with_state_latency_and_failures_and_never_with_their_address(tmp_path: Path) -> None:
     season, meter = season_of(3, 0), AgentMetrics()
     reader = LeagueReader(season, tmp_path, LeagueHistory(season), meter=meter)
-    meter._record_made_call(season.roster.players()["P01"].endpoint, "notify_round", "ok", 0.01234, True)
+    meter.record_made_call(season.roster.players()["P01"].endpoint, "notify_round", "ok", 0.01234, answered=True)
     season.record_call_outcome("P02", ok=False)
     season.suspend_agent("P03", "3 failures in a row")
     rows = {row["agent_id"]: row for row in read_agents(reader)["rows"]}

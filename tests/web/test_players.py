@@ -55,7 +55,7 @@ def test_a_match_that_was_broken_off_counts_for_nobody(tmp_path: Path) -> None:
 def test_how_fast_an_agent_answers_comes_from_the_managers_meter(tmp_path: Path) -> None:
     season, meter = season_of(3, 1), AgentMetrics()
     endpoint = season.roster.players()["P02"].endpoint
-    meter._record_made_call(endpoint, "notify_round", "ok", 0.0123, True)
+    meter.record_made_call(endpoint, "notify_round", "ok", 0.0123, answered=True)
     reader = LeagueReader(season, tmp_path, LeagueHistory(season), meter=meter)
     rows = {row[1].one("span", "id").text: row for row in shown(PLAYERS_PAGE, reader).table("Players")}
     assert (rows["P02"][9].text, rows["P01"][9].text) == ("12 ms", NOTHING)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
+from agent_league.clock import parse_utc
 from agent_league.errors import BadAnswer, ErrorCode, Refusal
 from agent_league.games.base import Move
 from agent_league.games.game_messages import Wire
@@ -71,14 +72,18 @@ class AnswerParser:
         self._strict = strict
         self._expected_fields = expected or {}
 
-    def check_strict_envelope(self, answer: Any, message_type: str) -> None:
-        """In strict mode, check the envelope; called before the token is checked. Raises BadAnswer."""
-        if not self._strict:
-            return
+    def check_envelope(self, answer: Any, message_type: str) -> None:
+        """Check the envelope to the letter; a strict referee does so before it checks the token. Raises BadAnswer."""
         said = require_object(message_type, answer)
         try:
-            self._check_envelope(said, message_type)
-            self._check_expected_fields(said)
+            self._check_own_envelope(said, message_type)
+            for name, expected in self._expected_fields.items():
+                if said.get(name) != expected:
+                    raise Refusal(
+                        ErrorCode.INVALID_MESSAGE_FORMAT,
+                        f"'{name}' must be {expected!r}, found {quote(str(said.get(name)))}",
+                        field=name,
+                    )
         except Refusal as refusal:
             raise BadAnswer(f"{message_type}: {refusal.message}", answer, refusal.code) from None
 
@@ -96,20 +101,42 @@ class AnswerParser:
         """
         read, noted = self._parse_message(wire.answer, wire.answer.TYPE, answer)
         move = wire.move(read)
-        if not self._strict and wire.answer is v2.GameMoveResponse:
+        if not self._strict and wire.answer is v2.GameMoveResponse and not is_legal(move):
             move, unwrapped = unwrap_move(move, is_legal)
             noted = (*noted, *unwrapped)
         return ParsedAnswer(move, noted)
 
-    def _check_envelope(self, said: Mapping[str, Any], message_type: str) -> None:
+    def _check_own_envelope(self, said: Mapping[str, Any], message_type: str) -> None:
         check_envelope(said, message_type)
 
     def _parse_message(self, model: type[P], message_type: str, answer: Any) -> tuple[P, tuple[str, ...]]:
-        said = require_object(message_type, answer)
-        self.check_strict_envelope(answer, message_type)
+        """Parse an answer and return it with its deviations. Raises BadAnswer."""
+        if self._strict:
+            self.check_envelope(answer, message_type)
+        elif not self._is_canonical(answer, message_type):
+            return self._parse_deviating_message(model, message_type, answer)
         try:
-            if self._strict:
-                return parse_fields(model, said), ()
+            return parse_fields(model, answer), ()
+        except Refusal as refusal:
+            if not self._strict:
+                return self._parse_deviating_message(model, message_type, answer)
+            raise BadAnswer(f"{message_type}: {refusal.message}", answer, refusal.code) from None
+
+    def _is_canonical(self, answer: Any, message_type: str) -> bool:
+        """Whether an answer has the whole envelope as expected and nothing left empty."""
+        return (
+            isinstance(answer, dict)
+            and answer.get("message_type") == message_type
+            and answer.get("protocol") == self.protocol
+            and None not in answer.values()
+            and all(name in answer for name in self.envelope)
+            and all(answer.get(name) == value for name, value in self._expected_fields.items())
+            and all(parse_utc(str(answer[name])) for name in TIMESTAMP_FIELDS if name in answer)
+        )
+
+    def _parse_deviating_message(self, model: type[P], message_type: str, answer: Any) -> tuple[P, tuple[str, ...]]:
+        said = require_object(message_type, answer)
+        try:
             tidy, noted = normalise(message_type, said)
             given = {name: tidy[name] for name in model.model_fields if tidy.get(name) is not None}
             said_type = str(given.get("message_type", message_type))
@@ -141,15 +168,6 @@ class AnswerParser:
             else f"'{name}' {quote(str(redact_tokens(said[name])))} for {self._expected_fields[name]!r}"
             for name in other
         )
-
-    def _check_expected_fields(self, said: Mapping[str, Any]) -> None:
-        for name, expected in self._expected_fields.items():
-            if said.get(name) != expected:
-                raise Refusal(
-                    ErrorCode.INVALID_MESSAGE_FORMAT,
-                    f"'{name}' must be {expected!r}, found {quote(str(said.get(name)))}",
-                    field=name,
-                )
 
 
 def unwrap_move(move: Move, is_legal: Callable[[Move], bool]) -> tuple[Move, tuple[str, ...]]:

@@ -33,7 +33,10 @@ class Breaker:
 
     def record_call(self, *, ok: bool) -> None:
         """Record the outcome of a call."""
-        self.set_failures(0 if ok else self.failures + 1)
+        if ok:
+            self.failures = self._missed_notices = 0
+        else:
+            self.failures += 1
 
     def set_failures(self, failures: int) -> None:
         """Set the count of failed calls, such as one that another caller reports."""

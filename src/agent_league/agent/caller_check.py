@@ -20,6 +20,8 @@ from agent_league.protocol.tokens import TokenExpired, TokenVerifier, matches_to
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 """Stands for the manager's time as long as that is unknown, so that no token counts as expired."""
+MAX_ACCEPTED_CALLS = 64
+"""Calls whose accepted tokens are remembered; a player is in few matches at once."""
 CLOCK_QUERY_SECONDS = 2.0
 """Minimum seconds between two questions for the manager's time, and the time limit of each."""
 
@@ -32,6 +34,8 @@ class CallerCheck:
         self.enabled = enabled
         """Whether callers are checked; a practice player answers any caller."""
         self.public_key: Any = None
+        self.has_key = False
+        """Whether the manager signs its calls, as ours do."""
         self.match_key: str | None = None
         self.manager_machines: frozenset[str] = frozenset()
         """IP addresses from which a manager without a key may call: resolved when we registered."""
@@ -39,16 +43,13 @@ class CallerCheck:
         self._strict = strict
         self._agent_id = ""
         self._verifier: TokenVerifier | None = None
+        self._accepted_calls: dict[tuple[str | None, str, str], float] = {}
+        """When the token of a call expires that was accepted: by token, match and referee; Unix time of the manager."""
         self._referee_hashes: dict[str, str] = {}
         self._manager_epoch = EPOCH
         """The manager's time at loop time 0."""
         self._clock_lock = asyncio.Lock()
         self._last_clock_query = -CLOCK_QUERY_SECONDS
-
-    @property
-    def has_key(self) -> bool:
-        """Whether the manager signs its calls, as ours do."""
-        return self.public_key is not None
 
     @property
     def has_verifier(self) -> bool:
@@ -59,12 +60,13 @@ class CallerCheck:
         """Check callers of this agent by these keys from now on; raises ValueError if they can't be used."""
         self._agent_id = agent_id
         self.public_key, self.match_key, self._verifier = public_key, match_key, None
+        self.has_key, self._accepted_calls = public_key is not None, {}
         if self.enabled and public_key is not None:
             self._verifier = TokenVerifier(public_key, league_id or "", match_key)
 
     def forget_keys(self) -> None:
         self.public_key = self.match_key = self._verifier = None
-        self._referee_hashes = {}
+        self.has_key, self._accepted_calls, self._referee_hashes = False, {}, {}
 
     def set_referee_hashes(self, token_hashes: Mapping[str, str | None]) -> None:
         """Set the token hashes by which the manager identifies the referee of each match."""
@@ -98,6 +100,10 @@ class CallerCheck:
         """Raise a Refusal unless the token shows that the manager gave this match to this referee."""
         if (verifier := self._verifier) is None:
             return
+        call = (token, match_id, referee_id)
+        now = self._manager_epoch + timedelta(seconds=asyncio.get_running_loop().time())
+        if now.timestamp() < self._accepted_calls.get(call, 0):
+            return
         given = token or _refuse_missing_token(
             "'auth_token' must hold the match token that the manager gave this referee"
             " (to try a player by hand, start it with --practice)"
@@ -113,20 +119,23 @@ class CallerCheck:
             referee_id=referee_id if goes_by_id else None,
             player_id=self._agent_id,
         )
-        await self._check_by_manager_clock(check)
+        expires = await self._check_by_manager_clock(check)
+        if len(self._accepted_calls) >= MAX_ACCEPTED_CALLS:
+            del self._accepted_calls[next(iter(self._accepted_calls))]
+        self._accepted_calls[call] = expires
 
-    async def _check_by_manager_clock(self, check: Callable[..., object]) -> None:
-        """Run a token check; if the token seems expired, ask for the manager's time and check again."""
+    async def _check_by_manager_clock(self, check: Callable[..., float]) -> float:
+        """Run a token check, which returns the expiry; if it has passed, ask for the manager's time and check again."""
         now = asyncio.get_running_loop().time
         try:
-            check(now=self._manager_epoch + timedelta(seconds=now()))
+            return check(now=self._manager_epoch + timedelta(seconds=now()))
         except TokenExpired:
             async with self._clock_lock:
                 if now() >= self._last_clock_query + CLOCK_QUERY_SECONDS:
                     with suppress(CallFailed):
                         await self._query_time(CLOCK_QUERY_SECONDS)
                     self._last_clock_query = now()
-            check(now=self._manager_epoch + timedelta(seconds=now()))
+            return check(now=self._manager_epoch + timedelta(seconds=now()))
 
     def find_token_sender(self, bearer: str | None) -> str | None:
         """The sender that a token was signed for; None if unknown. Makes no call."""

@@ -116,15 +116,15 @@ class Dispatcher:
         strict: bool = False,
         on_deviations: DeviationsCallback | None = None,
         on_failed_registration: FailedRegistrationCallback | None = None,
-        complete: MessageCompleter | None = None,
+        completers: Mapping[str, MessageCompleter] | None = None,
         on_refusal: RefusalCallback | None = None,
         metrics: AgentMetrics | None = None,
         repairs: Mapping[str, MessageRepair] | None = None,
         message_log: MessageLog | None = None,
     ) -> None:
-        """`repairs` maps methods to functions that repair their messages; ignored with `strict`, as is `complete`."""
+        """`completers` and `repairs` map methods to functions that mend their messages; `strict` ignores both."""
         self._agent = agent
-        self._complete_message = None if strict else complete
+        self._completers = {} if strict else (completers or {})
         self._repairs = {} if strict else (repairs or {})
         self.message_log = message_log or MessageLog(log, enabled=False)
         self._metrics = metrics or AgentMetrics()
@@ -156,7 +156,7 @@ class Dispatcher:
 
     async def answer_request(self, body: bytes, bearer: str | None = None, path: str | None = None) -> bytes | None:
         """Answer a frame or a batch of frames; None if there is no answer (notifications)."""
-        received = self.message_log.receive_call(body)
+        received = ReceivedCall(self.message_log, body)
         answers: list[Any] | dict[str, Any] | None
         parsed: Any = NOT_JSON
         try:
@@ -165,8 +165,6 @@ class Dispatcher:
                 received.log_received()
                 answers = await self._answer_batch(parsed, bearer, received)
             else:
-                if not _is_mcp_frame(parsed):  # which the MCP side may have to answer and to log
-                    received.log_received()
                 answers = await self._answer_frame(parsed, bearer, path, received)
         except JsonRpcError as error:
             if parsed is NOT_JSON:
@@ -192,7 +190,7 @@ class Dispatcher:
         frame = {"jsonrpc": "2.0", "id": 0, "method": name, "params": params}
         is_told = self.message_log.enabled and not is_logged
         body = self._encode_answer({**frame, "params": arguments}) if is_told else b""
-        received = self.message_log.receive_call(body, is_told=is_told)
+        received = ReceivedCall(self.message_log, body, is_told=is_told)
         received.log_received()
         try:
             asked = self._parser.parse_frame(frame)
@@ -228,7 +226,7 @@ class Dispatcher:
 
     def refuse_requests(self, body: bytes, refusal: Refusal) -> bytes | None:
         """Answer every request of a frame with the same refusal, without executing any."""
-        received = self.message_log.receive_call(body)
+        received = ReceivedCall(self.message_log, body)
         received.log_received(is_json=None)
         received.add_refusal_code(refusal.code)
         try:
@@ -322,6 +320,8 @@ class Dispatcher:
         asked: ParsedCall | None = None
         try:
             asked = self._parser.parse_frame(frame, path)
+            if received.is_alone:
+                received.log_received()
             result = await self._execute_call(asked, bearer, received)
             return None if asked.is_notification else asked.build_answer(result)
         except JsonRpcError as error:
@@ -329,7 +329,7 @@ class Dispatcher:
             if asked is None and not is_for_mcp:
                 self._metrics.count_event("calls_served", OTHER_METHOD, str(int(error.code)))
             if is_for_mcp and received.is_alone and path is None and not _is_notification(frame):
-                received.mark_passed_on()
+                received.is_passed_on = True
             else:
                 received.add_refusal_code(str(int(error.code)))
             if _is_notification(frame) and error.code != JsonRpcErrorCode.INVALID_REQUEST:
@@ -384,7 +384,7 @@ class Dispatcher:
             return params if known is None else {**params, "sender": str(known)}
         if method.caller is Caller.APPLICANT and not self._strict:
             params, how = repair_registration(method.request, params, how, format_utc(self._clock.now()))
-        if self._complete_message and (completing := self._complete_message(method, params)):
+        if (complete := self._completers.get(method.name)) and (completing := complete(method, params)):
             params, noted = await completing
             how = replace(how, deviations=(*how.deviations, *noted)) if noted else how
         envelope = check_envelope(params, method.request.TYPE)

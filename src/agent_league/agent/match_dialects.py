@@ -54,13 +54,12 @@ class RefereedMatch(Protocol):
     players: tuple[str, str]
     game: Game
     moves: list[dict[str, Move]]
+    legal_moves: dict[str, Sequence[Move]]
     step: int
     position: Any
 
     def opponent_of(self, player_id: str) -> str: ...
     def role_of(self, player_id: str) -> str: ...
-    def legal_moves(self, player_id: str) -> Sequence[Move]: ...
-    def view_for(self, player_id: str) -> Any: ...
 
 
 class PlayerMessagesV1:
@@ -109,8 +108,8 @@ class PlayerMessagesV1:
         if self.wire.call is not EVEN_ODD_CALL:
             special |= {
                 "game_type": match.game.game_type,
-                **legal_move_fields(match.legal_moves(self._player_id)),
-                "view": match.view_for(self._player_id),
+                **legal_move_fields(match.legal_moves[self._player_id]),
+                "view": match.game.rules.view(match.position, match.players.index(self._player_id)),
                 "your_role": V1_ROLES[match.role_of(self._player_id)],
             }
         state = {
@@ -238,7 +237,7 @@ class AnswerParserV1(AnswerParser):
         response, noted = self._parse_message(v1.PlayResponse, v1.PlayResponse.TYPE, answer)
         return ParsedAnswer(response.play.value, noted)
 
-    def _check_envelope(self, said: Mapping[str, Any], message_type: str) -> None:
+    def _check_own_envelope(self, said: Mapping[str, Any], message_type: str) -> None:
         check_v1_message(said, message_type)
 
     def _fill_envelope(self, tidy: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -253,6 +252,8 @@ class MatchDialect:
     join_timeout_setting = JOIN_TIMEOUT
     asks_in_turn = False
     """Whether players are asked one after the other, even if they move at the same time."""
+    tells_moves = False
+    """Whether players are told of each valid move, their own and the opponent's."""
     has_tokens = True
     """Whether its messages carry the token of whoever sends them."""
 
@@ -291,6 +292,7 @@ class MatchDialectV1(MatchDialect):
     protocol = PROTOCOL_V1
     join_timeout_setting = "v1_game_join_ack_timeout_sec"
     asks_in_turn = True
+    tells_moves = True
     has_tokens = False
 
     def name_player(self, player_id: str) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Mapping, Sequence
 from random import Random
 from typing import Any
 
+from agent_league.agent.dispatcher import MessageCompleter
 from agent_league.agent.registration import LeagueRegistration, MemberSettings, RemarkCallback
 from agent_league.agent.runtime import Agent
 from agent_league.clock import Clock
@@ -24,7 +25,7 @@ from agent_league.protocol.foreign_messages import (
     is_canonical_game_over,
     normalise_role,
 )
-from agent_league.protocol.methods import Caller, Method
+from agent_league.protocol.methods import METHODS, Caller, Method
 
 CompletedMessage = tuple[Mapping[str, Any], Sequence[str]]
 
@@ -41,7 +42,8 @@ class LeagueMember(Agent):
         rng: Random | None,
     ) -> None:
         component = settings.wanted_id if is_safe_name(settings.wanted_id) else str(self.role)
-        super().__init__(component, settings.home, settings.system, carrier, clock, rng)
+        folder = settings.league_id if settings.logs_with_league else None
+        super().__init__(component, settings.home, settings.system, carrier, clock, rng, folder)
         self.state = AgentState.INIT
         self._remark = remark or (lambda _: None)
         dice = rng or Random()  # noqa: S311 - jitter of its own: that of matches doesn't depend on registrations
@@ -69,16 +71,18 @@ class LeagueMember(Agent):
     def _get_message_defaults(self, method: Method, params: Mapping[str, Any]) -> KnownFacts:
         """The values for fields that an incoming message leaves out."""
 
+    def _message_completers(self) -> dict[str, MessageCompleter]:
+        """The functions that complete messages, by method; None from them is that nothing is missing, as usual."""
+        completed = {
+            name: self._complete_message
+            for name, method in METHODS.items()
+            if method.request and method.request.TYPE in COMPLETION_OF_TYPE
+        }
+        return {**completed, "handle_game_invitation": _complete_role}
+
     def _complete_message(self, method: Method, params: Mapping[str, Any]) -> Awaitable[CompletedMessage] | None:
-        """Fill in what a message leaves out; None if it needs no completion, which is the usual case."""
-        if method.request is None:
-            return None
-        kind = method.request.TYPE
-        if kind == "GAME_INVITATION" and params.get("role_in_match") not in (None, *ROLES):
-            return _complete_role(params)
-        if kind not in COMPLETION_OF_TYPE or (
-            self._session.callers.has_key and (kind != GAME_OVER or is_canonical_game_over(params))
-        ):
+        kind = method.request.TYPE if method.request else ""
+        if self._session.callers.has_key and (kind != GAME_OVER or is_canonical_game_over(params)):
             return None
         return self._complete_fields(method, kind, params)
 
@@ -90,7 +94,11 @@ class LeagueMember(Agent):
         return complete_message(kind, params, self._get_message_defaults(method, params))
 
 
-async def _complete_role(params: Mapping[str, Any]) -> CompletedMessage:
+def _complete_role(_: Method, params: Mapping[str, Any]) -> Awaitable[CompletedMessage] | None:
+    return None if params.get("role_in_match") in (None, *ROLES) else _translate_role(params)
+
+
+async def _translate_role(params: Mapping[str, Any]) -> CompletedMessage:
     message, noted = dict(params), list[str]()
     normalise_role(message, noted)
     return message, noted

@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -54,10 +55,6 @@ class MessageLog:
     def wrap_carrier(self, carrier: Carrier) -> Carrier:
         """Wrap a carrier so that each message it carries is logged."""
         return LoggedCarrier(carrier, self) if self.enabled else carrier
-
-    def receive_call(self, body: bytes, *, is_told: bool = True) -> "ReceivedCall":
-        """Record an arriving call; with `is_told` false it is only counted, since another line holds it."""
-        return ReceivedCall(self, body, CALLER_ADDRESS.get(), is_told=is_told and self.enabled)
 
     def log_refused_request(self, address: Address | None, status: int, sentence: str) -> None:
         """Log a request that was refused with an HTTP status before its message was read."""
@@ -138,72 +135,56 @@ class LoggedCarrier:
         await self._carrier.close()
 
 
+@dataclass(slots=True)
 class ReceivedCall:
     """The log's view of one received call: whether it is logged, who sent it, and how it ended."""
 
-    __slots__ = (
-        "_address",
-        "_at",
-        "_began",
-        "_body",
-        "_codes",
-        "_is_open",
-        "_is_passed_on",
-        "_is_told",
-        "_messages",
-        "_peer",
-        "is_alone",
-        "is_known",
-        "is_written",
-    )
-
-    def __init__(self, messages: MessageLog, body: bytes, address: Address | None, *, is_told: bool) -> None:
-        self._messages = messages
-        self._is_told = is_told
-        self._body = body
-        self._address = address[0] if address else ""
-        self._peer = address
-        self._at = time.time_ns()
-        self._began = time.perf_counter()
-        self._codes: list[str] = []
-        self._is_open = self._is_passed_on = self.is_written = False
-        self.is_known = False
-        """Whether the caller has shown a good token, or was just given one."""
-        self.is_alone = True
-        """Whether it is a single call, not a batch."""
+    messages: MessageLog
+    body: bytes
+    is_told: bool = True
+    """False if another line holds it, so that it is only counted."""
+    peer: Address | None = field(default_factory=CALLER_ADDRESS.get)
+    at: int = field(default_factory=time.time_ns)
+    began: float = field(default_factory=time.perf_counter)
+    codes: list[str] = field(default_factory=list)
+    """The error codes of its refusals."""
+    is_open: bool = False
+    """Whether it needs no token."""
+    is_known: bool = False
+    """Whether the caller has shown a good token, or was just given one."""
+    is_alone: bool = True
+    """Whether it is a single call, not a batch."""
+    is_passed_on: bool = False
+    """Whether it is an MCP request, which the MCP side of this agent answers and logs."""
+    is_written: bool = False
+    """Whether its line is in the log."""
 
     @property
     def seconds(self) -> float:
         """Seconds since it arrived."""
-        return time.perf_counter() - self._began
+        return time.perf_counter() - self.began
 
     @property
     def may_be_logged(self) -> bool:
         """Whether more lines about it may be logged; those of unknown callers are limited."""
-        return self.is_known or self._messages.refused_calls.has_room(self._address)
+        return self.is_known or (self.peer[0] if self.peer else "") not in self.messages.refused_calls.full_addresses
 
-    def log_received(self, *, is_json: bool | None = True) -> None:
-        """Log the received body now, unless its address has reached a limit."""
-        messages = self._messages
-        if (
-            self._is_told
-            and messages.refused_calls.has_room(self._address)
-            and messages.open_calls.has_room(self._address)
-        ):
-            self._write_received_line(is_json=is_json)
-
-    def mark_passed_on(self) -> None:
-        """Mark it as an MCP request, which the MCP side of this agent answers and logs."""
-        self._is_passed_on = True
+    def log_received(self, *, is_json: bool | None = True, is_admitted: bool = False) -> None:
+        """Log the received body now; unless `is_admitted`, only if its address has reached no limit."""
+        messages, host = self.messages, self.peer[0] if self.peer else ""
+        is_full = host in messages.refused_calls.full_addresses or host in messages.open_calls.full_addresses
+        if self.is_told and messages.enabled and (is_admitted or not is_full):
+            self.is_written = True
+            messages.write_line(MESSAGE_RECEIVED, self.peer, self.body, is_json=is_json, at=self.at)
 
     def add_refusal_code(self, code: str) -> None:
         """Add the error code of its refusal, or of one call of a batch."""
-        self._codes.append(code)
+        self.codes.append(code)
 
     def mark_admitted(self, caller: Caller) -> None:
         """Mark it as admitted: the caller needs no token, or has shown a good one."""
         if caller is Caller.ANYBODY:
-            self._is_open = True
+            self.is_open = True
         elif caller not in CALLERS_CHECKED_LATER:
             self.is_known = True
 
@@ -212,28 +193,25 @@ class ReceivedCall:
         if status == ACCEPTED:
             self.is_known = True
         else:
-            self._codes.append(str(status))
+            self.codes.append(str(status))
 
     def log_answer(self, answer: bytes | None) -> None:
         """Log the call, if that is still to be done, and its answer; or only count it beyond the limits."""
-        if self._is_passed_on:
+        if self.is_passed_on:
             return
-        messages, is_counted = self._messages, False
+        messages, is_counted = self.messages, False
         if not self.is_known:
-            if self._codes:
-                is_counted = not messages.refused_calls.count_call(self._address, self._codes)
-            elif self._is_open:
-                is_counted = not messages.open_calls.count_call(self._address, ())
-        if not self._is_told or is_counted:
+            host = self.peer[0] if self.peer else ""
+            if self.codes:
+                is_counted = not messages.refused_calls.count_call(host, self.codes)
+            elif self.is_open:
+                is_counted = not messages.open_calls.count_call(host, ())
+        if is_counted or not self.is_told or not messages.enabled:
             return
         if not self.is_written:
-            self._write_received_line(is_json=None)
+            self.log_received(is_json=None, is_admitted=True)
         if answer is not None:
-            messages.write_line(MESSAGE_SENT, self._peer, answer, time.perf_counter() - self._began)
-
-    def _write_received_line(self, *, is_json: bool | None) -> None:
-        self.is_written = True
-        self._messages.write_line(MESSAGE_RECEIVED, self._peer, self._body, is_json=is_json, at=self._at)
+            messages.write_line(MESSAGE_SENT, self.peer, answer, time.perf_counter() - self.began)
 
 
 class CallLogLimit:
@@ -244,14 +222,12 @@ class CallLogLimit:
         self._event_type = event_type
         self._in_full = in_full
         self._calls: Counter[str] = Counter()
+        self.full_addresses: set[str] = set()
+        """Addresses whose next call wouldn't be logged in full."""
         self._codes: dict[str, Counter[str]] = {}
         self._since = ""
         self._timer: asyncio.TimerHandle | None = None
         log.add_close_callback(self.write_totals)
-
-    def has_room(self, address: str) -> bool:
-        """Whether the next call from this address would be logged in full."""
-        return self._calls.get(address, 0) < self._in_full
 
     def count_call(self, address: str, codes: Iterable[str]) -> bool:
         """Count a call; returns whether it may be logged in full."""
@@ -262,6 +238,8 @@ class CallLogLimit:
             with suppress(RuntimeError):  # without an event loop the totals are written when the log closes
                 self._timer = asyncio.get_running_loop().call_later(MINUTE_SECONDS, self.write_totals)
         self._calls[address] += 1
+        if self._calls[address] >= self._in_full:
+            self.full_addresses.add(address)
         self._codes.setdefault(address, Counter()).update(codes)
         return self._calls[address] <= self._in_full
 
@@ -272,6 +250,7 @@ class CallLogLimit:
             self._timer = None
         calls, codes = self._calls, self._codes
         self._calls, self._codes = Counter(), {}
+        self.full_addresses.clear()
         for address, number in calls.items():
             if number > self._in_full:
                 found: dict[str, Any] = {"error_codes": dict(codes[address])} if codes[address] else {}

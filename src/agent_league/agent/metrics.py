@@ -8,6 +8,7 @@ import asyncio
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from agent_league.errors import BadAnswer, CallFailed, JsonRpcErrorCode, PeerRefused
@@ -29,36 +30,26 @@ NEWEST_WEIGHT = 0.2
 MOST_PEERS = 4096
 
 
+@dataclass(slots=True)
 class LatencyHistogram:
     """A histogram of durations in seconds, by BUCKET_BOUNDS."""
 
-    __slots__ = ("buckets", "seconds")
-
-    def __init__(self) -> None:
-        self.buckets = [0] * (len(BUCKET_BOUNDS) + 1)
-        self.seconds = 0.0
+    buckets: list[int] = field(default_factory=lambda: [0] * (len(BUCKET_BOUNDS) + 1))
+    seconds: float = 0.0
 
     def add_duration(self, seconds: float) -> None:
         self.buckets[bisect_left(BUCKET_BOUNDS, seconds)] += 1
         self.seconds += seconds
 
 
+@dataclass(slots=True)
 class PeerStats:
     """How a peer has answered our calls; a refusal counts as an answer."""
 
-    __slots__ = ("failures", "smoothed")
-
-    def __init__(self) -> None:
-        self.failures = 0
-        """Unanswered calls."""
-        self.smoothed: float | None = None
-        """Exponentially smoothed latency in seconds; None before the first answer."""
-
-    def record_call(self, seconds: float, *, answered: bool) -> None:
-        if not answered:
-            self.failures += 1
-            return
-        self.smoothed = seconds if self.smoothed is None else self.smoothed + NEWEST_WEIGHT * (seconds - self.smoothed)
+    failures: int = 0
+    """Unanswered calls."""
+    smoothed: float | None = None
+    """Exponentially smoothed latency in seconds; None before the first answer."""
 
 
 class AgentMetrics:
@@ -73,10 +64,6 @@ class AgentMetrics:
     def count_event(self, *what: str) -> None:
         """Add one to a counter."""
         self.counts[what] += 1
-
-    def record_duration(self, seconds: float, *what: str) -> None:
-        """Add a duration to a histogram."""
-        self.histograms[what].add_duration(seconds)
 
     def peer_stats(self, endpoint: str) -> PeerStats | None:
         """The statistics of the peer at an endpoint; None if it was never called."""
@@ -96,14 +83,14 @@ class AgentMetrics:
         try:
             answer = await call
         except CallFailed as error:
-            self._record_made_call(
-                endpoint, method, _outcome_label(error), now() - began, isinstance(error, PeerRefused | BadAnswer)
-            )
+            answered = isinstance(error, PeerRefused | BadAnswer)
+            self.record_made_call(endpoint, method, _outcome_label(error), now() - began, answered=answered)
             raise
-        self._record_made_call(endpoint, method, OK_OUTCOME, now() - began, True)
+        self.record_made_call(endpoint, method, OK_OUTCOME, now() - began, answered=True)
         return answer
 
-    def _record_made_call(self, endpoint: str, method: str, outcome: str, seconds: float, answered: bool) -> None:
+    def record_made_call(self, endpoint: str, method: str, outcome: str, seconds: float, *, answered: bool) -> None:
+        """Record a call to the peer at an endpoint."""
         self.counts["calls_made", method, outcome] += 1
         self.histograms["call_made_seconds", method].add_duration(seconds)
         peer = self._peers.get(endpoint)
@@ -111,7 +98,12 @@ class AgentMetrics:
             if len(self._peers) >= MOST_PEERS:
                 del self._peers[next(iter(self._peers))]
             peer = self._peers[endpoint] = PeerStats()
-        peer.record_call(seconds, answered=answered)
+        if not answered:
+            peer.failures += 1
+        elif peer.smoothed is None:
+            peer.smoothed = seconds
+        else:
+            peer.smoothed += NEWEST_WEIGHT * (seconds - peer.smoothed)
 
 
 def _outcome_label(error: CallFailed) -> str:

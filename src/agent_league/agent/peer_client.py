@@ -6,7 +6,8 @@ The table of call forms is `protocol.tolerance`. Finds the answer in a reply, bu
 
 import asyncio
 import itertools
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,7 +25,6 @@ from agent_league.agent.jsonrpc import (
     encode_request,
     find_refusal,
     find_sent_id,
-    is_plain_result,
     parse_reply,
     parse_result,
     raise_refusal,
@@ -107,6 +107,8 @@ class _KnownPeer:
     """Calls that it refused because of their form."""
     exhausted_methods: set[str] = field(default_factory=set)
     """Methods that it answered in no form; combined forms aren't tried again for them."""
+    ordered_forms: dict[str, tuple[CallForm, ...]] = field(default_factory=dict)
+    """The forms to try for each method that it has answered, that of its answer first; cached."""
 
     def likely_forms(self, method: str) -> tuple[str, ...]:
         if method in self.form_by_method:
@@ -118,12 +120,14 @@ class _KnownPeer:
         """Remember that it answered a call in no form."""
         if call.answer_type:
             self.exhausted_methods.add(call.method)
+            self.ordered_forms.pop(call.method, None)
         elif insist:
             self.refused_notices[call.method] = now
 
     def remember_form(self, method: str, form: CallForm) -> None:
         if self.form_by_method.get(method) != form.name:
             self.form_name = self.form_by_method[method] = form.name
+            self.ordered_forms.pop(method, None)
 
 
 @dataclass(slots=True)
@@ -149,13 +153,13 @@ class PeerClient:
         self._metrics = metrics or AgentMetrics()
         self.strict = strict
         self._request_ids = itertools.count(1)
-        self._peers: dict[tuple[str, str], _KnownPeer] = {}
+        self._peers: defaultdict[tuple[str, str], _KnownPeer] = defaultdict(_KnownPeer)
         """By address and protocol: our own manager gets reports in both, and knows both."""
 
     def expect_form(self, endpoint: str, form: str) -> None:
         """Set the form to try first with an agent, unless it is known by an answer already."""
         for protocol in PROTOCOLS:
-            peer = self._get_peer(endpoint, protocol)
+            peer = self._peers[endpoint, protocol]
             if peer.form_name is None and form in FORM_BY_NAME:
                 peer.form_name = form
 
@@ -207,14 +211,16 @@ class PeerClient:
         insist: bool = True,
     ) -> PeerAnswer:
         """Try one form after the other until the agent answers, or acknowledges a notice; raises CallFailed."""
-        peer = self._get_peer(endpoint, call.protocol)
+        peer = self._peers[endpoint, call.protocol]
         now = asyncio.get_running_loop().time
         deadline = now() + limit
         insist = insist and now() >= peer.refused_notices.get(call.method, -RETRY_FORMS_SECONDS) + RETRY_FORMS_SECONDS
         failures: list[CallFailed] = []
         acknowledged: list[CallForm] = []
-        forms = _FormQueue(self._order_forms(peer, call)[: None if insist else 1], call.method)
-        for form in forms:
+        ordered = peer.ordered_forms.get(call.method) or self._order_forms(peer, call)
+        forms = _FormQueue(list(ordered if insist else ordered[:1]), call.method)
+        while forms.remaining:
+            form = forms.remaining.pop(0)
             if now() >= deadline or (form.is_combined and acknowledged):
                 break
             try:
@@ -259,15 +265,15 @@ class PeerClient:
 
     def lacks_method(self, endpoint: str, method: str) -> bool:
         """Whether an agent has refused this notice in every form."""
-        return method in self._get_peer(endpoint, CURRENT_PROTOCOL).refused_notices
+        return method in self._peers[endpoint, CURRENT_PROTOCOL].refused_notices
 
     def count_refusals(self, endpoint: str) -> int:
         """Number of calls that an agent has refused because of their form; grows while forms are tried."""
-        return self._get_peer(endpoint, CURRENT_PROTOCOL).refusal_count
+        return self._peers[endpoint, CURRENT_PROTOCOL].refusal_count
 
     def find_deviations(self, endpoint: str, call: PeerCall) -> tuple[str, ...]:
         """The deviations of the form in which an agent takes this call."""
-        peer = self._get_peer(endpoint, call.protocol)
+        peer = self._peers[endpoint, call.protocol]
         return _form_deviations(self._order_forms(peer, call)[0], call) if call.method in peer.form_by_method else ()
 
     def encode_notice(self, call: PeerCall, form: str) -> bytes:
@@ -275,12 +281,6 @@ class PeerClient:
         return self._order_forms(_KnownPeer(form), call)[0].encode_request(
             call.method, call.message, next(self._request_ids)
         )
-
-    def _get_peer(self, endpoint: str, protocol: str) -> _KnownPeer:
-        peer = self._peers.get((endpoint, protocol))
-        if peer is None:
-            peer = self._peers[endpoint, protocol] = _KnownPeer()
-        return peer
 
     def _order_forms(self, peer: _KnownPeer, call: PeerCall) -> tuple[CallForm, ...]:
         """The forms to try for a call, the likeliest first."""
@@ -293,6 +293,8 @@ class PeerClient:
             forms = tuple(sorted(forms, key=lambda form: not _is_listed_tool(form, call.method, peer.tools)))
         if call.method in peer.exhausted_methods:
             forms = tuple(form for form in forms if not form.is_combined)
+        if call.method in peer.form_by_method:
+            peer.ordered_forms[call.method] = forms
         return forms
 
     async def _look_for_tools(
@@ -344,8 +346,9 @@ class PeerClient:
         if (wanted := call.answer_type) is None:
             raise_refusal(reply.status, reply.body)
             return PeerAnswer(reply.body)
-        if form is CANONICAL and is_plain_result(reply.body) and reply.body["result"].get("message_type") == wanted:
-            return PeerAnswer(reply.body["result"])
+        result = reply.body.get("result") if isinstance(reply.body, dict) else None
+        if form is CANONICAL and isinstance(result, dict) and result.get("message_type") == wanted:
+            return PeerAnswer(result)
         for place, found in find_candidates(reply.body):
             if self.strict and place in form.answer_places and find_refusal(reply.body) is None:
                 return PeerAnswer(found)
@@ -354,9 +357,9 @@ class PeerClient:
         raise_refusal(reply.status, reply.body)
         if reply.is_acknowledgement and may_push:
             return None
-        if isinstance(reply.body, dict) and isinstance(reply.body.get("result"), dict):
+        if isinstance(result, dict):
             missing = f"{wanted}: missing: {get_key_field(wanted)}"
-            raise MismatchedAnswer(missing, reply.body["result"], ErrorCode.MISSING_REQUIRED_FIELD)
+            raise MismatchedAnswer(missing, result, ErrorCode.MISSING_REQUIRED_FIELD)
         raise MismatchedAnswer(f"expected a {wanted}, found no object in 'result'", reply.body)
 
     def _accept_answer(self, found: dict[str, Any], place: str, form: CallForm, call: PeerCall) -> PeerAnswer:
@@ -373,44 +376,41 @@ class PeerClient:
         number = next(self._request_ids)
         frame = form.encode_request(call.method, call.message, number)
         address = endpoint if form.path is None else urlunsplit((*urlsplit(endpoint)[:2], form.path, "", ""))
-        status, body = await self._carrier.exchange(address, frame, limit, bearer, form.build_headers(call.method))
+        headers = form.build_headers(call.method) if form.is_mcp else None
+        status, body = await self._carrier.exchange(address, frame, limit, bearer, headers)
         return _PeerReply(status, parse_reply(status, body, None if form.frame is MessageFrame.BARE else number))
 
 
+@dataclass(slots=True)
 class _FormQueue:
     """The forms that are left to try for one call; the agent's errors change their order."""
 
-    def __init__(self, forms: Sequence[CallForm], method: str) -> None:
-        self._remaining = list(forms)
-        self._method = method
-
-    def __iter__(self) -> Iterator[CallForm]:
-        while self._remaining:
-            yield self._remaining.pop(0)
+    remaining: list[CallForm]
+    method: str
 
     def drop_known_name(self, form: CallForm, error: CallFailed) -> None:
         """Drop the forms that call the same method name in another frame, if the agent knew the method."""
         if form.frame is MessageFrame.PARAMS and not may_be_wrong_frame(error):
-            name = form.find_method_name(self._method)
-            self._remaining = [
+            name = form.find_method_name(self.method)
+            self.remaining = [
                 other
-                for other in self._remaining
+                for other in self.remaining
                 if not (
                     other.is_combined
                     and other.frame is MessageFrame.MESSAGE
-                    and other.find_method_name(self._method) == name
+                    and other.find_method_name(self.method) == name
                 )
             ]
 
     def bring_forward(self, *forms: CallForm) -> None:
         """Try these forms next."""
-        self._remaining = [*forms, *(form for form in self._remaining if form not in forms)]
+        self.remaining = [*forms, *(form for form in self.remaining if form not in forms)]
 
     def prefer_listed_tools(self, error: CallFailed, tools: Collection[str]) -> None:
         """Sort listed tools first; then other tool calls, if the agent said that only the name is unknown."""
         is_name = is_unknown_tool(error)
-        self._remaining.sort(
-            key=lambda form: (not _is_listed_tool(form, self._method, tools), not (is_name and _is_tool_call(form)))
+        self.remaining.sort(
+            key=lambda form: (not _is_listed_tool(form, self.method, tools), not (is_name and _is_tool_call(form)))
         )
 
 

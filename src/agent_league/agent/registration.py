@@ -84,6 +84,8 @@ class MemberSettings:
     protocol: str = CURRENT_PROTOCOL
     application_key: str | None = None
     """The key to register with, where it isn't chosen by the agent itself."""
+    logs_with_league: bool = False
+    """Whether its log is in the folder of its league, where that of the manager is."""
     key_file: Path | None = None
     """Where a key to register with may be, as on the organiser's own machine; it is read at each registration."""
 
@@ -148,6 +150,8 @@ class LeagueRegistration:
         self.agent_id = settings.wanted_id
         self.token: str | None = None
         self.league_id: str | None = None
+        self.league_key: str | None = None
+        """The manager's public key as text, which tells our league from another one with the same id."""
         self._not_registering = asyncio.Event()
         """Set unless a registration is running."""
         self._not_registering.set()
@@ -210,12 +214,6 @@ class LeagueRegistration:
     def has_foreign_manager(self) -> bool:
         """Whether we are registered with a foreign manager: its answer to our registration had no key."""
         return self.registered.is_set() and not self.callers.has_key
-
-    @property
-    def league_key(self) -> str | None:
-        """The manager's public key as text, which tells our league from another one with the same id."""
-        key = self.callers.public_key
-        return _text_or_none(key.get("x")) if isinstance(key, dict) else None
 
     async def register(self) -> None:
         """Register, retrying until the manager answers; raises LeagueFailed on a final refusal."""
@@ -302,7 +300,7 @@ class LeagueRegistration:
         """Forget a league that is over; the next one may give us another id, and gets a new application key."""
         if self.token:
             self._application_key, self._key_is_saved = secrets.token_hex(32), False
-        self.token = self.league_id = None
+        self.token = self.league_id = self.league_key = None
         self.callers.forget_keys()
         self._has_registered = False
         self.registered.clear()
@@ -312,8 +310,6 @@ class LeagueRegistration:
 
         Raises a Refusal if it takes longer.
         """
-        if self.registered.is_set():
-            return
         try:
             async with asyncio.timeout(GRACE_SECONDS):
                 await self.registered.wait()
@@ -486,6 +482,7 @@ class LeagueRegistration:
             self.callers.trust_keys(self.agent_id, self.league_id, public_key, _text_or_none(match_key))
         except ValueError as error:
             raise LeagueFailed(f"{self._manager_address} sent a public key that can't be used: {error}") from None
+        self.league_key = _text_or_none(public_key.get("x")) if isinstance(public_key, dict) else None
 
     def _load_credentials(self) -> str | None:
         """Resume the stored registration; returns the stored application key, if any."""

@@ -8,7 +8,13 @@ from typing import Any
 
 from agent_league.check.http_probe import HttpProbe
 from agent_league.check.player import build_quick_player_steps
-from agent_league.check.player_subject import PlayerSubject, TrialPlayer, V1PlayerSubject, choose_question
+from agent_league.check.player_subject import (
+    CheckQuestion,
+    PlayerSubject,
+    TrialPlayer,
+    V1PlayerSubject,
+    choose_question,
+)
 from agent_league.check.player_v1 import build_quick_player_v1_steps
 from agent_league.check.steps import CheckStep, StepOutcome, StepVerdict, run_steps
 from agent_league.check.subject import CheckOptions
@@ -40,7 +46,7 @@ class LadderPlayer(PlayerSubject):
 
     async def open(self) -> None:
         await super().open()
-        self.question = choose_question([self._order.league.game_type])
+        self.question = _find_question(self._order)
 
 
 class LadderPlayerV1(V1PlayerSubject):
@@ -55,23 +61,22 @@ async def check_ladder_player(order: CheckOrder) -> CheckSummary:
     """Check a player by the quick steps; what it does wrong is a finding, never an error."""
     options = CheckOptions(total_seconds=TOTAL_SECONDS, timeouts=order.system.timeouts)
     probe = HttpProbe(order.member.agent.endpoint)
-    subject: TrialPlayer
-    steps: Sequence[CheckStep[Any]]
+    is_v1 = order.member.protocol_profile.protocol == PROTOCOL_V1
+    steps: list[CheckStep[Any]] = [
+        *(build_quick_player_v1_steps() if is_v1 else build_quick_player_steps(_find_question(order)))
+    ]
+    subject: TrialPlayer = (LadderPlayerV1 if is_v1 else LadderPlayer)(probe, options, order)
     try:
-        if order.member.protocol_profile.protocol == PROTOCOL_V1:
-            subject = LadderPlayerV1(probe, options, order)
-            steps = build_quick_player_v1_steps()
-        else:
-            subject = LadderPlayer(probe, options, order)
-            steps = build_quick_player_steps(choose_question([order.league.game_type]))
-        try:
-            await subject.open()
-            outcomes = await run_steps(list(steps), subject, TOTAL_SECONDS)
-        finally:
-            await subject.close()
+        await subject.open()
+        outcomes = await run_steps(steps, subject, TOTAL_SECONDS)
     finally:
+        await subject.close()
         await probe.close()
     return summarise_check(outcomes, order.member.agent.version, subject.unjudged_reason)
+
+
+def _find_question(order: CheckOrder) -> CheckQuestion:
+    return choose_question([order.league.game_type])
 
 
 def summarise_check(outcomes: Sequence[StepOutcome], version: str, unjudged: str) -> CheckSummary:

@@ -103,15 +103,14 @@ def _resolve_league(
     home: Path, loader: "ConfigLoader", manager: str | None, league_id: str | None, game: str | None
 ) -> tuple[str, str]:
     """Return league id and manager's endpoint: as typed, else those of the league that this folder's manager runs."""
-    from agent_league.http.hosts import normalise_endpoint
+    from agent_league.http.hosts import is_same_endpoint
     from agent_league.launch.league_start import find_running_leagues
 
     asked = loader.load_league(league_id, game).league_id if league_id or game else None
     here = {
         league: endpoint
         for league, endpoint in find_running_leagues(home).items()
-        if asked in (None, league)
-        and (not manager or normalise_endpoint(endpoint) == normalise_endpoint(resolve_manager(manager, loader)))
+        if asked in (None, league) and (not manager or is_same_endpoint(endpoint, resolve_manager(manager, loader)))
     }
     if len(here) > 1:
         raise UserError(f"Several leagues are being conducted in {home}; choose with --league-id: {', '.join(here)}.")

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from importlib import import_module
+from keyword import iskeyword
 from typing import Annotated, Any
 
 import typer
@@ -50,9 +51,13 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         ),
     },
     "Organise a league": {
+        "serve": "Serve all leagues of a SHARED folder, each below its own path, with an index of them.",
         "manager": "Run a League Manager.",
         "referee": "Run a Referee. It waits for the manager where that isn't there yet.",
         "player": "Run a Player. It waits for the manager where that isn't there yet.",
+        "class": (
+            "Make a class of a roster: one sign-up address a team, on a sheet to print; without one, list the teams."
+        ),
         "start": "Close registration and start the league now.",
         "admin": "Open or close registration, pause or resume the league, suspend or reinstate a player.",
         "verify": (
@@ -91,8 +96,9 @@ HELP_SETTINGS = {"help_option_names": ["--help", "-h"]}
 
 def load_command(name: str) -> Any:
     """Import a command's module and make the command; it is named after its function."""
-    module = next((module for module, names in SHARED_MODULES.items() if name in names), name)
-    function = getattr(import_module(f"agent_league.cli.{module}"), name.replace("-", "_"))
+    own_name = f"{name}_" if iskeyword(name) else name.replace("-", "_")
+    module = next((module for module, names in SHARED_MODULES.items() if name in names), own_name)
+    function = getattr(import_module(f"agent_league.cli.{module}"), own_name)
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     alone.command(name, context_settings=PASS_THROUGH_SETTINGS if name == "bench" else None)(function)
     return typer.main.get_command(alone)

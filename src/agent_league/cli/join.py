@@ -22,7 +22,10 @@ from agent_league.cli.terminal import draw_standings, print_remark
 if TYPE_CHECKING:
     from agent_league.launch.outside_player import OutsidePlayer
 
-LeagueUrlArgument = Annotated[str, typer.Argument(metavar="LEAGUE_URL", help="The League Manager's address.")]
+LeagueUrlArgument = Annotated[
+    str,
+    typer.Argument(metavar="LEAGUE_URL", help="The League Manager's address.", envvar="LEAGUE_SIGN_UP_URL"),
+]
 FallbackOption = Annotated[
     str, typer.Option(help="The strategy that plays where no move comes in time.", metavar="STRATEGY")
 ]

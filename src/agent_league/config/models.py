@@ -4,6 +4,7 @@ Only fields that a league can't do without are required; all others have default
 alone are valid. The user's own fields (`x_...`) are kept; the loader refuses other unknown ones.
 """
 
+import ipaddress
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
@@ -52,7 +53,28 @@ def _check_endpoint(address: str) -> str:
     return address
 
 
+def _check_public_url(address: str) -> str:
+    if not re.fullmatch(r"https?://[^\s/@?#\\]+(/[^\s?#\\]*)?", address) or not _has_valid_port(address):
+        raise ValueError("Input should be an address such as https://league.example.org or https://example.org/league")
+    parts = urlsplit(address)
+    if re.search(r"(^|/)\.{1,2}(/|$)|//|%|/mcp/?$", parts.path):
+        raise ValueError("Input should be the address of the server's front page, without '..', '//', '%' or /mcp")
+    if parts.path.startswith("/leagues"):
+        raise ValueError("Input should have another path than /leagues, below which the server has its leagues")
+    return address.rstrip("/")
+
+
+def _check_proxy(text: str) -> str:
+    try:
+        ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        raise ValueError("Input should be an IP address or network, such as 127.0.0.1 or 10.0.0.0/24") from None
+    return text
+
+
 Endpoint = Annotated[str, AfterValidator(_check_endpoint)]
+PublicUrl = Annotated[str, AfterValidator(_check_public_url)]
+ProxyAddress = Annotated[str, AfterValidator(_check_proxy)]
 Seconds = Annotated[float, Field(gt=0, le=86400)]
 AttemptCount = Annotated[int, Field(ge=1, le=100)]
 DelaySeconds = Annotated[float, Field(ge=0, le=3600)]
@@ -88,6 +110,24 @@ class NetworkConfig(ConfigModel):
     """Hosts that an agent's address may name; `*` allows every host."""
     allowed_origins: tuple[str, ...] = ()
     """Web pages of others that may call our agents, such as `http://localhost:3000`; `*` allows every page."""
+    public_url: PublicUrl | None = None
+    """The address by which others reach a server behind a proxy, with its base path; None: the one it listens on."""
+    trusted_proxies: tuple[ProxyAddress, ...] = ()
+    """Addresses or networks of proxies whose `X-Forwarded-For` is believed; that of all others is ignored."""
+
+    @property
+    def public_host(self) -> str | None:
+        return urlsplit(self.public_url).hostname if self.public_url else None
+
+    @property
+    def public_origin(self) -> str | None:
+        """Scheme, host and port of `public_url`, as browsers name the origin of its pages."""
+        return "://".join(urlsplit(self.public_url)[:2]) if self.public_url else None
+
+    @property
+    def public_path(self) -> str:
+        """The base path of `public_url`, without a slash at its end; empty if there is none."""
+        return urlsplit(self.public_url or "").path.rstrip("/")
 
 
 class SecurityConfig(ConfigModel):
@@ -320,6 +360,8 @@ class LadderConfig(ConfigModel):
 class ParticipantsConfig(ConfigModel):
     min_players: Annotated[int, Field(ge=2)] = 2
     max_players: Annotated[int, Field(ge=2)] = 100
+    start_with: Annotated[int, Field(ge=2)] | None = None
+    """`league serve` starts the league once so many players are there; None: on the organiser's command."""
 
 
 class LeagueConfig(ConfigModel):

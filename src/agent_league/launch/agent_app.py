@@ -1,9 +1,11 @@
 """The HTTP application of one agent: endpoints, MCP and metrics, with access as its settings allow."""
 
+from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from agent_league.agent.app import AgentApp, PagesApp
 from agent_league.agent.runtime import Agent
+from agent_league.config.models import NetworkConfig
 from agent_league.http.call_limits import RateLimit
 from agent_league.http.header_check import HeaderCheck
 from agent_league.http.hosts import WILDCARD_HOSTS
@@ -29,7 +31,7 @@ def make_agent_app(seat: AgentPlan, agent: Agent, pages: PagesApp | None = None)
     return AgentApp(
         agent.dispatcher.answer_request,
         agent.health,
-        HeaderCheck((*network.allowed_hosts, network.base_host, *own), network.allowed_origins),
+        make_header_check(network, own),
         RateLimit(rate, security.rate_limit_burst) if rate else None,
         seat.other_paths(agent),
         make_lazy_mcp_server(agent, has_good_token),
@@ -39,3 +41,9 @@ def make_agent_app(seat: AgentPlan, agent: Agent, pages: PagesApp | None = None)
         agent.dispatcher.message_log.log_refused_request,
         agent.dispatcher.refuse_requests,
     )
+
+
+def make_header_check(network: NetworkConfig, own_hosts: Sequence[str]) -> HeaderCheck:
+    """Make the check of Host and Origin that accepts our own hosts, the public one and the configured ones."""
+    hosts = (*network.allowed_hosts, network.base_host, *own_hosts, network.public_host or "")
+    return HeaderCheck(filter(None, hosts), filter(None, (*network.allowed_origins, network.public_origin)))

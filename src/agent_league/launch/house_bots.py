@@ -72,6 +72,7 @@ class AttachingCarrier(Protocol):
     """A carrier that reaches agents of this process without sockets."""
 
     def attach(self, endpoint: str, answer: FrameHandler) -> None: ...
+    def detach(self, endpoint: str) -> None: ...
 
 
 class HouseBots:
@@ -115,6 +116,9 @@ class HouseBots:
                 await player.run()
             except (AgentLeagueError, OSError) as error:
                 self._manager.log.warning("house_bot_failed", bot=name, error=repr(error))
+            finally:
+                if isinstance(self._carrier, AttachingCarrier):
+                    self._carrier.detach(endpoint)
             failures = 1 if loop.time() - began > CALM_SECONDS else failures + 1
             await asyncio.sleep(reconnect_delay(failures, self._rng))
 

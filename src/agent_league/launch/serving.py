@@ -5,6 +5,7 @@ import gc
 import sys
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
 
 from agent_league.agent.app import AgentApp, PagesApp
 from agent_league.agent.runtime import Agent
@@ -14,6 +15,7 @@ from agent_league.http.carrier import Carrier
 from agent_league.http.client import HttpCarrier
 from agent_league.http.hosts import own_endpoint
 from agent_league.http.port_holder import describe_port_holder
+from agent_league.http.proxies import serve_behind_proxies
 from agent_league.http.server import HttpServer, bind_socket
 from agent_league.launch.agent_app import make_agent_app
 from agent_league.launch.agent_plan import NO_LISTENERS, AgentListeners, AgentPlan, ManagerPlan
@@ -54,7 +56,8 @@ async def serve_agents(
         for seat in seats:
             agent, app = make_agent_and_app(seat, carrier, watchers)
             agents.append(agent)
-            servers.append(HttpServer(app, seat.host, seat.port, seat.title, _port_hint(seat)))
+            proxied = serve_behind_proxies(app, seat.settings.system.network) if isinstance(seat, ManagerPlan) else app
+            servers.append(HttpServer(proxied, seat.host, seat.port, seat.title, _port_hint(seat)))
         for server in servers:
             await server.start()
         if ready:
@@ -66,18 +69,23 @@ async def serve_agents(
 
 
 def make_agent_and_app(seat: AgentPlan, carrier: Carrier, watchers: AgentListeners) -> tuple[Agent, AgentApp]:
-    """Make an agent and what serves it; a manager with its pages and its sign-up addresses."""
+    """Make an agent and what serves it."""
     if isinstance(seat, ManagerPlan):
-        from agent_league.web.sign_up_app import SignUpApp  # noqa: PLC0415 - only where a manager sits
-
         manager = seat.make_agent(carrier, watchers)
-        app = make_agent_app(seat, manager, make_manager_pages(seat, manager) if seat.settings.serves_pages else None)
-        app.add_path_app("join", SignUpApp(app, manager.sign_up))
-        if bots := open_house_bots(manager, seat.settings, carrier):
-            app.add_path_app(BOTS_PATH, bots)
-        return manager, app
+        return manager, make_manager_app(seat, manager, carrier)
     agent = seat.make_agent(carrier, watchers)
     return agent, make_agent_app(seat, agent)
+
+
+def make_manager_app(seat: ManagerPlan, manager: "LeagueManager", carrier: Carrier) -> AgentApp:
+    """Make what serves a manager: with its pages, its sign-up addresses and the house bots of a practice ladder."""
+    from agent_league.web.sign_up_app import SignUpApp  # noqa: PLC0415 - only where a manager sits
+
+    app = make_agent_app(seat, manager, make_manager_pages(seat, manager) if seat.settings.serves_pages else None)
+    app.add_path_app("join", SignUpApp(app, manager.sign_up))
+    if bots := open_house_bots(manager, seat.settings, carrier):
+        app.add_path_app(BOTS_PATH, bots)
+    return app
 
 
 def make_manager_pages(seat: ManagerPlan, manager: "LeagueManager") -> PagesApp:
@@ -92,23 +100,30 @@ def make_manager_pages(seat: ManagerPlan, manager: "LeagueManager") -> PagesApp:
     )
     from agent_league.web.play.requests import SeatRoutes  # noqa: PLC0415 - as above
     from agent_league.web.play.seats import FALLBACK, BrowserPlayers, BrowserSeats  # noqa: PLC0415 - as above
+    from agent_league.web.rendering import LiveSite  # noqa: PLC0415 - as above
 
     settings = seat.settings
-    endpoint = own_endpoint(seat.host, seat.port, settings.system.network.base_host)
+    base = urlsplit(seat.endpoint).path.removesuffix("/mcp")
+    site = LiveSite(base, f"{base.removesuffix(seat.path)}/" if seat.path else "")
     reader = LeagueReader(
         manager.state,
         settings.home,
         LeagueHistory(manager.state, listen=manager.add_watcher),
         meter=manager.meter,
-        invitation=JoinInstructions(endpoint, settings.expected_players, settings.expected_referees),
+        invitation=JoinInstructions(seat.endpoint, settings.expected_players, settings.expected_referees),
         seats=BrowserSeatOffer(FALLBACK) if settings.offers_seats else None,
     )
     desk = (
-        SeatRoutes(BrowserSeats(reader, BrowserPlayers(settings, manager.state, seat.host, seat.port, OutsidePlayer)))
+        SeatRoutes(
+            BrowserSeats(
+                reader, BrowserPlayers(settings, manager.state, seat.host, seat.port, OutsidePlayer, seat.path)
+            ),
+            site,
+        )
         if settings.offers_seats
         else None
     )
-    return WebApp(reader, manager.log, desk)
+    return WebApp(reader, manager.log, desk, site=site)
 
 
 def check_ports(seats: Sequence[AgentPlan]) -> None:

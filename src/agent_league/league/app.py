@@ -12,7 +12,7 @@ from agent_league.agent.metrics import AgentMetrics, GaugeValues, MetricKey
 from agent_league.agent.runtime import Agent
 from agent_league.agent.tasks import run_beside, run_until_first
 from agent_league.clock import Clock
-from agent_league.errors import ErrorCode, Refusal
+from agent_league.errors import ErrorCode, LeagueFailed, Refusal
 from agent_league.http.carrier import Carrier
 from agent_league.league.announcer import Announcer
 from agent_league.league.authorization import ManagerAuthorizer
@@ -84,6 +84,7 @@ class LeagueManager(Agent):
         *,
         store: Store | None = None,
         offload: Offload = asyncio.to_thread,
+        store_offload: Offload | None = None,
         rng: Random | None = None,
         tools: Mapping[str, Handler] | None = None,
         derive_result: DeriveResult = lambda *_: None,
@@ -93,6 +94,7 @@ class LeagueManager(Agent):
         """`derive_result` knows the game: it derives a result from the details of a report.
 
         A practice ladder needs `check_player`, without which nobody is checked, and whether `seats_differ` in its game.
+        `store_offload` runs the writes to the store (default: as `offload` runs everything else that blocks).
         """
         system = settings.system
         super().__init__("league", settings.home, system, carrier, clock, rng, settings.league.league_id)
@@ -102,7 +104,7 @@ class LeagueManager(Agent):
         with translate_damage(settings.league.league_id):
             league = get_effective_config(saved, settings.league)
             key = SigningKey.load(saved.season.signing_key)
-        self._journal = Journal(store, saved.season.season_id, self.log, self._rng, offload)
+        self._journal = Journal(store, saved.season.season_id, self.log, self._rng, store_offload or offload)
         with translate_damage(settings.league.league_id):
             self.state = LeagueState(
                 league,
@@ -111,6 +113,7 @@ class LeagueManager(Agent):
                 self._journal.queue_row,
                 settings.configs_by_protocol,
                 listens_on_loopback=settings.listens_on_loopback,
+                has_dial_out_seats=settings.has_dial_out_seats,
             )
             self.state.restore_rows(saved)
         passes = TokenIssuer(
@@ -154,15 +157,12 @@ class LeagueManager(Agent):
             self.add_watcher(watcher)
         self.state.add_listener(self._publish_changes)
         self._started = asyncio.Event()
+        self._start_failure: LeagueFailed | None = None
         self.completed = asyncio.Event()
         """Set once LEAGUE_COMPLETED was sent to all agents."""
-        admin_token = create_token("admin", settings.system.security.token_length)
-        write_atomically(
-            DataPaths(settings.home).admin_token_file(self.state.league_id), admin_token.encode() + b"\n", mode=0o600
-        )
         self._authorizer = ManagerAuthorizer(
             self.state,
-            hash_token(admin_token),
+            hash_token(_write_admin_token(settings)),
             tokens_enabled=settings.system.security.enable_auth_tokens,
             strict=self._strict,
         )
@@ -325,6 +325,8 @@ class LeagueManager(Agent):
 
     async def _play_league(self) -> None:
         await self._started.wait()
+        if self._start_failure:
+            raise self._start_failure
         await self._conductor.play()
         self._projections.close()
         self.completed.set()
@@ -350,7 +352,11 @@ class LeagueManager(Agent):
                 and self.state.reachable_referee_count >= wanted.expected_referees
             )
             if there and self.state.find_start_obstacle() is None:
-                self._start_league()
+                try:
+                    self._start_league()
+                except Refusal as refusal:  # its format can't pair these players, which no agent can help
+                    self._start_failure = LeagueFailed(refusal.message)
+                    self._started.set()
 
     def _publish_changes(self, event: Event) -> None:
         if isinstance(event, ReachabilityChanged) and event.is_reachable:
@@ -375,6 +381,14 @@ class LeagueManager(Agent):
         if expected and expected != self.state.protocol:
             self.log.warning("other_protocol", expected=expected, played=self.state.protocol)
         self._started.set()
+
+
+def _write_admin_token(settings: ManagerSettings) -> str:
+    """Make the admin token and write it where only the organiser can read it."""
+    token = create_token("admin", settings.system.security.token_length)
+    file = DataPaths(settings.home).admin_token_file(settings.league.league_id)
+    write_atomically(file, token.encode() + b"\n", mode=0o600)
+    return token
 
 
 def collect_league_gauges(state: LeagueState, meter: AgentMetrics, queues: Mapping[str, int]) -> GaugeValues:

@@ -13,10 +13,11 @@ from enum import StrEnum
 from agent_league.agent.breaker import Breaker
 from agent_league.agent.sign_up_team import SIGN_UP_TEAM, SignUpTeam
 from agent_league.clock import format_utc
-from agent_league.config.models import SecurityConfig
+from agent_league.config.models import NetworkConfig, SecurityConfig
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.http.caller_address import CALLER_ADDRESS
-from agent_league.http.hosts import are_all_loopback, find_endpoint_problem, normalise_address, normalise_endpoint
+from agent_league.http.exposure import is_loopback_only
+from agent_league.http.hosts import find_endpoint_problem, normalise_address, normalise_endpoint
 from agent_league.http.sign_up_address import find_sign_up_key
 from agent_league.league.match_tokens import create_token, hash_token, hashes_match
 from agent_league.model.agents import (
@@ -138,16 +139,20 @@ class AdmissionRules:
     game_type: str
     max_players: int
     security: SecurityConfig
-    allowed_hosts: Sequence[str]
+    network: NetworkConfig
     failure_threshold: int
     strict: bool = False
     listens_on_loopback: bool = True
     """Whether no other machine can call the manager."""
+    has_dial_out_seats: bool = False
+    """Whether agents elsewhere may take part through connections that they open to the manager."""
 
     @property
     def is_loopback_only(self) -> bool:
         """Whether all agents of the league are on this machine; much is allowed then that strangers may not."""
-        return self.listens_on_loopback and are_all_loopback(self.allowed_hosts)
+        return is_loopback_only(
+            self.network, listens_on_loopback=self.listens_on_loopback, has_dial_out_seats=self.has_dial_out_seats
+        )
 
     @property
     def allows_tokenless_return(self) -> bool:
@@ -234,14 +239,8 @@ class Roster:
         known = self._find_applicant(application, team, now)
         if known is None and team is None and key_needed:
             raise RegistrationRejected(RejectReason.CLOSED, key_needed)
-        caller = CALLER_ADDRESS.get()
-        endpoint, address = application.profile.endpoint, normalise_address(caller[0]) if caller else None
-        if problem := find_endpoint_problem(endpoint, self.rules.allowed_hosts, address or None):
+        if problem := self._find_endpoint_problem(application.profile.endpoint):
             raise RegistrationRejected(RejectReason.INVALID_ENDPOINT, redact_keys(problem))
-        if find_sign_up_key(endpoint):
-            raise RegistrationRejected(
-                RejectReason.INVALID_ENDPOINT, "that is a sign-up address; expected your agent's own"
-            )
         if not supports_game(application.profile.game_types, self.rules.game_type):
             raise RegistrationRejected(RejectReason.UNSUPPORTED_GAME, f"this league plays {self.rules.game_type!r}")
         name = application.profile.display_name
@@ -272,6 +271,16 @@ class Roster:
             admission.member.team_id = team.team_id
             _add_version(admission.member, now)
         return admission
+
+    def _find_endpoint_problem(self, endpoint: str) -> str | None:
+        """Describe what is wrong with the address that the current caller registers, or return None."""
+        caller, network = CALLER_ADDRESS.get(), self.rules.network
+        address, hosts = normalise_address(caller[0]) if caller else None, network.allowed_hosts
+        if caller is None and network.public_host:  # an agent of our own process, below our own public address
+            hosts = (*hosts, network.public_host)
+        if problem := find_endpoint_problem(endpoint, hosts, address or None):
+            return problem
+        return "that is a sign-up address; expected your agent's own" if find_sign_up_key(endpoint) else None
 
     def _find_applicant(self, application: AgentApplication, team: SignUpTeam | None, now: datetime) -> Member | None:
         """Find the member that registers again; a team's key is good for one agent, whatever else that shows."""

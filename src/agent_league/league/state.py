@@ -14,7 +14,7 @@ from typing import Any
 from agent_league.agent.dialects import DIALECTS, dialect_of, make_league_uuid
 from agent_league.clock import format_utc
 from agent_league.config.models import LeagueConfig, SystemConfig
-from agent_league.errors import ErrorCode, Refusal
+from agent_league.errors import ErrorCode, LeagueFailed, Refusal
 from agent_league.formats.base import Entrant, Format, PlayerGroups, TournamentRecord
 from agent_league.formats.play_off import pair_play_off, split_leaders
 from agent_league.formats.progress import describe_progress
@@ -130,6 +130,7 @@ class LeagueState:
         configs_by_protocol: Mapping[str, LeagueConfig] | None = None,
         *,
         listens_on_loopback: bool = True,
+        has_dial_out_seats: bool = False,
     ) -> None:
         self._season_row = season_row
         self._save_row = save_row
@@ -156,10 +157,11 @@ class LeagueState:
                 game_type=config.game_type,
                 max_players=config.participants.max_players,
                 security=system.security,
-                allowed_hosts=system.network.allowed_hosts,
+                network=system.network,
                 failure_threshold=self._failure_threshold,
                 strict=system.tolerance.strict,
                 listens_on_loopback=listens_on_loopback,
+                has_dial_out_seats=has_dial_out_seats,
             )
         )
         self.phase = LeaguePhase.COMPLETED if season_row.phase == DISMISSED_PHASE else LeaguePhase(season_row.phase)
@@ -339,6 +341,7 @@ class LeagueState:
         """Close registration, fix protocol and settings and make the schedule; raises a Refusal if it can't start."""
         if problem := self.find_start_obstacle():
             raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, f"the league can't start: {problem}")
+        config, format_ = self.config, self.format
         self.config = self._configs_by_protocol[self.protocol].model_copy(update={"protocol": self.protocol})
         seeded = seed_players(self.roster.players(), self.config.scheduling, self.lot)
         rules = self.config.scheduling.model_copy(update={"seeded_players": seeded})
@@ -347,7 +350,11 @@ class LeagueState:
         self.standings_table = self._create_table()
         overlap = rules.overlap_rounds
         self.table_after_round = self._create_table(self._select_completed) if overlap else self.standings_table
-        self._pair_rounds()
+        try:
+            self._pair_rounds()
+        except LeagueFailed as error:
+            self.config, self.format = config, format_
+            raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, f"the league can't start: {error}") from error
         self._update_season_row(settings=self.config.model_dump(mode="json"))  # final from here on
         self._enter_phase(LeaguePhase.RUNNING, AgentState.ACTIVE)
         for member in self.roster:

@@ -33,10 +33,12 @@ class Actuators:
     ) -> WireFields:
         """Build the answer; `repeat_as_choice` adds `choice`, for a referee that doesn't read `parity_choice`."""
         words = {"parity_choice": move, "choice": move} if repeat_as_choice else {"parity_choice": move}
-        return {**self._common_fields(v2.ChooseParityResponse, call), **words, **_usage_fields(usage)}
+        answer = {**self._common_fields(v2.ChooseParityResponse, call), **words}
+        return answer if usage is None else {**answer, **_usage_fields(usage)}
 
     def answer_move_call(self, call: v2.GameMoveCall, move: Move, usage: Usage | None = None) -> WireFields:
-        return {**self._common_fields(v2.GameMoveResponse, call), "move_data": move, **_usage_fields(usage)}
+        answer = {**self._common_fields(v2.GameMoveResponse, call), "move_data": move}
+        return answer if usage is None else {**answer, **_usage_fields(usage)}
 
     def _common_fields(self, kind: type[Message], question: Message) -> WireFields:
         player_id, token = self._credentials()
@@ -50,10 +52,8 @@ class Actuators:
         )
 
 
-def _usage_fields(usage: Usage | None) -> WireFields:
-    """The `usage` field of an answer; empty if the strategy gives none, or an invalid one."""
-    if usage is None:
-        return {}
+def _usage_fields(usage: Usage) -> WireFields:
+    """The `usage` field of an answer; empty if what the strategy gives is invalid."""
     try:
         return {"usage": v2.MoveUsage(**asdict(usage)).model_dump()}
     except ValidationError:

@@ -22,7 +22,7 @@ from agent_league.model.names import CHECK_LEAGUE, is_safe_name
 from agent_league.model.result_words import join_names
 from agent_league.model.results import StandingsRow
 from agent_league.players.actuators import Actuators
-from agent_league.players.decision import CHOSEN, StrategyRunner
+from agent_league.players.decision import StrategyRunner
 from agent_league.players.events import (
     GameErrorReported,
     InvitationAnswered,
@@ -54,7 +54,6 @@ MAX_REPORTED_GAMES = 200
 MAX_REFUSALS = 50
 STANDINGS_FIELDS = ("rank", "player_id", "display_name", "played", "wins", "draws", "losses", "points")
 _referee_token_fields = attrgetter("match_id", "referee_token_sha256")
-PREVIOUS_STATE = {AgentState.REGISTERED: AgentState.INIT, AgentState.ACTIVE: AgentState.REGISTERED}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,10 +92,10 @@ class Player(LeagueMember):
         self._on_event = on_event
         self._rejoiner = LeagueRejoiner(self._session, self._peer_client, self._remark, self._rng)
         self._sensors = Sensors(settings.seed, settings.display_name, self._clock)
-        self._strategy_runner = StrategyRunner(strategy, self.log, self._count_decision)
+        self._strategy_runner = StrategyRunner(strategy, self.log, self.meter)
         repeatable = settings.seed is not None
         self._learning = LearningStore(strategy, settings.display_name, settings.home, self.log, persist=not repeatable)
-        self._actuators = Actuators(self._clock, lambda: (self.agent_id, self._session.token))
+        self._actuators = Actuators(self._clock, lambda: (self._session.agent_id, self._session.token))
         self._history: PlayerHistory | None = None
         self._result_checker = ResultChecker()
         self._league_over = asyncio.Event()
@@ -106,7 +105,7 @@ class Player(LeagueMember):
         """The latest refused calls about matches; the manager asks for them when a match hangs."""
         self._serve(
             {**self._message_handlers(), **(tools or {})},
-            complete=self._complete_message,
+            completers=self._message_completers(),
             on_refusal=self._record_refusal,
         )
 
@@ -145,7 +144,7 @@ class Player(LeagueMember):
         if envelope is None:
             await self._session.learn_manager_address(bearer)
             return None
-        if self._settings.system.security.verify_callers:
+        if self._settings.system.security.verify_callers and not self._session.registered.is_set():
             await self._session.wait_until_registered()
         expected = Role.LEAGUE_MANAGER if method.caller is Caller.MANAGER else Role.REFEREE
         if envelope.sender.role is not expected:
@@ -164,18 +163,13 @@ class Player(LeagueMember):
             await self._session.callers.check_match_token(token, match_id, envelope.sender.agent_id)
             if method.reply is None:
                 self._session.callers.check_result_machine(self._result_checker.find_askers(match_id))
-            elif self._session.has_foreign_manager:
+            elif not self._session.callers.has_key:
                 self._result_checker.record_asker(match_id, calling_machine())
         return None
 
     def readings(self) -> GaugeValues:
         """The player's gauges for the metrics page."""
         return {"queue_length": {("decisions",): self._strategy_runner.pending_count}}
-
-    def _count_decision(self, seconds: float, how: str) -> None:
-        self.meter.record_duration(seconds, "decision_seconds")
-        if how != CHOSEN:
-            self.meter.count_event("strategy_failures", how)
 
     async def run(self) -> None:
         """Register and play until the league is over (`exit_when_done`), or until cancelled."""
@@ -232,7 +226,7 @@ class Player(LeagueMember):
 
     def _open_history(self) -> PlayerHistory:
         """Open the history under the current id; if the id has changed, the games move along."""
-        if self._history is None or self._history.player_id != self.agent_id:
+        if self._history is None or self._history.player_id != self._session.agent_id:
             earlier = self._history
             self.log.rename_component(self.agent_id)
             self._history = PlayerHistory(self.agent_id, self._settings.display_name, self._settings.home, self.log)
@@ -247,7 +241,7 @@ class Player(LeagueMember):
         game_type = message.game_type or "even_odd"
         accept = supports_game(self._settings.game_types, game_type)
         if accept:
-            self._enter_active()
+            self._enter_state(AgentState.ACTIVE)
             if self._result_checker.record_invitation(message) and self._session.league_id != CHECK_LEAGUE:
                 memory.expect_match(
                     self._session.league_key, message.league_id or self._session.league_id, message.match_id
@@ -266,7 +260,7 @@ class Player(LeagueMember):
 
     async def _handle_parity_call(self, message: v2.ChooseParityCall) -> HandlerReply:
         games = self._games_for_strategy()
-        self._enter_active()
+        self._enter_state(AgentState.ACTIVE)
         invitation = self._result_checker.find_invitation(message.match_id)
         again = not self._settings.system.tolerance.strict and self._result_checker.is_repeated_by_foreign_referee(
             message
@@ -280,8 +274,8 @@ class Player(LeagueMember):
     async def _handle_move_call(self, message: v2.GameMoveCall) -> HandlerReply:
         games = self._games_for_strategy()
         invitation = self._result_checker.find_invitation(message.match_id)
-        seen = self._sensors.observe_move_call(message, self.agent_id, games, invitation)
-        self._enter_active()
+        seen = self._sensors.observe_move_call(message, self._session.agent_id, games, invitation)
+        self._enter_state(AgentState.ACTIVE)
         thought = await self._strategy_runner.choose_move(seen)
         self._result_checker.record_answer(message.match_id, message.move_request.step, thought.move)
         return self._actuators.answer_move_call(message, thought.move, thought.usage)
@@ -332,7 +326,7 @@ class Player(LeagueMember):
 
     async def _handle_notification(self, message: Message) -> HandlerReply:
         """Log a notification that needs no other action."""
-        self._enter_active()
+        self._enter_state(AgentState.ACTIVE)
         self.log.debug("notice", message_type=message.message_type, round_id=message.round_id)
         return OK
 
@@ -402,15 +396,12 @@ class Player(LeagueMember):
         if self._on_event:
             self._on_event(self.agent_id, happening)
 
-    def _enter_active(self) -> None:
-        """Advance to ACTIVE, by way of REGISTERED if need be."""
-        self._enter_state(AgentState.REGISTERED)
-        self._enter_state(AgentState.ACTIVE)
-
-    def _enter_state(self, state: AgentState) -> None:
-        """Advance to `state` if it is the next one; after registering again the player may be further already."""
-        if self.state is PREVIOUS_STATE[state]:
-            self.state = advance_state(self.state, state)
+    def _enter_state(self, target: AgentState) -> None:
+        """Advance to REGISTERED or ACTIVE; after registering again the player may be further already."""
+        if self.state is AgentState.INIT:
+            self.state = advance_state(self.state, AgentState.REGISTERED)
+        if self.state is AgentState.REGISTERED:
+            self.state = advance_state(self.state, target)
 
 
 def to_standings_row(standing: Standing) -> StandingsRow:

@@ -5,12 +5,13 @@ import hashlib
 import inspect
 import sys
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from dataclasses import asdict
 from typing import Any
 
 import orjson
 
+from agent_league.agent.metrics import AgentMetrics
 from agent_league.agent.tasks import BackgroundTasks
 from agent_league.log import JsonLogger
 from agent_league.players.moves import describe_legal_moves, find_equal_moves
@@ -24,8 +25,6 @@ CHOSEN, RAISED, ILLEGAL = "chosen", "raised", "illegal_move"
 QuestionKey = tuple[str, int, bytes]
 MatchedThought = tuple[Thought, list[Move]]
 """A strategy's answer, and the legal moves equal to its move: one, or none."""
-DecisionCallback = Callable[[float, str], None]
-"""Called for each move with the seconds it took and how it came about: CHOSEN, RAISED or ILLEGAL."""
 
 
 class StrategyRunner:
@@ -35,12 +34,10 @@ class StrategyRunner:
     matches, unless the strategy has `instant = True`.
     """
 
-    def __init__(
-        self, strategy: Strategy, log: JsonLogger, on_decision: DecisionCallback = lambda _seconds, _how: None
-    ) -> None:
+    def __init__(self, strategy: Strategy, log: JsonLogger, meter: AgentMetrics | None = None) -> None:
         self._strategy = strategy
-        self._on_decision = on_decision
         self._log = log
+        self._meter = meter or AgentMetrics()
         self._decisions: dict[QuestionKey, Thought | asyncio.Task[Thought]] = {}
         self._choices = BackgroundTasks()
         self._has_warned_author = False
@@ -116,25 +113,22 @@ class StrategyRunner:
     def _accept_or_replace(self, found: MatchedThought, observation: Observation, began: float) -> Thought:
         """Return the move as the referee wrote it (1 for True); log an illegal one and play a random move instead."""
         thought, legal = found
+        usage = thought.usage if isinstance(thought.usage, Usage) else None
         if legal:
-            return self._record_decision(Thought(legal[0], thought.usage, thought.reason), CHOSEN, observation, began)
+            return self._record_decision(Thought(legal[0], usage, thought.reason), CHOSEN, observation, began)
         move = thought.move
         self._log.error("strategy_chose_illegal_move", match_id=observation.match_id, move=quote(move))
         self._warn_author(
             f"The strategy chose {quote(move)} in {quote(observation.match_id)}, where "
             f"{describe_legal_moves(observation.legal_moves)} are legal; a random move was played."
         )
-        return self._record_decision(Thought(_random_move(observation), thought.usage), ILLEGAL, observation, began)
+        return self._record_decision(Thought(_random_move(observation), usage), ILLEGAL, observation, began)
 
     def _record_decision(self, thought: Thought, how: str, observation: Observation, began: float) -> Thought:
-        self._on_decision(asyncio.get_running_loop().time() - began, how)
-        self._log_decision(thought, how, observation)
-        if thought.usage is not None:
-            cost = asdict(thought.usage)
-            self._log.info("move_cost", match_id=observation.match_id, step=observation.step, **cost)
-        return thought
-
-    def _log_decision(self, thought: Thought, how: str, observation: Observation) -> None:
+        """Count and log a decision."""
+        self._meter.histograms["decision_seconds",].add_duration(asyncio.get_running_loop().time() - began)
+        if how != CHOSEN:
+            self._meter.count_event("strategy_failures", how)
         reason = thought.reason or (thought.usage and thought.usage.fallback)
         self._log.log_buffered(
             "decided",
@@ -144,6 +138,10 @@ class StrategyRunner:
             how=how,
             **({"reason": shorten(reason, MAX_SENTENCE)} if reason else {}),
         )
+        if thought.usage is not None:
+            cost = asdict(thought.usage)
+            self._log.info("move_cost", match_id=observation.match_id, step=observation.step, **cost)
+        return thought
 
     def _warn_author(self, sentence: str) -> None:
         """Write to the player's terminal that the strategy failed; only the first time, as it will fail again."""
@@ -161,17 +159,11 @@ async def ask_strategy(strategy: Strategy, observation: Observation) -> Thought:
         said = await asyncio.to_thread(choose, observation)
     if inspect.isawaitable(said):
         said = await said
-    return _to_thought(said)
-
-
-def _to_thought(said: Any) -> Thought:
-    if not isinstance(said, Thought):
-        return Thought(said)
-    return said if isinstance(said.usage, Usage) else Thought(said.move, reason=said.reason)
+    return said if isinstance(said, Thought) else Thought(said)
 
 
 def _match_thought(said: Any, observation: Observation) -> MatchedThought:
-    thought = _to_thought(said)
+    thought = said if isinstance(said, Thought) else Thought(said)
     return thought, find_equal_moves(thought.move, observation.legal_moves)
 
 

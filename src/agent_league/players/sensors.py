@@ -30,21 +30,21 @@ PLACEHOLDER_DICE = Random(0)  # noqa: S311 - never thrown
 
 
 class LazyObservation(Observation):
-    """An observation whose dice and rules are created on first access; most strategies never use them."""
+    """An observation whose dice and rules are created on first access; most strategies never use them.
 
-    __slots__ = ("_dice", "_look_up")
+    Whoever creates it deletes `random` and `rules`, and sets the functions that create them.
+    """
 
-    def set_lazy_lookups(self, dice: Callable[[], Random], look_up: Callable[[], Rules | None]) -> None:
-        """Set the functions that create dice and rules on first access."""
-        self._dice, self._look_up = dice, look_up
-        del self.random, self.rules
+    __slots__ = ("create_dice", "load_rules")
+    create_dice: Callable[[], Random]
+    load_rules: Callable[[], Rules | None]
 
     def __getattr__(self, name: str) -> Any:
         if name == "random":
-            self.random = self._dice()
+            self.random = self.create_dice()
             return self.random
         if name == "rules":
-            self.rules = self._look_up()
+            self.rules = self.load_rules()
             return self.rules
         raise AttributeError(f"an observation has no {quote(name)}")
 
@@ -141,6 +141,10 @@ class Sensors:
         role: str | None,
     ) -> Observation:
         context = call.context
+        asked, until = parse_utc(call.timestamp), parse_utc(call.deadline or "")
+        deadline: datetime | None = None
+        if asked and until and asked <= until:  # by our own clock: the referee's may differ
+            deadline = self._clock.now() + min(until - asked, MAX_TIME_LIMIT)
         invited_against = invitation.opponent_id if invitation else None
         role = role or (invitation.role_in_match if invitation else None)
         parameters = invitation.game_parameters if invitation else None
@@ -156,21 +160,13 @@ class Sensors:
             standings=context.your_standings.model_dump() if context and context.your_standings else {},
             history=history,
             random=PLACEHOLDER_DICE,
-            deadline=self._compute_deadline(call),
+            deadline=deadline,
             seat=1 if role == "PLAYER_B" else 0,
         )
-        seen.set_lazy_lookups(
-            lambda: self._create_dice(call.match_id, step),
-            lambda: _load_rules(game_type, orjson.dumps(parameters or {})),
-        )
+        del seen.random, seen.rules
+        seen.create_dice = lambda: self._create_dice(call.match_id, step)
+        seen.load_rules = lambda: _load_rules(game_type, orjson.dumps(parameters or {}))
         return seen
-
-    def _compute_deadline(self, call: v2.ChooseParityCall | v2.GameMoveCall) -> datetime | None:
-        """The deadline on our clock: now plus the time the referee gives, as the two clocks may differ."""
-        asked, until = parse_utc(call.timestamp), parse_utc(call.deadline or "")
-        if asked is None or until is None or until < asked:
-            return None
-        return self._clock.now() + min(until - asked, MAX_TIME_LIMIT)
 
     def _create_dice(self, match_id: str, step: int) -> Random:
         if self._seed is None:

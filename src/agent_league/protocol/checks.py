@@ -50,10 +50,10 @@ class Envelope:
 
 def check_envelope(params: Mapping[str, Any], expected_type: str) -> Envelope:
     """Check the envelope of a `league.v2` message; raises a Refusal for the first fault in the protocol's order."""
-    check_required_fields(params, PROTOCOL_V2, REQUIRED_FIELDS)
-    for name in REQUIRED_FIELDS:
-        if not isinstance(params[name], str):
-            raise wrong_type_refusal(name, "a string", params[name])
+    if params.get("protocol") != PROTOCOL_V2 or not all(isinstance(params.get(name), str) for name in REQUIRED_FIELDS):
+        check_required_fields(params, PROTOCOL_V2, REQUIRED_FIELDS)
+        wrong = next(name for name in REQUIRED_FIELDS if not isinstance(params[name], str))
+        raise wrong_type_refusal(wrong, "a string", params[wrong])
     for name, kinds in OPTIONAL_FIELDS.items():
         value = params.get(name)
         if type(value) not in kinds:
@@ -63,7 +63,8 @@ def check_envelope(params: Mapping[str, Any], expected_type: str) -> Envelope:
     sender = Sender.parse(params["sender"])
     if sender is None:
         raise wrong_type_refusal("sender", "'league_manager', 'referee:ID' or 'player:ID'", params["sender"])
-    check_timestamp(params["timestamp"], "timestamp")
+    if parse_utc(params["timestamp"]) is None:
+        raise timestamp_refusal(params["timestamp"], "timestamp")
     return Envelope(
         message_type=expected_type,
         sender=sender,
@@ -96,13 +97,18 @@ def check_required_fields(message: Mapping[str, Any], expected: str, required: S
 def check_timestamp(text: str, field: str) -> None:
     """Raise a Refusal unless the text is ISO-8601 in UTC."""
     if parse_utc(text) is None:
-        raise Refusal(
-            ErrorCode.INVALID_TIMESTAMP,
-            f"'{field}' must be ISO-8601 in UTC, ending in Z or +00:00",
-            field=field,
-            expected="2025-01-15T10:30:00Z",
-            received=describe_value(text),
-        )
+        raise timestamp_refusal(text, field)
+
+
+def timestamp_refusal(text: str, field: str) -> Refusal:
+    """Build the refusal of a field that must be a timestamp."""
+    return Refusal(
+        ErrorCode.INVALID_TIMESTAMP,
+        f"'{field}' must be ISO-8601 in UTC, ending in Z or +00:00",
+        field=field,
+        expected="2025-01-15T10:30:00Z",
+        received=describe_value(text),
+    )
 
 
 def parse_fields(model: type[P], params: Mapping[str, Any]) -> P:

@@ -22,8 +22,10 @@ CONTAINER_TYPES = (dict, list)
 
 def read_json(text: bytes | str) -> Any:
     """Parse JSON; raises ValueError if it is invalid, nested too deep, or has too many arrays and objects."""
-    opened = _count_brackets(text)
-    if opened > MAX_CONTAINERS and _count_brackets(_strip_strings(text)) > MAX_CONTAINERS:
+    if isinstance(text, str):
+        text = text.encode(errors="surrogatepass")  # half a pair is invalid JSON, too
+    opened = text.count(b"[") + text.count(b"{")  # those in strings too, so it is an upper bound
+    if opened > MAX_CONTAINERS and _count_containers(text) > MAX_CONTAINERS:
         raise ValueError(f"more than {MAX_CONTAINERS} arrays and objects")
     value = orjson.loads(text)
     if opened > MAX_DEPTH and type(value) in CONTAINER_TYPES and _is_too_deep(value):
@@ -31,16 +33,10 @@ def read_json(text: bytes | str) -> Any:
     return value
 
 
-def _count_brackets(text: bytes | str) -> int:
-    """An upper bound of the arrays and objects in a text; brackets in strings count too."""
-    if isinstance(text, bytes):
-        return text.count(b"[") + text.count(b"{")
-    return text.count("[") + text.count("{")
-
-
-def _strip_strings(text: bytes | str) -> bytes:
-    written = text if isinstance(text, bytes) else text.encode(errors="replace")
-    return STRING_PATTERN.sub(b"", written.replace(rb"\\", b"").replace(rb"\"", b""))
+def _count_containers(text: bytes) -> int:
+    """The arrays and objects in a text, without the brackets in its strings."""
+    outside = STRING_PATTERN.sub(b"", text.replace(rb"\\", b"").replace(rb"\"", b""))
+    return outside.count(b"[") + outside.count(b"{")
 
 
 def _is_too_deep(value: Any) -> bool:

@@ -111,7 +111,7 @@ class Referee(LeagueMember):
         """Results for which a `POST /run_match` waits, by match id."""
         self._answered_match_ids: set[str] = set()
         """Matches whose result was the answer to their `POST /run_match`."""
-        self._serve({**self._list_handlers(), **(tools or {})}, complete=self._complete_message)
+        self._serve({**self._list_handlers(), **(tools or {})}, completers=self._message_completers())
 
     def _list_handlers(self) -> dict[str, Handler]:
         return {

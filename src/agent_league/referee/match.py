@@ -33,6 +33,8 @@ class Match:
     terminations: dict[str, Termination] = field(default_factory=dict)
     moves: list[dict[str, Move]] = field(default_factory=list)
     """The received moves by player, one entry a step; the last may lack a player who failed."""
+    legal_moves: dict[str, Sequence[Move]] = field(default_factory=dict)
+    """The legal moves of each player who has to move now; may be ranges that are too long to iterate over."""
     step: int = 0
     position: State = None
 
@@ -48,7 +50,7 @@ class Match:
     def record_join(self, player_id: str) -> None:
         self.joined_players.add(player_id)
         if len(self.joined_players) == len(self.players):
-            self._enter_next_state()
+            self._enter_position(self.position)
 
     def record_failure(self, player_id: str, how: Termination) -> None:
         """Record how a player failed, which finishes the match."""
@@ -64,43 +66,32 @@ class Match:
         except Exception:  # noqa: BLE001 - a third party's rules and wire may raise anything
             self.game = replace(self.game, wire=PlainWire(), payoffs=False)
 
-    def players_to_move(self) -> tuple[str, ...]:
-        """Return the players who have to move now."""
-        if self.state is not MatchState.COLLECTING_CHOICES:
-            return ()
-        return tuple(self.players[seat] for seat in self.game.rules.actors(self.position))
-
-    def legal_moves(self, player_id: str) -> Sequence[Move]:
-        """Return a player's legal moves; may be a range that is too long to iterate over."""
-        return self.game.rules.legal(self.position, self.players.index(player_id))
-
-    def view_for(self, player_id: str) -> Any:
-        return self.game.rules.view(self.position, self.players.index(player_id))
-
-    def is_legal_move(self, player_id: str, move: Move) -> bool:
-        """Whether the rules allow this player this move now: same value, same type."""
-        return is_legal_move(self.legal_moves(player_id), move)
-
     def check_move(self, player_id: str, move: Move) -> None:
-        """Raise IllegalMove, with the legal moves in its message, unless the move is legal."""
-        if self.is_legal_move(player_id, move):
-            return
-        options = self.legal_moves(player_id)
+        """Raise IllegalMove, with the legal moves in its message, unless the move is one: same value, same type."""
+        if not is_legal_move(self.legal_moves[player_id], move):
+            raise IllegalMove(self.describe_legal_moves(player_id))
+
+    def describe_legal_moves(self, player_id: str) -> str:
+        """Say which moves are expected of a player."""
+        options = self.legal_moves[player_id]
         if is_long_range(options):
-            raise IllegalMove(f"expected one of {describe_range(options)}")
-        raise IllegalMove(f"expected one of {quote(list(options[:MAX_SHOWN_MOVES]), MAX_PHRASE)}")
+            return f"expected one of {describe_range(options)}"
+        return f"expected one of {quote(list(options[:MAX_SHOWN_MOVES]), MAX_PHRASE)}"
 
     def apply_moves(self, moves: Mapping[str, Move]) -> None:
         """Apply the moves of this step, by player; fewer than were asked for if a player failed."""
         self.moves.append(dict(moves))
         if self.state is MatchState.COLLECTING_CHOICES:
-            self._apply_step({self.players.index(player_id): move for player_id, move in moves.items()})
+            by_seat = {self.players.index(player_id): move for player_id, move in moves.items()}
+            self.step += 1
+            self._enter_position(self.game.rules.apply(self.position, by_seat))
 
     def chance_outcomes(self) -> list[tuple[Any, float]]:
         return list(self.game.rules.legal(self.position, CHANCE))
 
     def apply_draw(self, outcome: Any) -> None:
-        self._apply_step({CHANCE: outcome})
+        self.step += 1
+        self._enter_position(self.game.rules.apply(self.position, {CHANCE: outcome}))
 
     def decide_verdict(self) -> MatchVerdict:
         """Decide who won and why; the match must be finished."""
@@ -116,16 +107,14 @@ class Match:
         reason = self.game.wire.reason(self.position, self.moves, self.players, winner)
         return MatchVerdict(Outcome.WIN if winner else Outcome.DRAW, winner, reason)
 
-    def _apply_step(self, moves: Mapping[int, Move]) -> None:
-        self.position = self.game.rules.apply(self.position, moves)
-        self.step += 1
-        self._enter_next_state()
-
-    def _enter_next_state(self) -> None:
-        actors = self.game.rules.actors(self.position)
+    def _enter_position(self, position: State) -> None:
+        """Go on from a position: who acts there decides the state."""
+        self.position, rules = position, self.game.rules
+        actors = rules.actors(position)
         if not actors:
             self.state = MatchState.FINISHED
         elif actors == (CHANCE,):
             self.state = MatchState.DRAWING_NUMBER
         else:
             self.state = MatchState.COLLECTING_CHOICES
+            self.legal_moves = {self.players[seat]: rules.legal(position, seat) for seat in actors}

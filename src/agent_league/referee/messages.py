@@ -5,6 +5,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Protocol
 
 import orjson
@@ -81,10 +82,23 @@ class CanonicalMessages:
         self._order = context.order
         self._match = context.match
         self._player_id = player.player_id
+        self._opponent_id = context.match.opponent_of(player.player_id)
+        self._role = context.match.role_of(player.player_id)
+        self._seat = context.match.players.index(player.player_id)
         self.wire = context.wire_for(player)
+        self._has_plain_question = self.wire.call is v2.GameMoveCall and type(self.wire).question is PlainWire.question
+        """Whether a move request has our own fields alone, so that it needs no validation."""
         self._standings = player.standings.model_dump()
-        self._token = context.match_token_for(player) or ""
-        self._sender = f"referee:{context.referee_id}"
+        self._match_header = {
+            "sender": f"referee:{context.referee_id}",
+            "timestamp": "",
+            "conversation_id": context.order.conversation_id,
+            "auth_token": context.match_token_for(player) or "",
+            "league_id": context.order.league_id,
+            "round_id": context.order.round_id,
+            "match_id": context.match.match_id,
+        }
+        """The first fields of every message, but for the time; GAME_ERROR has no token."""
 
     def expected_fields(self) -> Mapping[str, Any]:
         return {
@@ -99,8 +113,8 @@ class CanonicalMessages:
         message = v2.GameInvitation.build_wire(
             **self._build_match_header(),
             game_type=match.game.game_type,
-            role_in_match=match.role_of(self._player_id),
-            opponent_id=match.opponent_of(self._player_id),
+            role_in_match=self._role,
+            opponent_id=self._opponent_id,
             draw_commitment=self._context.draw_commitment,
             game_parameters=dict(match.game.parameters),
         )
@@ -110,30 +124,31 @@ class CanonicalMessages:
         return None
 
     def write_move_request(self, limit: float) -> PeerCall:
-        match, wire = self._match, self.wire
+        match, wire, now = self._match, self.wire, self._context.clock.now()
         own = wire.question(
             match.game.game_type,
-            match.view_for(self._player_id),
-            match.legal_moves(self._player_id),
+            match.game.rules.view(match.position, self._seat),
+            match.legal_moves[self._player_id],
             match.step,
-            match.role_of(self._player_id),
+            self._role,
         )
-        is_ours = _needs_no_validation(wire, own)
-        if own and is_ours:
+        if self._has_plain_question:
             own = orjson.loads(orjson.dumps(own))  # a copy: the game may change its objects later
         fields = {
-            **self._build_match_header(),
+            **self._match_header,
+            "timestamp": format_utc(now),
             "player_id": self._player_id,
             "game_type": match.game.game_type,
             "context": {
-                "opponent_id": match.opponent_of(self._player_id),
+                "opponent_id": self._opponent_id,
                 "round_id": self._order.round_id,
                 "your_standings": self._standings,
                 "draw_commitment": self._context.draw_commitment,
             },
             **own,
-            "deadline": format_utc_after(self._context.clock.now(), limit),
+            "deadline": format_utc(now + timedelta(seconds=limit)),
         }
+        is_ours = self._has_plain_question or (wire.call is v2.ChooseParityCall and not own)
         message = wire.call.build_wire(**fields) if is_ours else wire.call.write(**fields).to_wire()
         return PeerCall(wire.method, message, wire.answer.TYPE)
 
@@ -145,11 +160,9 @@ class CanonicalMessages:
         next_retry_at = None if next_try is None else format_utc_after(self._context.clock.now(), next_try)
         lost = "Technical loss: no attempt is left"
         retries: dict[str, Any] = {"retry_count": failure.attempt, "max_retries": failure.max_attempts}
+        header = {name: value for name, value in self._build_match_header().items() if name != "auth_token"}
         message = v2.GameError.write(
-            **self._build_envelope(),
-            league_id=self._order.league_id,
-            round_id=self._order.round_id,
-            match_id=self._match.match_id,
+            **header,
             error_code=failure.code.value,
             error_name=failure.code.name,
             error_description=failure.code.name,
@@ -187,28 +200,7 @@ class CanonicalMessages:
         return PeerCall("notify_match_result", message)
 
     def _build_match_header(self) -> dict[str, Any]:
-        """Return the first fields of every message but GAME_ERROR: envelope, token and ids."""
-        return {
-            **self._build_envelope(),
-            "auth_token": self._token,
-            "league_id": self._order.league_id,
-            "round_id": self._order.round_id,
-            "match_id": self._match.match_id,
-        }
-
-    def _build_envelope(self) -> dict[str, Any]:
-        return {
-            "sender": self._sender,
-            "timestamp": format_utc(self._context.clock.now()),
-            "conversation_id": self._order.conversation_id,
-        }
-
-
-def _needs_no_validation(wire: Wire, own: Mapping[str, Any]) -> bool:
-    """Whether a move request has our own fields alone, so that it needs no validation."""
-    if wire.call is v2.ChooseParityCall:
-        return not own
-    return wire.call is v2.GameMoveCall and type(wire).question is PlainWire.question
+        return {**self._match_header, "timestamp": format_utc(self._context.clock.now())}
 
 
 def _find_asking_state(action_required: str) -> MatchState:

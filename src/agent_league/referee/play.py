@@ -13,7 +13,7 @@ from agent_league.agent.match_dialects import match_dialect_of
 from agent_league.agent.peer_client import PeerCall
 from agent_league.clock import Clock, format_utc
 from agent_league.errors import BadAnswer, ErrorCode, Refusal
-from agent_league.games.base import Move
+from agent_league.games.base import Move, is_legal_move
 from agent_league.games.draw import compute_commitment, draw_outcome
 from agent_league.games.registry import Game
 from agent_league.model.agents import AgentState
@@ -21,7 +21,7 @@ from agent_league.model.results import FAULT_KEY, MatchResult, MatchState, Match
 from agent_league.protocol import v2
 from agent_league.protocol.envelope import Message
 from agent_league.protocol.v2.match import MatchPlayer, ReportedResult
-from agent_league.referee.match import IllegalMove, Match
+from agent_league.referee.match import Match
 from agent_league.referee.messages import MatchContext, PlayerMessages, select_messages
 from agent_league.referee.requests import Forfeit, PlayerClient, PlayerRequest, RefereeContext, classify_token
 from agent_league.referee.transcript import Transcript
@@ -58,6 +58,8 @@ class MatchPlay:
             player.player_id: self.make_client(player, select_messages(self._match_context, player), context)
             for player in (order.player_A, order.player_B)
         }
+        self._asks_in_turn = any(client.dialect.asks_in_turn for client in self._clients.values())
+        self._move_requests = {player_id: self._make_move_request(player_id) for player_id in self._clients}
         self.verdict: MatchVerdict | None = None
         self.fault: str | None = None
         """Why the match was aborted without a player's fault."""
@@ -250,19 +252,20 @@ class MatchPlay:
             self.match.state = MatchState.FINISHED
 
     async def _ask_to_join(self, player_id: str) -> Any:
+        client = self._clients[player_id]
         question = PlayerRequest(
             method="handle_game_invitation",
-            write_call=self._clients[player_id].messages.write_invitation,
-            parse_answer=self._clients[player_id].parser.parse_join_answer,
+            limit=client.answer_timeout("handle_game_invitation"),
+            write_call=client.messages.write_invitation,
+            parse_answer=client.parser.parse_join_answer,
             timeout_termination=Termination.JOIN_TIMEOUT,
         )
-        return await self._clients[player_id].request_answer(question)
+        return await client.request_answer(question)
 
     async def _send_game_start(self) -> None:
         """Send GAME_START to players whose protocol has it, and wait until it is delivered."""
-        limit = self._referee_context.answer_timeout
         calls = {
-            player_id: client.messages.write_game_start(limit(client.messages.wire.method, client.messages.protocol))
+            player_id: client.messages.write_game_start(client.answer_timeout(client.messages.wire.method))
             for player_id, client in self._clients.items()
         }
         for player_id, call in calls.items():
@@ -273,9 +276,8 @@ class MatchPlay:
 
     async def collect_moves(self) -> None:
         """Ask for the moves of one step: all players at the same time, or in turn if a protocol wants that."""
-        asked = self.match.players_to_move()
-        in_turn = any(client.dialect.asks_in_turn for client in self._clients.values())
-        if in_turn:
+        asked = tuple(self.match.legal_moves)
+        if self._asks_in_turn or len(asked) == 1:
             answers = [await self._ask_for_move(player_id) for player_id in asked]
         else:
             answers = await self.gather_answers({player_id: self._ask_for_move(player_id) for player_id in asked})
@@ -287,21 +289,27 @@ class MatchPlay:
                 received[player_id] = answer
                 self._clients[player_id].breaker.record_call(ok=True)
         for author, move in received.items():  # moves are disclosed only when all are in
-            opponent = self.match.opponent_of(author)
-            self._clients[opponent].send_notice(self._clients[opponent].messages.write_validation(author, move))
+            for player_id, client in self._clients.items():
+                if player_id != author and client.dialect.tells_moves:
+                    client.send_notice(client.messages.write_validation(author, move))
         self.match.apply_moves(received)
 
-    async def _ask_for_move(self, player_id: str) -> Any:
-        question = PlayerRequest(
-            method=self._clients[player_id].messages.wire.method,
-            write_call=self._clients[player_id].messages.write_move_request,
-            parse_answer=lambda answer: self._parse_legal_move(player_id, answer),
+    def _make_move_request(self, player_id: str) -> PlayerRequest:
+        client = self._clients[player_id]
+        return PlayerRequest(
+            method=client.messages.wire.method,
+            limit=client.answer_timeout(client.messages.wire.method),
+            write_call=client.messages.write_move_request,
+            parse_answer=partial(self._parse_legal_move, player_id),
             timeout_termination=Termination.MOVE_TIMEOUT,
             notify_opponent=partial(self.notify_opponent_of_failure, player_id),
         )
-        answer = await self._clients[player_id].request_answer(question)
-        if not isinstance(answer, Forfeit):
-            self._clients[player_id].send_notice(self._clients[player_id].messages.write_validation(player_id, answer))
+
+    async def _ask_for_move(self, player_id: str) -> Any:
+        client = self._clients[player_id]
+        answer = await client.request_answer(self._move_requests[player_id])
+        if client.dialect.tells_moves and not isinstance(answer, Forfeit):
+            client.send_notice(client.messages.write_validation(player_id, answer))
         return answer
 
     async def gather_answers(self, requests: Mapping[str, Coroutine[Any, Any, Any]]) -> list[Any]:
@@ -314,14 +322,11 @@ class MatchPlay:
         self._clients[opponent].send_notice(self._clients[opponent].messages.write_opponent_failure(author, failure))
 
     def _parse_legal_move(self, player_id: str, answer: Any) -> ParsedAnswer:
-        wire = self._clients[player_id].messages.wire
-        read = self._clients[player_id].parser.parse_move_answer(
-            wire, answer, partial(self.match.is_legal_move, player_id)
-        )
-        try:
-            self.match.check_move(player_id, read.value)
-        except IllegalMove as error:
-            raise BadAnswer(str(error), answer, wire.illegal) from None
+        client, wire = self._clients[player_id], self._clients[player_id].messages.wire
+        is_legal = partial(is_legal_move, self.match.legal_moves[player_id])
+        read = client.parser.parse_move_answer(wire, answer, is_legal)
+        if not is_legal(read.value):
+            raise BadAnswer(self.match.describe_legal_moves(player_id), answer, wire.illegal)
         return read
 
     def _draw_outcome(self) -> None:

@@ -97,7 +97,7 @@ class RecordedPlay(MatchPlay):
             build_context(file),
             SystemClock(),
             file.draw.seed,
-            ComparedTranscript(self._compare_entry),
+            Transcript(SystemClock(), on_entry=self._compare_entry),
         )
 
     def replay(self) -> None:
@@ -139,7 +139,7 @@ class RecordedPlay(MatchPlay):
         return [answers[player_id] for player_id in requests]
 
     async def collect_moves(self) -> None:
-        self.undecided_players = set(self.match.players_to_move())
+        self.undecided_players = set(self.match.legal_moves)
         await super().collect_moves()
 
     def notify_opponent_of_failure(self, author: str, failure: FailedAttempt) -> None:
@@ -250,7 +250,7 @@ class RecordedClient(PlayerClient):
         """Allow another attempt; in files without `limits`, an open breaker ended them early."""
         return None if self._play.file.limits is None and self.breaker.is_open else 0.0
 
-    async def exchange(self, question: PlayerRequest, call: PeerCall, limit: float) -> PlayerAnswer:
+    async def exchange(self, question: PlayerRequest, call: PeerCall) -> PlayerAnswer:
         await _pass_turn()
         number, line = self._play.next_line()
         failed = line.direction == "failed"
@@ -339,18 +339,6 @@ class RecordedClient(PlayerClient):
             yield from TOKEN_CODES.values()
         if self._play.file.strict or (self.dialect.has_tokens and _has_token(answer)):
             yield ErrorCode.INVALID_MESSAGE_FORMAT
-
-
-class ComparedTranscript(Transcript):
-    """Hands each entry to a comparison before it is added."""
-
-    def __init__(self, compare: Callable[[Mapping[str, Any]], None]) -> None:
-        super().__init__(SystemClock())
-        self._compare = compare
-
-    def add_entry(self, entry: dict[str, Any]) -> None:
-        self._compare(entry)
-        super().add_entry(entry)
 
 
 @coroutine

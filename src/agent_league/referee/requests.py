@@ -64,6 +64,8 @@ class PlayerRequest:
     """A request to a player: how each attempt is written and how its answer is parsed."""
 
     method: str
+    limit: float
+    """Seconds that the player has to answer each attempt."""
     write_call: Callable[[float], PeerCall]
     parse_answer: Callable[[Any], ParsedAnswer]
     timeout_termination: Termination
@@ -143,14 +145,16 @@ class PlayerClient:
 
     async def request_answer(self, question: PlayerRequest) -> Any:
         """Send a request in up to `max_retries` attempts; return the parsed value or Forfeit. Raises RequestTooLong."""
-        limit = self._context.answer_timeout(question.method, self.messages.protocol)
         attempts = self._context.retry.max_retries
         how = Termination.SUSPENDED
         for attempt in range(1, attempts + 1):
-            call = question.write_call(limit)
-            _check_request_length(call)
+            call = question.write_call(question.limit)
+            length = len(orjson.dumps(call.message, option=orjson.OPT_NON_STR_KEYS))
+            if length > MAX_REQUEST_BYTES:
+                kind = call.message["message_type"]
+                raise RequestTooLong(f"a {kind} of {length} bytes, of which agents take {MAX_REQUEST_BYTES}")
             try:
-                return await self._try_request(question, call, limit, attempt)
+                return await self._try_request(question, call, attempt)
             except CallFailed as error:
                 how = _find_termination(error, question)
                 self.breaker.failures += error.code.is_retryable
@@ -164,6 +168,10 @@ class PlayerClient:
             await self.pause(wait)
         return Forfeit(how)
 
+    def answer_timeout(self, method: str) -> float:
+        """Return the seconds that this player has to answer."""
+        return self._context.answer_timeout(method, self.messages.protocol)
+
     def receive_answer(self, message_type: str, message: dict[str, Any]) -> bool:
         """Receive an answer that the player sends in a call of its own; False if none of this type is awaited."""
         if self._awaited_answer is None or self._awaited_answer[0] != message_type:
@@ -173,11 +181,11 @@ class PlayerClient:
             push.set_result(message)
         return True
 
-    async def _try_request(self, question: PlayerRequest, call: PeerCall, limit: float, attempt: int) -> Any:
+    async def _try_request(self, question: PlayerRequest, call: PeerCall, attempt: int) -> Any:
         player_id = self._player.player_id
         asked_at = self._transcript.record_sent(player_id, call.method, call.message, attempt)
         try:
-            answer = await self.exchange(question, call, limit)
+            answer = await self.exchange(question, call)
         except CallFailed as error:
             self._transcript.record_failure(player_id, call.method, error.code, error.message, error.answer, asked_at)
             self._log_failure(call, error, attempt)
@@ -188,19 +196,20 @@ class PlayerClient:
         )
         return answer.value
 
-    async def exchange(self, question: PlayerRequest, call: PeerCall, limit: float) -> PlayerAnswer:
+    async def exchange(self, question: PlayerRequest, call: PeerCall) -> PlayerAnswer:
         """Send a request once and parse its answer; raises CallFailed."""
         push: PushedAnswer = asyncio.get_running_loop().create_future()
         self._awaited_answer = (str(call.answer_type), push)
         try:
             pushed = None if self._context.strict else push
             heard = await self._context.peer_client.request_answer(
-                self._player.endpoint, call, limit, self._bearer, pushed
+                self._player.endpoint, call, question.limit, self._bearer, pushed
             )
         finally:
             self._awaited_answer = None
         answer: Any = heard.message
-        self.parser.check_strict_envelope(answer, str(call.answer_type))
+        if self._context.strict:
+            self.parser.check_envelope(answer, str(call.answer_type))
         token = classify_token(answer, self._player.token_sha256) if self.dialect.has_tokens else "unknown"
         if self._context.require_tokens and token in TOKEN_CODES:
             raise BadAnswer(f"the player's own auth_token is {token}", answer, TOKEN_CODES[token])
@@ -251,7 +260,7 @@ class PlayerClient:
         if call is None:
             return
         self._transcript.record_sent(self._player.player_id, call.method, call.message)
-        limit = self._context.answer_timeout(call.method, self.messages.protocol)
+        limit = self.answer_timeout(call.method)
         insist = call.method == RESULT_METHOD
         send = partial(
             self._context.peer_client.send_notice, self._player.endpoint, call, limit, self._bearer, insist=insist
@@ -261,14 +270,6 @@ class PlayerClient:
 
 def _drop_none(values: dict[str, float | None]) -> dict[str, float]:
     return {name: value for name, value in values.items() if value is not None}
-
-
-def _check_request_length(call: PeerCall) -> None:
-    length = len(orjson.dumps(call.message, option=orjson.OPT_NON_STR_KEYS))
-    if length > MAX_REQUEST_BYTES:
-        raise RequestTooLong(
-            f"a {call.message['message_type']} of {length} bytes, of which agents take {MAX_REQUEST_BYTES}"
-        )
 
 
 def classify_token(answer: Any, token_sha256: str | None) -> str:

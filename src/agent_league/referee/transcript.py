@@ -5,7 +5,7 @@ match file, which may hold anything.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import orjson
@@ -30,9 +30,16 @@ MAX_ANSWER_BYTES = 16 * 1024
 class Transcript:
     """Records the messages and states of one match."""
 
-    def __init__(self, clock: Clock, on_state: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        on_state: Callable[[], None] | None = None,
+        on_entry: Callable[[Mapping[str, Any]], None] | None = None,
+    ) -> None:
+        """`on_entry` is called with each entry before it is added; it may raise."""
         self._clock = clock
         self._on_state = on_state
+        self._on_entry = on_entry
         self.lifecycle: list[dict[str, Any]] = []
         self.entries: list[dict[str, Any]] = []
 
@@ -44,57 +51,39 @@ class Transcript:
 
     def record_sent(self, player_id: str, method: str, message: Mapping[str, Any], attempt: int = 1) -> datetime:
         """Record one of our own messages, whose only token is its `auth_token`; return the time."""
-        now = self._clock.now()
-        self.add_entry(
-            {
-                "at": _format_time(now),
-                "direction": "sent",
-                "player_id": player_id,
-                "method": method,
-                "attempt": attempt,
-                "message": _redact_message(message),
-            }
-        )
-        return now
+        shown = {**message, "auth_token": REDACTED} if message.get("auth_token") else dict(message)
+        return self._add_entry("sent", {"player_id": player_id, "method": method}, attempt=attempt, message=shown)
 
     def record_received(
         self, player_id: str, method: str, answer: Any, asked_at: datetime, token: str, tolerated: Sequence[str] = ()
     ) -> None:
         """Record an answer with the state of its token and the tolerated deviations."""
-        now = self._clock.now()
-        self.add_entry(
-            {
-                "at": _format_time(now),
-                "direction": "received",
-                "player_id": player_id,
-                "method": method,
-                "latency_ms": _to_milliseconds(now - asked_at),
-                "token": token,
-                **({"tolerated": list(tolerated)} if tolerated else {}),
-                "message": _redact_answer(answer),
-            }
-        )
+        fields = {"token": token, **({"tolerated": list(tolerated)} if tolerated else {})}
+        about = {"player_id": player_id, "method": method}
+        self._add_entry("received", about, asked_at, **fields, message=_redact_answer(answer))
 
     def record_failure(self, player_id: str, method: str, code: str, why: str, answer: Any, asked_at: datetime) -> None:
-        now = self._clock.now()
-        self.add_entry(
-            {
-                "at": _format_time(now),
-                "direction": "failed",
-                "player_id": player_id,
-                "method": method,
-                "latency_ms": _to_milliseconds(now - asked_at),
-                "error_code": code,
-                "error": redact_tokens(why),
-                "message": _redact_answer(answer),
-            }
+        about = {"player_id": player_id, "method": method}
+        self._add_entry(
+            "failed", about, asked_at, error_code=code, error=redact_tokens(why), message=_redact_answer(answer)
         )
 
     def record_draw(self, step: int, outcome: Any) -> None:
-        self.add_entry({"at": _format_time(self._clock.now()), "direction": "drawn", "step": step, "outcome": outcome})
+        self._add_entry("drawn", {"step": step}, outcome=outcome)
 
-    def add_entry(self, entry: dict[str, Any]) -> None:
+    def _add_entry(
+        self, direction: str, about: Mapping[str, Any], asked_at: datetime | None = None, **fields: Any
+    ) -> datetime:
+        """Add an entry with its time, which is returned; with the milliseconds since `asked_at`, if given."""
+        now = self._clock.now()
+        entry = {"at": _format_time(now), "direction": direction, **about}
+        if asked_at is not None:
+            entry["latency_ms"] = max(0.0, round((now - asked_at).total_seconds() * 1000, 3))  # clocks are set back
+        entry |= fields
+        if self._on_entry:
+            self._on_entry(entry)
         self.entries.append(entry)
+        return now
 
     def list_headlines(self) -> list[dict[str, Any]]:
         """Return the entries without `HIDDEN_FIELDS`: safe to show while the match is running."""
@@ -103,11 +92,6 @@ class Transcript:
 
 def _format_time(moment: datetime) -> str:
     return f"{moment.isoformat(timespec='milliseconds')[:-UTC_LENGTH]}Z"
-
-
-def _to_milliseconds(passed: timedelta) -> float:
-    """Convert to milliseconds; at least 0, as the clock may have been set back."""
-    return max(0.0, round(passed.total_seconds() * 1000, 3))
 
 
 def merge_lifecycle(content: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -154,7 +138,3 @@ def _redact_answer(answer: Any) -> Any:
         "cut_from_bytes": len(written),
         "beginning": redact_tokens(written[:MAX_ANSWER_BYTES].decode(errors="replace")),
     }
-
-
-def _redact_message(message: Mapping[str, Any]) -> dict[str, Any]:
-    return {**message, "auth_token": REDACTED} if message.get("auth_token") else dict(message)

@@ -40,13 +40,17 @@ class Site(Protocol):
 class LiveSite:
     """Links of pages that the manager serves."""
 
+    base: str = ""
+    """The path below which all pages are, such as `/leagues/spring`; empty: the server's root."""
+    index: str = ""
+    """The address of the index of all leagues on the server; empty: there is only one."""
     is_live: bool = True
 
     def to(self, path: str) -> str:
-        return f"/{quote(path)}"
+        return f"{self.base}/{quote(path)}"
 
     def asset(self, name: str) -> str:
-        return f"/static/{name}?{load_assets()[name].etag}"
+        return f"{self.base}/static/{name}?{load_assets()[name].etag}"
 
 
 @dataclass(frozen=True, slots=True)

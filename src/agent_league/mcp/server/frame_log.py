@@ -37,7 +37,7 @@ class FrameLog:
     def log_received(self, body: bytes, address: Address, bearer: str | None) -> ReceivedCall:
         """Log a received frame, or only count it if its address has used up its share."""
         CALLER_ADDRESS.set(address)
-        call = self._messages.receive_call(body)
+        call = ReceivedCall(self._messages, body)
         call.mark_admitted(Caller.ANYBODY)
         call.is_known = find_good_token(body, bearer, self._has_good_token) is not None
         call.log_received(is_json=None)

@@ -1,0 +1,93 @@
+"""`league class`: a roster becomes sign-up addresses that work, on a sheet that is shown once."""
+
+import csv
+import io
+import re
+import stat
+from pathlib import Path
+
+import pytest
+
+from agent_league.config.home import make_home
+from agent_league.league.resume import open_store
+from agent_league.storage.access import hash_key
+from agent_league.storage.sql_access import SqlAccessStore
+from tests.cli.leagues import said
+
+ROSTER = "student id,name,e-mail,team\n1,<b>Ada</b>,ada@x.example,Red\n2,Bob,=cmd(),Red\n3,Cy,cy@x.example,Blue\n"
+LEAGUE = "league_2025_even_odd"
+ADDRESS = re.compile(r"http://lab-9:8000/join/(key-[a-z2-7]{26})/mcp")
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "roster.csv").write_text(ROSTER, encoding="utf-8")
+    make_home(tmp_path / "SHARED")
+    return tmp_path / "SHARED"
+
+
+def find_team_of(home: Path, key: str) -> str | None:
+    store = open_store(home, None)
+    try:
+        row = SqlAccessStore(store).find_team(LEAGUE, hash_key(key))
+    finally:
+        store.close()
+    return row.team_id if row else None
+
+
+def test_a_roster_becomes_a_sheet_and_a_table_of_keys_that_are_kept_as_hashes(home: Path, tmp_path: Path) -> None:
+    done = said("class", "roster.csv", "--home", home, "--url", "lab-9:8000")
+    assert done.code == 0, done.err
+    assert "has 3 students in 2 teams." in done.err
+    page, table = tmp_path / f"sign-up-{LEAGUE}.html", tmp_path / f"sign-up-{LEAGUE}.csv"
+    assert {stat.S_IMODE(file.stat().st_mode) for file in (page, table)} == {0o600}
+    rows = list(csv.DictReader(io.StringIO(table.read_text(encoding="utf-8-sig"))))
+    assert [(row["student_id"], row["email"], row["team_id"]) for row in rows] == [
+        ("1", "ada@x.example", "T01"),
+        ("2", "'=cmd()", "T01"),
+        ("3", "cy@x.example", "T02"),
+    ]
+    keys = [match[1] for row in rows if (match := ADDRESS.fullmatch(row["sign_up_url"]))]
+    assert keys[0] == keys[1] != keys[2]
+    assert [find_team_of(home, key) for key in keys] == ["T01", "T01", "T02"]
+    shown = page.read_text(encoding="utf-8")
+    assert set(ADDRESS.findall(shown)) == set(keys)
+    assert "<b>Ada" not in shown
+    assert "http" not in re.sub(r"http://lab-9:8000/", "", shown), "nothing foreign is loaded"
+    assert not any(key in done.out + done.err for key in keys)
+    assert not any(key.encode() in file.read_bytes() for file in home.rglob("*") if file.is_file() for key in keys)
+
+
+def test_keys_are_renewed_revoked_and_listed(home: Path) -> None:
+    assert said("class", "roster.csv", "--home", home).code == 0
+    again = said("class", "roster.csv", "--home", home)
+    assert "2 of them keep their keys" in again.err
+    new = said("class", "--renew", "red", "--home", home, "--url", "http://lab-9:8000/mcp")
+    key = ADDRESS.fullmatch(new.out.strip())
+    assert key
+    assert find_team_of(home, key[1]) == "T01"
+    assert said("class", "--revoke", "T01", "--home", home).code == 0
+    assert find_team_of(home, key[1]) is None
+    referee = said(
+        "class", "--referee-key", "--home", home, "--url", "https://x.example/base/leagues/a/mcp"
+    ).out.strip()
+    assert referee.startswith("https://x.example/base/leagues/a/join/key-")
+    assert find_team_of(home, referee.split("/")[-2]) == "referees"
+    listed = said("class", "--home", home)
+    assert re.search(r"T01 +│ Red +│ +2 │ revoked +│ not yet", listed.out)
+    assert "0 of 2 teams signed up." in listed.err
+
+
+def test_wrong_input_is_named_and_loses_nothing(home: Path, tmp_path: Path) -> None:
+    assert "one of ROSTER.csv, --renew, --revoke and --referee-key" in said("class", "a", "--renew", "b").error
+    assert (
+        "no team 'T9'; there are: none; `league class ROSTER.csv`"
+        in said("class", "--renew", "T9", "--home", home).error
+    )
+    assert "missing.csv can't be read: No such file" in said("class", "missing.csv", "--home", home).error
+    (tmp_path / f"sign-up-{LEAGUE}.csv").write_text("the sheet of last year")
+    assert "is there already; move it away" in said("class", "roster.csv", "--home", home).error
+    assert "has no teams" in said("class", "--home", home).err
+    assert said("class", "roster.csv", "--home", home, "--sheet", "this_year").code == 0
+    assert (tmp_path / "this_year.html").is_file()
