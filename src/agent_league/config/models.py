@@ -327,6 +327,10 @@ class SchedulingConfig(ConfigModel):
     referee_assignment: AssignmentStrategy = "least_connections"
 
 
+LADDER_FORMAT = "ladder"
+"""What commands call a practice ladder where they ask for a format."""
+
+
 class LadderConfig(ConfigModel):
     """A practice ladder: a league that is always open, without rounds and without an end."""
 

@@ -105,6 +105,7 @@ class LadderConductor:
         """Pair and play for ever; the league must have started."""
         await self._journal.wait_for_commit()
         self._announcer.announce_league_start()
+        await self.rate_players()
         async with asyncio.TaskGroup() as group:
             group.create_task(self._rate_again_and_again())
             for pairing in self._list_unplayed():
@@ -204,7 +205,7 @@ class LadderConductor:
             self._state.note_ladder_check(player_id, summary)
 
     async def _rate_again_and_again(self) -> None:
-        loop, rated = asyncio.get_running_loop(), -1
+        loop, rated = asyncio.get_running_loop(), self._record.results_counted
         while True:
             self._results_changed.clear()
             if rated != self._record.results_counted:
