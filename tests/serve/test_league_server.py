@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
+from agent_league.cli.serve import lock_home
 from agent_league.errors import UserError
 from agent_league.launch.league_start import find_running_leagues, lock_league
 from agent_league.league.app import LeagueManager
 from agent_league.league.state import LeaguePhase
 from agent_league.serve import league_server
+from agent_league.serve.league_files import request_new_season
 from agent_league.serve.served_league import LeagueHealth
 from tests.conftest import BOUND
 from tests.serve.stage import players, serving, until, write_league
@@ -65,6 +67,30 @@ async def test_several_leagues_are_played_at_once_each_below_its_path_and_all_li
         assert 'league_phase{phase="COMPLETED"} 1.0' in (await stage.visitor.get("/leagues/autumn/metrics")).text
         referee = await stage.visitor.get("/leagues/autumn/house/REF01/health")
         assert json.loads(referee.text)["role"] == "referee"
+
+
+async def test_an_earlier_season_stands_in_the_archive_with_its_match_files(home: Path) -> None:
+    write_league(home, "spring", participants={"start_with": 2})
+    async with asyncio.timeout(BOUND), serving(home) as stage:
+        address = f"{stage.root}/leagues/spring/mcp"
+        assert (await stage.visitor.post("/seasons", {"league_id": "spring"})).status == 409
+        async with players(home, address, ["Ann", "Bob"]):
+            await stage.wait_for_end("spring")
+        begun = await stage.visitor.post("/seasons", {"league_id": "spring"})
+        assert (begun.status, json.loads(begun.text)["path"]) == (201, "/leagues/spring/")
+        assert stage.manager("spring").state.phase is LeaguePhase.REGISTRATION
+        archive = await stage.visitor.get("/archive")
+        (season,) = re.findall(r'<h3><a href="(/archive/\d+/)"', archive.text)
+        overview = await stage.visitor.get(season)
+        assert "Ann" in overview.text
+        assert {link.partition("#")[0] for link in LINKS.findall(overview.text)} >= {"/", f"{season}schedule"}
+        match = await stage.visitor.get(f"{season}matches/R1M1")
+        assert (match.status, "GAME_INVITATION" in match.text) == (200, True)
+        assert (await stage.visitor.get("/archive/999/")).status == 404
+        assert (await stage.visitor.get("/archive/..%2f/")).status == 404
+        request_new_season(home, "spring")
+        earlier = stage.manager("spring")
+        await until(lambda: stage.server.leagues["spring"].manager not in (None, earlier))
 
 
 async def test_a_server_that_is_started_again_goes_on_with_every_league_and_its_house_referee(home: Path) -> None:
@@ -143,6 +169,9 @@ async def test_damaged_rows_and_a_league_that_another_process_conducts_are_told_
             assert leagues[DEFAULT_LEAGUE].health is LeagueHealth.SERVED
             assert "damaged" in leagues["damaged"].problem
             assert "conducted already, by the League Manager at http://localhost:1/mcp" in leagues["elsewhere"].problem
+            metrics = (await stage.visitor.get("/metrics")).text
+            assert 'agent_league_server_leagues{status="failed"} 2.0' in metrics
+            assert f'agent_league_server_league_starts_total{{league="{DEFAULT_LEAGUE}"}} 1.0' in metrics
             health = json.loads((await stage.visitor.get("/health")).text)
             assert (health["status"], health["failed"]) == ("ok", ["damaged", "elsewhere"])
 
@@ -208,7 +237,5 @@ async def test_nobody_makes_leagues_from_a_foreign_page_or_where_the_server_can_
 
 
 async def test_a_second_server_of_the_same_home_is_refused(home: Path) -> None:
-    from agent_league.cli.serve import _lock_home
-
-    with _lock_home(home, 8000), pytest.raises(UserError, match="are being served already"), _lock_home(home, 8001):
-        pass
+    with lock_home(home, "http://localhost:1"), pytest.raises(UserError, match="served already, at http://localhost:1"):
+        lock_home(home, "http://localhost:2").__enter__()

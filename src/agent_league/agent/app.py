@@ -94,7 +94,7 @@ class AgentApp:
         self._refuse_frame = refuse_frame
         self.refused = refused or _ignore_refusal
         self.call_limits = CallLimits(has_good_token)
-        self._header_check = header_check or HeaderCheck()
+        self.header_check = header_check or HeaderCheck()
         self._rate_limit = rate_limit
         self._mcp = mcp
         self._pages = pages
@@ -117,7 +117,7 @@ class AgentApp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            fields = self._header_check.check_request(scope)
+            fields = self.header_check.check_request(scope)
             if handler := self._handlers.get(scope["path"]):
                 await self._serve_calls(handler, scope, receive, send, fields)
             elif path_app := self._path_apps.get(scope["path"].split("/", 2)[1]):
@@ -147,7 +147,7 @@ class AgentApp:
         CALLER_ADDRESS.set(client)
         SIGN_UP_TEAM.set(scope.get(SIGN_UP_TEAM_KEY))
         if mcp and not MCP_HEADERS.isdisjoint(fields):
-            self._header_check.check_post(fields)
+            self.header_check.check_post(fields)
             self._check_rate(client)
             await mcp.handle_unread(scope, receive, send)
             return
@@ -155,7 +155,7 @@ class AgentApp:
             self.refused(scope.get("client"), 405, f"{scope['method']}: {USE_POST}")
             await _send_response(send, 405, USE_POST.encode(), TEXT_TYPE, (b"allow", b"POST"))
             return
-        self._header_check.check_post(fields)
+        self.header_check.check_post(fields)
         body = await self._read_body(scope, receive, send, fields)
         if body is None:
             return
@@ -177,7 +177,7 @@ class AgentApp:
         """Serve a web page; answers a rejection itself, since Starlette would treat it as a server error."""
         try:
             if scope["method"] not in SAFE_METHODS:
-                self._header_check.check_post(dict(scope["headers"]))
+                self.header_check.check_post(dict(scope["headers"]))
             self._check_rate(scope.get("client") or UNKNOWN_ADDRESS)
         except RequestRejected as error:
             await self.send_rejection(error, scope, send)

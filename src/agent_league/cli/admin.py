@@ -10,6 +10,7 @@ from agent_league.cli.options import (
     GameOption,
     HomeOption,
     ManagerOption,
+    StoreOption,
     format_home_option,
     open_existing_home,
     resolve_manager,
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from agent_league.protocol.envelope import Message
 
 ConductedLeagueOption = Annotated[
-    str | None, typer.Option(help="The league (default: the one that is being conducted here).")
+    str | None,
+    typer.Option("--league-id", "--league", help="The league (default: the one that is being conducted here)."),
 ]
 ReasonOption = Annotated[str | None, typer.Option(help="Why; stands in the public audit log.", metavar="TEXT")]
 TokenFileOption = Annotated[Path | None, typer.Option(help="The file with the admin token.")]
@@ -37,6 +39,8 @@ class AdminAction(StrEnum):
     RESUME = "resume"
     SUSPEND = "suspend"
     REINSTATE = "reinstate"
+    INVITE = "invite"
+    REVOKE = "revoke"
 
 
 ACTION_MESSAGES = {
@@ -52,6 +56,8 @@ ACTION_MESSAGES = {
 }
 """By action: the protocol's name for it, and the sentence that confirms it."""
 PLAYER_ACTIONS = (AdminAction.SUSPEND, AdminAction.REINSTATE)
+ORGANISER_ACTIONS = (AdminAction.INVITE, AdminAction.REVOKE)
+"""Actions that need no manager: they write to the league's database."""
 
 
 def start(
@@ -72,22 +78,32 @@ def start(
 
 def admin(
     action: Annotated[AdminAction, typer.Argument(help="What to do.", show_default=False)],
-    player: Annotated[str | None, typer.Argument(help="Whom to suspend or reinstate: P01, or a name.")] = None,
+    player: Annotated[
+        str | None, typer.Argument(help="Whom to suspend or reinstate: P01, or a name. An organiser's name.")
+    ] = None,
     reason: ReasonOption = None,
     manager: ManagerOption = None,
     league_id: ConductedLeagueOption = None,
     game: GameOption = None,
     token_file: TokenFileOption = None,
+    url: Annotated[
+        str | None, typer.Option(metavar="URL", help="For invite: the address by which organisers reach the league.")
+    ] = None,
+    store: StoreOption = None,
     home: HomeOption = None,
 ) -> None:
-    """Open or close registration, pause or resume the league, suspend or reinstate a player.
+    """Open or close registration, pause or resume the league, suspend or reinstate a player, invite organisers.
 
     A pause lets the matches in play end and no other begin, and outlasts a restart. A suspended player loses its
     matches technically, those in play too, whatever it does and its referee reports, until it is reinstated.
-    `league show audit` lists the commands that were carried out.
+    `league show audit` lists the commands that were carried out. `invite NAME` prints a link by which an organiser
+    signs in, to one league with --league; `revoke NAME` ends it and what was signed in by it.
     """
     from agent_league.protocol.v2 import ManageLeague
 
+    if action in ORGANISER_ACTIONS:
+        _change_organiser(action, player, league_id, home, store, url)
+        return
     if (player is not None) is not (action in PLAYER_ACTIONS):
         expected = f"which player? expected `league admin {action} P01`" if player is None else "takes no player"
         raise UserError(f"league admin {action}: {expected}")
@@ -97,6 +113,20 @@ def admin(
     league_id, address = _resolve_league(home, loader, manager, league_id, game)
     _send_command(ManageLeague, "manage_league", address, league_id, token_file, home, action=said, **about)
     print_remark(sentence.format(league=league_id, player=player, home=format_home_option(home)))
+
+
+def _change_organiser(
+    action: AdminAction, name: str | None, league_id: str | None, home: Path | None, store: str | None, url: str | None
+) -> None:
+    from agent_league.cli.organisers import invite_organiser, revoke_organiser
+
+    if name is None:
+        raise UserError(f"league admin {action}: whom? expected `league admin {action} NAME`")
+    home, loader = open_existing_home(home)
+    if action is AdminAction.INVITE:
+        invite_organiser(name, league_id, home, loader, store, url)
+    else:
+        revoke_organiser(name, home, store)
 
 
 def _resolve_league(

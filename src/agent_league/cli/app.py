@@ -38,8 +38,8 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
     },
     "Build a player": {
         "new": (
-            "Write a player to start from: its decision in one function, a configuration, and a test with `league "
-            "check`."
+            "Write a player to start from, with a test by `league check`; or a league for `league serve`, or its next "
+            "season."
         ),
         "check": "Check a running player, referee or manager from outside, step by step.",
         "evaluate": (
@@ -59,7 +59,9 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
             "Make a class of a roster: one sign-up address a team, on a sheet to print; without one, list the teams."
         ),
         "start": "Close registration and start the league now.",
-        "admin": "Open or close registration, pause or resume the league, suspend or reinstate a player.",
+        "admin": (
+            "Open or close registration, pause or resume the league, suspend or reinstate a player, invite organisers."
+        ),
         "verify": (
             "Check match files: the draw against its commitment, and the result against rules, moves and transcript."
         ),

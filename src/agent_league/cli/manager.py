@@ -125,7 +125,9 @@ def manager(
             if league.ladder:
                 print_remark(_describe_ladder(league))
             elif not (saved and saved.matches):
-                print_remark(f"Waiting for {awaited}`league start{_start_options(home, league.league_id)}`.")
+                _print_times(league)
+                awaits = "its time, or " if league.times.start else awaited
+                print_remark(f"Waiting for {awaits}`league start{_start_options(home, league.league_id)}`.")
             print_remark(f"The admin token is in {DataPaths(home).admin_token_file(league.league_id)}.")
 
         stays = "The manager stays until Ctrl-C." if no_web else "The manager and its pages stay until Ctrl-C."
@@ -167,6 +169,15 @@ def _continue_or_begin(
             f"It was conducted at {earlier}. Agents of this package find it at {endpoint}; tell others to go there."
         )
     return saved
+
+
+def _print_times(league: "LeagueConfig") -> None:
+    """Print what is due when, in a league that has not started."""
+    from agent_league.clock import SystemClock
+    from agent_league.league.times_view import view_coming_league
+
+    for sentence in view_coming_league(league.times.plan, SystemClock().now()).list_sentences():
+        print_remark(f"{sentence}.")
 
 
 def _start_options(home: Path, league_id: str) -> str:

@@ -1,5 +1,6 @@
 """`league serve`: any number of leagues in one process, each below its own path."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -57,25 +58,24 @@ def serve(
     home, loader = open_or_create_home(home, [*add_strict_setting(settings, strict=strict), *public])
     system = loader.load_system()
     port = port or system.network.default_league_manager_port
-    with _lock_home(home, port):
-        run_async(_serve_leagues(ServerSettings(loader, system, host, port, store, referees, not no_seats)))
+    wanted = ServerSettings(loader, system, host, port, store, referees, not no_seats)
+    with lock_home(home, wanted.local_root):
+        run_async(_serve_leagues(wanted))
 
 
 @contextmanager
-def _lock_home(home: Path, port: int) -> Iterator[None]:
-    """Hold the lock of a home's server; raises UserError if another one serves it."""
-    import os
-
+def lock_home(home: Path, root: str) -> Iterator[None]:
+    """Hold the lock of a home's server at an address; raises UserError if another one serves it."""
     from agent_league.storage.lock import LockHeld, hold_lock
     from agent_league.storage.paths import DataPaths
 
     try:
-        with hold_lock(DataPaths(home).server_lock_file, f"port {port}, process {os.getpid()}"):
+        with hold_lock(DataPaths(home).server_lock_file, f"{root} (process {os.getpid()})"):
             yield
     except LockHeld as other:
         raise UserError(
-            f"The leagues of {home} are being served already ({other}). Stop that server first, or name another folder"
-            " with --home."
+            f"The leagues of {home} are being served already, at {other}. Stop that server first, or name another"
+            " folder with --home."
         ) from None
 
 

@@ -10,8 +10,10 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
+from agent_league.config.base import ConfigModel
+from agent_league.config.times import TimesConfig
 from agent_league.model.agents import ANY_GAME
 
 Port = Annotated[int, Field(ge=1, le=65535)]
@@ -93,12 +95,6 @@ SWISS_TIEBREAKERS: tuple[Tiebreaker, ...] = ("buchholz_cut_1", "buchholz", "wins
 """Of a Swiss league whose file names none: the strength of the opponents, which differs there."""
 AssignmentStrategy = Literal["least_connections", "round_robin", "weighted"]
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
-
-
-class ConfigModel(BaseModel):
-    """Base of the configuration models: frozen, unknown fields are kept."""
-
-    model_config = ConfigDict(frozen=True, extra="allow")
 
 
 class NetworkConfig(ConfigModel):
@@ -386,6 +382,7 @@ class LeagueConfig(ConfigModel):
     participants: ParticipantsConfig = ParticipantsConfig()
     ladder: LadderConfig | None = None
     """Makes the league a practice ladder; the format under `scheduling` is not used then."""
+    times: TimesConfig = TimesConfig()
     registration: Literal["open", "keys"] | None = None
     """Whether players need the sign-up address of a team; None: as soon as there is a roster, on loopback never."""
 

@@ -47,6 +47,7 @@ from agent_league.league.roster import Member
 from agent_league.league.settings import ManagerSettings
 from agent_league.league.sign_up import SignUp
 from agent_league.league.state import LeaguePhase, LeagueState
+from agent_league.league.timekeeper import Timekeeper
 from agent_league.model.agents import AgentState, Role
 from agent_league.model.events import Event, ReachabilityChanged, StoreChanged
 from agent_league.model.ladder import CheckSummary
@@ -149,6 +150,7 @@ class LeagueManager(Agent):
             self._rng,
             derive_result,
         )
+        self._timekeeper = Timekeeper(self.state, self._clock, self.log, self._start_league)
         self._key = key
         self._conductor = self._make_conductor(LadderTools(offload, self._order_check(check_player), seats_differ))
         self.companions: list[Callable[[], Coroutine[Any, Any, None]]] = []
@@ -202,6 +204,8 @@ class LeagueManager(Agent):
         sender = self._authorizer.authorize_call(method, envelope, params, bearer, self._clock.now())
         if sender and method.caller in (Caller.AGENT, Caller.REFEREE):
             self.state.reactivate_agent(sender.agent_id)  # a call is a sign of life
+            if member := self.state.roster.get(sender.agent_id):
+                member.last_call_at = self._clock.now()
         return sender
 
     def caller(self, bearer: str | None) -> str | None:
@@ -223,7 +227,7 @@ class LeagueManager(Agent):
     def _make_conductor(self, tools: LadderTools) -> Conductor | LadderConductor:
         ladder, parts = self.state.ladder, (self._announcer, self._journal, self._matches)
         if ladder is None:
-            return Conductor(self.state, *parts)
+            return Conductor(self.state, *parts, self._timekeeper)
         return LadderConductor(self.state, ladder, *parts, self._clock, self.log, tools)
 
     def _order_check(self, check_player: PlayerChecker | None) -> CheckPlayer | None:
@@ -310,6 +314,8 @@ class LeagueManager(Agent):
         self._projections.refresh_files()
         if self._settings.endpoint:
             self._prober.announce_address()
+        self.state.store_times()
+        self._timekeeper.take_due_steps()
         if self.state.phase is LeaguePhase.REGISTRATION and self.state.ladder:
             self._start_league()  # a ladder is open from the first moment on
         elif self.state.phase is LeaguePhase.REGISTRATION:
@@ -322,6 +328,13 @@ class LeagueManager(Agent):
     def _mark_dismissed(self) -> None:
         if self.completed.is_set():
             self.state.mark_dismissed()
+
+    async def _play_at_its_times(self) -> None:
+        """Play the league; beside it, if it has times, take the steps that are due."""
+        if self.state.times.plan.is_empty:
+            await self._play_league()
+        else:
+            await run_until_first(self._play_league(), self._timekeeper.run())
 
     async def _play_league(self) -> None:
         await self._started.wait()
@@ -337,7 +350,7 @@ class LeagueManager(Agent):
         """Play as long as changes can be saved; raises what made saving impossible."""
         broken = self._journal.save_failure
         try:
-            await run_until_first(self._play_league(), asyncio.wait({broken}))
+            await run_until_first(self._play_at_its_times(), asyncio.wait({broken}))
         except Exception:
             if not broken.done():
                 raise
@@ -346,6 +359,8 @@ class LeagueManager(Agent):
 
     def _start_if_complete(self) -> None:
         wanted = self._settings
+        if self.state.times.plan.start is not None:
+            return  # it starts at its time
         if wanted.expected_players and wanted.expected_referees and self.state.is_registration_open:
             there = (
                 self.state.eligible_player_count >= wanted.expected_players
@@ -378,6 +393,7 @@ class LeagueManager(Agent):
     def _start_league(self) -> None:
         expected = self.state.config.protocol
         self.state.start_league()
+        self.state.count_rounds_from(self._clock.now())
         if expected and expected != self.state.protocol:
             self.log.warning("other_protocol", expected=expected, played=self.state.protocol)
         self._started.set()

@@ -1,7 +1,8 @@
 """The conductor: plays a league round by round.
 
-A round begins when the one before is over or, if rounds may overlap, as soon as two players are free; rounds end in
-order. All state is in LeagueState; everything that is sent to an agent has been committed before.
+A round begins when the one before is over or, if rounds may overlap, as soon as two players are free, but not before
+its time; rounds end in order. All state is in LeagueState; everything that is sent to an agent has been committed
+before.
 """
 
 import asyncio
@@ -14,6 +15,7 @@ from agent_league.league.announcer import Announcer
 from agent_league.league.journal import Journal
 from agent_league.league.match_runner import MatchRunner, OpenMatch
 from agent_league.league.state import LeaguePhase, LeagueState
+from agent_league.league.timekeeper import Timekeeper
 from agent_league.model.events import AgentRegistered, Event
 from agent_league.model.schedule import LeagueRound, Pairing
 
@@ -24,11 +26,19 @@ MAX_OPEN_ROUNDS = 16
 class Conductor:
     """Plays a league to its end."""
 
-    def __init__(self, state: LeagueState, announcer: Announcer, journal: Journal, matches: MatchRunner) -> None:
+    def __init__(
+        self,
+        state: LeagueState,
+        announcer: Announcer,
+        journal: Journal,
+        matches: MatchRunner,
+        timekeeper: Timekeeper,
+    ) -> None:
         self._state = state
         self._announcer = announcer
         self._journal = journal
         self._matches = matches
+        self._timekeeper = timekeeper
         self._overlap_rounds = state.config.scheduling.overlap_rounds
         self._round_tasks: list[asyncio.Task[None]] = []
         """The tasks that end the open rounds, in order."""
@@ -68,6 +78,7 @@ class Conductor:
                     round_ = await self._wait_for_round(number)
                     if round_ is None:
                         break
+                    await self._timekeeper.wait_for_round(round_)
                     matches = await self._begin_round(round_, group)
                     self._round_tasks.append(
                         group.create_task(self._end_round(round_, matches, self._round_tasks[-1:]))
@@ -150,12 +161,12 @@ class Conductor:
             given = [match for match in matches if self._matches.assign_if_new(match)]
             await self._journal.wait_for_commit()
             await self._announcer.wait_briefly_until_delivered(players)
-            if not self._state.is_paused:
+            if not self._state.is_on_hold:
                 break
             for match in given:
                 self._state.unassign_match(match.match_id)
-            await self._matches.wait_while_paused()
-        await self._matches.wait_while_paused()
+            await self._matches.wait_while_on_hold()
+        await self._matches.wait_while_on_hold()
         self._announcer.announce_round_to_guests(round_, self._matches.get_plan(round_))
 
     async def _assign_referees(self, round_: LeagueRound) -> dict[str, str]:

@@ -215,11 +215,13 @@ class ManagerHandlers:
         try:
             admission = self._state.register(application, self._clock.now(), key_needed)
         except RegistrationRejected as rejection:
+            self._sign_up.note_answer(self._clock.now(), f"{rejection.reason} ({rejection.detail})")
             if self._state.report_refused_registration(meta.display_name, f"{rejection.reason} ({rejection.detail})"):
                 self._log.warning(
                     "registration_rejected", role=role, display_name=meta.display_name, reason=rejection.reason
                 )
             return self._messages.build_rejected(role, rejection, message.conversation_id, how.protocol)
+        self._sign_up.note_answer(self._clock.now(), None)
         answer = self._messages.build_accepted(role, admission, message.conversation_id)
         self._on_registered()
         await self._journal.wait_for_commit()

@@ -31,6 +31,7 @@ from agent_league.model.events import (
     Event,
     LadderNews,
     PauseChanged,
+    QuietHoursChanged,
     ReachabilityChanged,
 )
 from agent_league.model.ladder import CheckSummary
@@ -115,7 +116,7 @@ class LadderConductor:
                 if not self.queue.seconds_to_next_tick:
                     self.queue.next_tick_at = asyncio.get_running_loop().time() + self._record.config.interval_sec
                     self.queue.make_everybody_due()
-                if not self._state.is_paused:
+                if not self._state.is_on_hold:
                     self._start_checks(group)
                     self._pair_free_players(group)
                 with suppress(TimeoutError):
@@ -232,7 +233,9 @@ class LadderConductor:
                 self._inform_returned_player(event.agent_id)
                 self._results_changed.set()
                 self._wake.set()
-            case AgentRegistered() | AgentStateChanged() | ReachabilityChanged() | PauseChanged() | LadderNews():
+            case AgentRegistered() | AgentStateChanged() | ReachabilityChanged() | LadderNews():
+                self._wake.set()
+            case PauseChanged() | QuietHoursChanged():
                 self._wake.set()
             case _:
                 pass

@@ -276,8 +276,8 @@ class LadderQueue:
         if self._record.players[player_id].is_house:
             playing = len(self._playing.get(player_id, ()))
             return f"plays {playing} match{'' if playing == 1 else 'es'}" if playing else "waits for opponents"
-        if self._state.is_paused:
-            return "the ladder is paused"
+        if self._state.is_on_hold:
+            return "the ladder is paused" if self._state.is_paused else "quiet hours: no match begins"
         if asked := self._describe_requests(player_id):
             return asked
         if self._is_at_limit(player_id):

@@ -42,6 +42,8 @@ MAX_ALIAS_LENGTH = 100
 MAX_DEVIATIONS = 20
 MAX_VERSIONS = 50
 """Versions of a team's agent that are remembered: the first, and the latest."""
+LASTING_TOKEN_HOURS = 366 * 24
+"""How long tokens are valid in a league that has times."""
 MAX_REFEREES = 100
 """Limit of referees, unless more players are allowed: more referees could never all have a match."""
 
@@ -106,6 +108,8 @@ class Member:
     """The team whose sign-up address it registered through."""
     versions: tuple[AgentVersion, ...] = ()
     """What its team has registered so far, the latest last; empty without a team."""
+    last_call_at: datetime | None = None
+    """When it called the manager last. Not saved."""
 
     @property
     def agent_id(self) -> str:
@@ -144,6 +148,8 @@ class AdmissionRules:
     strict: bool = False
     listens_on_loopback: bool = True
     """Whether no other machine can call the manager."""
+    has_lasting_tokens: bool = False
+    """Whether tokens are valid as long as the league: over weeks an agent may be called by nobody for days."""
     has_dial_out_seats: bool = False
     """Whether agents elsewhere may take part through connections that they open to the manager."""
 
@@ -395,7 +401,10 @@ class Roster:
 
     def _issue_token(self, agent_id: str, now: datetime) -> tuple[str, str, datetime]:
         token = create_token(agent_id, self.rules.security.token_length)
-        return token, hash_token(token), now + timedelta(hours=self.rules.security.token_ttl_hours)
+        hours = self.rules.security.token_ttl_hours
+        if self.rules.has_lasting_tokens:
+            hours = max(hours, LASTING_TOKEN_HOURS)
+        return token, hash_token(token), now + timedelta(hours=hours)
 
     def _choose_id(self, application: AgentApplication) -> str:
         """Return the requested id if it has the right form and is free, else the next free one."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
+from itertools import takewhile
 from typing import Any
 
 from agent_league.agent.dialects import DIALECTS, dialect_of, make_league_uuid
@@ -20,10 +21,13 @@ from agent_league.formats.play_off import pair_play_off, split_leaders
 from agent_league.formats.progress import describe_progress
 from agent_league.formats.stage_views import find_group_tables
 from agent_league.ladders.base import LadderPairing
+from agent_league.league.agenda import LeagueFacts, TimedStep, count_rounds_from, list_steps
 from agent_league.league.ladder_format import LADDER_ROUND, EndlessRound, rank_by_rating
 from agent_league.league.ladder_record import LadderRecord
 from agent_league.league.ladder_table import LadderTable
+from agent_league.league.league_times import LeagueTimes, TimeMark
 from agent_league.league.match_tokens import hash_token, hashes_match
+from agent_league.league.projected_rounds import LastRounds, find_last_rounds
 from agent_league.league.roster import (
     Admission,
     AdmissionRules,
@@ -51,6 +55,7 @@ from agent_league.model.events import (
     AgentStateChanged,
     CommandCarriedOut,
     Event,
+    FreezeChanged,
     LadderNews,
     LeagueCompleted,
     LeagueResumed,
@@ -59,12 +64,14 @@ from agent_league.model.events import (
     MatchFinished,
     MatchPaired,
     PauseChanged,
+    QuietHoursChanged,
     ReachabilityChanged,
     RefereeWaitChanged,
     RegistrationChanged,
     RegistrationRefused,
     RoundCompleted,
     RoundStarted,
+    StartDelayed,
 )
 from agent_league.model.group_table import GroupTable
 from agent_league.model.ladder import CheckSummary, LadderMatch, OpenRequest
@@ -80,6 +87,7 @@ from agent_league.model.results import (
     Termination,
 )
 from agent_league.model.schedule import LeagueRound, Pairing, Schedule
+from agent_league.model.time_plan import RelativeFreeze
 from agent_league.protocol.version import CURRENT_PROTOCOL
 from agent_league.storage.base import (
     DISMISSED_PHASE,
@@ -161,6 +169,7 @@ class LeagueState:
                 failure_threshold=self._failure_threshold,
                 strict=system.tolerance.strict,
                 listens_on_loopback=listens_on_loopback,
+                has_lasting_tokens=not config.times.plan.is_empty,
                 has_dial_out_seats=has_dial_out_seats,
             )
         )
@@ -190,6 +199,10 @@ class LeagueState:
         self._listeners: list[EventListener] = []
         self._reported_refusals: set[RegistrationRefused] = set()
         self._was_waiting_for_referee = False
+        self.times = LeagueTimes(
+            config.times.plan, season_row.time_marks, lambda marks: self._update_season_row(time_marks=marks)
+        )
+        self._last_rounds: tuple[tuple[int, int], LastRounds] | None = None
 
     def restore_rows(self, saved: SavedSeason) -> None:
         """Load agents, schedule and results that an earlier manager of this season saved."""
@@ -230,11 +243,21 @@ class LeagueState:
         return self._season_row.paused
 
     @property
+    def is_on_hold(self) -> bool:
+        """Whether no match may begin: the league is paused, or it is in its quiet hours."""
+        return self.is_paused or self.times.quiet_until is not None
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether agents may no longer be admitted or replaced; a known one may still come back as it was."""
+        return self.times.has_mark(TimeMark.FROZEN)
+
+    @property
     def is_waiting_for_referee(self) -> bool:
         """Whether the league runs while every referee is suspended, so that no match can be assigned."""
         referees = self.roster.list_members(Role.REFEREE)
         is_idle = all(member.is_suspended for member in referees)
-        return self.phase is LeaguePhase.RUNNING and not self.is_paused and is_idle
+        return self.phase is LeaguePhase.RUNNING and not self.is_on_hold and is_idle
 
     def add_listener(self, listener: EventListener) -> None:
         self._listeners.append(listener)
@@ -249,9 +272,10 @@ class LeagueState:
         before = {member.agent_id: member.agent for member in self.roster} if is_open and may_be_asking else {}
         closed = self._registration_closed_reason() if application.profile.role is Role.PLAYER else None
         is_house = self._is_house_bot(application)
-        frozen = "agents are frozen: yours can come back only as it was" if getattr(self, "is_frozen", False) else None
+        frozen = "agents are frozen: yours can come back only as it was" if self.is_frozen else None
         admission = self.roster.register(application, closed=closed, now=now, frozen=frozen, key_needed=key_needed)
         member = admission.member
+        member.last_call_at = now
         if not admission.is_returning and self.phase is not LeaguePhase.REGISTRATION:
             member.state = advance_state(member.state, LATE_STATES[self.phase])
         if member.role is Role.PLAYER:
@@ -386,7 +410,10 @@ class LeagueState:
         """
         if not self._takes_late_players:
             self._require_phase(LeaguePhase.REGISTRATION)
-        if is_open == self._season_row.registration_open:
+        was_open = self._season_row.registration_open and self.times.has_opened
+        if is_open:
+            self.times.set_mark(TimeMark.OPENED, self.times.get_mark(TimeMark.OPENED) or "by the organiser")
+        if is_open == was_open:
             return False
         self._update_season_row(registration_open=is_open)
         self.emit(RegistrationChanged(is_open))
@@ -404,6 +431,104 @@ class LeagueState:
         self.emit(PauseChanged(is_paused))
         self._emit_referee_wait()
         return True
+
+    def open_at_its_time(self, now: datetime) -> None:
+        """Open registration, as its time has come; one that the organiser has closed stays so."""
+        self.times.set_mark(TimeMark.OPENED, now.isoformat())
+        if self._season_row.registration_open:
+            self.emit(RegistrationChanged(is_open=True))
+
+    def close_at_its_time(self, planned: datetime) -> None:
+        """Close registration, as its time has come; the organiser may open it again."""
+        self.times.set_mark(TimeMark.CLOSED, planned.isoformat())
+        if self._season_row.registration_open:
+            self._update_season_row(registration_open=False)
+            self.emit(RegistrationChanged(is_open=False))
+
+    def reopen_registration(self) -> None:
+        """Open registration that its time has closed: the time was moved, or too few came."""
+        self.times.set_mark(TimeMark.CLOSED, None)
+        if not self._season_row.registration_open:
+            self._update_season_row(registration_open=True)
+            self.emit(RegistrationChanged(is_open=True))
+
+    def delay_start(self, why: str) -> None:
+        """Note that the league can't start though its time has come; registration goes on if it was closed by time."""
+        plan = self.times.plan
+        if plan.start is None or why == self.times.start_obstacle:
+            return
+        if not self.times.has_mark(TimeMark.DELAYED):
+            self.times.set_mark(TimeMark.DELAYED, plan.start.isoformat())
+            if not self._season_row.registration_open and self.times.has_closed:
+                self._update_season_row(registration_open=True)
+                self.emit(RegistrationChanged(is_open=True))
+        self.times.start_obstacle = why
+        self.emit(StartDelayed(plan.format_moment(plan.start), why))
+
+    def store_times(self) -> None:
+        """Store the times of the league file if they have changed since the season was stored."""
+        times = self.config.times.model_dump(mode="json")
+        if self._season_row.settings.get("times", times) != times:
+            self._update_season_row(settings={**self._season_row.settings, "times": times})
+
+    def count_rounds_from(self, now: datetime) -> None:
+        """Count the rounds that have not begun by the round times from now on, unless they are counted already."""
+        plan, rounds = self.times.plan, self.schedule.rounds[self.rounds_completed :]
+        if plan.round_times and self.phase is LeaguePhase.RUNNING and self.times.round_count is None:
+            begun = sum(1 for _ in takewhile(self.has_round_begun, rounds))
+            self.times.count_rounds(count_rounds_from(plan, now, self.rounds_completed + begun + 1))
+
+    def set_frozen(self, *, is_frozen: bool, now: datetime) -> None:
+        """Forbid that agents are admitted or replaced, or allow it again; raises a Refusal after the end."""
+        self._require_phase(LeaguePhase.REGISTRATION, LeaguePhase.RUNNING)
+        if is_frozen != self.is_frozen:
+            self.times.set_mark(TimeMark.FROZEN, now.isoformat() if is_frozen else None)
+            self.emit(FreezeChanged(is_frozen))
+
+    def set_quiet(self, until: datetime | None) -> None:
+        """Begin the quiet hours that end at `until`, or end them (None)."""
+        before, self.times.quiet_until = self.times.quiet_until, until
+        if before != until:
+            when = self.times.plan.format_moment(until) if until else ""
+            self.emit(QuietHoursChanged(until is not None, when))
+            self._emit_referee_wait()
+
+    def list_timed_steps(self, now: datetime) -> list[TimedStep]:
+        """List the steps that are due or to come at a time, the earliest first."""
+        return list_steps(self.times.plan, self.collect_facts(), now)
+
+    def collect_facts(self) -> LeagueFacts:
+        """How far the league is, as far as its times depend on it."""
+        is_running = self.phase is LeaguePhase.RUNNING
+        coming = self.schedule.rounds[self.rounds_completed :] if is_running else ()
+        waits = bool(coming) and self.current_round == self.rounds_completed and not self.has_round_begun(coming[0])
+        last = self._find_last_rounds()
+        return LeagueFacts(
+            is_registering=self.phase is LeaguePhase.REGISTRATION,
+            is_running=is_running,
+            has_opened=self.times.has_opened,
+            has_closed=self.times.has_closed,
+            is_frozen=self.is_frozen,
+            round_count=self.times.round_count,
+            next_round=coming[0].round_id if waits else None,
+            round_ended_at=self.times.round_ended_at,
+            last_round=last.last_round,
+            last_stage_round=last.last_stage_round,
+        )
+
+    def has_round_begun(self, round_: LeagueRound) -> bool:
+        """Whether a match of a round was assigned or played, perhaps under an earlier manager."""
+        ids = [pairing.match_id for pairing in round_.pairings]
+        return any(match_id in self.assigned_referees or match_id in self.results for match_id in ids)
+
+    def _find_last_rounds(self) -> LastRounds:
+        """Find the numbers of the last rounds, if a freeze is counted back from them; worked out once a round."""
+        if not isinstance(self.times.plan.freeze, RelativeFreeze) or not self.schedule.rounds:
+            return LastRounds()
+        key = (len(self.schedule.rounds), self.rounds_completed)
+        if self._last_rounds is None or self._last_rounds[0] != key:
+            self._last_rounds = (key, find_last_rounds(self.format, self.tournament))
+        return self._last_rounds[1]
 
     def preview_schedule(self) -> Schedule:
         """Pair what can be paired now for the players registered now, without storing it."""
@@ -619,8 +744,8 @@ class LeagueState:
         self._fetchable_matches[match_id] = referee_id
 
     def list_fetchable_matches(self, referee_id: str) -> list[Pairing]:
-        """List the matches that a referee may fetch by polling; none while the league is paused."""
-        if self.is_paused:
+        """List the matches that a referee may fetch by polling; none while the league is on hold."""
+        if self.is_on_hold:
             return []
         return [
             self._pairings[match_id]
@@ -872,7 +997,15 @@ class LeagueState:
         """Explain why no new player may register, or return None."""
         if self.phase is not LeaguePhase.REGISTRATION and not self._takes_late_players:
             return "the league has started"
-        return None if self._season_row.registration_open else "registration is closed by the organiser"
+        plan = self.times.plan
+        if self.is_frozen:
+            return "agents are frozen before the end of the league"
+        if not self._season_row.registration_open:
+            when = f"closed on {plan.format_moment(plan.closes)} ({plan.zone_name})" if plan.closes else ""
+            return f"registration {when if when and self.times.has_closed else 'is closed by the organiser'}"
+        if plan.opens and not self.times.has_opened:
+            return f"registration opens on {plan.format_moment(plan.opens)} ({plan.zone_name})"
+        return None
 
     @property
     def _takes_late_players(self) -> bool:

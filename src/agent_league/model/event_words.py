@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from agent_league.clock import format_wait
 from agent_league.model.agents import AgentState
 from agent_league.model.events import (
     AgentRegistered,
     AgentStateChanged,
     CommandCarriedOut,
     Event,
+    FreezeChanged,
     LadderNews,
     LeagueCompleted,
     LeagueResumed,
@@ -23,12 +25,16 @@ from agent_league.model.events import (
     MatchOverdue,
     MatchPaired,
     PauseChanged,
+    QuietHoursChanged,
     ReachabilityChanged,
     RefereeWaitChanged,
     RegistrationChanged,
     RegistrationRefused,
     RoundCompleted,
+    RoundScheduled,
     RoundStarted,
+    StartDelayed,
+    StartedLate,
     StoreChanged,
 )
 from agent_league.model.result_words import describe_ending, describe_fault, format_count, join_names
@@ -90,6 +96,11 @@ def _describe_league_event(  # noqa: PLR0911, PLR0912 - a table: one line for ea
     event: RegistrationRefused
     | RegistrationChanged
     | StoreChanged
+    | StartDelayed
+    | StartedLate
+    | RoundScheduled
+    | QuietHoursChanged
+    | FreezeChanged
     | PauseChanged
     | RefereeWaitChanged
     | LeagueStarted
@@ -108,6 +119,8 @@ def _describe_league_event(  # noqa: PLR0911, PLR0912 - a table: one line for ea
             return "trouble", f"{who} was not admitted: {why}"
         case RegistrationChanged(is_open):
             return "league", "Registration is open again" if is_open else "Registration is closed"
+        case StartDelayed() | StartedLate() | RoundScheduled() | QuietHoursChanged() | FreezeChanged():
+            return _describe_timed_event(event)
         case StoreChanged(is_there=True):
             return "league", "The database is back"
         case StoreChanged():
@@ -140,6 +153,25 @@ def _describe_league_event(  # noqa: PLR0911, PLR0912 - a table: one line for ea
             return "league", f"The league is over; {who}"
         case CommandCarriedOut(entry):
             return "league", f"{entry.who}: {entry.change}{f' ({entry.reason})' if entry.reason else ''}"
+
+
+def _describe_timed_event(
+    event: StartDelayed | StartedLate | RoundScheduled | QuietHoursChanged | FreezeChanged,
+) -> tuple[EventKind, str]:
+    match event:
+        case StartDelayed(planned, why):
+            return "trouble", f"The league was to start on {planned}, and waits: {why}; it starts when that has changed"
+        case StartedLate(planned, seconds):
+            late = format_wait(seconds)
+            return "league", f"The league was to start on {planned} and starts now, {late} late: nobody conducted it"
+        case RoundScheduled(round_id, at, is_late):
+            missed = ": it has missed its own time" if is_late else ""
+            return "league", f"Round {round_id} begins on {at}{missed}"
+        case QuietHoursChanged(is_quiet, until):
+            return "league", f"Quiet hours until {until}: no match begins" if is_quiet else "Quiet hours are over"
+        case FreezeChanged(is_frozen):
+            frozen = "Agents are frozen: none is admitted or replaced any more"
+            return "league", frozen if is_frozen else "Agents may be admitted and replaced again"
 
 
 def _name_leader(standings: Sequence[StandingsRow]) -> str:

@@ -5,6 +5,7 @@ alone; an error there is that league's alone.
 """
 
 import asyncio
+import re
 import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -22,6 +23,7 @@ from agent_league.http.caller_address import UNKNOWN_ADDRESS
 from agent_league.http.carrier import RequestRejected
 from agent_league.launch.agent_app import make_header_check
 from agent_league.league.state import LeaguePhase
+from agent_league.serve.archive import ARCHIVE_PATH
 from agent_league.serve.index_page import LEAGUES_PATH, render_index
 from agent_league.serve.league_files import NewLeague
 from agent_league.serve.league_server import LeagueServer
@@ -29,15 +31,17 @@ from agent_league.serve.organisers import LocalOrganisers, OrganiserCheck
 from agent_league.serve.served_league import MAX_TRACE, ServedLeague
 from agent_league.text import MAX_PHRASE, MAX_WORD, shorten, to_printable
 from agent_league.web.app import HTML_TYPE, SECURITY_HEADERS, serve_asset
+from agent_league.web.metrics import make_server_metrics
 from agent_league.web.page import PageNotFound
 from agent_league.web.rendering import LiveSite, render
 
+ARCHIVED_PAGE = re.compile(rf"/{ARCHIVE_PATH}/[^/]+/")
 LEAGUES_PREFIX = f"/{LEAGUES_PATH}/"
 MAX_BODY = 8192
 MAX_NAMED = 12
 """Leagues that an answer names to somebody who asked for none of them."""
 ALLOWED_FETCH_SITES = ("same-origin", "none")
-MENU = (("", "Leagues"),)
+MENU = (("", "Leagues"), (ARCHIVE_PATH, "Archive"))
 NUMBERS = ("players", "rounds")
 TEXTS = ("league_id", "title", "game", "format")
 
@@ -53,6 +57,7 @@ class ServerApp:
         self._may_organise = may_organise or LocalOrganisers(is_loopback_only=settings.is_loopback_only)
         self._site = LiveSite(network.public_path)
         self._header_check = make_header_check(network, [settings.host])
+        self._metrics = make_server_metrics(server.read_samples)
         rate = settings.system.security.rate_limit_per_sec
         self._rate_limit = RateLimit(rate, settings.system.security.rate_limit_burst) if rate else None
         self._router = Router(
@@ -60,8 +65,12 @@ class ServerApp:
                 *extra_routes,
                 Route("/", self._show_index, methods=["GET"]),
                 Route("/health", self._show_health, methods=["GET"]),
+                Route("/metrics", self._show_metrics, methods=["GET"]),
                 Route("/static/{name}", serve_asset, methods=["GET"]),
                 Route(f"/{LEAGUES_PATH}", self._make_league, methods=["POST"]),
+                Route("/seasons", self._begin_season, methods=["POST"]),
+                Route(f"/{ARCHIVE_PATH}", self._show_archive, methods=["GET"]),
+                Route(f"/{ARCHIVE_PATH}/{{number}}", self._to_season, methods=["GET"]),
             ],
             redirect_slashes=False,
             default=self._raise_not_found,
@@ -74,7 +83,8 @@ class ServerApp:
                 await self._serve_league(path, scope, receive, send)
             elif scope["type"] == "http":
                 self._check_own_request(scope)
-                await self._router(scope, receive, send)
+                app = self._serve_season if ARCHIVED_PAGE.match(path) else self._router
+                await app(scope, receive, send)
             else:
                 raise RequestRejected(404, "there is nothing to connect to here")
         except RequestRejected as error:
@@ -103,6 +113,13 @@ class ServerApp:
             return
         root = f"{self._site.base}{LEAGUES_PREFIX}{league_id}"
         await league({**scope, "path": f"/{rest}", "root_path": root}, receive, send)
+
+    async def _serve_season(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on to a season of the archive, with the prefix taken off."""
+        _, _, number, rest = scope["path"].split("/", 3)
+        root = f"{self._site.base}/{ARCHIVE_PATH}/{number}"
+        inner = {**scope, "path": f"/{rest}", "root_path": root}
+        await self._server.archive.serve_season(number, inner, receive, send)
 
     def _check_own_request(self, scope: Scope) -> None:
         fields = self._header_check.check_request(scope)
@@ -136,6 +153,10 @@ class ServerApp:
     async def _show_health(self, _: Request) -> Response:
         return Response(orjson.dumps(self._server.health()), media_type="application/json")
 
+    async def _show_metrics(self, request: Request) -> Response:
+        text, content_type = self._metrics(request.headers.get("accept", ""))
+        return Response(text, headers={"content-type": content_type})
+
     async def _make_league(self, request: Request) -> Response:
         """Make a league for an organiser: a JSON object with the fields of `NewLeague`."""
         if self._may_organise(request.scope) is None:
@@ -147,6 +168,28 @@ class ServerApp:
             return _answer_json(422, text=str(error))
         path = self._site.to(f"{LEAGUES_PATH}/{league.league_id}/")
         return _answer_json(201, league_id=league.league_id, path=path)
+
+    async def _begin_season(self, request: Request) -> Response:
+        """Begin a new season of a league that is over, for an organiser: `{"league_id": ...}`."""
+        if self._may_organise(request.scope) is None:
+            raise RequestRejected(403, "only an organiser of this server may begin seasons")
+        league = self._server.leagues.get(str((await _read_json_body(request)).get("league_id")))
+        if league is None or league.manager is None or league.manager.state.phase is not LeaguePhase.COMPLETED:
+            return _answer_json(409, text="There is no such league here, or it isn't over.")
+        try:
+            await self._server.begin_season(league.league_id)
+        except UserError as error:
+            return _answer_json(409, text=str(error))
+        return _answer_json(201, path=self._site.to(f"{LEAGUES_PATH}/{league.league_id}/"))
+
+    async def _show_archive(self, _: Request) -> Response:
+        seasons = await self._server.archive.list_seasons()
+        frame = {"page_title": "Archive", "league_title": "Agent League", "here": ARCHIVE_PATH, "within": None}
+        text = await asyncio.to_thread(render, "archive.html", self._site, {**frame, "menu": MENU, "seasons": seasons})
+        return Response(text, 200, {**SECURITY_HEADERS, "cache-control": "no-store"}, HTML_TYPE)
+
+    async def _to_season(self, request: Request) -> Response:
+        return RedirectResponse(self._site.to(f"{ARCHIVE_PATH}/{request.path_params['number']}/"), 307)
 
     async def _raise_not_found(self, scope: Scope, _receive: Receive, _send: Send) -> None:
         raise RequestRejected(404, f"There is no page “{to_printable(scope['path'], MAX_WORD)}” here.")

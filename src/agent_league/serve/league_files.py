@@ -13,6 +13,7 @@ from agent_league.errors import ConfigError, UserError
 from agent_league.games.base import BadParameters
 from agent_league.launch.config_checks import check_player_count, choose_league_config
 from agent_league.model.names import is_displayable, is_safe_name
+from agent_league.storage.paths import DataPaths
 from agent_league.text import quote
 
 LEAGUES_FOLDER = "leagues"
@@ -33,6 +34,23 @@ def list_league_files(home: Path) -> dict[str, FileStamp]:
         if not path.name.startswith("."):
             found[path.stem] = (state.st_mtime_ns, state.st_size)
     return found
+
+
+def request_new_season(home: Path, league_id: str) -> None:
+    """Ask the server that serves this home to begin a new season of a league."""
+    folder = DataPaths(home).season_requests_folder
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / league_id).touch()
+
+
+def list_season_requests(home: Path) -> list[str]:
+    """Return the leagues of which a new season is asked for."""
+    folder = DataPaths(home).season_requests_folder
+    return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+
+
+def drop_season_request(home: Path, league_id: str) -> None:
+    (DataPaths(home).season_requests_folder / league_id).unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, slots=True)

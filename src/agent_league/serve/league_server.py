@@ -17,12 +17,21 @@ from agent_league.http.exposure import is_loopback_only
 from agent_league.http.hosts import are_all_loopback, own_endpoint
 from agent_league.launch.agent_plan import ManagerPlan
 from agent_league.launch.config_checks import adapt_league_to_protocols, check_player_count, choose_league_config
+from agent_league.launch.league_start import start_new_league
 from agent_league.league.settings import ManagerSettings
 from agent_league.league.state import LeaguePhase
 from agent_league.log import JsonLogger
+from agent_league.serve.archive import SeasonArchive
 from agent_league.serve.house_referee import plan_house_referees
 from agent_league.serve.index_page import LEAGUES_PATH, LeagueIndex, hide_home, read_index
-from agent_league.serve.league_files import FileStamp, NewLeague, list_league_files, write_league_file
+from agent_league.serve.league_files import (
+    FileStamp,
+    NewLeague,
+    drop_season_request,
+    list_league_files,
+    list_season_requests,
+    write_league_file,
+)
 from agent_league.serve.own_carrier import OwnCarrier
 from agent_league.serve.served_league import LeagueHealth, ServedLeague, ServedPlan, ServerParts
 from agent_league.serve.shared_store import SharedStore
@@ -85,6 +94,9 @@ class LeagueServer:
             self.log,
         )
 
+        public_path = settings.system.network.public_path
+        self.archive = SeasonArchive(self._parts.store, settings.system, settings.home, public_path, self.log)
+
     async def start(self) -> None:
         """Start all leagues that have a file; returns once each has begun or failed."""
         self.log.info("server_started", root=self.settings.public_root, version=__version__)
@@ -101,6 +113,7 @@ class LeagueServer:
     async def close(self) -> None:
         """Stop all leagues; each goes on where it stopped when the server is started again."""
         await asyncio.gather(*(league.stop() for league in self.leagues.values()))
+        await self.archive.close()
         await self._parts.carrier.close()
         await asyncio.to_thread(self._parts.store.shut_down)
         self.log.info("server_stopped")
@@ -120,6 +133,21 @@ class LeagueServer:
             elif self._stamps.get(league_id) != stamp:
                 await self._follow_change(self.leagues[league_id])
         self._stamps = found
+        for league_id in await asyncio.to_thread(list_season_requests, self.settings.home):
+            if league_id in self.leagues:
+                await self.begin_season(league_id)
+            drop_season_request(self.settings.home, league_id)
+
+    async def begin_season(self, league_id: str) -> None:
+        """Put the season of a league aside, with its files, and begin another; raises UserError."""
+        self.log.info("season_put_aside", league_id=league_id)
+        league = self.leagues[league_id]
+        await league.stop()
+        try:
+            await asyncio.to_thread(start_new_league, self.settings.home, league_id, self.settings.store)
+        finally:
+            league.start()
+        await league.settled.wait()
 
     async def _follow_change(self, league: ServedLeague) -> None:
         """Start a league again with its changed file; one that has started keeps the settings it started with."""
@@ -161,6 +189,26 @@ class LeagueServer:
             "version": __version__,
             "leagues": len(self.leagues),
             "failed": failed,
+        }
+
+    def read_samples(self) -> dict[str, dict[tuple[str, ...], float]]:
+        """Read the server's metrics."""
+        index = self.read_index()
+        states = {name: one.manager.state for name, one in self.leagues.items() if one.manager}
+        counts = {
+            "running": index.now,
+            "registration": index.soon,
+            "completed": index.past,
+            "failed": index.failed,
+            "starting": index.starting,
+        }
+        return {
+            "server_leagues": {(status,): len(found) for status, found in counts.items()},
+            "server_players": {(name,): len(state.roster.players()) for name, state in states.items()},
+            "server_matches_planned": {(name,): len(state.schedule.pairings) for name, state in states.items()},
+            "server_matches_finished": {(name,): len(state.results) for name, state in states.items()},
+            "server_league_starts": {(name,): one.starts for name, one in self.leagues.items()},
+            "server_store_up": {(): self._parts.store.trouble is None},
         }
 
     def _make_plan(self, league_id: str) -> ServedPlan:

@@ -96,6 +96,7 @@ class ServedLeague:
 
     def start(self) -> None:
         """Begin to serve the league, in a task of its own."""
+        self.settled.clear()
         self._task = asyncio.create_task(self._serve_for_ever(), name=f"league {self.league_id}")
 
     async def stop(self) -> None:

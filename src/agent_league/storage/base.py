@@ -42,6 +42,8 @@ class SeasonRow:
     registration_open: bool = True
     """Whether new players may register before the start."""
     paused: bool = False
+    time_marks: Mapping[str, str] = field(default_factory=dict)
+    """Which of the steps that are due at a time were taken, and when."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,6 +107,7 @@ STEPS: tuple[tuple[str, ...], ...] = (
         )
         """,
     ),
+    ("ALTER TABLE seasons ADD COLUMN time_marks TEXT NOT NULL DEFAULT '{{}}'",),
     (
         """
         CREATE TABLE ladder (

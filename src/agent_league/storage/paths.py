@@ -58,6 +58,11 @@ class DataPaths:
         """Held by the server that serves all leagues of this folder."""
         return self.data_folder / "serve" / "server.lock"
 
+    @property
+    def season_requests_folder(self) -> Path:
+        """Files named after leagues of which the server is to begin a new season."""
+        return self.data_folder / "serve" / "new-season"
+
     def matches_folder(self, league_id: str) -> Path:
         return self.data_folder / "matches" / _check_safe_name(league_id)
 

@@ -174,6 +174,21 @@ class SqlStore:
             self._check_schema_version(connection)
             return self._load_season(connection, league_id)[1]
 
+    def list_earlier_seasons(self) -> list[SeasonRow]:
+        """List the seasons of all leagues that were started and put aside, the latest first."""
+        with self.read_transaction(tables.SEASONS.name) as connection:
+            found = connection.execute(self._statements.select_put_aside).mappings() if connection else ()
+            return [tables.season_from_values(values)[1] for values in found]
+
+    def read_earlier_season(self, season_id: int) -> SavedSeason | None:
+        """Load a season that was put aside, or None if there is no such season."""
+        with self.read_transaction(tables.SEASONS.name) as connection:
+            if connection is None:
+                return None
+            one = {"season": season_id}
+            found = connection.execute(self._statements.select_put_aside_one, one).mappings().first()
+            return self._load_rows(connection, found)[1] if found else None
+
     def create_season(
         self, league_id: str, created_at: str, signing_key: str, settings: Mapping[str, Any]
     ) -> SeasonRow:
@@ -208,10 +223,12 @@ class SqlStore:
             self._close_connection()
 
     def _load_season(self, connection: Connection, league_id: str) -> tuple[int, SavedSeason | None]:
+        found = connection.execute(self._statements.select_season, {"league": league_id}).mappings().first()
+        return self._load_rows(connection, found) if found is not None else (0, None)
+
+    def _load_rows(self, connection: Connection, found: Mapping[Any, Any]) -> tuple[int, SavedSeason]:
+        """Load all rows of a season; returns its epoch and them. Raises UserError if they are damaged."""
         try:
-            found = connection.execute(self._statements.select_season, {"league": league_id}).mappings().first()
-            if found is None:
-                return 0, None
             epoch, season = tables.season_from_values(found)
             of_it = {"season": season.season_id}
             agents = [*map(tables.agent_from_values, connection.execute(tables.SELECT_AGENTS, of_it).mappings())]
@@ -224,7 +241,7 @@ class SqlStore:
             found_ladder = connection.execute(tables.SELECT_LADDER, of_it).mappings() if "ladder" in there else ()
             ladder = tuple(sorted(map(tables.ladder_from_values, found_ladder), key=lambda row: row.key))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise damaged_league_error(f"The store {self._display_name}", league_id, error) from None
+            raise damaged_league_error(f"The store {self._display_name}", str(found["league_id"]), error) from None
         return epoch, SavedSeason(season, agents, matches, rounds, audit, ladder)
 
     @contextmanager

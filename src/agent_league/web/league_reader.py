@@ -97,6 +97,9 @@ class LeagueHistory:
         """Register a listener of the web part here instead of with the league, where its errors would do harm."""
         self._listeners.append(listener)
 
+    def now(self) -> datetime:
+        return self._clock.now()
+
     def note_change(self) -> None:
         """Count a change of what pages show that no event tells."""
         self.version += 1
@@ -227,11 +230,12 @@ class LeagueReader:
         meter: AgentMetrics | None = None,
         invitation: JoinInstructions | None = None,
         seats: BrowserSeatOffer | None = None,
+        paths: DataPaths | None = None,
     ) -> None:
         """Give a running manager's `meter`, `invitation` and `seats`; a league read from the store has none of them."""
         self.state = season
         self.home = home
-        self.paths = DataPaths(home)
+        self.paths = paths or DataPaths(home)
         self.history = chronicle
         self.queries = LeagueQueries(season)
         self.meter = meter
@@ -283,10 +287,12 @@ class LeagueReader:
         return {player_id: player.display_name for player_id, player in self.state.roster.players().items()}
 
 
-def read_saved_league(saved: SavedSeason, system: SystemConfig, home: Path) -> LeagueReader:
-    """Read a stored league; changes made to its state afterwards are not saved."""
+def read_saved_league(
+    saved: SavedSeason, system: SystemConfig, home: Path, paths: DataPaths | None = None
+) -> LeagueReader:
+    """Read a stored league; changes made to its state afterwards are not saved. `paths` are those of its files."""
     with translate_damage(saved.season.league_id):
         league = LeagueConfig.model_validate_json(orjson.dumps(saved.season.settings))
         season = LeagueState(league, system, saved.season, save_row=lambda _: None)
         season.restore_rows(saved)
-    return LeagueReader(season, home, LeagueHistory(season))
+    return LeagueReader(season, home, LeagueHistory(season), paths=paths)

@@ -44,7 +44,10 @@ class LiveSite:
     """The path below which all pages are, such as `/leagues/spring`; empty: the server's root."""
     index: str = ""
     """The address of the index of all leagues on the server; empty: there is only one."""
+    note: str = ""
+    """Notice at the top of every page of a site that isn't live."""
     is_live: bool = True
+    """False for pages of a season of the archive, which nothing changes any more."""
 
     def to(self, path: str) -> str:
         return f"{self.base}/{quote(path)}"
@@ -60,6 +63,7 @@ class FileSite:
     depth: int = 0
     note: str = ""
     """Notice at the top of every page if the league isn't over."""
+    index: str = ""
     is_live: bool = False
 
     def to(self, path: str) -> str:

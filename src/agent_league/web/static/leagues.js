@@ -1,9 +1,32 @@
-/* Making a league: sends the form as JSON, and goes to the new league's page. */
+/* What organisers do on the index: make a league, and begin a new season of one that is over. */
 (function () {
   "use strict";
   const form = document.getElementById("new-league");
   const problem = document.getElementById("new-problem");
   const button = document.getElementById("new-button");
+
+  async function send(address, fields) {
+    const answer = await fetch(address, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(fields),
+    });
+    const isJson = (answer.headers.get("Content-Type") || "").startsWith("application/json");
+    const said = isJson ? await answer.json() : { text: await answer.text() };
+    if (answer.status === 201) location.href = said.path;
+    return answer.status === 201 ? "" : said.text;
+  }
+
+  async function tell(place, pressed, address, fields) {
+    place.textContent = "";
+    pressed.disabled = true;
+    try {
+      place.textContent = await send(address, fields);
+    } catch {
+      place.textContent = "The server doesn't answer; try again in a moment.";
+    }
+    pressed.disabled = false;
+  }
 
   function read() {
     const fields = Object.fromEntries(new FormData(form));
@@ -11,26 +34,16 @@
     return fields;
   }
 
-  form.addEventListener("submit", async (event) => {
+  form.addEventListener("submit", (event) => {
     event.preventDefault();
-    problem.textContent = "";
-    button.disabled = true;
-    try {
-      const answer = await fetch(form.action, {
-        method: "POST",
-        headers: { "Content-Type": "application/json" },
-        body: JSON.stringify(read()),
-      });
-      const isJson = (answer.headers.get("Content-Type") || "").startsWith("application/json");
-      const said = isJson ? await answer.json() : { text: await answer.text() };
-      if (answer.status === 201) {
-        location.href = said.path;
-        return;
-      }
-      problem.textContent = said.text;
-    } catch {
-      problem.textContent = "The server doesn't answer; try again in a moment.";
-    }
-    button.disabled = false;
+    tell(problem, button, form.action, read());
   });
+  for (const pressed of document.querySelectorAll(".new-season")) {
+    pressed.addEventListener("click", () => {
+      const league = pressed.dataset.league;
+      if (window.confirm("Put the season of " + league + " into the archive and begin another?")) {
+        tell(document.getElementById("season-problem"), pressed, pressed.dataset.address, { league_id: league });
+      }
+    });
+  }
 })();
