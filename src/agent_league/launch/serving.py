@@ -20,6 +20,7 @@ from agent_league.http.proxies import serve_behind_proxies
 from agent_league.http.server import HttpServer, bind_socket
 from agent_league.launch.agent_app import make_agent_app
 from agent_league.launch.agent_plan import NO_LISTENERS, AgentListeners, AgentPlan, ManagerPlan
+from agent_league.launch.house_bots import BOTS_PATH, open_house_bots
 
 if TYPE_CHECKING:
     from agent_league.league.app import LeagueManager
