@@ -76,8 +76,8 @@ def write_league(home: Path, league_id: str, **content: Any) -> Path:
 
 
 @asynccontextmanager
-async def players(home: Path, manager: str, names: list[str]) -> AsyncIterator[None]:
-    """Run players of these names, which register with a manager."""
+async def players(home: Path, manager: str, names: list[str], *, dial_out: bool = False) -> AsyncIterator[None]:
+    """Run players of these names, which register with a manager; with `dial_out`, nobody can call them."""
     system, first = ConfigLoader(home).load_system(), free_ports(len(names))
     plans = [
         PlayerPlan(
@@ -91,6 +91,7 @@ async def players(home: Path, manager: str, names: list[str]) -> AsyncIterator[N
                 game_types=("*",),
             ),
             port,
+            dial_out=dial_out,
         )
         for port, name in enumerate(names, start=first)
     ]

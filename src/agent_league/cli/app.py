@@ -55,9 +55,13 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         "manager": "Run a League Manager.",
         "referee": "Run a Referee. It waits for the manager where that isn't there yet.",
         "player": "Run a Player. It waits for the manager where that isn't there yet.",
+        "connect": (
+            "Carry any agent behind a router to a league: it dials out, and the league calls the agent through it."
+        ),
         "class": (
             "Make a class of a roster: one sign-up address a team, on a sheet to print; without one, list the teams."
         ),
+        "grades": "Grade a class by its league: for Canvas, Moodle, Gradescope, or as a table of everything.",
         "start": "Close registration and start the league now.",
         "admin": (
             "Open or close registration, pause or resume the league, suspend or reinstate a player, invite organisers."

@@ -255,6 +255,13 @@ def open_config(home: Path, settings: list[str] | None) -> "ConfigLoader":
     return loader
 
 
+def open_outside_home(home: Path | None) -> Path:
+    """The folder of a command that needs no configuration: the given or nearest SHARED folder, else one of the user."""
+    from agent_league.config.home import find_home
+
+    return home or find_home(Path.cwd()) or Path.home() / ".agent-league"
+
+
 def resolve_manager(address: str | None, loader: "ConfigLoader") -> str:
     """Return the manager's endpoint: the address that was typed, else that of agents_config.json."""
     from agent_league.http.hosts import parse_manager_endpoint

@@ -117,7 +117,8 @@ def _find_host_problem(endpoint: str, host: str, allowed_hosts: Sequence[str], c
     if caller is not None and not is_local_host(caller) and is_local_host(host):
         return (
             f"you registered {endpoint}, which only your own machine can call, but you call from {caller}:"
-            " start with --public-url and an address by which others reach you"
+            " start with --public-url and an address by which others reach you, or let `league connect` carry"
+            " your agent"
         )
     if "*" in allowed_hosts or normalise_host(host) in (caller, *map(normalise_host, allowed_hosts)):
         return None

@@ -65,6 +65,7 @@ class ProxiedApp:
         self._base = network.public_path
         self._proxies = TrustedProxies(network.trusted_proxies)
         self.refused = getattr(app, "refused", None)
+        self.takes_websockets = getattr(app, "takes_websockets", False)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._app(self._translate_scope(scope), receive, send)

@@ -162,6 +162,8 @@ class PlayerPlan(AgentPlan):
     strategy: str | Strategy = "random"
     defaults: PlayerDefaults = field(default_factory=PlayerDefaults)
     """Settings that strategies are loaded with."""
+    dial_out: bool = False
+    """Whether it dials out to the manager's server instead of listening at its port."""
 
     @property
     def title(self) -> str:

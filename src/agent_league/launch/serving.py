@@ -19,7 +19,8 @@ from agent_league.http.port_holder import describe_port_holder
 from agent_league.http.proxies import serve_behind_proxies
 from agent_league.http.server import HttpServer, bind_socket
 from agent_league.launch.agent_app import make_agent_app
-from agent_league.launch.agent_plan import NO_LISTENERS, AgentListeners, AgentPlan, ManagerPlan
+from agent_league.launch.agent_plan import NO_LISTENERS, AgentListeners, AgentPlan, ManagerPlan, PlayerPlan
+from agent_league.launch.dialled_player import run_dialled_player
 from agent_league.launch.house_bots import BOTS_PATH, open_house_bots
 
 if TYPE_CHECKING:
@@ -58,7 +59,8 @@ async def serve_agents(
     servers: list[HttpServer] = []
     try:
         agents = []
-        for seat in seats:
+        dialled = [seat for seat in seats if isinstance(seat, PlayerPlan) and seat.dial_out]
+        for seat in (seat for seat in seats if seat not in dialled):
             agent, app = make_agent_and_app(seat, carrier, watchers)
             agents.append(agent)
             proxied = serve_behind_proxies(app, seat.settings.system.network) if isinstance(seat, ManagerPlan) else app
@@ -67,7 +69,8 @@ async def serve_agents(
             await server.start()
         if ready:
             ready()
-        await run_until_first(stop.wait(), run_all(*(agent.run() for agent in agents)))
+        runs = [agent.run() for agent in agents] + [run_dialled_player(seat, carrier, watchers) for seat in dialled]
+        await run_until_first(stop.wait(), run_all(*runs))
     finally:
         await asyncio.gather(*(server.stop() for server in servers))
         await carrier.close()
@@ -174,6 +177,8 @@ def make_manager_pages(seat: ManagerPlan, manager: "LeagueManager", reader: "Lea
 def check_ports(seats: Sequence[AgentPlan]) -> None:
     """Raise PortInUse or UserError if an agent can't listen on its port, or would register with itself."""
     for seat in seats:
+        if isinstance(seat, PlayerPlan) and seat.dial_out:
+            continue
         try:
             bind_socket(seat.host, seat.port, seat.title, _port_hint(seat)).close()
         except PortInUse:

@@ -18,6 +18,9 @@ from agent_league.league.announcer import Announcer
 from agent_league.league.authorization import ManagerAuthorizer
 from agent_league.league.changed_resources import list_changed_resources
 from agent_league.league.conductor import Conductor
+from agent_league.league.dial_out.carrier import SeatCarrier
+from agent_league.league.dial_out.members import SeatMembers
+from agent_league.league.dial_out.seats import DialOutSeats
 from agent_league.league.handlers import ManagerHandlers
 from agent_league.league.journal import Journal, Offload
 from agent_league.league.ladder_conductor import (
@@ -49,6 +52,7 @@ from agent_league.league.sign_up import SignUp
 from agent_league.league.state import LeaguePhase, LeagueState
 from agent_league.league.timekeeper import Timekeeper
 from agent_league.model.agents import AgentState, Role
+from agent_league.model.audit import CORRECTIONS
 from agent_league.model.events import Event, ReachabilityChanged, StoreChanged
 from agent_league.model.ladder import CheckSummary
 from agent_league.model.results import find_termination
@@ -75,6 +79,10 @@ class LeagueManager(Agent):
     role = Role.LEAGUE_MANAGER
     agent_id = MANAGER_SENDER
     sender = MANAGER_SENDER
+    companions: list[Callable[[], Coroutine[Any, Any, None]]]
+    """What runs as long as the manager does, such as house bots; must not raise."""
+    completed: asyncio.Event
+    """Set once LEAGUE_COMPLETED was sent to all agents."""
 
     def __init__(
         self,
@@ -98,7 +106,10 @@ class LeagueManager(Agent):
         `store_offload` runs the writes to the store (default: as `offload` runs everything else that blocks).
         """
         system = settings.system
-        super().__init__("league", settings.home, system, carrier, clock, rng, settings.league.league_id)
+        self.seats = DialOutSeats(lambda seat_id: self.seat_members.find_member(seat_id) is not None)
+        super().__init__(
+            "league", settings.home, system, SeatCarrier(carrier, self.seats), clock, rng, settings.league.league_id
+        )
         self._settings = settings
         store = store or open_store(settings.home, settings.store)
         saved = load_or_create_season(store, settings.league, self._clock)
@@ -124,6 +135,7 @@ class LeagueManager(Agent):
             MATCH_TOKEN_SPANS * system.heartbeat.match_sec,
             settings.endpoint,
         )
+        self.seat_members = SeatMembers(self.state, passes, self._clock, system.timeouts)
         words = ManagerMessages(self.state, self._clock, passes, system)
         self._projections = LeagueProjections(self.state, settings.home, self._clock, self.log)
         self._journal.on_commit = self._projections.write_after_commit
@@ -151,20 +163,17 @@ class LeagueManager(Agent):
             derive_result,
         )
         self._timekeeper = Timekeeper(self.state, self._clock, self.log, self._start_league)
-        self._key = key
+        self._key, self.companions = key, []
         self._conductor = self._make_conductor(LadderTools(offload, self._order_check(check_player), seats_differ))
-        self.companions: list[Callable[[], Coroutine[Any, Any, None]]] = []
-        """What runs as long as the manager does, such as house bots; must not raise."""
         if watcher:
             self.add_watcher(watcher)
         self.state.add_listener(self._publish_changes)
         self._started = asyncio.Event()
         self._start_failure: LeagueFailed | None = None
         self.completed = asyncio.Event()
-        """Set once LEAGUE_COMPLETED was sent to all agents."""
         self._authorizer = ManagerAuthorizer(
             self.state,
-            hash_token(_write_admin_token(settings)),
+            hash_token(write_admin_token(settings, self.state.league_id)),
             tokens_enabled=settings.system.security.enable_auth_tokens,
             strict=self._strict,
         )
@@ -173,6 +182,7 @@ class LeagueManager(Agent):
         needs_key = not self.state.roster.rules.is_loopback_only
         referee_key = load_referee_key(settings.home, self.state.league_id, is_needed=needs_key)
         self.sign_up = SignUp(self.state, self.access, referee_key, offload)
+        self.seat_members.on_exposed = self._make_referee_key
         self._commands = OrganiserCommands(self.state, self._clock, self._start_league)
         handlers = ManagerHandlers(
             self.state,
@@ -184,6 +194,7 @@ class LeagueManager(Agent):
             on_registered=self._start_if_complete,
             match_files=MatchFiles(settings.home, self.state.league_id, offload),
             derive_result=derive_result,
+            seats=self.seats,
             sign_up=self.sign_up,
             request_match=self.request_match,
         )
@@ -222,6 +233,8 @@ class LeagueManager(Agent):
         sentence = self._commands.carry_out(command)
         self._start_if_complete()
         await self._journal.wait_for_commit()
+        if command.action in CORRECTIONS:
+            self._conductor.announce_correction()
         return sentence
 
     def _make_conductor(self, tools: LadderTools) -> Conductor | LadderConductor:
@@ -245,10 +258,16 @@ class LeagueManager(Agent):
         self.state.house_bot_keys = {name: hash_token(key) for name, key in keys.items()}
         return keys
 
+    def _make_referee_key(self) -> None:
+        """Make the referees' key, which they need from now on."""
+        key = load_referee_key(self._settings.home, self.state.league_id, is_needed=True)
+        self.sign_up.set_referee_key(key)
+
     @property
     def endpoint(self) -> str:
         """Its own address."""
-        return self._settings.endpoint or ""
+        network = self._settings.system.network
+        return self._settings.endpoint or f"http://{network.base_host}:{network.default_league_manager_port}/mcp"
 
     async def request_match(self, player_id: str, opponent: str) -> str:
         """Ask for a match of a practice ladder on behalf of a player; returns what comes of it, as a sentence.
@@ -304,6 +323,7 @@ class LeagueManager(Agent):
             ending.callback(self._mark_dismissed)
             ending.push_async_callback(self._announcer.close)
             ending.push_async_callback(self._tasks.close)
+            ending.push_async_callback(self.seats.close)
             self.log.info("manager_started", league_id=self.state.league_id, phase=self.state.phase)
             self._resume_league()
             async with run_beside(*(companion() for companion in self.companions)):
@@ -340,11 +360,14 @@ class LeagueManager(Agent):
         await self._started.wait()
         if self._start_failure:
             raise self._start_failure
-        await self._conductor.play()
-        self._projections.close()
-        self.completed.set()
-        if not self._settings.exit_when_done:
-            await asyncio.Event().wait()
+        while True:
+            await self._conductor.play()
+            self._projections.close()
+            self.completed.set()
+            if self._settings.exit_when_done:
+                return
+            await self._conductor.wait_for_correction()
+            self.completed.clear()
 
     async def _play_while_saved(self) -> None:
         """Play as long as changes can be saved; raises what made saving impossible."""
@@ -399,11 +422,10 @@ class LeagueManager(Agent):
         self._started.set()
 
 
-def _write_admin_token(settings: ManagerSettings) -> str:
-    """Make the admin token and write it where only the organiser can read it."""
+def write_admin_token(settings: ManagerSettings, league_id: str) -> str:
+    """Make a new admin token and write it where only the organiser can read it."""
     token = create_token("admin", settings.system.security.token_length)
-    file = DataPaths(settings.home).admin_token_file(settings.league.league_id)
-    write_atomically(file, token.encode() + b"\n", mode=0o600)
+    write_atomically(DataPaths(settings.home).admin_token_file(league_id), token.encode() + b"\n", mode=0o600)
     return token
 
 

@@ -164,7 +164,7 @@ class LadderConductor:
             self._wake.set()
         members = [self._state.roster[player_id] for player_id in pairing.players]
         others = [member for member in members if not self._record.players[member.agent_id].is_house]
-        self._announcer.announce_standings(LADDER_ROUND, self._state.standings(), others)
+        self._announcer.announce_standings_to(LADDER_ROUND, self._state.standings(), others)
 
     async def _open_match(self, pairing: Pairing) -> OpenMatch:
         """Choose a referee for a match, and announce it to its players."""
@@ -226,6 +226,14 @@ class LadderConductor:
             return
         self._record.set_ratings(self.ratings.by_version)
         self._state.rank_ladder_again()
+
+    def announce_correction(self) -> None:
+        """Rate the players anew, because a result was corrected; they see it in the table after their next match."""
+        self._results_changed.set()
+
+    async def wait_for_correction(self) -> None:
+        """Wait for ever: a ladder is never over, so that no correction can make it go on."""
+        await asyncio.Event().wait()
 
     def _handle_event(self, event: Event) -> None:
         match event:

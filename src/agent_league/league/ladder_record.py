@@ -169,6 +169,12 @@ class LadderRecord:
             pair.add_result(result, step)
             self._save_row(LadderRow(f"{PAIR}{ids[0]}/{ids[1]}", pair.to_json()))
 
+    def replace_result(self, earlier: MatchResult | None, result: MatchResult, scoring: Scoring) -> None:
+        """Count another result of a match in place of the earlier one."""
+        if earlier is not None:
+            self.add_result(earlier, scoring, step=-1)
+        self.add_result(result, scoring)
+
     def forget_match(self, match_id: str) -> None:
         """Keep a finished match only in the sums."""
         if self.matches.pop(match_id, None):

@@ -81,6 +81,10 @@ class AgentApplication:
     """Whether it knows match tokens and our other additions to the seeds' protocol."""
     has_match_key: bool = False
     """Whether it can check match tokens made with a match key."""
+    is_seated: bool = False
+    """Whether its endpoint is that of a dial-out seat on this server."""
+    is_seat_proven: bool = False
+    """Whether it has shown the seat's secret or its team's key."""
 
 
 @dataclass(slots=True)
@@ -102,6 +106,8 @@ class Member:
     """Not saved: after a restart it gets signed tokens, which it accepts as well, until it registers again."""
     is_barred: bool = False
     """Whether the organiser has suspended it: then no sign of life reactivates it."""
+    is_withdrawn: bool = False
+    """Whether it takes no part any more; then it is barred as well, and stands at the end of the table."""
     is_reachable: bool = True
     """False from its registration at the address of another machine until a call there is answered. Not saved."""
     team_id: str | None = None
@@ -245,8 +251,7 @@ class Roster:
         known = self._find_applicant(application, team, now)
         if known is None and team is None and key_needed:
             raise RegistrationRejected(RejectReason.CLOSED, key_needed)
-        if problem := self._find_endpoint_problem(application.profile.endpoint):
-            raise RegistrationRejected(RejectReason.INVALID_ENDPOINT, redact_keys(problem))
+        self._check_endpoint(application, known)
         if not supports_game(application.profile.game_types, self.rules.game_type):
             raise RegistrationRejected(RejectReason.UNSUPPORTED_GAME, f"this league plays {self.rules.game_type!r}")
         name = application.profile.display_name
@@ -317,6 +322,8 @@ class Roster:
                     "this token is not valid here; register without one to get a new one",
                     expected_format="tok-{agent_id}-{hash}",
                 )
+        if application.is_seat_proven and (owner := self.find_by_endpoint(application.profile.endpoint)):
+            return owner
         namesake = self._find_by_name(application.profile.role, application.profile.display_name)
         if namesake is None:
             return None
@@ -329,6 +336,37 @@ class Roster:
                 return None  # a member with a key returns by it; other ways would let others take its place
         same_place = namesake.agent.endpoint == application.profile.endpoint
         return namesake if same_place and self.rules.allows_tokenless_return else None
+
+    def find_by_endpoint(self, endpoint: str) -> Member | None:
+        """Find the member that is called at exactly this endpoint."""
+        return next((member for member in self if member.agent.endpoint == endpoint), None)
+
+    def set_endpoint(self, member: Member, endpoint: str) -> None:
+        """Call a member at another endpoint from now on."""
+        member.agent = replace(member.agent, endpoint=endpoint)
+        self._profiles_by_role.clear()
+
+    def _check_endpoint(self, application: AgentApplication, applicant: Member | None) -> None:
+        """Raise RegistrationRejected for an endpoint that may not be called, or is another member's seat."""
+        if application.is_seated:
+            self._check_seat_owner(application.profile.endpoint, applicant)
+        elif problem := self._find_endpoint_problem(application.profile.endpoint):
+            raise RegistrationRejected(RejectReason.INVALID_ENDPOINT, redact_keys(problem))
+
+    def note_dial_out_seats(self) -> bool:
+        """Note that agents dial out to this league; returns whether it has been loopback-only until now."""
+        was_loopback_only = self.rules.is_loopback_only
+        if not self.rules.has_dial_out_seats:
+            self.rules = replace(self.rules, has_dial_out_seats=True)
+        return was_loopback_only
+
+    def _check_seat_owner(self, endpoint: str, applicant: Member | None) -> None:
+        owner = self.find_by_endpoint(endpoint)
+        if owner is not None and owner is not applicant:
+            raise RegistrationRejected(
+                RejectReason.INVALID_ENDPOINT,
+                f"this dial-out seat is {owner.agent_id}'s: come back with its token, or open another seat",
+            )
 
     def find_by_id_or_name(self, role: Role, who: str) -> Member | None:
         """Find the member that a person means by an id, in any case, or by a name."""

@@ -60,6 +60,10 @@ class SignUp:
         self._refusals: dict[str, SignUpRefusal] = {}
         """The last refused registration of each team, until it is admitted."""
 
+    def set_referee_key(self, key: str) -> None:
+        """Replace the key of referees on the organiser's own machine."""
+        self._referee_key_sha256 = hash_key(key)
+
     async def find_team(self, key: str) -> SignUpTeam | None:
         """Find the team of a key; None if it is unknown or revoked, which takes the same work."""
         row = await self.read_team(key)

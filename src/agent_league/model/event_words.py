@@ -17,6 +17,7 @@ from agent_league.model.events import (
     FreezeChanged,
     LadderNews,
     LeagueCompleted,
+    LeagueReopened,
     LeagueResumed,
     LeagueStarted,
     MatchAssigned,
@@ -24,6 +25,7 @@ from agent_league.model.events import (
     MatchNotTaken,
     MatchOverdue,
     MatchPaired,
+    MatchReplaced,
     PauseChanged,
     QuietHoursChanged,
     ReachabilityChanged,
@@ -82,6 +84,9 @@ def describe_event(event: Event, names: Mapping[str, str]) -> EventSentence:  # 
         case LadderNews(player_id, text):
             kind = "trouble" if event.is_trouble else "agent"
             return EventSentence(kind, text, names.get(player_id, player_id), player_id)
+        case MatchReplaced(match_id, pairing):
+            sentence = f"is played again, as {pairing.match_id}"
+            return EventSentence("match", sentence, match_id, match_id=pairing.match_id)
         case _:
             return EventSentence(*_describe_league_event(event))
 
@@ -110,7 +115,8 @@ def _describe_league_event(  # noqa: PLR0911, PLR0912 - a table: one line for ea
     | MatchOverdue
     | MatchNotTaken
     | LeagueCompleted
-    | CommandCarriedOut,
+    | CommandCarriedOut
+    | LeagueReopened,
 ) -> tuple[EventKind, str]:
     match event:
         case RegistrationRefused(who, _) if event.has_old_token:
@@ -151,6 +157,8 @@ def _describe_league_event(  # noqa: PLR0911, PLR0912 - a table: one line for ea
             has_champion = standings and not event.is_void
             who = _name_champions(standings) if has_champion else "there is no champion"
             return "league", f"The league is over; {who}"
+        case LeagueReopened():
+            return "league", "The league goes on: it needs another match"
         case CommandCarriedOut(entry):
             return "league", f"{entry.who}: {entry.change}{f' ({entry.reason})' if entry.reason else ''}"
 

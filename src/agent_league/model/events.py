@@ -255,6 +255,21 @@ class LeagueCompleted:
 
 
 @dataclass(frozen=True, slots=True)
+class MatchReplaced:
+    """A match is to be played again, under another id; its first result counts no more."""
+
+    match_id: str
+    pairing: Pairing
+
+
+@dataclass(frozen=True, slots=True)
+class LeagueReopened:
+    """A league that was over goes on, because an organiser's correction needs a match."""
+
+    league_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class CommandCarriedOut:
     """A command of an organiser was carried out; what it changed may have been told by events of its own before."""
 
@@ -309,6 +324,8 @@ Event = (
     | CommandCarriedOut
     | MatchPaired
     | LadderNews
+    | MatchReplaced
+    | LeagueReopened
 )
 
 

@@ -24,10 +24,12 @@ from agent_league.model.events import (
     CommandCarriedOut,
     Event,
     LeagueCompleted,
+    LeagueReopened,
     LeagueResumed,
     LeagueStarted,
     MatchAssigned,
     MatchFinished,
+    MatchReplaced,
     PauseChanged,
     RegistrationRefused,
     RoundCompleted,
@@ -138,6 +140,8 @@ class LeagueHistory:
                 return
             case CommandCarriedOut() if not event.is_correction:
                 return  # told by an event of its own
+            case CommandCarriedOut() | MatchReplaced() | LeagueReopened():
+                self._rebuild_from_results()
             case LeagueStarted():
                 self.started_at = now
                 self._pace_start = (now, 0)
@@ -147,6 +151,8 @@ class LeagueHistory:
                 self._rebuild_from_results()
             case MatchFinished():
                 self._add_recent_result(event.result)
+                if event.result.round_id <= len(self.ranks_by_round):
+                    self._rebuild_from_results()  # of a match that was played again, or corrected
             case RoundCompleted() if event.round_id == len(self.ranks_by_round) + 1:
                 self.ranks_by_round.append(
                     {row.player_id: RoundRank(row.shared_rank, row.points) for row in event.standings}
