@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import AsyncExitStack
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -44,6 +45,7 @@ from agent_league.league.resume import (
     load_referee_key,
     open_access,
     open_store,
+    save_referee_key,
     translate_damage,
 )
 from agent_league.league.roster import Member
@@ -51,6 +53,7 @@ from agent_league.league.settings import ManagerSettings
 from agent_league.league.sign_up import SignUp
 from agent_league.league.state import LeaguePhase, LeagueState
 from agent_league.league.timekeeper import Timekeeper
+from agent_league.league.visibility import VIEWER, hides_from_visitors
 from agent_league.model.agents import AgentState, Role
 from agent_league.model.audit import CORRECTIONS
 from agent_league.model.events import Event, ReachabilityChanged, StoreChanged
@@ -179,9 +182,7 @@ class LeagueManager(Agent):
         )
         self.access = open_access(store)
         """The league's roster and its organisers; None where the store has no room for them."""
-        needs_key = not self.state.roster.rules.is_loopback_only
-        referee_key = load_referee_key(settings.home, self.state.league_id, is_needed=needs_key)
-        self.sign_up = SignUp(self.state, self.access, referee_key, offload)
+        self.sign_up = self._make_sign_up(offload)
         self.seat_members.on_exposed = self._make_referee_key
         self._commands = OrganiserCommands(self.state, self._clock, self._start_league)
         handlers = ManagerHandlers(
@@ -209,10 +210,18 @@ class LeagueManager(Agent):
             repairs={"report_match_result": handlers.correct_report},
         )
 
+    def _make_sign_up(self, offload: Offload) -> SignUp:
+        """Make the sign-up of this league, with the key of referees on this machine."""
+        home, league_id = self._settings.home, self.state.league_id
+        key = load_referee_key(home, league_id, is_needed=not self.state.roster.rules.is_loopback_only)
+        return SignUp(self.state, self.access, key, offload, partial(save_referee_key, home, league_id))
+
     async def authorize(
         self, method: Method, envelope: Envelope | None, params: Mapping[str, Any], bearer: str | None
     ) -> Sender | None:
         sender = self._authorizer.authorize_call(method, envelope, params, bearer, self._clock.now())
+        if hides_from_visitors(self.state.config.visibility):
+            VIEWER.set(self._authorizer.identify_viewer(envelope, params, bearer, self._clock.now()))
         if sender and method.caller in (Caller.AGENT, Caller.REFEREE):
             self.state.reactivate_agent(sender.agent_id)  # a call is a sign of life
             if member := self.state.roster.get(sender.agent_id):

@@ -133,6 +133,9 @@ LATE_STATES = {LeaguePhase.RUNNING: AgentState.ACTIVE, LeaguePhase.COMPLETED: Ag
 class LeagueState:
     """The state of one league, from its first registration to its last result."""
 
+    hides_names = False
+    """Whether this is a view of a state in which names are hidden; see `visibility.py`."""
+
     def __init__(
         self,
         config: LeagueConfig,
