@@ -66,7 +66,7 @@ def load_or_create_season(store: Store, league: LeagueConfig, clock: Clock) -> S
     saved = store.open_season(league.league_id)
     if saved is not None:
         return saved
-    settings = league.model_dump(mode="json")
+    settings = league.model_dump(mode="json", exclude={"webhooks"})
     return SavedSeason(
         store.create_season(league.league_id, format_utc(clock.now()), SigningKey.generate().private_jwk, settings)
     )

@@ -436,7 +436,8 @@ class LeagueState:
         except LeagueFailed as error:
             self.config, self.format = config, format_
             raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, f"the league can't start: {error}") from error
-        self._update_season_row(settings=self.config.model_dump(mode="json"))  # final from here on
+        settings = self.config.model_dump(mode="json", exclude={"webhooks"})
+        self._update_season_row(settings=settings)  # final from here on
         self._enter_phase(LeaguePhase.RUNNING, AgentState.ACTIVE)
         for member in self.roster:
             if not member.is_reachable:
