@@ -14,6 +14,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from agent_league.config.base import ConfigModel
 from agent_league.config.times import TimesConfig
+from agent_league.config.webhooks import WebhookConfig
 from agent_league.model.agents import ANY_GAME
 from agent_league.model.grade_formula import ANY_COLUMN, parse_formula
 
@@ -106,6 +107,8 @@ class NetworkConfig(ConfigModel):
     default_player_port_range: PortRange = (8101, 8199)
     allowed_hosts: tuple[str, ...] = ("localhost", "127.0.0.1", "::1")
     """Hosts that an agent's address may name; `*` allows every host."""
+    webhook_hosts: tuple[str, ...] = ("hooks.slack.com", "discord.com")
+    """Hosts beside these to which webhooks may post; `*` allows every public address."""
     allowed_origins: tuple[str, ...] = ()
     """Web pages of others that may call our agents, such as `http://localhost:3000`; `*` allows every page."""
     public_url: PublicUrl | None = None
@@ -220,6 +223,8 @@ class SystemConfig(ConfigModel):
     circuit_breaker: CircuitBreakerConfig = CircuitBreakerConfig()
     heartbeat: HeartbeatConfig = HeartbeatConfig()
     logging: LoggingConfig = LoggingConfig()
+    webhooks: tuple[WebhookConfig, ...] = ()
+    """Where news of all leagues of this folder are posted."""
 
     def without_caller_checks(self) -> "SystemConfig":
         """Return a copy for practice, in which an agent answers every caller."""
@@ -366,8 +371,12 @@ class LeagueConfig(ConfigModel):
     participants: ParticipantsConfig = ParticipantsConfig()
     grading: GradingConfig = GradingConfig()
     times: TimesConfig = TimesConfig()
+    webhooks: tuple[WebhookConfig, ...] = ()
+    """Where news of this league are posted, beside those of `system.json`."""
     registration: Literal["open", "keys"] | None = None
     """Whether players need the sign-up address of a team; None: as soon as there is a roster, on loopback never."""
+    visibility: Literal["everything", "pseudonyms", "top_ten", "members"] = "everything"
+    """What visitors see: all names, pseudonyms, the names of the top ten, or nothing unless they are members."""
 
     @model_validator(mode="after")
     def _choose_tiebreakers(self) -> Self:

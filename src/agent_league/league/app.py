@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -12,7 +13,7 @@ from agent_league.agent.metrics import AgentMetrics, GaugeValues, MetricKey
 from agent_league.agent.runtime import Agent
 from agent_league.agent.tasks import run_until_first
 from agent_league.clock import Clock
-from agent_league.errors import LeagueFailed, Refusal
+from agent_league.errors import AgentLeagueError, LeagueFailed, Refusal
 from agent_league.http.carrier import Carrier
 from agent_league.league.announcer import Announcer
 from agent_league.league.authorization import ManagerAuthorizer
@@ -37,12 +38,15 @@ from agent_league.league.resume import (
     load_referee_key,
     open_access,
     open_store,
+    save_referee_key,
     translate_damage,
 )
 from agent_league.league.settings import ManagerSettings
 from agent_league.league.sign_up import SignUp
 from agent_league.league.state import LeaguePhase, LeagueState
 from agent_league.league.timekeeper import Timekeeper
+from agent_league.league.visibility import VIEWER, hides_from_visitors
+from agent_league.league.webhooks import WebhookSender, make_webhook_sender
 from agent_league.model.agents import AgentState, Role
 from agent_league.model.audit import CORRECTIONS
 from agent_league.model.events import Event, ReachabilityChanged, StoreChanged
@@ -148,8 +152,7 @@ class LeagueManager(Agent):
         )
         self._timekeeper = Timekeeper(self.state, self._clock, self.log, self._start_league)
         self._conductor = Conductor(self.state, self._announcer, self._journal, self._matches, self._timekeeper)
-        if watcher:
-            self.add_watcher(watcher)
+        self._webhooks = self._add_watchers(watcher)
         self.state.add_listener(self._publish_changes)
         self._started = asyncio.Event()
         self._start_failure: LeagueFailed | None = None
@@ -163,9 +166,7 @@ class LeagueManager(Agent):
         )
         self.access = open_access(store)
         """The league's roster and its organisers; None where the store has no room for them."""
-        needs_key = not self.state.roster.rules.is_loopback_only
-        referee_key = load_referee_key(settings.home, self.state.league_id, is_needed=needs_key)
-        self.sign_up = SignUp(self.state, self.access, referee_key, offload)
+        self.sign_up = self._make_sign_up(offload)
         self.seat_members.on_exposed = self._make_referee_key
         self._commands = OrganiserCommands(self.state, self._clock, self._start_league)
         handlers = ManagerHandlers(
@@ -192,10 +193,18 @@ class LeagueManager(Agent):
             repairs={"report_match_result": handlers.correct_report},
         )
 
+    def _make_sign_up(self, offload: Offload) -> SignUp:
+        """Make the sign-up of this league, with the key of referees on this machine."""
+        home, league_id = self._settings.home, self.state.league_id
+        key = load_referee_key(home, league_id, is_needed=not self.state.roster.rules.is_loopback_only)
+        return SignUp(self.state, self.access, key, offload, partial(save_referee_key, home, league_id))
+
     async def authorize(
         self, method: Method, envelope: Envelope | None, params: Mapping[str, Any], bearer: str | None
     ) -> Sender | None:
         sender = self._authorizer.authorize_call(method, envelope, params, bearer, self._clock.now())
+        if hides_from_visitors(self.state.config.visibility):
+            VIEWER.set(self._authorizer.identify_viewer(envelope, params, bearer, self._clock.now()))
         if sender and method.caller in (Caller.AGENT, Caller.REFEREE):
             self.state.reactivate_agent(sender.agent_id)  # a call is a sign of life
             if member := self.state.roster.get(sender.agent_id):
@@ -273,6 +282,8 @@ class LeagueManager(Agent):
             ending.callback(self._mark_dismissed)
             ending.push_async_callback(self._announcer.close)
             ending.push_async_callback(self._tasks.close)
+            if self._webhooks:
+                ending.push_async_callback(self._webhooks.close)
             ending.push_async_callback(self.seats.close)
             self.log.info("manager_started", league_id=self.state.league_id, phase=self.state.phase)
             self._resume_league()
@@ -284,10 +295,11 @@ class LeagueManager(Agent):
         if self._settings.endpoint:
             self._prober.announce_address()
         self.state.store_times()
-        self._timekeeper.take_due_steps()
         if self.state.phase is LeaguePhase.REGISTRATION:
+            self._timekeeper.take_due_steps()
             self._start_if_complete()
         else:
+            self._timekeeper.take_due_steps()
             self.state.emit_resumed()
             self._prober.resume_probes()
             self._started.set()
@@ -321,16 +333,22 @@ class LeagueManager(Agent):
         broken = self._journal.save_failure
         try:
             await run_until_first(self._play_at_its_times(), asyncio.wait({broken}))
-        except Exception:
+        except Exception as error:
             if not broken.done():
+                self._report_failure(error)
                 raise
         if broken.done():
+            self._report_failure(broken.exception())
             await broken
+
+    def _report_failure(self, error: BaseException | None) -> None:
+        if self._webhooks:
+            self._webhooks.report_failure(str(error) if isinstance(error, AgentLeagueError) else repr(error))
 
     def _start_if_complete(self) -> None:
         wanted = self._settings
-        if self.state.times.plan.start is not None:
-            return  # it starts at its time
+        if self.state.times.plan.start is not None or self.state.phase is not LeaguePhase.REGISTRATION:
+            return  # it starts at its time, or has started
         if wanted.expected_players and wanted.expected_referees and self.state.is_registration_open:
             there = (
                 self.state.eligible_player_count >= wanted.expected_players
@@ -348,6 +366,14 @@ class LeagueManager(Agent):
             asyncio.get_running_loop().call_soon(self._start_if_complete)
         if self.changes:
             self.changes.notify_changed(*list_changed_resources(event))
+
+    def _add_watchers(self, watcher: Callable[[Event], None] | None) -> WebhookSender | None:
+        """Listen for the watcher that was given and for the league's webhooks, if there are such."""
+        webhooks = make_webhook_sender(self._settings, self.state, self._clock, self.log)
+        for listener in (watcher, webhooks.handle_event if webhooks else None):
+            if listener:
+                self.add_watcher(listener)
+        return webhooks
 
     def add_watcher(self, watcher: Callable[[Event], None]) -> None:
         """Call `watcher` with every event; its exceptions are logged and never stop the league."""

@@ -19,6 +19,7 @@ from agent_league.league.reports import DeriveResult, build_match_result, correc
 from agent_league.league.roster import AgentApplication, RegistrationRejected
 from agent_league.league.sign_up import SignUp
 from agent_league.league.state import LeagueState
+from agent_league.league.visibility import VIEWER, mask_state, require_view
 from agent_league.log import JsonLogger
 from agent_league.model.agents import AgentProfile, ProtocolProfile, Role
 from agent_league.model.audit import OrganiserAction
@@ -69,7 +70,13 @@ class ManagerHandlers:
         self._match_files = match_files
         self._derive_result = derive_result
         self._seats = seats
-        self._queries = LeagueQueries(state)
+
+    @property
+    def _queries(self) -> LeagueQueries:
+        """The league as whoever makes the current call may see it; raises a Refusal if that is nothing."""
+        viewer = VIEWER.get()
+        require_view(self._state, viewer)
+        return LeagueQueries(mask_state(self._state, viewer))
 
     def handlers_by_method(self) -> dict[str, Handler]:
         return {
@@ -175,6 +182,8 @@ class ManagerHandlers:
     async def get_match(self, params: Mapping[str, Any]) -> HandlerReply:
         match_id = _require_argument(params, "match_id", str)
         found = self._queries.get_match(match_id)
+        if mask_state(self._state, VIEWER.get()).hides_names:
+            return {**found, "transcript": None, "transcript_note": "this league shows what was said to its organisers"}
         match = self._queries.view_match(self._state.get_pairing(match_id))
         result = match.result
         if result is None:

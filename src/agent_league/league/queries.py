@@ -108,7 +108,9 @@ class LeagueQueries:
             "score": result.score(self._state.scoring),
             "details": dict(result.details),
             "terminations": {player_id: str(how) for player_id, how in result.terminations.items()},
-            "tolerated": {player_id: list(noted) for player_id, noted in result.tolerated.items()},
+            "tolerated": {}
+            if self._state.hides_names
+            else {player_id: list(noted) for player_id, noted in result.tolerated.items()},
         }
 
     def get_player(self, player_id: str) -> dict[str, Any]:

@@ -107,6 +107,9 @@ LATE_STATES = {LeaguePhase.RUNNING: AgentState.ACTIVE, LeaguePhase.COMPLETED: Ag
 class LeagueState:
     """The state of one league, from its first registration to its last result."""
 
+    hides_names = False
+    """Whether this is a view of a state in which names are hidden; see `visibility.py`."""
+
     def __init__(
         self,
         config: LeagueConfig,
@@ -390,7 +393,8 @@ class LeagueState:
         except LeagueFailed as error:
             self.config, self.format = config, format_
             raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, f"the league can't start: {error}") from error
-        self._update_season_row(settings=self.config.model_dump(mode="json"))  # final from here on
+        settings = self.config.model_dump(mode="json", exclude={"webhooks"})
+        self._update_season_row(settings=settings)  # final from here on
         self._enter_phase(LeaguePhase.RUNNING, AgentState.ACTIVE)
         for member in self.roster:
             if not member.is_reachable:

@@ -202,17 +202,19 @@ class SqlStore:
         return replace(new, season_id=season_id, settings=json.loads(json.dumps(settings)))
 
     def write_rows(self, season_id: int, rows: Sequence[StoredRow]) -> None:
+        with self.write_transaction() as connection:
+            self.write_season_rows(connection, season_id, rows)
+
+    def write_season_rows(self, connection: Connection, season_id: int, rows: Sequence[StoredRow]) -> None:
+        """Write rows of a season in a transaction; raises ManagerReplaced."""
         groups: dict[type[StoredRow], list[dict[str, Any]]] = {}
         for row in {row_key(row): row for row in rows}.values():
             groups.setdefault(type(row), []).append(tables.row_to_values(season_id, row))
-        with self.write_transaction() as connection:
-            epoch = connection.execute(tables.SELECT_EPOCH, {"season": season_id}).scalar()
-            if epoch is None or epoch != self._epochs.get(season_id):
-                raise ManagerReplaced(
-                    f"Season {season_id} in the store {self._display_name} is no longer this manager's."
-                )
-            for kind, values in groups.items():
-                connection.execute(self._statements.write[kind], values)
+        epoch = connection.execute(tables.SELECT_EPOCH, {"season": season_id}).scalar()
+        if epoch is None or epoch != self._epochs.get(season_id):
+            raise ManagerReplaced(f"Season {season_id} in the store {self._display_name} is no longer this manager's.")
+        for kind, values in groups.items():
+            connection.execute(self._statements.write[kind], values)
 
     def put_season_aside(self, league_id: str) -> bool:
         with self.write_transaction() as connection:
