@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import AsyncExitStack
 from functools import partial
 from random import Random
@@ -11,9 +11,9 @@ from typing import Any
 from agent_league.agent.dispatcher import Handler
 from agent_league.agent.metrics import AgentMetrics, GaugeValues, MetricKey
 from agent_league.agent.runtime import Agent
-from agent_league.agent.tasks import run_until_first
+from agent_league.agent.tasks import run_beside, run_until_first
 from agent_league.clock import Clock
-from agent_league.errors import AgentLeagueError, LeagueFailed, Refusal
+from agent_league.errors import AgentLeagueError, ErrorCode, LeagueFailed, Refusal
 from agent_league.http.carrier import Carrier
 from agent_league.league.announcer import Announcer
 from agent_league.league.authorization import ManagerAuthorizer
@@ -24,6 +24,13 @@ from agent_league.league.dial_out.members import SeatMembers
 from agent_league.league.dial_out.seats import DialOutSeats
 from agent_league.league.handlers import ManagerHandlers
 from agent_league.league.journal import Journal, Offload
+from agent_league.league.ladder_conductor import (
+    CheckOrder,
+    CheckPlayer,
+    LadderConductor,
+    LadderTools,
+    PlayerChecker,
+)
 from agent_league.league.match_file_reader import MatchFiles
 from agent_league.league.match_runner import MatchRunner
 from agent_league.league.match_tokens import TokenIssuer, create_token, hash_token
@@ -41,6 +48,7 @@ from agent_league.league.resume import (
     save_referee_key,
     translate_damage,
 )
+from agent_league.league.roster import Member
 from agent_league.league.settings import ManagerSettings
 from agent_league.league.sign_up import SignUp
 from agent_league.league.state import LeaguePhase, LeagueState
@@ -50,6 +58,7 @@ from agent_league.league.webhooks import WebhookSender, make_webhook_sender
 from agent_league.model.agents import AgentState, Role
 from agent_league.model.audit import CORRECTIONS
 from agent_league.model.events import Event, ReachabilityChanged, StoreChanged
+from agent_league.model.ladder import CheckSummary
 from agent_league.model.results import find_termination
 from agent_league.protocol.checks import Envelope
 from agent_league.protocol.envelope import Sender
@@ -74,6 +83,10 @@ class LeagueManager(Agent):
     role = Role.LEAGUE_MANAGER
     agent_id = MANAGER_SENDER
     sender = MANAGER_SENDER
+    companions: list[Callable[[], Coroutine[Any, Any, None]]]
+    """What runs as long as the manager does, such as house bots; must not raise."""
+    completed: asyncio.Event
+    """Set once LEAGUE_COMPLETED was sent to all agents."""
 
     def __init__(
         self,
@@ -88,9 +101,12 @@ class LeagueManager(Agent):
         rng: Random | None = None,
         tools: Mapping[str, Handler] | None = None,
         derive_result: DeriveResult = lambda *_: None,
+        check_player: PlayerChecker | None = None,
+        seats_differ: bool = True,
     ) -> None:
         """`derive_result` knows the game: it derives a result from the details of a report.
 
+        A practice ladder needs `check_player`, without which nobody is checked, and whether `seats_differ` in its game.
         `store_offload` runs the writes to the store (default: as `offload` runs everything else that blocks).
         """
         system = settings.system
@@ -151,13 +167,13 @@ class LeagueManager(Agent):
             derive_result,
         )
         self._timekeeper = Timekeeper(self.state, self._clock, self.log, self._start_league)
-        self._conductor = Conductor(self.state, self._announcer, self._journal, self._matches, self._timekeeper)
+        self._key, self.companions = key, []
+        self._conductor = self._make_conductor(LadderTools(offload, self._order_check(check_player), seats_differ))
         self._webhooks = self._add_watchers(watcher)
         self.state.add_listener(self._publish_changes)
         self._started = asyncio.Event()
         self._start_failure: LeagueFailed | None = None
         self.completed = asyncio.Event()
-        """Set once LEAGUE_COMPLETED was sent to all agents."""
         self._authorizer = ManagerAuthorizer(
             self.state,
             hash_token(write_admin_token(settings, self.state.league_id)),
@@ -181,6 +197,7 @@ class LeagueManager(Agent):
             derive_result=derive_result,
             seats=self.seats,
             sign_up=self.sign_up,
+            request_match=self.request_match,
         )
         served = {**handlers.handlers_by_method(), **(tools or {})}
         if self._strict:
@@ -229,6 +246,27 @@ class LeagueManager(Agent):
             self._conductor.announce_correction()
         return sentence
 
+    def _make_conductor(self, tools: LadderTools) -> Conductor | LadderConductor:
+        ladder, parts = self.state.ladder, (self._announcer, self._journal, self._matches)
+        if ladder is None:
+            return Conductor(self.state, *parts, self._timekeeper)
+        return LadderConductor(self.state, ladder, *parts, self._clock, self.log, tools)
+
+    def _order_check(self, check_player: PlayerChecker | None) -> CheckPlayer | None:
+        if check_player is None:
+            return None
+
+        async def check(member: Member) -> CheckSummary:
+            return await check_player(CheckOrder(member, self.state.config, self._settings.system, self._key))
+
+        return check
+
+    def issue_house_keys(self, names: Iterable[str]) -> dict[str, str]:
+        """Make the keys by which house bots of these names register; the same after a restart."""
+        keys = {name: self._key.derive_match_key(f"house bot {name}") for name in names}
+        self.state.house_bot_keys = {name: hash_token(key) for name, key in keys.items()}
+        return keys
+
     def _make_referee_key(self) -> None:
         """Make the referees' key, which they need from now on."""
         key = load_referee_key(self._settings.home, self.state.league_id, is_needed=True)
@@ -239,6 +277,18 @@ class LeagueManager(Agent):
         """Its own address."""
         network = self._settings.system.network
         return self._settings.endpoint or f"http://{network.base_host}:{network.default_league_manager_port}/mcp"
+
+    async def request_match(self, player_id: str, opponent: str) -> str:
+        """Ask for a match of a practice ladder on behalf of a player; returns what comes of it, as a sentence.
+
+        `opponent` is an id or a name. Raises a Refusal. Whether the caller may speak for the player was decided before.
+        """
+        queue = self.state.ladder.queue if self.state.ladder else None
+        if queue is None:
+            raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, "this league is no practice ladder; it pairs by its schedule")
+        sentence = queue.request_match(player_id, self.state.find_player_id(opponent))
+        await self._journal.wait_for_commit()
+        return sentence
 
     def _note_refused_call(self, method: str, params: Mapping[str, Any], refusal: Refusal) -> None:
         if method == "report_match_result":
@@ -287,7 +337,8 @@ class LeagueManager(Agent):
             ending.push_async_callback(self.seats.close)
             self.log.info("manager_started", league_id=self.state.league_id, phase=self.state.phase)
             self._resume_league()
-            await self._play_while_saved()
+            async with run_beside(*(companion() for companion in self.companions)):
+                await self._play_while_saved()
 
     def _resume_league(self) -> None:
         """Go on where an earlier manager of this season stopped."""
@@ -295,7 +346,9 @@ class LeagueManager(Agent):
         if self._settings.endpoint:
             self._prober.announce_address()
         self.state.store_times()
-        if self.state.phase is LeaguePhase.REGISTRATION:
+        if self.state.phase is LeaguePhase.REGISTRATION and self.state.ladder:
+            self._start_league()  # a ladder is open from the first moment on
+        elif self.state.phase is LeaguePhase.REGISTRATION:
             self._timekeeper.take_due_steps()
             self._start_if_complete()
         else:
