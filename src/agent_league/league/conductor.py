@@ -183,14 +183,10 @@ class Conductor:
         return problem
 
     def _handle_event(self, event: Event) -> None:
-        if isinstance(event, AgentRegistered):
-            self._inform_returned_agent(event.agent_id)
-
-    def _inform_returned_agent(self, agent_id: str) -> None:
         """Send an agent that came back, or a referee that came late, the notices it may have missed."""
-        member = self._state.roster.get(agent_id)
-        if member is None:
+        if not isinstance(event, AgentRegistered):
             return
+        member = self._state.roster[event.agent_id]
         if self._state.phase is LeaguePhase.COMPLETED:
             self._announcer.announce_league_completed([member])
             return

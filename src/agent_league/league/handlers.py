@@ -25,6 +25,7 @@ from agent_league.protocol.checks import describe_value, wrong_type_refusal
 from agent_league.protocol.envelope import Sender
 from agent_league.protocol.v2.registration import PlayerMeta, RefereeMeta, RegisterRequest
 from agent_league.protocol.version import (
+    CURRENT_VERSION,
     MINIMUM_VERSION,
     is_semantic_version,
     is_supported_version,
@@ -239,9 +240,9 @@ def _require_argument(params: Mapping[str, Any], name: str, kind: type[T]) -> T:
 
 def check_protocol_version(declared: str | None) -> None:
     """Raise a Refusal for a protocol version that is too old or unreadable."""
-    if declared is None or is_supported_version(declared):
+    if declared in (None, CURRENT_VERSION) or is_supported_version(str(declared)):
         return
-    code = ErrorCode.PROTOCOL_VERSION_MISMATCH if parse_version(declared) else ErrorCode.INVALID_MESSAGE_FORMAT
+    code = ErrorCode.PROTOCOL_VERSION_MISMATCH if parse_version(str(declared)) else ErrorCode.INVALID_MESSAGE_FORMAT
     raise Refusal(
         code,
         f"'protocol_version' must be {MINIMUM_VERSION} or newer",

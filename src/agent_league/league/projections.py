@@ -22,7 +22,14 @@ from agent_league.league.queries import LeagueQueries
 from agent_league.league.resume import get_effective_config, translate_damage
 from agent_league.league.state import LeagueState
 from agent_league.log import JsonLogger
-from agent_league.model.events import Event, LeagueCompleted, MatchAssigned, MatchFinished, to_log_fields
+from agent_league.model.events import (
+    AgentRegistered,
+    Event,
+    LeagueCompleted,
+    MatchAssigned,
+    MatchFinished,
+    to_log_fields,
+)
 from agent_league.model.results import MatchResult, MatchState
 from agent_league.model.schedule import LeagueRound
 from agent_league.storage.base import SavedSeason
@@ -64,7 +71,8 @@ class LeagueProjections:
 
     def write_after_commit(self) -> None:
         """Write the files that are due; called after each commit, which proves that this manager still owns them."""
-        self._write_reported_matches()
+        if self._reported_matches:
+            self._write_reported_matches()
         if self._is_write_due:
             self._write_files()
 
@@ -98,6 +106,8 @@ class LeagueProjections:
                     outcome=result.outcome,
                     winner=result.winner,
                 )
+            case AgentRegistered():
+                self._log.log_buffered("AgentRegistered", **to_log_fields(event))
             case _:
                 self._log.info(type(event).__name__, **to_log_fields(event))
         self._writer.schedule_write()

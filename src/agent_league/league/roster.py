@@ -326,13 +326,15 @@ class Roster:
 
     def _find_barred_applicant(self, application: AgentApplication) -> Member | None:
         """Find a barred member that applies again under another name, by its address or key."""
+        barred = [member for member in self._members.values() if member.is_barred]
+        if not barred:
+            return None
         place, key = normalise_endpoint(application.profile.endpoint), _hash_application_key(application)
         return next(
             (
                 member
-                for member in self
-                if member.is_barred
-                and (normalise_endpoint(member.agent.endpoint) == place or (key and key == member.key_sha256))
+                for member in barred
+                if normalise_endpoint(member.agent.endpoint) == place or (key and key == member.key_sha256)
             ),
             None,
         )
