@@ -14,7 +14,8 @@ import pytest
 
 from agent_league.cli.app import COMMANDS
 from agent_league.config import ConfigLoader
-from agent_league.config.models import ConfigModel, LeagueConfig, SystemConfig
+from agent_league.config.base import ConfigModel
+from agent_league.config.models import LeagueConfig, SystemConfig
 from agent_league.errors import ErrorCode
 from agent_league.players.strategies import strategy_names, strategy_summary
 from agent_league.protocol import v1, v2

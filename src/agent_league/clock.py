@@ -6,7 +6,7 @@ Nothing here waits: that is left to the event loop, so that tests with virtual t
 import re
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from math import floor
+from math import ceil, floor
 from typing import Protocol
 
 ISO_UTC = re.compile(r"[\dW-]+T[\d:.,]+(Z|\+00:00)", re.ASCII)
@@ -64,6 +64,26 @@ def format_duration(seconds: float) -> str:
         return f"{_format_number(seconds) if seconds > 0 else 0} s"
     minutes = round(whole / 60)
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def format_wait(seconds: float) -> str:
+    """Format a wait for people, from seconds to days: `45 s`, `5 min`, `2 h 5 min`, `3 days 4 h`."""
+    whole = max(0, ceil(seconds))
+    if whole <= 60:
+        return f"{whole} s"
+    minutes = ceil(whole / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    hours = minutes // 60
+    if hours < 48:
+        return f"{hours} h {minutes % 60} min"
+    return f"{hours // 24} days {hours % 24} h"
+
+
+def format_countdown(moment: datetime, now: datetime) -> str:
+    """Say how far away a moment is: `in 2 h 5 min`, or `now`."""
+    left = (moment - now).total_seconds()
+    return f"in {format_wait(left)}" if left > 0 else "now"
 
 
 def _format_number(value: float) -> str:

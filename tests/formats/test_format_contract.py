@@ -48,6 +48,27 @@ class PairsTwice(Plain):
         return replace(round_, pairings=(*round_.pairings, extra))
 
 
+class NeverBegins(Plain):
+    def next_round(self, tournament: TournamentRecord) -> LeagueRound | None:
+        return None
+
+
+class PairsByHash(Adaptive):
+    """Seeds the players by the order of a set, which is another one in every process."""
+
+    def next_round(self, tournament: TournamentRecord) -> LeagueRound | None:
+        ids = {one.player_id for one in tournament.entrants}
+        entrants = [tournament.find_entrant(player_id) for player_id in ids]
+        shuffled = [replace(entrant, seed=seed) for seed, entrant in enumerate(entrants, start=1)]
+        return super().next_round(replace(tournament, entrants=shuffled))
+
+
+class ForgetsLatecomers(Adaptive):
+    def next_round(self, tournament: TournamentRecord) -> LeagueRound | None:
+        present = [entrant for entrant in tournament.entrants if not entrant.rounds_missed]
+        return super().next_round(replace(tournament, entrants=present))
+
+
 class PairsItself(Plain):
     def spoil(self, round_: LeagueRound, tournament: TournamentRecord) -> LeagueRound:
         return with_first(round_, player_b=round_.pairings[0].player_a)
@@ -248,6 +269,9 @@ BROKEN: list[tuple[type, str]] = [
     (GoesByIdentity, "resumed from what is stored, it gives another round"),
     (Remembers, "at the end, it gives another one"),
     (NeverEnds, "it goes on after"),
+    (NeverBegins, "it pairs nobody, though there are 2 players"),
+    (PairsByHash, "after a restart it gives another round, as it goes by the order of a set or by `hash`"),
+    (ForgetsLatecomers, "is neither paired nor has a bye"),
     (EndsEarly, "`count_rounds` said"),
     (ClaimsToBeFixed, "`is_fixed` is True, but with other results the round differs"),
     (CountsNothing, "`is_fixed` is True, but `count_rounds` is None"),

@@ -1,5 +1,6 @@
 """The Swiss system over whole tournaments."""
 
+import re
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
@@ -154,6 +155,30 @@ def test_reasons_tell_scores_places_floats_and_byes() -> None:
     ):
         assert any(words in reason for reason in reasons), (words, reasons)
     assert "odd number of players; lowest in the table of those with the fewest byes" in byes
+
+
+def test_who_would_be_on_one_side_too_often_floats_and_is_told_so() -> None:
+    words = re.compile("(P..) floated down .*: it hasn't met (P..) there, but both have been player (A|B) too often")
+    tournament = play_all(Swiss(), TournamentRecord(make_entrants(20), lot=5), by_chance(Random(5)))
+    told = [
+        (round_, found)
+        for round_ in tournament.rounds
+        for pairing in round_.pairings
+        if (found := words.match(pairing.reason))
+    ]
+    assert told, "no such round was played"
+    for round_, found in told:
+        balances = count_sides(replace(tournament, rounds=tournament.rounds[: round_.round_id - 1]))
+        *players, side = found.groups()
+        assert all(balances[player_id] * (1 if side == "A" else -1) >= 2 for player_id in players)
+
+
+def test_who_is_left_over_by_an_odd_number_is_told_so() -> None:
+    tournament = play_all(Swiss(), TournamentRecord(make_entrants(33), lot=1), by_chance(Random(1)))
+    reasons = [pairing.reason for round_ in tournament.rounds for pairing in round_.pairings]
+    floats = [reason for reason in reasons if "floated" in reason]
+    assert any("points, and it was left over" in reason for reason in floats)
+    assert any("without the 1 with a bye or an opponent who has more, and it was left over" in one for one in floats)
 
 
 def test_a_tournament_ends_when_there_is_nobody_left_to_meet() -> None:

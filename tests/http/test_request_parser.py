@@ -17,6 +17,9 @@ class Told:
         self.requests: list[tuple[bytes, HeaderList, bytes]] = []
         self.parser = RequestParser(self)
 
+    def takes_upgrade(self) -> bool:
+        return False
+
     def on_message_begin(self) -> None:
         self.url, self.headers, self.body = b"", [], b""
 

@@ -9,9 +9,11 @@ from pathlib import Path
 import uvicorn
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from uvicorn.server import ServerState
 
 from agent_league.http import limits, request_parser
+from agent_league.http.websocket import LimitedWebSocket
 
 ATTRIBUTES = ("client", "cycle", "flow", "headers", "parser", "pipeline", "server_state", "transport")
 """What a connection keeps."""
@@ -25,6 +27,7 @@ OVERRIDDEN = {
     "on_message_complete": [],
     "on_response_complete": [],
     "pause_writing": [],
+    "handle_websocket_upgrade": [],
 }
 PARSER_METHODS = {"feed_data", "get_http_version", "get_method", "should_keep_alive", "should_upgrade"}
 PARSER_CALLBACKS = {"on_message_begin", "on_url", "on_header", "on_headers_complete", "on_body", "on_message_complete"}
@@ -83,3 +86,12 @@ def test_no_module_uses_a_private_name_of_somebody_else_s_package() -> None:
             words = line.split()
             if words[:1] in (["import"], ["from"]) and len(words) > 1:
                 assert "._" not in words[1], (module, line)
+
+
+def test_what_a_websocket_overrides_is_there_and_takes_the_same() -> None:
+    for name, expected in {"handle_ping": [], "handle_cont": ["event"]}.items():
+        assert parameters(getattr(WebSocketsSansIOProtocol, name)) == expected, name
+        assert name in vars(LimitedWebSocket), name
+    assert "self.transport: " in inspect.getsource(WebSocketsSansIOProtocol.__init__)
+    assert parameters(HttpToolsProtocol._should_upgrade) == []
+    assert "self.frames.append(event.data)" in inspect.getsource(WebSocketsSansIOProtocol.handle_cont)

@@ -193,11 +193,12 @@ def open_office(
     players: int = 0,
     referees: int = 0,
     network: MemoryNetwork | None = None,
+    clock: Any = None,
     **parts: Any,
 ) -> Office:
     """A manager that isn't running yet; with counts it starts the league by itself."""
     loader = ConfigLoader(home, overrides or {})
-    network, clock = network or MemoryNetwork(), MovableClock()
+    network, clock = network or MemoryNetwork(), clock or MovableClock()
     settings = ManagerSettings(loader.load_system(), loader.load_league(), home, players, referees)
     parts.setdefault("derive_result", make_result_decider(settings.league.game_type))
     manager = LeagueManager(settings, network, clock, tools=Rulebook(settings).handlers(), **parts)

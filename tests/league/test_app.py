@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_league.errors import LeagueFailed
 from agent_league.http.memory import MemoryNetwork
 from agent_league.launch.agent_plan import AgentListeners
 from agent_league.launch.in_process import play_in_process, run_agents
@@ -68,6 +69,32 @@ async def test_the_organiser_may_start_before_all_are_there(office: OfficeMaker)
     here = office(players=10, referees=3)
     await here.play(2)
     assert len(here.manager.state.results) == 1
+
+
+STRANGE_CHALLENGER = {"scheduling.format": "gauntlet", "scheduling.settings.challengers": ["P77"]}
+
+
+async def test_a_format_that_can_not_pair_these_players_ends_the_manager_and_refuses_nobody(home: Path) -> None:
+    here = open_office(home, STRANGE_CHALLENGER, players=2, referees=1)
+    running = asyncio.create_task(here.manager.run())
+    await here.seat_referee()
+    players = await here.seat_players(2)
+    assert [player.token is not None for player in players] == [True, True]
+    with pytest.raises(LeagueFailed, match=r"the league can't start: the format 'gauntlet' can't pair .* found 'P77'"):
+        await within(running)
+
+
+async def test_an_organiser_who_starts_it_is_told_and_may_wait_for_further_players(office: OfficeMaker) -> None:
+    here = office(STRANGE_CHALLENGER)
+    await here.seat_referee()
+    await here.seat_players(2)
+    answer = await here.start()
+    assert answer["error_code"] == "E016"
+    assert "found 'P77'" in answer["message"]
+    assert (phase(here), here.manager.state.schedule.rounds) == (LeaguePhase.REGISTRATION, ())
+    await here.register("Challenger", "http://localhost:8177/mcp", sender="player:P77")
+    assert await here.start() == {"status": "ok"}
+    assert phase(here) is LeaguePhase.RUNNING
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")

@@ -11,24 +11,33 @@ from agent_league.league import app
 from agent_league.league.app import LeagueManager
 from agent_league.league.changed_resources import list_changed_resources
 from agent_league.model.agents import AgentState, Role
+from agent_league.model.audit import AuditEntry
 from agent_league.model.events import (
     AgentRegistered,
     AgentStateChanged,
+    CommandCarriedOut,
     Event,
+    FreezeChanged,
     LeagueCompleted,
+    LeagueReopened,
     LeagueResumed,
     LeagueStarted,
     MatchAssigned,
     MatchFinished,
     MatchNotTaken,
     MatchOverdue,
+    MatchReplaced,
     PauseChanged,
+    QuietHoursChanged,
     ReachabilityChanged,
     RefereeWaitChanged,
     RegistrationChanged,
     RegistrationRefused,
     RoundCompleted,
+    RoundScheduled,
     RoundStarted,
+    StartDelayed,
+    StartedLate,
     StoreChanged,
 )
 from agent_league.model.results import MatchResult, Outcome, StandingsRow
@@ -49,6 +58,11 @@ CHANGED: list[tuple[Event, set[str]]] = [
     (AgentStateChanged("REF01", AgentState.SUSPENDED, "silent"), set()),
     (StoreChanged(is_there=False, why="away"), set()),
     (RegistrationChanged(is_open=False), set()),
+    (StartDelayed("Wed 15 Jan 2025, 18:00", "no referee is registered"), set()),
+    (StartedLate("Wed 15 Jan 2025, 18:00", 300), set()),
+    (RoundScheduled(2, "Wed 15 Jan 2025, 18:00"), set()),
+    (QuietHoursChanged(is_quiet=True, until="07:00"), set()),
+    (FreezeChanged(is_frozen=True), set()),
     (PauseChanged(is_paused=True), set()),
     (RefereeWaitChanged(is_waiting=True), set()),
     (ReachabilityChanged("P01", True, "http://10.0.0.1:8101/mcp"), set()),
@@ -64,6 +78,12 @@ CHANGED: list[tuple[Event, set[str]]] = [
     ),
     (RoundCompleted(1, (ROW,)), {"standings", "rounds/1"}),
     (LeagueCompleted("league", 1, 1, (ROW,)), {"standings", "players/P01"}),
+    (
+        MatchReplaced("R1M1", Pairing("R1M1-2", 1, "P01", "P02", replaces="R1M1")),
+        {"standings", "schedule", "rounds/1", "matches/R1M1", "matches/R1M1-2", "players/P01", "players/P02"},
+    ),
+    (LeagueReopened("league"), set()),
+    (CommandCarriedOut(AuditEntry(1, "2025-01-15T12:00:00Z", "Ada", "PAUSE")), set()),
 ]
 STATES = 4
 """Through which a match of Even/Odd goes, and each is told by its referee."""

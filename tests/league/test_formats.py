@@ -10,15 +10,28 @@ import pytest
 from agent_league.agent.breaker import Breaker
 from agent_league.config import ConfigLoader
 from agent_league.config.models import LeagueConfig
-from agent_league.errors import ConfigError
+from agent_league.errors import ConfigError, LeagueFailed
+from agent_league.formats.base import TournamentRecord, make_round
+from agent_league.formats.round_robin import RoundRobin
 from agent_league.launch.config_checks import choose_league_config
 from agent_league.league.roster import Member
 from agent_league.league.state import LeaguePhase, LeagueState
 from agent_league.league.stored_rows import agent_to_row
+from agent_league.league.tournament import lay_out_rounds
 from agent_league.model.agents import AgentProfile, Role
 from agent_league.model.results import MatchResult, Outcome, select_champions
-from agent_league.model.schedule import Pairing
-from agent_league.storage.base import AgentRow, MatchRow, RoundPlanRow, SavedSeason, SeasonRow, StoredRow, row_key
+from agent_league.model.schedule import LeagueRound, Pairing
+from agent_league.storage.base import (
+    AgentRow,
+    AuditRow,
+    MatchRow,
+    RoundPlanRow,
+    SavedSeason,
+    SeasonRow,
+    StoredRow,
+    row_key,
+)
+from tests.formats.playing import make_entrants
 
 EXPIRES = datetime(2030, 1, 1, tzinfo=UTC)
 GROUPS_THEN_KNOCKOUT = {
@@ -75,6 +88,7 @@ class StoredLeague:
                 [row for row in rows if isinstance(row, AgentRow)],
                 [row for row in rows if isinstance(row, MatchRow)],
                 tuple(row for row in rows if isinstance(row, RoundPlanRow)),
+                tuple(row for row in rows if isinstance(row, AuditRow)),
             )
         )
         return again
@@ -272,6 +286,29 @@ def test_a_wrong_format_is_told_before_the_start(home: Path, settings: dict[str,
     loader = ConfigLoader(home, settings)
     with pytest.raises(ConfigError) as caught:
         choose_league_config(loader, loader.load_games_registry(), None, None, {})
+    assert told in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "told"),
+    [
+        ([("P01", "P02", "x"), ("P01", "P03", "x")], "the format 'odd' can't be played: in round 1 it pairs P01 twice"),
+        ([("P01", "P77", "x")], "in round 1 it pairs 'P77', who is no player"),
+        ([], "round 1 has no pairing"),
+        ([("P01", "P02", "x")], "it goes on after 10000 rounds"),
+    ],
+)
+def test_a_round_that_can_not_be_played_is_told_before_it_is_announced(
+    pairs: list[tuple[str, str, str]], told: str
+) -> None:
+    class Odd(RoundRobin):
+        name = "odd"
+
+        def next_round(self, tournament: TournamentRecord) -> LeagueRound | None:
+            return make_round(tournament, pairs)
+
+    with pytest.raises(LeagueFailed) as caught:
+        list(lay_out_rounds(Odd(), TournamentRecord(make_entrants(4))))
     assert told in str(caught.value)
 
 

@@ -70,6 +70,17 @@ def test_a_double_elimination_has_two_brackets_and_says_how_many_are_where(tmp_p
     assert "who loses a second series is out; " in read_progress(reader)["stage"]
 
 
+def test_lines_lead_from_the_grand_final_to_the_one_that_is_played_once_more(tmp_path: Path) -> None:
+    reader = reader_of(formatted_season(8, 1, {"format": "double_elimination"}), tmp_path)
+    winners, losers = read_bracket(reader)["drawings"][0]
+    *_, final, again = (box for column in winners["columns"] for box in column["boxes"])
+    assert [slot["source"] for slot in again["slots"]] == [final["number"]] * 2
+    assert (final["note"], again["note"]) == ("", "if it is needed")
+    behind = [line for line in winners["lines"] if line["path"].startswith(f"M{final['x'] + 170} ")]
+    assert len(behind) == 2, "one for each of the two, and none through the box of the grand final"
+    assert losers["columns"][1]["boxes"][0]["slots"][0]["short_label"] == "loser of round 2 match 2"
+
+
 def test_groups_are_tables_with_those_who_would_go_on_marked_in_words(tmp_path: Path) -> None:
     reader = reader_of(cup_season(5), tmp_path)
     page = shown(GROUPS_PAGE, reader)

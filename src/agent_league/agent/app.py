@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent_league.agent.jsonrpc import UNKNOWN_METHOD_PREFIX, count_requests
 from agent_league.agent.sign_up_team import SIGN_UP_TEAM, SIGN_UP_TEAM_KEY
@@ -91,10 +91,11 @@ class AgentApp:
         `seats` for `/seats/P01/mcp`; a RequestRejected of theirs is answered here.
         """
         self._path_apps = dict(path_apps or {})
+        self.takes_websockets = path_apps is not None
         self._refuse_frame = refuse_frame
         self.refused = refused or _ignore_refusal
         self.call_limits = CallLimits(has_good_token)
-        self._header_check = header_check or HeaderCheck()
+        self.header_check = header_check or HeaderCheck()
         self._rate_limit = rate_limit
         self._mcp = mcp
         self._pages = pages
@@ -117,8 +118,10 @@ class AgentApp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            fields = self._header_check.check_request(scope)
-            if handler := self._handlers.get(scope["path"]):
+            fields = self.header_check.check_request(scope)
+            if scope["type"] == "websocket":
+                await self._serve_websocket(scope, receive, send, fields)
+            elif handler := self._handlers.get(scope["path"]):
                 await self._serve_calls(handler, scope, receive, send, fields)
             elif path_app := self._path_apps.get(scope["path"].split("/", 2)[1]):
                 await path_app(scope, receive, send)
@@ -130,6 +133,14 @@ class AgentApp:
     def add_path_app(self, name: str, app: ASGIApp) -> None:
         """Serve all paths that begin with this name by an app, which may itself call this one."""
         self._path_apps[name] = app
+
+    async def _serve_websocket(self, scope: Scope, receive: Receive, send: Send, fields: HeaderFields) -> None:
+        """Pass a WebSocket to the app of its path, unless it is of a foreign page; raises RequestRejected."""
+        self.header_check.check_post(fields)
+        path_app = self._path_apps.get(scope["path"].split("/", 2)[1])
+        if path_app is None:
+            raise RequestRejected(404, "no WebSocket is served here; agents that dial out find one at /dial")
+        await path_app(scope, receive, send)
 
     async def close(self) -> None:
         """Close the live streams and MCP sessions, which would not end by themselves."""
@@ -147,7 +158,7 @@ class AgentApp:
         CALLER_ADDRESS.set(client)
         SIGN_UP_TEAM.set(scope.get(SIGN_UP_TEAM_KEY))
         if mcp and not MCP_HEADERS.isdisjoint(fields):
-            self._header_check.check_post(fields)
+            self.header_check.check_post(fields)
             self._check_rate(client)
             await mcp.handle_unread(scope, receive, send)
             return
@@ -155,7 +166,7 @@ class AgentApp:
             self.refused(scope.get("client"), 405, f"{scope['method']}: {USE_POST}")
             await _send_response(send, 405, USE_POST.encode(), TEXT_TYPE, (b"allow", b"POST"))
             return
-        self._header_check.check_post(fields)
+        self.header_check.check_post(fields)
         body = await self._read_body(scope, receive, send, fields)
         if body is None:
             return
@@ -177,7 +188,7 @@ class AgentApp:
         """Serve a web page; answers a rejection itself, since Starlette would treat it as a server error."""
         try:
             if scope["method"] not in SAFE_METHODS:
-                self._header_check.check_post(dict(scope["headers"]))
+                self.header_check.check_post(dict(scope["headers"]))
             self._check_rate(scope.get("client") or UNKNOWN_ADDRESS)
         except RequestRejected as error:
             await self.send_rejection(error, scope, send)
@@ -191,6 +202,8 @@ class AgentApp:
 
     async def send_rejection(self, error: RequestRejected, scope: Scope, send: Send) -> None:
         """Answer a rejected request."""
+        if scope["type"] == "websocket":
+            send = _as_websocket_denial(send)
         if error.answer is not None:
             await _send_response(send, error.status, error.answer, JSON_TYPE)
             return
@@ -247,6 +260,15 @@ def _make_rate_refusal(limit: RateLimit, wait: float) -> Refusal:
         limit_per_sec=limit.per_sec,
         burst=limit.burst,
     )
+
+
+def _as_websocket_denial(send: Send) -> Send:
+    """Send a response to the request that would open a WebSocket."""
+
+    async def deny(event: Message) -> None:
+        await send({**event, "type": f"websocket.{event['type']}"})
+
+    return deny
 
 
 def _ignore_refusal(address: Address | None, status: int, sentence: str) -> None:

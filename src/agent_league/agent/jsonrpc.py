@@ -4,11 +4,21 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from http import HTTPStatus
 from typing import Any
 
 import orjson
 
-from agent_league.errors import BadAnswer, ErrorCode, JsonRpcError, JsonRpcErrorCode, PeerRefused
+from agent_league.errors import (
+    BadAnswer,
+    CallFailed,
+    ErrorCode,
+    JsonRpcError,
+    JsonRpcErrorCode,
+    PeerRefused,
+    PeerTimeout,
+    PeerUnreachable,
+)
 from agent_league.http.carrier import MAX_BODY
 from agent_league.http.event_stream import parse_events
 from agent_league.protocol.checks import SharedParams
@@ -168,11 +178,23 @@ def parse_reply(status: int, body: bytes, request_id: int | None = None) -> Any:
     try:
         frame = read_json(extract_event_data(body) if body.startswith(EVENT_STREAM_PREFIXES) else body)
     except ValueError:
-        raise BadAnswer(f"HTTP {status} and no JSON", body[:MAX_SENTENCE].decode(errors="replace")) from None
+        raise _make_gateway_error(status) or BadAnswer(
+            f"HTTP {status} and no JSON", body[:MAX_SENTENCE].decode(errors="replace")
+        ) from None
     if request_id is not None and not is_answer_to(frame, request_id):
         shown = shorten(frame["id"])
         raise BadAnswer(f"an answer to another call: its id is {shown!r}, expected {request_id}", frame)
     return frame
+
+
+def _make_gateway_error(status: int) -> CallFailed | None:
+    """The error of what stands between us and an agent (a dial-out seat, a proxy) if it can't be reached there."""
+    match status:
+        case HTTPStatus.BAD_GATEWAY:
+            return PeerUnreachable("HTTP 502: the agent can't be reached behind its address")
+        case HTTPStatus.GATEWAY_TIMEOUT:
+            return PeerTimeout("HTTP 504: no answer from the agent behind its address")
+    return None
 
 
 def is_answer_to(frame: Any, request_id: int) -> bool:

@@ -42,7 +42,8 @@ class LeagueMember(Agent):
         rng: Random | None,
     ) -> None:
         component = settings.wanted_id if is_safe_name(settings.wanted_id) else str(self.role)
-        super().__init__(component, settings.home, settings.system, carrier, clock, rng)
+        folder = settings.league_id if settings.logs_with_league else None
+        super().__init__(component, settings.home, settings.system, carrier, clock, rng, folder)
         self.state = AgentState.INIT
         self._remark = remark or (lambda _: None)
         dice = rng or Random()  # noqa: S311 - jitter of its own: that of matches doesn't depend on registrations

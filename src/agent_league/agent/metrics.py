@@ -5,6 +5,7 @@ of how they are exported.
 """
 
 import asyncio
+import time
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Mapping
@@ -50,6 +51,8 @@ class PeerStats:
     """Unanswered calls."""
     smoothed: float | None = None
     """Exponentially smoothed latency in seconds; None before the first answer."""
+    answered_at: float | None = None
+    """When it answered last, by `time.monotonic`."""
 
 
 class AgentMetrics:
@@ -100,7 +103,9 @@ class AgentMetrics:
             peer = self._peers[endpoint] = PeerStats()
         if not answered:
             peer.failures += 1
-        elif peer.smoothed is None:
+            return
+        peer.answered_at = time.monotonic()
+        if peer.smoothed is None:
             peer.smoothed = seconds
         else:
             peer.smoothed += NEWEST_WEIGHT * (seconds - peer.smoothed)

@@ -82,6 +82,8 @@ class MemberSettings:
     seed: str | None = None
     exit_when_done: bool = False
     protocol: str = CURRENT_PROTOCOL
+    logs_with_league: bool = False
+    """Whether its log is in the folder of its league, where that of the manager is."""
     key_file: Path | None = None
     """Where a key to register with may be, as on the organiser's own machine; it is read at each registration."""
 

@@ -105,6 +105,9 @@ def player(
     key_file: KeyFileOption = None,
     host: AgentHostOption = None,
     public_url: PublicUrlOption = None,
+    dial_out: Annotated[
+        bool, typer.Option("--dial-out", help="Need no address: keep a connection to the manager, as behind a router.")
+    ] = False,
     name: NameOption = None,
     player_id: Annotated[str | None, typer.Option(help="The id to ask for, such as P01.")] = None,
     strategy: Annotated[
@@ -178,7 +181,9 @@ def player(
         stay=stay,
         protocol=f"league.{protocol}",
     )
-    _serve_agent(PlayerPlan(identity, port, host, strategy=chosen, defaults=defaults))
+    if dial_out and public_url:
+        raise UserError("--dial-out needs no --public-url; leave one of them out")
+    _serve_agent(PlayerPlan(identity, port, host, strategy=chosen, defaults=defaults, dial_out=dial_out))
 
 
 def _serve_agent(seat: "RefereePlan | PlayerPlan") -> None:
@@ -188,7 +193,8 @@ def _serve_agent(seat: "RefereePlan | PlayerPlan") -> None:
 
     check_ports([seat])
     listeners = AgentListeners(on_player_event=print_player_event, on_remark=print_remark)
-    run_async(serve_until_interrupted([seat], listeners, lambda: print_waiting(seat.settings)))
+    dials_out = getattr(seat, "dial_out", False)
+    run_async(serve_until_interrupted([seat], listeners, lambda: print_waiting(seat.settings, dials_out=dials_out)))
 
 
 def _find_referee_key_file(home: Path, loader: "ConfigLoader", manager: str, league_id: str | None) -> Path:

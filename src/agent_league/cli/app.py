@@ -38,8 +38,8 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
     },
     "Build a player": {
         "new": (
-            "Write a player to start from: its decision in one function, a configuration, and a test with `league "
-            "check`."
+            "Write a player to start from, with a test by `league check`; or a league for `league serve`, or its next "
+            "season."
         ),
         "check": "Check a running player, referee or manager from outside, step by step.",
         "evaluate": (
@@ -51,14 +51,21 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         ),
     },
     "Organise a league": {
+        "serve": "Serve all leagues of a SHARED folder, each below its own path, with an index of them.",
         "manager": "Run a League Manager.",
         "referee": "Run a Referee. It waits for the manager where that isn't there yet.",
         "player": "Run a Player. It waits for the manager where that isn't there yet.",
+        "connect": (
+            "Carry any agent behind a router to a league: it dials out, and the league calls the agent through it."
+        ),
         "class": (
             "Make a class of a roster: one sign-up address a team, on a sheet to print; without one, list the teams."
         ),
+        "grades": "Grade a class by its league: for Canvas, Moodle, Gradescope, or as a table of everything.",
         "start": "Close registration and start the league now.",
-        "admin": "Open or close registration, pause or resume the league, suspend or reinstate a player.",
+        "admin": (
+            "Open or close registration, pause or resume the league, suspend or reinstate a player, invite organisers."
+        ),
         "verify": (
             "Check match files: the draw against its commitment, and the result against rules, moves and transcript."
         ),

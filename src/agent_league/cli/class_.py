@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from agent_league.cli.league_address import find_league_address
 from agent_league.cli.options import HomeOption, LeagueIdOption, StoreOption, open_or_create_home
 from agent_league.cli.terminal import make_stdout_console, print_remark, print_table, write_to_stdout
 from agent_league.errors import UserError
 from agent_league.model.result_words import format_count
 
 if TYPE_CHECKING:
-    from agent_league.config import ConfigLoader
     from agent_league.league.class_roster import IssuedKey
     from agent_league.storage.access import AccessStore, TeamRow
     from agent_league.storage.base import AgentRow
@@ -58,9 +58,9 @@ def class_(
     league = loader.load_league(league_id).league_id
     with _open_class(folder, store) as (access, opened):
         if roster is not None:
-            _read_roster(access, roster, league, _find_league_address(folder, loader, league, url), sheet)
+            _read_roster(access, roster, league, find_league_address(folder, loader, league, url), sheet)
         elif renew is not None or referee_key:
-            _renew_key(access, league, renew, _find_league_address(folder, loader, league, url))
+            _renew_key(access, league, renew, find_league_address(folder, loader, league, url))
         elif revoke is not None:
             _revoke_key(access, league, revoke, _find_agents(opened, league))
         else:
@@ -83,22 +83,6 @@ def _find_agents(store: "SqlStore", league_id: str) -> "dict[str, AgentRow]":
     """The agents of teams that have signed up, by team."""
     saved = store.read_season(league_id)
     return {agent.team_id: agent for agent in saved.agents if agent.team_id} if saved else {}
-
-
-def _find_league_address(home: Path, loader: "ConfigLoader", league_id: str, url: str | None) -> str:
-    """The manager's address for teams: as typed, of the manager that runs here, or as configured."""
-    from agent_league.http.hosts import are_all_loopback, parse_manager_endpoint
-    from agent_league.launch.league_start import find_running_leagues
-
-    running = find_running_leagues(home).get(league_id)
-    address = parse_manager_endpoint(url, "--url") if url else running or loader.load_agents().league_manager.endpoint
-    host = address.split("/")[2]
-    if not url and are_all_loopback([host]):
-        print_remark(
-            f"The addresses name {host}, which only this machine can call; `league class --url URL` takes the one by "
-            "which teams reach the league."
-        )
-    return address
 
 
 def _read_roster(access: "AccessStore", roster: Path, league_id: str, address: str, sheet: Path | None) -> None:

@@ -59,7 +59,7 @@ def _describe_state(series: BracketSeries) -> Text:
     if series.is_playing:
         return Text("being played", "cyan")
     if series.decision is None:
-        return Text("goes on" if series.match_ids else "", "dim")
+        return Text("goes on" if series.match_ids else "if it is needed" if series.is_repeat else "", "dim")
     if series.decision is Decision.WON:
         return Text(f"{series.winner} wins", "dim")
     return Text(f"{series.winner} goes on ({series.decision})", "dim")

@@ -20,6 +20,7 @@ from agent_league.model.events import (
     AgentStateChanged,
     CommandCarriedOut,
     Event,
+    FreezeChanged,
     LeagueCompleted,
     LeagueResumed,
     LeagueStarted,
@@ -28,12 +29,16 @@ from agent_league.model.events import (
     MatchNotTaken,
     MatchOverdue,
     PauseChanged,
+    QuietHoursChanged,
     ReachabilityChanged,
     RefereeWaitChanged,
     RegistrationChanged,
     RegistrationRefused,
     RoundCompleted,
+    RoundScheduled,
     RoundStarted,
+    StartDelayed,
+    StartedLate,
     StoreChanged,
 )
 from agent_league.model.group_table import GroupTable
@@ -44,6 +49,8 @@ from agent_league.text import to_printable
 if TYPE_CHECKING:
     from agent_league.launch.plan import LeaguePlan
 
+TimedEvent = StartDelayed | StartedLate | RoundScheduled | QuietHoursChanged | FreezeChanged
+"""What holds a league up until a time, or happens at one."""
 UnusualEvent = (
     RegistrationRefused
     | AgentStateChanged
@@ -97,7 +104,7 @@ class QuietView:
         """Nothing to close."""
 
     def show_event(self, event: Event | None) -> None:
-        if isinstance(event, PauseChanged | MatchOverdue | MatchNotTaken | RefereeWaitChanged):
+        if isinstance(event, PauseChanged | MatchOverdue | MatchNotTaken | RefereeWaitChanged | TimedEvent):
             self.show_remark(describe_to_organiser(event))
 
     def show_remark(self, sentence: str) -> None:
@@ -136,7 +143,9 @@ class LeagueView(QuietView):
         self._progress = Progress(
             TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
         )
-        self._progress_task = self._progress.add_task("Registering", total=self._expected_agents)
+        times = plan.league.times.plan
+        waits = f"Registering; it starts on {times.format_moment(times.start)}" if times.start else "Registering"
+        self._progress_task = self._progress.add_task(waits, total=self._expected_agents)
         self._live = Live(console=self._console, refresh_per_second=8, transient=True, get_renderable=self._render)
 
     def __enter__(self) -> Self:
@@ -185,6 +194,10 @@ class LeagueView(QuietView):
                     self._finished_matches.add(match_id)
                     (self._void_matches.add if event.result.is_void else self._void_matches.discard)(match_id)
                     self._progress.update(self._progress_task, completed=len(self._finished_matches))
+            case RoundScheduled() | QuietHoursChanged(is_quiet=True):
+                self._progress.update(self._progress_task, description=str(describe_event(event, {})))
+            case StartDelayed() | StartedLate() | FreezeChanged():
+                self.show_remark(describe_to_organiser(event))
             case _ if isinstance(event, UnusualEvent):
                 self.show_remark(describe_to_organiser(event))
 

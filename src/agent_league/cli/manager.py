@@ -32,6 +32,7 @@ from agent_league.cli.terminal import format_options, print_remark
 from agent_league.model.result_words import format_count
 
 if TYPE_CHECKING:
+    from agent_league.config import LeagueConfig
     from agent_league.storage.base import SavedSeason
 
 
@@ -118,7 +119,9 @@ def manager(
             if not no_web:
                 print_pages_address(endpoint)
             if not (saved and saved.matches):
-                print_remark(f"Waiting for {awaited}`league start{_start_options(home, league.league_id)}`.")
+                _print_times(league)
+                awaits = "its time, or " if league.times.start else awaited
+                print_remark(f"Waiting for {awaits}`league start{_start_options(home, league.league_id)}`.")
             print_remark(f"The admin token is in {DataPaths(home).admin_token_file(league.league_id)}.")
 
         stays = "The manager stays until Ctrl-C." if no_web else "The manager and its pages stay until Ctrl-C."
@@ -143,6 +146,15 @@ def _continue_or_begin(
             f"It was conducted at {earlier}. Agents of this package find it at {endpoint}; tell others to go there."
         )
     return saved
+
+
+def _print_times(league: "LeagueConfig") -> None:
+    """Print what is due when, in a league that has not started."""
+    from agent_league.clock import SystemClock
+    from agent_league.league.times_view import view_coming_league
+
+    for sentence in view_coming_league(league.times.plan, SystemClock().now()).list_sentences():
+        print_remark(f"{sentence}.")
 
 
 def _start_options(home: Path, league_id: str) -> str:

@@ -1,4 +1,4 @@
-"""`league new player DIR`: write a starter project for a player in Python or JavaScript.
+"""`league new`: write a starter project for a player in Python or JavaScript, or the file of a league.
 
 A starter is a folder of files in `starters/`, which are copied; only `config.json` is changed: name and port.
 """
@@ -17,6 +17,14 @@ from typing import Annotated
 
 import typer
 
+from agent_league.cli.options import (
+    FormatOption,
+    GameOption,
+    HomeOption,
+    ParamOption,
+    StoreOption,
+    parse_game_parameters,
+)
 from agent_league.cli.terminal import print_remark
 from agent_league.errors import UserError
 from agent_league.model.names import is_displayable
@@ -25,10 +33,22 @@ CONFIG_FILE = "config.json"
 MAX_NAME_LENGTH = 100
 
 
-class StarterKind(StrEnum):
-    """Kinds of starters."""
+class NewKind(StrEnum):
+    """What can be begun."""
 
     PLAYER = "player"
+    LEAGUE = "league"
+    SEASON = "season"
+
+
+PLAYER_OPTIONS = ("language", "name", "port")
+LEAGUE_OPTIONS = ("title", "game", "param", "format_", "players", "rounds", "home")
+SEASON_OPTIONS = ("home", "store", "force")
+OPTIONS_OF_KIND = {
+    NewKind.PLAYER: PLAYER_OPTIONS,
+    NewKind.LEAGUE: LEAGUE_OPTIONS,
+    NewKind.SEASON: SEASON_OPTIONS,
+}
 
 
 class StarterLanguage(StrEnum):
@@ -44,13 +64,63 @@ FILE_TO_EDIT = {StarterLanguage.PYTHON: "player.py", StarterLanguage.JAVASCRIPT:
 
 
 def new(
-    kind: Annotated[StarterKind, typer.Argument(metavar="player", help="What to begin: a player.")],  # noqa: ARG001 - the only kind
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to write; it must be new or empty.")],
+    context: typer.Context,
+    kind: Annotated[
+        NewKind,
+        typer.Argument(
+            metavar="player|league|season",
+            help="What to begin: a player's project, a league, or another season of a league.",
+        ),
+    ],
+    what: Annotated[
+        str,
+        typer.Argument(metavar="DIR|NAME", help="The player's folder, new or empty; or the league's name."),
+    ],
     language: Annotated[StarterLanguage, typer.Option(help="The language to write it in.")] = StarterLanguage.PYTHON,
     name: Annotated[str | None, typer.Option(help="The name to show (default: the folder's).")] = None,
     port: Annotated[int, typer.Option(min=1, max=65535, help="The port to serve.")] = 8101,
+    title: Annotated[str | None, typer.Option(help="The league's title on its pages (default: by its game).")] = None,
+    game: GameOption = None,
+    param: ParamOption = None,
+    format_: FormatOption = None,
+    players: Annotated[
+        int | None, typer.Option(min=2, help="So many take part, and it starts with the last (default: on command).")
+    ] = None,
+    rounds: Annotated[int | None, typer.Option(min=1, help="How many rounds (default: as the format needs).")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Put a season aside that isn't over.")] = False,
+    store: StoreOption = None,
+    home: HomeOption = None,
 ) -> None:
-    """Write a player to start from: its decision in one function, a configuration, and a test with `league check`."""
+    """Write a player to start from, with a test by `league check`; or a league for `league serve`, or its next season.
+
+    `league new player DIR` takes --language, --name and --port; `league new league NAME` takes --title, --game,
+    --param, --format, --players, --rounds and --home; `league new season NAME` puts the season of a league aside, with
+    its data, and begins another.
+    """
+    _check_options(context, kind)
+    if kind is NewKind.LEAGUE:
+        from agent_league.cli.new_league import new_league
+
+        new_league(what, home, title, game, parse_game_parameters(param), format_, players, rounds)
+    elif kind is NewKind.SEASON:
+        from agent_league.cli.new_league import new_season
+
+        new_season(what, home, store, force=force)
+    else:
+        _new_player(Path(what), language, name, port)
+
+
+def _check_options(context: typer.Context, kind: NewKind) -> None:
+    """Raise UserError for an option of something else."""
+    allowed = ("kind", "what", *OPTIONS_OF_KIND[kind])
+    for option in context.params:
+        source = context.get_parameter_source(option)
+        if option not in allowed and source is not None and source.name == "COMMANDLINE":
+            raise UserError(f"league new {kind} takes no --{option.rstrip('_')}")
+
+
+def _new_player(folder: Path, language: StarterLanguage, name: str | None, port: int) -> None:
+    """Write a starter and say what to do with it."""
     chosen = folder.resolve().name if name is None else name
     if not is_displayable(chosen) or not 1 <= len(chosen) <= MAX_NAME_LENGTH:
         raise UserError(f"--name {chosen!r}: expected 1 to {MAX_NAME_LENGTH} characters that people can see")

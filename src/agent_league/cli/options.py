@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from agent_league.cli.terminal import format_options, print_remark
-from agent_league.errors import UserError
+from agent_league.errors import ConfigError, UserError
 
 if TYPE_CHECKING:
     from agent_league.config import ConfigLoader
@@ -164,9 +164,15 @@ def add_strict_setting(settings: list[str] | None, *, strict: bool) -> list[str]
 
 
 def list_format_settings(format_name: str | None, rounds: int | None) -> list[str]:
-    """Return the settings that `--format` and `--rounds` stand for, as `--set` has them."""
+    """Return the settings that `--format` and `--rounds` stand for, as `--set` has them; raises UserError."""
     from agent_league.config.models import SWISS_TIEBREAKERS
+    from agent_league.formats.registry import load_format_class
 
+    try:
+        if format_name:
+            load_format_class(format_name)
+    except ConfigError as error:
+        raise UserError(f"--format: {str(error).removeprefix('format: ')}") from None
     chosen = [f"scheduling.format={format_name}", "scheduling.stages=[]"] if format_name else []
     tiebreakers = [f"scoring.tiebreakers={json.dumps(SWISS_TIEBREAKERS)}"] if format_name == "swiss" else []
     return [*chosen, *tiebreakers, *([f"scheduling.rounds={rounds}"] if rounds else [])]
@@ -240,6 +246,13 @@ def open_config(home: Path, settings: list[str] | None) -> "ConfigLoader":
     loader = ConfigLoader(home, parse_overrides(settings or []))
     loader.check_overrides()
     return loader
+
+
+def open_outside_home(home: Path | None) -> Path:
+    """The folder of a command that needs no configuration: the given or nearest SHARED folder, else one of the user."""
+    from agent_league.config.home import find_home
+
+    return home or find_home(Path.cwd()) or Path.home() / ".agent-league"
 
 
 def resolve_manager(address: str | None, loader: "ConfigLoader") -> str:

@@ -88,6 +88,7 @@ def show(
 
 
 def _read_standings(reader: "LeagueReader", _: str, __: int | None) -> dict[str, Any]:
+    from agent_league.league.times_view import view_times
     from agent_league.league.tournament import describe_format
 
     season = reader.state
@@ -99,10 +100,12 @@ def _read_standings(reader: "LeagueReader", _: str, __: int | None) -> dict[str,
         "matches_played": len(season.results),
         "total_matches": len(season.schedule.pairings),
         "ratings": rated.to_json(reader.player_names) if (rated := reader.rate_players()) else None,
+        "times": view_times(season, reader.history.now()).to_json(),
     }
 
 
 def _print_standings(console: "Console", told: Mapping[str, Any], reader: "LeagueReader") -> None:
+    from agent_league.league.times_view import view_times
     from agent_league.model.result_words import format_count
     from agent_league.ratings.rating_words import format_rating
 
@@ -118,7 +121,8 @@ def _print_standings(console: "Console", told: Mapping[str, Any], reader: "Leagu
         "COMPLETED": f"The league is over: {matches} in {rounds}.",
     }
     stage = [f"{told['stage']}."] if told["stage"] else []
-    print_lines(console, [so_far.get(told["phase"], told["phase"]), *stage, *_suggest_subjects(reader)], "dim")
+    times = [f"{one}." for one in view_times(reader.state, reader.history.now()).list_sentences()]
+    print_lines(console, [so_far.get(told["phase"], told["phase"]), *stage, *times, *_suggest_subjects(reader)], "dim")
     if rated and rated.table.games:
         print_ratings(console, rated, reader.player_names, "How sure is this table?")
 

@@ -4,6 +4,7 @@ The feed is a stranger's data: values are read as bounded text and numbers, and 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, get_args
 
 from rich.console import Group, RenderableType
@@ -13,7 +14,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from agent_league.clock import format_duration
+from agent_league.clock import format_countdown, format_duration, parse_utc
 from agent_league.config.models import Tiebreaker
 from agent_league.launch.live_feed import FeedChange, FeedDisconnected, FeedRemark, FeedUpdate
 from agent_league.model.result_words import format_champions, format_count
@@ -216,7 +217,19 @@ class WatchedLeague:
             return trouble
         left = _read_number(progress, "seconds_left")
         pace = f"about {format_duration(left)} left" if left >= 1 else ""
-        return " · ".join(filter(None, (pace, _read_text(progress, "stage"))))
+        return " · ".join(filter(None, (*self._describe_times(), pace, _read_text(progress, "stage"))))
+
+    def _describe_times(self) -> list[str]:
+        """Say why the league waits and what is due next, counted down by this machine's clock."""
+        times = self._section("progress").get("times")
+        if not isinstance(times, dict):
+            return []
+        said = [_read_text(times, "delay")]
+        for step in _read_rows(times, "steps")[:1]:
+            at = parse_utc(_read_text(step, "at"))
+            countdown = f" ({format_countdown(at, datetime.now(UTC))})" if at else ""
+            said.append(f"{_read_text(step, 'label')} {_read_text(step, 'local')}{countdown}")
+        return [*said, "agents are frozen" if times.get("is_frozen") is True else ""]
 
     def _render_standings(self, lines: int, width: int) -> RenderableType:
         rows = _read_rows(self._section("standings"), "rows")

@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
+from agent_league.config.base import ConfigModel
 from agent_league.config.models import (
     AgentsConfig,
-    ConfigModel,
     GamesRegistry,
     LeagueConfig,
     PlayerDefaults,

@@ -4,14 +4,18 @@ Only fields that a league can't do without are required; all others have default
 alone are valid. The user's own fields (`x_...`) are kept; the loader refuses other unknown ones.
 """
 
+import ipaddress
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
+from agent_league.config.base import ConfigModel
+from agent_league.config.times import TimesConfig
 from agent_league.model.agents import ANY_GAME
+from agent_league.model.grade_formula import ANY_COLUMN, parse_formula
 
 Port = Annotated[int, Field(ge=1, le=65535)]
 
@@ -52,7 +56,28 @@ def _check_endpoint(address: str) -> str:
     return address
 
 
+def _check_public_url(address: str) -> str:
+    if not re.fullmatch(r"https?://[^\s/@?#\\]+(/[^\s?#\\]*)?", address) or not _has_valid_port(address):
+        raise ValueError("Input should be an address such as https://league.example.org or https://example.org/league")
+    parts = urlsplit(address)
+    if re.search(r"(^|/)\.{1,2}(/|$)|//|%|/mcp/?$", parts.path):
+        raise ValueError("Input should be the address of the server's front page, without '..', '//', '%' or /mcp")
+    if parts.path.startswith("/leagues"):
+        raise ValueError("Input should have another path than /leagues, below which the server has its leagues")
+    return address.rstrip("/")
+
+
+def _check_proxy(text: str) -> str:
+    try:
+        ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        raise ValueError("Input should be an IP address or network, such as 127.0.0.1 or 10.0.0.0/24") from None
+    return text
+
+
 Endpoint = Annotated[str, AfterValidator(_check_endpoint)]
+PublicUrl = Annotated[str, AfterValidator(_check_public_url)]
+ProxyAddress = Annotated[str, AfterValidator(_check_proxy)]
 Seconds = Annotated[float, Field(gt=0, le=86400)]
 AttemptCount = Annotated[int, Field(ge=1, le=100)]
 DelaySeconds = Annotated[float, Field(ge=0, le=3600)]
@@ -69,14 +94,9 @@ Tiebreaker = Literal[
 ]
 SWISS_TIEBREAKERS: tuple[Tiebreaker, ...] = ("buchholz_cut_1", "buchholz", "wins")
 """Of a Swiss league whose file names none: the strength of the opponents, which differs there."""
+GradeRule = Literal["points", "rank_share", "course_v1"]
 AssignmentStrategy = Literal["least_connections", "round_robin", "weighted"]
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
-
-
-class ConfigModel(BaseModel):
-    """Base of the configuration models: frozen, unknown fields are kept."""
-
-    model_config = ConfigDict(frozen=True, extra="allow")
 
 
 class NetworkConfig(ConfigModel):
@@ -88,6 +108,24 @@ class NetworkConfig(ConfigModel):
     """Hosts that an agent's address may name; `*` allows every host."""
     allowed_origins: tuple[str, ...] = ()
     """Web pages of others that may call our agents, such as `http://localhost:3000`; `*` allows every page."""
+    public_url: PublicUrl | None = None
+    """The address by which others reach a server behind a proxy, with its base path; None: the one it listens on."""
+    trusted_proxies: tuple[ProxyAddress, ...] = ()
+    """Addresses or networks of proxies whose `X-Forwarded-For` is believed; that of all others is ignored."""
+
+    @property
+    def public_host(self) -> str | None:
+        return urlsplit(self.public_url).hostname if self.public_url else None
+
+    @property
+    def public_origin(self) -> str | None:
+        """Scheme, host and port of `public_url`, as browsers name the origin of its pages."""
+        return "://".join(urlsplit(self.public_url)[:2]) if self.public_url else None
+
+    @property
+    def public_path(self) -> str:
+        """The base path of `public_url`, without a slash at its end; empty if there is none."""
+        return urlsplit(self.public_url or "").path.rstrip("/")
 
 
 class SecurityConfig(ConfigModel):
@@ -290,6 +328,24 @@ class SchedulingConfig(ConfigModel):
 class ParticipantsConfig(ConfigModel):
     min_players: Annotated[int, Field(ge=2)] = 2
     max_players: Annotated[int, Field(ge=2)] = 100
+    start_with: Annotated[int, Field(ge=2)] | None = None
+    """`league serve` starts the league once so many players are there; None: on the organiser's command."""
+
+
+def _check_formula(text: str) -> str:
+    parse_formula(text, ANY_COLUMN)
+    return text
+
+
+class GradingConfig(ConfigModel):
+    rule: GradeRule = "points"
+    """A ready-made formula: the points, the share of players that aren't ranked higher, or the course's rules."""
+    formula: Annotated[str, AfterValidator(_check_formula)] | None = None
+    """One's own formula, in place of `rule`: numbers, columns, + - * /, comparisons, min, max and if."""
+    points_possible: Annotated[float, Field(gt=0, le=1_000_000)] = 100
+    """The most that a gradebook should expect."""
+    assignment: str = ""
+    """The column's name in a gradebook; empty: the league's name."""
 
 
 class LeagueConfig(ConfigModel):
@@ -308,6 +364,8 @@ class LeagueConfig(ConfigModel):
     scoring: ScoringConfig = ScoringConfig()
     scheduling: SchedulingConfig = SchedulingConfig()
     participants: ParticipantsConfig = ParticipantsConfig()
+    grading: GradingConfig = GradingConfig()
+    times: TimesConfig = TimesConfig()
     registration: Literal["open", "keys"] | None = None
     """Whether players need the sign-up address of a team; None: as soon as there is a roster, on loopback never."""
 

@@ -88,7 +88,7 @@ class BracketSlot:
     """The matches of the series that the player has won."""
     has_advanced: bool
     source: int | None
-    """The number of the series that the player comes from; None for a seed."""
+    """The number of the series that the player comes from, the one that is repeated if it is; None for a seed."""
     is_loser: bool
     """Whether it is the loser of that series who comes here."""
 
@@ -108,6 +108,8 @@ class BracketSeries:
     winner: str | None
     is_playing: bool
     """Whether a match of it has been paired and isn't over."""
+    is_repeat: bool
+    """Whether it plays an earlier series once more, if that is needed."""
 
     @property
     def has_place(self) -> bool:
@@ -160,11 +162,13 @@ def _build_series(play: BracketPlay, index: int) -> BracketSeries:
         decision=series.decision,
         winner=series.winner or None,
         is_playing=series.has_open_match,
+        is_repeat=series.plan.repeats is not None,
     )
 
 
 def _build_slot(play: BracketPlay, series: SeriesPlay, place: int) -> BracketSlot:
     source = series.plan.sources[place]
+    repeats = series.plan.repeats
     player_id = series.players[place]
     return BracketSlot(
         player_id=player_id or None,
@@ -172,8 +176,8 @@ def _build_slot(play: BracketPlay, series: SeriesPlay, place: int) -> BracketSlo
         label="nobody" if player_id == EMPTY else _label_source(play, source),
         wins=series.count_wins()[place],
         has_advanced=bool(player_id) and series.winner == player_id,
-        source=None if source.origin is Origin.SEED else source.number,
-        is_loser=source.origin is Origin.LOSER,
+        source=repeats if repeats is not None else None if source.origin is Origin.SEED else source.number,
+        is_loser=repeats is None and source.origin is Origin.LOSER,
     )
 
 

@@ -3,6 +3,7 @@
 A player who is out isn't paired any more. One who enters late has the points of the rounds it missed: none.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, log2
@@ -11,7 +12,15 @@ from typing import ClassVar
 from agent_league.formats.base import PlayerGroups, TournamentRecord, list_starters, make_round
 from agent_league.formats.progress import count_round
 from agent_league.formats.settings import check_whole_number
-from agent_league.formats.swiss_pairing import PlayerRecord, RecordPair, pair_round, rank_records
+from agent_league.formats.swiss_pairing import (
+    MAX_IMBALANCE,
+    PlayerRecord,
+    RecordPair,
+    RoundDraft,
+    find_imbalance,
+    pair_round,
+    rank_records,
+)
 from agent_league.model.schedule import LeagueRound
 
 EXTRA_ROUNDS = 2
@@ -50,7 +59,7 @@ class Swiss:
         if round_id > total or len(players) < 2:
             return None
         draft = pair_round(players, is_last=round_id == total)
-        table = _ScoreTable(players)
+        table = _ScoreTable(players, draft)
         pairs = [
             (*_choose_sides(pair, tournament.lot + round_id + board), table.explain_pair(pair))
             for board, pair in enumerate(draft.pairs)
@@ -100,10 +109,15 @@ def _choose_sides(pair: RecordPair, lot: int) -> tuple[str, str]:
 
 
 class _ScoreTable:
-    """The table before a round, for telling why two players meet."""
+    """The table before a round and its pairs, for telling why two players meet."""
 
-    def __init__(self, players: Sequence[PlayerRecord]) -> None:
+    def __init__(self, players: Sequence[PlayerRecord], draft: RoundDraft) -> None:
         self._groups: dict[int, list[str]] = {}
+        self._engaged = Counter(lower.points for upper, lower in draft.pairs if upper.points > lower.points)
+        """By points: those who meet somebody with more, or have the bye."""
+        if draft.bye:
+            self._engaged[draft.bye.points] += 1
+        self._side_balances = {player.player_id: player.side_balance for player in players}
         for player in players:
             self._groups.setdefault(player.points, []).append(player.player_id)
 
@@ -134,22 +148,30 @@ class _ScoreTable:
         between = [one for score in self._groups if lower.points < score < upper.points for one in self._groups[score]]
         if between:
             everybody = all(other in upper.meetings for other in between)
-            why += ", and it has met all in between" if everybody else ", nor in between"
+            why += ", and it has met all in between" if everybody else ", and nobody in between was left for it"
         return f"{upper.player_id} floated down from {points} to meet {lower.player_id} with {lower.points}: {why}"
 
     def _explain_leaving(self, floating: PlayerRecord, points: str) -> str:
         """Say why a player meets nobody of its score group."""
         others = [other for other in self._groups[floating.points] if other != floating.player_id]
-        met = [other for other in others if other in floating.meetings]
+        strangers = [other for other in others if other not in floating.meetings]
         if not others:
             return f"nobody else has {points}"
-        if len(met) == len(others):
+        if not strangers:
             return f"it has met everybody else who has {points}"
-        if met:
+        balance = floating.side_balance
+        if all(find_imbalance(balance, self._side_balances[other]) > MAX_IMBALANCE for other in strangers):
+            many = len(strangers) > 1
+            whom, who = (f"{len(strangers)} others", "all of them") if many else (strangers[0], "both")
+            side = "A" if balance > 0 else "B"
+            return f"it hasn't met {whom} there, but {who} have been player {side} too often for that"
+        engaged = self._engaged[floating.points]
+        if (len(others) - engaged) % 2 == 0:
+            without = f", without the {engaged} with a bye or an opponent who has more" if engaged else ""
+            return f"an odd number of players has {points}{without}, and it was left over"
+        if len(strangers) < len(others):
             return "nobody there was left that it hadn't met"
-        if len(others) % 2 == 0:
-            return f"an odd number of players has {points}, and it was left over"
-        return "nobody there was left for it"
+        return "those there were needed for each other, so that as few as possible meet again or float"
 
 
 def _explain_bye(bye: PlayerRecord, players: Sequence[PlayerRecord]) -> str:

@@ -33,6 +33,8 @@ NEARBY = 24
 """Players above and below its score group that a player may be moved to when a pairing is improved."""
 STEPS_PER_PLAYER = 350
 """Work that may be spent on improving a pairing."""
+MAX_IMBALANCE = 2
+"""How much more often a player may be on one side than on the other, if that can be avoided."""
 MAX_TRIES = 24
 """Pairings that are tried to find one that leaves a next round without second meetings."""
 
@@ -56,6 +58,15 @@ class PlayerRecord:
     @property
     def side_balance(self) -> int:
         return sum(self.sides)
+
+
+def find_imbalance(one: int, other: int) -> int:
+    """Return how much more often one of two players will have been on one side than on the other after they meet.
+
+    `one` and `other` are their balances of sides; who was player A less often is A.
+    """
+    low, high = (one, other) if one < other else (other, one)
+    return max(abs(low + 1), abs(high - 1))
 
 
 RecordPair = tuple[PlayerRecord, PlayerRecord]
@@ -224,12 +235,9 @@ class _PairingTable:
         cost = 0
         if times := self._met[one].get(other):
             cost += REMATCH + times * times * MEETING
-        low, high = self._balances[one], self._balances[other]
-        if low > high:
-            low, high = high, low
-        imbalance = max(abs(low + 1), abs(high - 1))
+        imbalance = find_imbalance(self._balances[one], self._balances[other])
         if imbalance > 1:
-            cost += UNEVEN if imbalance == 2 else (imbalance - 2) * LOPSIDED
+            cost += UNEVEN if imbalance <= MAX_IMBALANCE else (imbalance - MAX_IMBALANCE) * LOPSIDED
         difference = self._points[one] - self._points[other]
         group = self._groups[one]
         if not difference:

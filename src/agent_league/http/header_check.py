@@ -48,11 +48,15 @@ class HeaderCheck:
 
     def check_post(self, fields: HeaderFields) -> None:
         """Check Origin and Content-Type of a POST; raises RequestRejected."""
-        if b"origin" in fields:
-            self._check_origin(fields[b"origin"], fields.get(b"host", b""))
+        self.check_origin(fields)
         content_type = fields.get(b"content-type")  # simple programs send none, browsers always do
         if content_type is not None and content_type not in self._good_types:
             self._check_content_type(content_type)
+
+    def check_origin(self, fields: HeaderFields) -> None:
+        """Check the Origin of a request that a page may have made; raises RequestRejected."""
+        if b"origin" in fields:
+            self._check_origin(fields[b"origin"], fields.get(b"host", b""))
 
     def _check_host(self, host: bytes, scope: Scope) -> None:
         if not self._allows_host(host, scope):

@@ -11,6 +11,8 @@ from urllib.parse import SplitResult, urlsplit
 from agent_league.errors import UserError
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
+LEAGUE_PAGES = re.compile(r"/leagues/[^/]+/?$")
+"""Ends the path of a league on a server of many."""
 HOST_AND_PORT = re.compile(r"(\[[^][]+]|[^][:]+)(?::[0-9]*)?")
 
 MAX_ENDPOINT_LENGTH = 2000
@@ -115,7 +117,8 @@ def _find_host_problem(endpoint: str, host: str, allowed_hosts: Sequence[str], c
     if caller is not None and not is_local_host(caller) and is_local_host(host):
         return (
             f"you registered {endpoint}, which only your own machine can call, but you call from {caller}:"
-            " start with --public-url and an address by which others reach you"
+            " start with --public-url and an address by which others reach you, or let `league connect` carry"
+            " your agent"
         )
     if "*" in allowed_hosts or normalise_host(host) in (caller, *map(normalise_host, allowed_hosts)):
         return None
@@ -174,10 +177,19 @@ def own_endpoint(
 
 
 def parse_manager_endpoint(address: str, option: str = "--manager") -> str:
-    """Parse the manager's endpoint, adding a missing `http://` or `/mcp`; `option` is named in the UserError."""
+    """Parse the manager's endpoint, adding a missing `http://` or `/mcp`; `option` is named in the UserError.
+
+    The address of a league's pages on a server of many, `.../leagues/NAME/`, is understood as well.
+    """
     parts = parse_typed_address(address)
     if parts is None:
         raise UserError(f"{option} {address!r} is no address; expected one such as http://localhost:8000/mcp")
-    if SIGN_UP_PAGE.search(parts.path):  # the page of a team, whose agent calls the address below it
+    if LEAGUE_PAGES.search(parts.path) or SIGN_UP_PAGE.search(parts.path):  # an agent calls the address below a page
         return parts._replace(path=f"{parts.path.rstrip('/')}/mcp", query="", fragment="").geturl()
     return parts.geturl() if parts.path.strip("/") else f"{parts.scheme}://{parts.netloc}/mcp"
+
+
+def is_same_endpoint(one: str, other: str) -> bool:
+    """Whether two endpoints are the same place, path included; every loopback name is the same host."""
+    paths = {urlsplit(endpoint).path.rstrip("/") for endpoint in (one, other)}
+    return normalise_endpoint(one) == normalise_endpoint(other) and len(paths) == 1

@@ -89,6 +89,12 @@ class ServerLimits(ServerState):
             connection.count_tick()
         self.start_timer()
 
+    @property
+    def has_room_for_websocket(self) -> bool:
+        """Whether WebSockets, which nobody closes for being idle, have less than half of the connections."""
+        sockets = len(self.connections) - len(self.list_connections())
+        return sockets < self.limits.max_connections // 2
+
     def list_connections(self) -> "list[LimitedProtocol]":
         return [connection for connection in self.connections if isinstance(connection, LimitedProtocol)]
 
@@ -184,9 +190,17 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_message_begin()
         self._is_unfinished = True
 
+    def takes_upgrade(self) -> bool:
+        """Whether this request opens a WebSocket: not behind pipelined requests, nor where too many are open."""
+        return self._should_upgrade() and not self.has_pending_request and self.server_state.has_room_for_websocket
+
+    def handle_websocket_upgrade(self) -> None:
+        self._release_bytes()
+        super().handle_websocket_upgrade()
+
     def on_headers_complete(self) -> None:
         parser = self.parser
-        if parser.should_upgrade():
+        if parser.should_upgrade() and not self.takes_upgrade():
             return
         if len(self.headers) > MAX_HEADERS or (
             self.unfinished_bytes + self._chunk_size > MAX_HEAD and self._measure_head() > MAX_HEAD

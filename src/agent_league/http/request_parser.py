@@ -1,4 +1,4 @@
-"""A request parser on httptools that ignores offers to upgrade to another protocol.
+"""A request parser on httptools that ignores offers to upgrade to another protocol, unless its target takes them.
 
 Java's HTTP client and `curl --http2` offer HTTP/2 with every first request (`Upgrade: h2c`) and send its body all the
 same; httptools stops before that body, and would parse it as the next request. RFC 9110 lets a server ignore the offer,
@@ -25,6 +25,10 @@ class RequestTarget(Protocol):
     url: bytes
     headers: HeaderList
 
+    def takes_upgrade(self) -> bool:
+        """Whether the offer of the current request is taken: then HttpParserUpgrade is raised."""
+        ...
+
 
 class RequestParser(httptools.HttpRequestParser):
     """Parses one connection's requests, until one has an offer; then it makes another parser that goes on."""
@@ -38,10 +42,12 @@ class RequestParser(httptools.HttpRequestParser):
         self.set_dangerous_leniencies(lenient_data_after_close=True)
 
     def feed_data(self, data: bytes) -> None:  # type: ignore[override]  # asyncio gives nothing but bytes
-        """Parse more data; raises HttpParserError."""
+        """Parse more data; raises HttpParserError, or HttpParserUpgrade for an offer that is taken."""
         try:
             super().feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
+            if self._target.takes_upgrade():
+                raise
             self._continue_without_offer(data[upgrade.args[0] :])
         except httptools.HttpParserError:
             if self.get_method() == b"PRI":

@@ -3,15 +3,23 @@
 The limits on connections are in `limits`.
 """
 
+import asyncio
 import errno
 import socket
 import sys
+from typing import Literal
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from agent_league.errors import PortInUse, UserError
+from agent_league.http.carrier import MAX_BODY
 from agent_league.http.limits import ConnectionLimits, LimitedProtocol, ServerLimits
+
+MAX_WEBSOCKET_MESSAGE = 2 * MAX_BODY + 64 * 1024
+"""Bytes of a message: a body as a JSON string, where each character may need two, and what is around it."""
+WEBSOCKET_PING_SECONDS = 20.0
+"""How often a WebSocket is pinged, and how long it may take to answer before it is closed."""
 
 
 class HttpServer:
@@ -26,7 +34,11 @@ class HttpServer:
         config = uvicorn.Config(
             app,
             http=LimitedProtocol,
-            ws="none",
+            ws=_choose_websocket_protocol(app),
+            ws_max_size=MAX_WEBSOCKET_MESSAGE,
+            ws_ping_interval=WEBSOCKET_PING_SECONDS,
+            ws_ping_timeout=WEBSOCKET_PING_SECONDS,
+            ws_per_message_deflate=False,  # a small message may unpack to a huge one
             lifespan="off",
             log_config=None,
             log_level="critical",
@@ -53,6 +65,15 @@ class HttpServer:
         if self._server.started:
             await self._server.shutdown(sockets=[self.socket])
         self.socket.close()
+
+
+def _choose_websocket_protocol(app: ASGIApp) -> type[asyncio.Protocol] | Literal["none"]:
+    """WebSockets for an application that says that it takes them; others need not import the library."""
+    if not getattr(app, "takes_websockets", False):
+        return "none"
+    from agent_league.http.websocket import LimitedWebSocket  # noqa: PLC0415 - see above
+
+    return LimitedWebSocket
 
 
 def bind_socket(host: str, port: int, wanted_by: str, hint: str = "") -> socket.socket:

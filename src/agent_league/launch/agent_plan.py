@@ -1,5 +1,6 @@
 """Plans of single agents: settings, host and port. Plain data, so that they can be sent to another process."""
 
+import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -23,7 +24,9 @@ from agent_league.referee.settings import RefereeSettings
 
 if TYPE_CHECKING:
     from agent_league.league.app import LeagueManager
+    from agent_league.league.journal import Offload
     from agent_league.referee.app import Referee
+    from agent_league.storage.base import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,23 +74,46 @@ class AgentPlan(ABC):
 @dataclass(frozen=True, slots=True)
 class ManagerPlan(AgentPlan):
     settings: ManagerSettings
+    path: str = ""
+    """Where it is served on its host and port, such as `/leagues/spring`; empty: at the root."""
+
+    @property
+    def endpoint(self) -> str:
+        """The endpoint by which others reach it: below `network.public_url`, if there is one."""
+        public = self.settings.system.network.public_url
+        return f"{public}{self.path}/mcp" if public else self.local_endpoint
+
+    @property
+    def local_endpoint(self) -> str:
+        """The endpoint at the host and port that it listens on."""
+        root = own_endpoint(self.host, self.port, self.settings.system.network.base_host)
+        return f"{root.removesuffix('/mcp')}{self.path}/mcp"
 
     @property
     def title(self) -> str:
         return "the league manager"
 
-    def make_agent(self, carrier: Carrier, watchers: AgentListeners) -> "LeagueManager":
+    def make_agent(
+        self,
+        carrier: Carrier,
+        watchers: AgentListeners,
+        store: "Store | None" = None,
+        offload: "Offload" = asyncio.to_thread,
+    ) -> "LeagueManager":
+        """Make the manager; without `store` it opens the one that its settings name. `offload` runs writes to it."""
         from agent_league.league.app import LeagueManager  # noqa: PLC0415 - see above
 
         settings = replace(
             self.settings,
-            endpoint=own_endpoint(self.host, self.port, self.settings.system.network.base_host),
+            endpoint=self.endpoint,
             listens_on_loopback=are_all_loopback([self.host]),
         )
         manager: LeagueManager = LeagueManager(
             settings,
             carrier,
             watcher=watchers.on_league_event,
+            store=store,
+            store_offload=offload,
             tools=Rulebook(settings, lambda: manager.state.config).handlers(),
             derive_result=make_result_decider(settings.league.game_type),
         )
@@ -130,6 +156,8 @@ class PlayerPlan(AgentPlan):
     strategy: str | Strategy = "random"
     defaults: PlayerDefaults = field(default_factory=PlayerDefaults)
     """Settings that strategies are loaded with."""
+    dial_out: bool = False
+    """Whether it dials out to the manager's server instead of listening at its port."""
 
     @property
     def title(self) -> str:

@@ -59,7 +59,8 @@ def choose_league_config(
     try:
         make_format(league.scheduling)
     except ConfigError as error:
-        raise loader.make_setting_error(file, "scheduling.format", str(error)) from None
+        problem = str(error).removeprefix("format: ")
+        raise loader.make_setting_error(file, "scheduling.format", problem) from None
     return league
 
 

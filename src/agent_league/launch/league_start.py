@@ -16,7 +16,7 @@ from agent_league.launch.agent_plan import AgentPlan, PlayerPlan, RefereePlan
 from agent_league.launch.plan import LeagueRequest
 from agent_league.league.resume import open_store
 from agent_league.model.agents import Role
-from agent_league.storage.archive import LEAGUE_FOLDER, archive_league
+from agent_league.storage.archive import LEAGUE_FOLDER, SEASON_FILE, archive_league
 from agent_league.storage.base import DISMISSED_PHASE, SavedSeason
 from agent_league.storage.files import read_json_object, write_json
 from agent_league.storage.lock import LockHeld, hold_lock, read_lock_holder
@@ -135,6 +135,8 @@ def start_new_league(home: Path, league_id: str, store: str | None, seats: Seque
             seat.settings.credentials.delete_file()
     label = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     moved = archive_league(home, league_id, label, sorted(players))
+    if moved and saved:
+        write_json(moved / SEASON_FILE, {"league_id": league_id, "season_id": saved.season.season_id})
     write_json(DataPaths(home).store_name_file(league_id), {"store": opened.display_name_in(home)})
     return moved
 

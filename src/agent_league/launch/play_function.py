@@ -48,22 +48,26 @@ def play(
     manager: str = "http://localhost:8000/mcp",
     host: str | None = None,
     public_url: str | None = None,
+    dial_out: bool = False,
 ) -> None:
     """Joins a league as a player that decides with `choose`; the command line may name another name, port and manager.
 
     It listens on `host`, by default the address by which it reaches the manager, and is called there or at
-    `public_url`. `games` are those that it takes, by name: one, or several; "*" is any. A program ends here as the
+    `public_url`; with `dial_out` it needs no address: it keeps a connection to the league's server, as behind a router
+    it must. `games` are those that it takes, by name: one, or several; "*" is any. A program ends here as the
     command `league` does: with a sentence and an exit code, not with a traceback.
     """
     try:
-        _play(choose, _parse_arguments(name, port, manager, host, public_url), _check_game_names(games))
+        _play(
+            choose, _parse_arguments(name, port, manager, host, public_url, dial_out=dial_out), _check_game_names(games)
+        )
     except AgentLeagueError as error:
         print_player_remark(f"{name}: {error}")
         sys.exit(2 if isinstance(error, UserError) else 1)
 
 
 def _parse_arguments(
-    name: str, port: int, manager: str, host: str | None, public_url: str | None
+    name: str, port: int, manager: str, host: str | None, public_url: str | None, *, dial_out: bool
 ) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=f"{name}: a player for Agent League.")
     parser.add_argument("--port", type=_parse_port, default=str(port), help="the port to serve (default: %(default)s)")
@@ -73,6 +77,12 @@ def _parse_arguments(
     parser.set_defaults(default=manager)
     parser.add_argument("--host", default=host, help="the address to listen on (default: towards the manager)")
     parser.add_argument("--public-url", default=public_url, help="the address by which the league calls it")
+    parser.add_argument(
+        "--dial-out",
+        action=argparse.BooleanOptionalAction,
+        default=dial_out,
+        help="need no address (behind a router)",
+    )
     parser.add_argument("--name", default=name, help="the name to show (default: %(default)s)")
     parser.add_argument("--home", type=Path, default=None, help="the SHARED folder for history and logs")
     parser.add_argument("--seed", default=None, help="makes the dice in `observation.random` repeatable")
@@ -120,13 +130,13 @@ def _play(choose: ChooseMove, arguments: argparse.Namespace, games: tuple[str, .
         exit_when_done=arguments.exit_when_done,
         stay=arguments.stay,
     )
-    seat = PlayerPlan(settings, arguments.port, host, strategy=FunctionStrategy(choose))
+    seat = PlayerPlan(settings, arguments.port, host, strategy=FunctionStrategy(choose), dial_out=arguments.dial_out)
     check_ports([seat])
     run_async(
         serve_until_interrupted(
             [seat],
             AgentListeners(on_player_event=print_player_event, on_remark=print_player_remark),
-            lambda: print_waiting(settings),
+            lambda: print_waiting(settings, dials_out=arguments.dial_out),
         )
     )
 
@@ -170,9 +180,10 @@ def interrupt_event() -> asyncio.Event:
     return stop
 
 
-def print_waiting(settings: PlayerSettings | RefereeSettings) -> None:
+def print_waiting(settings: PlayerSettings | RefereeSettings, *, dials_out: bool = False) -> None:
     """Print an agent's endpoint and its manager's, so that a wrong address doesn't look like a hang."""
-    print_player_remark(f"{settings.display_name} at {settings.endpoint} registers with {settings.manager}")
+    place = "dials out and" if dials_out else f"at {settings.endpoint}"
+    print_player_remark(f"{settings.display_name} {place} registers with {settings.manager}")
 
 
 def print_player_remark(sentence: str) -> None:

@@ -5,21 +5,29 @@ import gc
 import sys
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
 
 from agent_league.agent.app import AgentApp, PagesApp
 from agent_league.agent.runtime import Agent
 from agent_league.agent.tasks import run_all, run_until_first
+from agent_league.config.models import NetworkConfig
 from agent_league.errors import PortInUse, UserError
 from agent_league.http.carrier import Carrier
 from agent_league.http.client import HttpCarrier
 from agent_league.http.hosts import own_endpoint
 from agent_league.http.port_holder import describe_port_holder
+from agent_league.http.proxies import serve_behind_proxies
 from agent_league.http.server import HttpServer, bind_socket
 from agent_league.launch.agent_app import make_agent_app
-from agent_league.launch.agent_plan import NO_LISTENERS, AgentListeners, AgentPlan, ManagerPlan
+from agent_league.launch.agent_plan import NO_LISTENERS, AgentListeners, AgentPlan, ManagerPlan, PlayerPlan
+from agent_league.launch.dialled_player import run_dialled_player
 
 if TYPE_CHECKING:
     from agent_league.league.app import LeagueManager
+    from agent_league.storage.access import AccessStore
+    from agent_league.web.league_reader import LeagueReader
+    from agent_league.web.organiser.sessions import OrganiserSessions
+    from agent_league.web.rendering import LiveSite
 
 GC_THRESHOLDS = (20_000, 20, 20)
 """Rare collections: messages are many, and hardly any is in a reference cycle."""
@@ -50,67 +58,118 @@ async def serve_agents(
     servers: list[HttpServer] = []
     try:
         agents = []
-        for seat in seats:
+        dialled = [seat for seat in seats if isinstance(seat, PlayerPlan) and seat.dial_out]
+        for seat in (seat for seat in seats if seat not in dialled):
             agent, app = make_agent_and_app(seat, carrier, watchers)
             agents.append(agent)
-            servers.append(HttpServer(app, seat.host, seat.port, seat.title, _port_hint(seat)))
+            proxied = serve_behind_proxies(app, seat.settings.system.network) if isinstance(seat, ManagerPlan) else app
+            servers.append(HttpServer(proxied, seat.host, seat.port, seat.title, _port_hint(seat)))
         for server in servers:
             await server.start()
         if ready:
             ready()
-        await run_until_first(stop.wait(), run_all(*(agent.run() for agent in agents)))
+        runs = [agent.run() for agent in agents] + [run_dialled_player(seat, carrier, watchers) for seat in dialled]
+        await run_until_first(stop.wait(), run_all(*runs))
     finally:
         await asyncio.gather(*(server.stop() for server in servers))
         await carrier.close()
 
 
 def make_agent_and_app(seat: AgentPlan, carrier: Carrier, watchers: AgentListeners) -> tuple[Agent, AgentApp]:
-    """Make an agent and what serves it; a manager with its pages and its sign-up addresses."""
+    """Make an agent and what serves it."""
     if isinstance(seat, ManagerPlan):
-        from agent_league.web.sign_up_app import SignUpApp  # noqa: PLC0415 - only where a manager sits
-
         manager = seat.make_agent(carrier, watchers)
-        app = make_agent_app(seat, manager, make_manager_pages(seat, manager) if seat.settings.serves_pages else None)
-        app.add_path_app("join", SignUpApp(app, manager.sign_up))
-        return manager, app
+        return manager, make_manager_app(seat, manager)
     agent = seat.make_agent(carrier, watchers)
     return agent, make_agent_app(seat, agent)
 
 
-def make_manager_pages(seat: ManagerPlan, manager: "LeagueManager") -> PagesApp:
-    """Make the web pages of a manager; they only read its state."""
-    from agent_league.launch.outside_player import OutsidePlayer  # noqa: PLC0415 - only where a manager sits
-    from agent_league.web.app import WebApp  # noqa: PLC0415 - as above
+def make_manager_app(seat: ManagerPlan, manager: "LeagueManager") -> AgentApp:
+    """Make what serves a manager: with its pages, its sign-up addresses and its organiser's page."""
+    from agent_league.web.organiser.app import ORGANISER_PATH, OrganiserApp  # noqa: PLC0415 - only where a manager sits
+    from agent_league.web.organiser.sign_in import SIGN_IN_PATH, SignInApp  # noqa: PLC0415 - as above
+    from agent_league.web.sign_up_app import SignUpApp  # noqa: PLC0415 - as above
+    from agent_league.web.team_page import TeamPage  # noqa: PLC0415 - as above
+
+    if not seat.settings.serves_pages:
+        app = make_agent_app(seat, manager)
+        app.add_path_app("join", SignUpApp(app, manager.sign_up))
+        return app
+    reader, site = make_league_reader(seat, manager), make_league_site(seat)
+    app = make_agent_app(seat, manager, make_manager_pages(seat, manager, reader))
+    team_page = TeamPage(reader, manager.sign_up, seat.endpoint, site)
+    app.add_path_app("join", SignUpApp(app, manager.sign_up, team_page))
+    if manager.access is not None:
+        sessions = make_organiser_sessions(manager.access, seat.settings.system.network)
+        app.add_path_app(SIGN_IN_PATH, SignInApp(sessions, app.header_check, site, ORGANISER_PATH, reader.title))
+        app.add_path_app(ORGANISER_PATH, OrganiserApp(reader, manager, sessions, app.header_check, site))
+    return app
+
+
+def make_organiser_sessions(access: "AccessStore", network: NetworkConfig) -> "OrganiserSessions":
+    """Make the sign-in of organisers; its cookie is for the server's base path, and for https alone if that is used."""
+    from agent_league.web.organiser.sessions import OrganiserSessions  # noqa: PLC0415 - as above
+
+    is_secure = (network.public_url or "").startswith("https:")
+    return OrganiserSessions(access, base_path=f"{network.public_path}/", is_secure=is_secure)
+
+
+def make_league_site(seat: ManagerPlan) -> "LiveSite":
+    """Make the links of a manager's pages."""
+    from agent_league.web.rendering import LiveSite  # noqa: PLC0415 - as above
+
+    base = urlsplit(seat.endpoint).path.removesuffix("/mcp")
+    return LiveSite(base, f"{base.removesuffix(seat.path)}/" if seat.path else "")
+
+
+def make_league_reader(seat: ManagerPlan, manager: "LeagueManager") -> "LeagueReader":
+    """Make what pages read of a manager's league, all of it."""
     from agent_league.web.league_reader import (  # noqa: PLC0415 - as above
         BrowserSeatOffer,
         JoinInstructions,
         LeagueHistory,
         LeagueReader,
     )
-    from agent_league.web.play.requests import SeatRoutes  # noqa: PLC0415 - as above
-    from agent_league.web.play.seats import FALLBACK, BrowserPlayers, BrowserSeats  # noqa: PLC0415 - as above
+    from agent_league.web.play.seats import FALLBACK  # noqa: PLC0415 - as above
 
     settings = seat.settings
-    endpoint = own_endpoint(seat.host, seat.port, settings.system.network.base_host)
-    reader = LeagueReader(
+    return LeagueReader(
         manager.state,
         settings.home,
         LeagueHistory(manager.state, listen=manager.add_watcher),
         meter=manager.meter,
-        invitation=JoinInstructions(endpoint, settings.expected_players, settings.expected_referees),
+        invitation=JoinInstructions(seat.endpoint, settings.expected_players, settings.expected_referees),
         seats=BrowserSeatOffer(FALLBACK) if settings.offers_seats else None,
     )
+
+
+def make_manager_pages(seat: ManagerPlan, manager: "LeagueManager", reader: "LeagueReader | None" = None) -> PagesApp:
+    """Make the web pages of a manager; they only read its state."""
+    from agent_league.launch.outside_player import OutsidePlayer  # noqa: PLC0415 - only where a manager sits
+    from agent_league.web.app import WebApp  # noqa: PLC0415 - as above
+    from agent_league.web.play.requests import SeatRoutes  # noqa: PLC0415 - as above
+    from agent_league.web.play.seats import BrowserPlayers, BrowserSeats  # noqa: PLC0415 - as above
+
+    settings, site = seat.settings, make_league_site(seat)
+    reader = reader or make_league_reader(seat, manager)
     desk = (
-        SeatRoutes(BrowserSeats(reader, BrowserPlayers(settings, manager.state, seat.host, seat.port, OutsidePlayer)))
+        SeatRoutes(
+            BrowserSeats(
+                reader, BrowserPlayers(settings, manager.state, seat.host, seat.port, OutsidePlayer, seat.path)
+            ),
+            site,
+        )
         if settings.offers_seats
         else None
     )
-    return WebApp(reader, manager.log, desk)
+    return WebApp(reader, manager.log, desk, site=site)
 
 
 def check_ports(seats: Sequence[AgentPlan]) -> None:
     """Raise PortInUse or UserError if an agent can't listen on its port, or would register with itself."""
     for seat in seats:
+        if isinstance(seat, PlayerPlan) and seat.dial_out:
+            continue
         try:
             bind_socket(seat.host, seat.port, seat.title, _port_hint(seat)).close()
         except PortInUse:

@@ -12,12 +12,15 @@ from agent_league.agent.metrics import AgentMetrics, GaugeValues, MetricKey
 from agent_league.agent.runtime import Agent
 from agent_league.agent.tasks import run_until_first
 from agent_league.clock import Clock
-from agent_league.errors import Refusal
+from agent_league.errors import LeagueFailed, Refusal
 from agent_league.http.carrier import Carrier
 from agent_league.league.announcer import Announcer
 from agent_league.league.authorization import ManagerAuthorizer
 from agent_league.league.changed_resources import list_changed_resources
 from agent_league.league.conductor import Conductor
+from agent_league.league.dial_out.carrier import SeatCarrier
+from agent_league.league.dial_out.members import SeatMembers
+from agent_league.league.dial_out.seats import DialOutSeats
 from agent_league.league.handlers import ManagerHandlers
 from agent_league.league.journal import Journal, Offload
 from agent_league.league.match_file_reader import MatchFiles
@@ -39,7 +42,9 @@ from agent_league.league.resume import (
 from agent_league.league.settings import ManagerSettings
 from agent_league.league.sign_up import SignUp
 from agent_league.league.state import LeaguePhase, LeagueState
+from agent_league.league.timekeeper import Timekeeper
 from agent_league.model.agents import AgentState, Role
+from agent_league.model.audit import CORRECTIONS
 from agent_league.model.events import Event, ReachabilityChanged, StoreChanged
 from agent_league.model.results import find_termination
 from agent_league.protocol.checks import Envelope
@@ -75,20 +80,27 @@ class LeagueManager(Agent):
         *,
         store: Store | None = None,
         offload: Offload = asyncio.to_thread,
+        store_offload: Offload | None = None,
         rng: Random | None = None,
         tools: Mapping[str, Handler] | None = None,
         derive_result: DeriveResult = lambda *_: None,
     ) -> None:
-        """`derive_result` knows the game: it derives a result from the details of a report."""
+        """`derive_result` knows the game: it derives a result from the details of a report.
+
+        `store_offload` runs the writes to the store (default: as `offload` runs everything else that blocks).
+        """
         system = settings.system
-        super().__init__("league", settings.home, system, carrier, clock, rng, settings.league.league_id)
+        self.seats = DialOutSeats(lambda seat_id: self.seat_members.find_member(seat_id) is not None)
+        super().__init__(
+            "league", settings.home, system, SeatCarrier(carrier, self.seats), clock, rng, settings.league.league_id
+        )
         self._settings = settings
         store = store or open_store(settings.home, settings.store)
         saved = load_or_create_season(store, settings.league, self._clock)
         with translate_damage(settings.league.league_id):
             league = get_effective_config(saved, settings.league)
             key = SigningKey.load(saved.season.signing_key)
-        self._journal = Journal(store, saved.season.season_id, self.log, self._rng, offload)
+        self._journal = Journal(store, saved.season.season_id, self.log, self._rng, store_offload or offload)
         with translate_damage(settings.league.league_id):
             self.state = LeagueState(
                 league,
@@ -97,10 +109,17 @@ class LeagueManager(Agent):
                 self._journal.queue_row,
                 settings.configs_by_protocol,
                 listens_on_loopback=settings.listens_on_loopback,
+                has_dial_out_seats=settings.has_dial_out_seats,
             )
             self.state.restore_rows(saved)
-        match_seconds = MATCH_TOKEN_SPANS * system.heartbeat.match_sec
-        passes = TokenIssuer(key, self.state.league_id, self._clock, match_seconds, settings.endpoint)
+        passes = TokenIssuer(
+            key,
+            self.state.league_id,
+            self._clock,
+            MATCH_TOKEN_SPANS * system.heartbeat.match_sec,
+            settings.endpoint,
+        )
+        self.seat_members = SeatMembers(self.state, passes, self._clock, system.timeouts)
         words = ManagerMessages(self.state, self._clock, passes, system)
         self._projections = LeagueProjections(self.state, settings.home, self._clock, self.log)
         self._journal.on_commit = self._projections.write_after_commit
@@ -127,20 +146,18 @@ class LeagueManager(Agent):
             self._rng,
             derive_result,
         )
-        self._conductor = Conductor(self.state, self._announcer, self._journal, self._matches)
+        self._timekeeper = Timekeeper(self.state, self._clock, self.log, self._start_league)
+        self._conductor = Conductor(self.state, self._announcer, self._journal, self._matches, self._timekeeper)
         if watcher:
             self.add_watcher(watcher)
         self.state.add_listener(self._publish_changes)
         self._started = asyncio.Event()
+        self._start_failure: LeagueFailed | None = None
         self.completed = asyncio.Event()
         """Set once LEAGUE_COMPLETED was sent to all agents."""
-        admin_token = create_token("admin", settings.system.security.token_length)
-        write_atomically(
-            DataPaths(settings.home).admin_token_file(self.state.league_id), admin_token.encode() + b"\n", mode=0o600
-        )
         self._authorizer = ManagerAuthorizer(
             self.state,
-            hash_token(admin_token),
+            hash_token(write_admin_token(settings, self.state.league_id)),
             tokens_enabled=settings.system.security.enable_auth_tokens,
             strict=self._strict,
         )
@@ -149,6 +166,7 @@ class LeagueManager(Agent):
         needs_key = not self.state.roster.rules.is_loopback_only
         referee_key = load_referee_key(settings.home, self.state.league_id, is_needed=needs_key)
         self.sign_up = SignUp(self.state, self.access, referee_key, offload)
+        self.seat_members.on_exposed = self._make_referee_key
         self._commands = OrganiserCommands(self.state, self._clock, self._start_league)
         handlers = ManagerHandlers(
             self.state,
@@ -160,6 +178,7 @@ class LeagueManager(Agent):
             on_registered=self._start_if_complete,
             match_files=MatchFiles(settings.home, self.state.league_id, offload),
             derive_result=derive_result,
+            seats=self.seats,
             sign_up=self.sign_up,
         )
         served = {**handlers.handlers_by_method(), **(tools or {})}
@@ -179,6 +198,8 @@ class LeagueManager(Agent):
         sender = self._authorizer.authorize_call(method, envelope, params, bearer, self._clock.now())
         if sender and method.caller in (Caller.AGENT, Caller.REFEREE):
             self.state.reactivate_agent(sender.agent_id)  # a call is a sign of life
+            if member := self.state.roster.get(sender.agent_id):
+                member.last_call_at = self._clock.now()
         return sender
 
     def caller(self, bearer: str | None) -> str | None:
@@ -195,7 +216,20 @@ class LeagueManager(Agent):
         sentence = self._commands.carry_out(command)
         self._start_if_complete()
         await self._journal.wait_for_commit()
+        if command.action in CORRECTIONS:
+            self._conductor.announce_correction()
         return sentence
+
+    def _make_referee_key(self) -> None:
+        """Make the referees' key, which they need from now on."""
+        key = load_referee_key(self._settings.home, self.state.league_id, is_needed=True)
+        self.sign_up.set_referee_key(key)
+
+    @property
+    def endpoint(self) -> str:
+        """Its own address."""
+        network = self._settings.system.network
+        return self._settings.endpoint or f"http://{network.base_host}:{network.default_league_manager_port}/mcp"
 
     def _note_refused_call(self, method: str, params: Mapping[str, Any], refusal: Refusal) -> None:
         if method == "report_match_result":
@@ -239,6 +273,7 @@ class LeagueManager(Agent):
             ending.callback(self._mark_dismissed)
             ending.push_async_callback(self._announcer.close)
             ending.push_async_callback(self._tasks.close)
+            ending.push_async_callback(self.seats.close)
             self.log.info("manager_started", league_id=self.state.league_id, phase=self.state.phase)
             self._resume_league()
             await self._play_while_saved()
@@ -248,6 +283,8 @@ class LeagueManager(Agent):
         self._projections.refresh_files()
         if self._settings.endpoint:
             self._prober.announce_address()
+        self.state.store_times()
+        self._timekeeper.take_due_steps()
         if self.state.phase is LeaguePhase.REGISTRATION:
             self._start_if_complete()
         else:
@@ -259,19 +296,31 @@ class LeagueManager(Agent):
         if self.completed.is_set():
             self.state.mark_dismissed()
 
+    async def _play_at_its_times(self) -> None:
+        """Play the league; beside it, if it has times, take the steps that are due."""
+        if self.state.times.plan.is_empty:
+            await self._play_league()
+        else:
+            await run_until_first(self._play_league(), self._timekeeper.run())
+
     async def _play_league(self) -> None:
         await self._started.wait()
-        await self._conductor.play()
-        self._projections.close()
-        self.completed.set()
-        if not self._settings.exit_when_done:
-            await asyncio.Event().wait()
+        if self._start_failure:
+            raise self._start_failure
+        while True:
+            await self._conductor.play()
+            self._projections.close()
+            self.completed.set()
+            if self._settings.exit_when_done:
+                return
+            await self._conductor.wait_for_correction()
+            self.completed.clear()
 
     async def _play_while_saved(self) -> None:
         """Play as long as changes can be saved; raises what made saving impossible."""
         broken = self._journal.save_failure
         try:
-            await run_until_first(self._play_league(), asyncio.wait({broken}))
+            await run_until_first(self._play_at_its_times(), asyncio.wait({broken}))
         except Exception:
             if not broken.done():
                 raise
@@ -280,13 +329,19 @@ class LeagueManager(Agent):
 
     def _start_if_complete(self) -> None:
         wanted = self._settings
+        if self.state.times.plan.start is not None:
+            return  # it starts at its time
         if wanted.expected_players and wanted.expected_referees and self.state.is_registration_open:
             there = (
                 self.state.eligible_player_count >= wanted.expected_players
                 and self.state.reachable_referee_count >= wanted.expected_referees
             )
             if there and self.state.find_start_obstacle() is None:
-                self._start_league()
+                try:
+                    self._start_league()
+                except Refusal as refusal:  # its format can't pair these players, which no agent can help
+                    self._start_failure = LeagueFailed(refusal.message)
+                    self._started.set()
 
     def _publish_changes(self, event: Event) -> None:
         if isinstance(event, ReachabilityChanged) and event.is_reachable:
@@ -308,9 +363,17 @@ class LeagueManager(Agent):
     def _start_league(self) -> None:
         expected = self.state.config.protocol
         self.state.start_league()
+        self.state.count_rounds_from(self._clock.now())
         if expected and expected != self.state.protocol:
             self.log.warning("other_protocol", expected=expected, played=self.state.protocol)
         self._started.set()
+
+
+def write_admin_token(settings: ManagerSettings, league_id: str) -> str:
+    """Make a new admin token and write it where only the organiser can read it."""
+    token = create_token("admin", settings.system.security.token_length)
+    write_atomically(DataPaths(settings.home).admin_token_file(league_id), token.encode() + b"\n", mode=0o600)
+    return token
 
 
 def collect_league_gauges(state: LeagueState, meter: AgentMetrics, queues: Mapping[str, int]) -> GaugeValues:

@@ -8,10 +8,12 @@ from agent_league.agent.dialects import dialect_of
 from agent_league.agent.dispatcher import OK, Handler, HandlerReply
 from agent_league.clock import Clock
 from agent_league.errors import ErrorCode, Refusal
+from agent_league.league.dial_out.registration import find_seat
+from agent_league.league.dial_out.seats import DialOutSeats
 from agent_league.league.journal import Journal
 from agent_league.league.match_file_reader import MatchFiles
 from agent_league.league.messages import ManagerMessages
-from agent_league.league.organiser_commands import OrganiserCommand
+from agent_league.league.organiser_commands import MATCH_ACTIONS, OrganiserCommand
 from agent_league.league.queries import LeagueQueries
 from agent_league.league.reports import DeriveResult, build_match_result, correct_by_details
 from agent_league.league.roster import AgentApplication, RegistrationRejected
@@ -54,6 +56,7 @@ class ManagerHandlers:
         on_registered: Callable[[], None],
         match_files: MatchFiles,
         derive_result: DeriveResult,
+        seats: DialOutSeats,
         sign_up: SignUp,
     ) -> None:
         self._state = state
@@ -66,6 +69,7 @@ class ManagerHandlers:
         self._on_registered = on_registered
         self._match_files = match_files
         self._derive_result = derive_result
+        self._seats = seats
         self._queries = LeagueQueries(state)
 
     def handlers_by_method(self) -> dict[str, Handler]:
@@ -95,8 +99,13 @@ class ManagerHandlers:
         return OK
 
     async def manage_league(self, message: v2.ManageLeague) -> HandlerReply:
+        action = OrganiserAction(message.action)
+        is_about_match = action in MATCH_ACTIONS
         command = OrganiserCommand(
-            OrganiserAction(message.action), target=message.player_id or "", reason=message.reason or ""
+            action,
+            target=(message.match_id if is_about_match else message.player_id) or "",
+            reason=message.reason or "",
+            winner=(message.player_id or "") if is_about_match else "",
         )
         return {**OK, "change": await self._carry_out(command)}
 
@@ -167,10 +176,11 @@ class ManagerHandlers:
     async def get_match(self, params: Mapping[str, Any]) -> HandlerReply:
         match_id = _require_argument(params, "match_id", str)
         found = self._queries.get_match(match_id)
-        result = self._state.results.get(match_id)
+        match = self._queries.view_match(self._state.get_pairing(match_id))
+        result = match.result
         if result is None:
             return {**found, "transcript": None, "transcript_note": "what was said is shown once the match is finished"}
-        transcript, note = await self._match_files.read_transcript(result, self._state.assigned_referees.get(match_id))
+        transcript, note = await self._match_files.read_transcript(result, match.referee_id)
         return {**found, "transcript": transcript, "transcript_note": note}
 
     async def get_player(self, params: Mapping[str, Any]) -> HandlerReply:
@@ -207,16 +217,22 @@ class ManagerHandlers:
         self._sign_up.check_rate()
         key_needed = await self._sign_up.explain_needed_key(role)
         try:
-            admission = self._state.register(application, self._clock.now(), key_needed)
+            seated = find_seat(application, self._seats)
+            seen = seated.application if seated else application
+            admission = self._state.register(seen, self._clock.now(), key_needed)
         except RegistrationRejected as rejection:
+            self._sign_up.note_answer(self._clock.now(), f"{rejection.reason} ({rejection.detail})")
             if self._state.report_refused_registration(meta.display_name, f"{rejection.reason} ({rejection.detail})"):
                 self._log.warning(
                     "registration_rejected", role=role, display_name=meta.display_name, reason=rejection.reason
                 )
             return self._messages.build_rejected(role, rejection, message.conversation_id, how.protocol)
+        self._sign_up.note_answer(self._clock.now(), None)
         answer = self._messages.build_accepted(role, admission, message.conversation_id)
         self._on_registered()
         await self._journal.wait_for_commit()
+        if seated:
+            await seated.seat.tell(f"{meta.display_name} is registered as {admission.member.agent_id}.")
         return answer
 
     def _note_version_deviation(self, how: ProtocolProfile, version: str) -> ProtocolProfile:

@@ -39,6 +39,7 @@ from agent_league.model.events import (
     MatchNotTaken,
     MatchOverdue,
     PauseChanged,
+    QuietHoursChanged,
 )
 from agent_league.model.schedule import LeagueRound, Pairing
 from agent_league.text import MAX_SENTENCE, redact_addresses, shorten, to_printable
@@ -133,15 +134,15 @@ class MatchRunner:
         self._leases = MatchLeases(state, caller, system, log, tasks, self._on_match_lost)
         self._capacity_slots: dict[tuple[str, int], asyncio.Semaphore] = {}
         self._referee_returned = asyncio.Event()
-        self._pause_changed = asyncio.Event()
+        self._hold_changed = asyncio.Event()
         state.add_listener(self._handle_event)
 
     def _handle_event(self, event: Event) -> None:
         match event:
             case MatchFinished():
                 self._resolve_match(event.result.match_id, played=True)
-            case PauseChanged():
-                self._pause_changed.set()
+            case PauseChanged() | QuietHoursChanged():
+                self._hold_changed.set()
             case AgentStateChanged(state=AgentState.ACTIVE):
                 self._referee_returned.set()
             case AgentRegistered():
@@ -162,8 +163,9 @@ class MatchRunner:
         match.refused_reports = [*known, sentence][-MAX_SENTENCES:]
 
     def get_plan(self, round_: LeagueRound) -> dict[str, str]:
-        """Match id -> referee id, of an open round."""
-        return {pairing.match_id: self.open_matches[pairing.match_id].referee_id for pairing in round_.pairings}
+        """Match id -> referee id, of an open round; one that is to be played again may have none yet."""
+        opened = (self.open_matches.get(pairing.match_id) for pairing in round_.pairings)
+        return {match.match_id: match.referee_id for match in opened if match}
 
     def assign_if_new(self, match: OpenMatch) -> bool:
         """Assign the match to its referee; returns False if it was assigned to it already."""
@@ -176,8 +178,8 @@ class MatchRunner:
         """Start a match at its referee, or at another if that fails, until its result is recorded."""
         failures = 0
         while not await self._play_with_referee(match):
-            if self._state.is_paused:
-                await self.wait_while_paused()
+            if self._state.is_on_hold:
+                await self.wait_while_on_hold()
                 continue
             failures += 1
             await asyncio.sleep(reconnect_delay(failures, self._rng))
@@ -322,7 +324,7 @@ class MatchRunner:
     async def _start_match(self, match: OpenMatch, limit: float | None = None) -> bool:
         """Send start_match; returns whether the referee has the match, also if its reply was lost.
 
-        Returns False without a call if the referee is suspended or the league is paused.
+        Returns False without a call if the referee is suspended or the league is on hold.
         """
         pairing, match_id, referee_id = match.pairing, match.match_id, match.referee_id
         await self._announcer.wait_briefly_until_delivered((*pairing.players, referee_id))
@@ -330,11 +332,11 @@ class MatchRunner:
             if match.start_failure is None and not self._state.poll_counts[referee_id]:
                 match.is_started_by_announcement = True  # nothing but the announcement was sent to it
             return True
-        if self._state.is_paused or self._state.roster[referee_id].is_suspended:
+        if self._state.is_on_hold or self._state.roster[referee_id].is_suspended:
             return False
         is_new = self.assign_if_new(match)
         await self._journal.wait_for_commit()
-        if self._state.is_paused:
+        if self._state.is_on_hold:
             if is_new:
                 self._state.unassign_match(match_id)
             return False
@@ -431,9 +433,9 @@ class MatchRunner:
         return slot
 
     async def wait_for_referees(self, unwilling: Container[str] = ()) -> list[AgentProfile]:
-        """Wait until the league isn't paused and a referee is available; [] if all referees are unwilling."""
+        """Wait until the league isn't on hold and a referee is available; [] if all referees are unwilling."""
         while True:
-            await self.wait_while_paused()
+            await self.wait_while_on_hold()
             self._referee_returned.clear()
             roster = self._state.roster.referees()
             willing = {agent_id: referee for agent_id, referee in roster.items() if agent_id not in unwilling}
@@ -443,10 +445,15 @@ class MatchRunner:
             self._log.error("no_referee", message="all referees are suspended; waiting for one to come back")
             await self._referee_returned.wait()
 
+    async def wait_while_on_hold(self) -> None:
+        while self._state.is_on_hold:
+            self._hold_changed.clear()
+            await self._hold_changed.wait()
+
     async def wait_while_paused(self) -> None:
         while self._state.is_paused:
-            self._pause_changed.clear()
-            await self._pause_changed.wait()
+            self._hold_changed.clear()
+            await self._hold_changed.wait()
 
     def _on_match_lost(self, match_id: str) -> None:
         self._resolve_match(match_id, played=False)

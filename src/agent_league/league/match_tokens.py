@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from agent_league.clock import Clock
 from agent_league.model.schedule import Pairing
-from agent_league.protocol.tokens import SigningKey
+from agent_league.protocol.tokens import SigningKey, TokenVerifier
 
 CALL_TOKEN_SECONDS = 600
 """Lifetime of a token for the manager's own calls; it is renewed after half of that."""
@@ -60,6 +60,10 @@ class TokenIssuer:
         )
         self._call_tokens[agent_id] = (token, now + timedelta(seconds=CALL_TOKEN_SECONDS / 2))
         return token
+
+    def make_verifier(self, agent_id: str) -> TokenVerifier:
+        """Make the verifier of the tokens that this agent's callers show, signed with either key."""
+        return TokenVerifier(self.public_key, self._league_id, self.get_match_key(agent_id))
 
     def get_match_key(self, agent_id: str) -> str:
         """Return the symmetric key by which this player checks match tokens."""

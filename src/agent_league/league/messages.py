@@ -73,7 +73,8 @@ class ManagerMessages:
         players, referees = self._state.roster.players(), self._state.roster.referees()
         matches = []
         for pairing in round_.pairings:
-            given_to = plan[pairing.match_id]
+            if (given_to := plan.get(pairing.match_id)) is None:
+                continue  # it is to be played again, and announced once it has a referee
             match = {
                 "match_id": pairing.match_id,
                 "game_type": self._state.config.game_type,

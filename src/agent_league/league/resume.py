@@ -77,7 +77,8 @@ def translate_damage(league_id: str) -> Iterator[None]:
 
 
 def get_effective_config(saved: SavedSeason, league: LeagueConfig) -> LeagueConfig:
-    """Return the stored settings once the league has started; until then those of its file."""
+    """Return the stored settings once the league has started; until then, and its times always, those of its file."""
     if saved.season.phase == "REGISTRATION":
         return league
-    return LeagueConfig.model_validate_json(orjson.dumps(saved.season.settings))
+    stored = LeagueConfig.model_validate_json(orjson.dumps(saved.season.settings))
+    return stored.model_copy(update={"times": league.times})

@@ -13,10 +13,11 @@ from enum import StrEnum
 from agent_league.agent.breaker import Breaker
 from agent_league.agent.sign_up_team import SIGN_UP_TEAM, SignUpTeam
 from agent_league.clock import format_utc
-from agent_league.config.models import SecurityConfig
+from agent_league.config.models import NetworkConfig, SecurityConfig
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.http.caller_address import CALLER_ADDRESS
-from agent_league.http.hosts import are_all_loopback, find_endpoint_problem, normalise_address, normalise_endpoint
+from agent_league.http.exposure import is_loopback_only
+from agent_league.http.hosts import find_endpoint_problem, normalise_address, normalise_endpoint
 from agent_league.http.sign_up_address import find_sign_up_key
 from agent_league.league.match_tokens import create_token, hash_token, hashes_match
 from agent_league.model.agents import (
@@ -41,6 +42,8 @@ MAX_ALIAS_LENGTH = 100
 MAX_DEVIATIONS = 20
 MAX_VERSIONS = 50
 """Versions of a team's agent that are remembered: the first, and the latest."""
+LASTING_TOKEN_HOURS = 366 * 24
+"""How long tokens are valid in a league that has times."""
 MAX_REFEREES = 100
 """Limit of referees, unless more players are allowed: more referees could never all have a match."""
 
@@ -78,6 +81,10 @@ class AgentApplication:
     """Whether it knows match tokens and our other additions to the seeds' protocol."""
     has_match_key: bool = False
     """Whether it can check match tokens made with a match key."""
+    is_seated: bool = False
+    """Whether its endpoint is that of a dial-out seat on this server."""
+    is_seat_proven: bool = False
+    """Whether it has shown the seat's secret or its team's key."""
 
 
 @dataclass(slots=True)
@@ -99,12 +106,16 @@ class Member:
     """Not saved: after a restart it gets signed tokens, which it accepts as well, until it registers again."""
     is_barred: bool = False
     """Whether the organiser has suspended it: then no sign of life reactivates it."""
+    is_withdrawn: bool = False
+    """Whether it takes no part any more; then it is barred as well, and stands at the end of the table."""
     is_reachable: bool = True
     """False from its registration at the address of another machine until a call there is answered. Not saved."""
     team_id: str | None = None
     """The team whose sign-up address it registered through."""
     versions: tuple[AgentVersion, ...] = ()
     """What its team has registered so far, the latest last; empty without a team."""
+    last_call_at: datetime | None = None
+    """When it called the manager last. Not saved."""
 
     @property
     def agent_id(self) -> str:
@@ -138,16 +149,22 @@ class AdmissionRules:
     game_type: str
     max_players: int
     security: SecurityConfig
-    allowed_hosts: Sequence[str]
+    network: NetworkConfig
     failure_threshold: int
     strict: bool = False
     listens_on_loopback: bool = True
     """Whether no other machine can call the manager."""
+    has_lasting_tokens: bool = False
+    """Whether tokens are valid as long as the league: over weeks an agent may be called by nobody for days."""
+    has_dial_out_seats: bool = False
+    """Whether agents elsewhere may take part through connections that they open to the manager."""
 
     @property
     def is_loopback_only(self) -> bool:
         """Whether all agents of the league are on this machine; much is allowed then that strangers may not."""
-        return self.listens_on_loopback and are_all_loopback(self.allowed_hosts)
+        return is_loopback_only(
+            self.network, listens_on_loopback=self.listens_on_loopback, has_dial_out_seats=self.has_dial_out_seats
+        )
 
     @property
     def allows_tokenless_return(self) -> bool:
@@ -234,14 +251,7 @@ class Roster:
         known = self._find_applicant(application, team, now)
         if known is None and team is None and key_needed:
             raise RegistrationRejected(RejectReason.CLOSED, key_needed)
-        caller = CALLER_ADDRESS.get()
-        endpoint, address = application.profile.endpoint, normalise_address(caller[0]) if caller else None
-        if problem := find_endpoint_problem(endpoint, self.rules.allowed_hosts, address or None):
-            raise RegistrationRejected(RejectReason.INVALID_ENDPOINT, redact_keys(problem))
-        if find_sign_up_key(endpoint):
-            raise RegistrationRejected(
-                RejectReason.INVALID_ENDPOINT, "that is a sign-up address; expected your agent's own"
-            )
+        self._check_endpoint(application, known)
         if not supports_game(application.profile.game_types, self.rules.game_type):
             raise RegistrationRejected(RejectReason.UNSUPPORTED_GAME, f"this league plays {self.rules.game_type!r}")
         name = application.profile.display_name
@@ -273,6 +283,16 @@ class Roster:
             _add_version(admission.member, now)
         return admission
 
+    def _find_endpoint_problem(self, endpoint: str) -> str | None:
+        """Describe what is wrong with the address that the current caller registers, or return None."""
+        caller, network = CALLER_ADDRESS.get(), self.rules.network
+        address, hosts = normalise_address(caller[0]) if caller else None, network.allowed_hosts
+        if caller is None and network.public_host:  # an agent of our own process, below our own public address
+            hosts = (*hosts, network.public_host)
+        if problem := find_endpoint_problem(endpoint, hosts, address or None):
+            return problem
+        return "that is a sign-up address; expected your agent's own" if find_sign_up_key(endpoint) else None
+
     def _find_applicant(self, application: AgentApplication, team: SignUpTeam | None, now: datetime) -> Member | None:
         """Find the member that registers again; a team's key is good for one agent, whatever else that shows."""
         role = application.profile.role
@@ -302,6 +322,8 @@ class Roster:
                     "this token is not valid here; register without one to get a new one",
                     expected_format="tok-{agent_id}-{hash}",
                 )
+        if application.is_seat_proven and (owner := self.find_by_endpoint(application.profile.endpoint)):
+            return owner
         namesake = self._find_by_name(application.profile.role, application.profile.display_name)
         if namesake is None:
             return None
@@ -314,6 +336,37 @@ class Roster:
                 return None  # a member with a key returns by it; other ways would let others take its place
         same_place = namesake.agent.endpoint == application.profile.endpoint
         return namesake if same_place and self.rules.allows_tokenless_return else None
+
+    def find_by_endpoint(self, endpoint: str) -> Member | None:
+        """Find the member that is called at exactly this endpoint."""
+        return next((member for member in self if member.agent.endpoint == endpoint), None)
+
+    def set_endpoint(self, member: Member, endpoint: str) -> None:
+        """Call a member at another endpoint from now on."""
+        member.agent = replace(member.agent, endpoint=endpoint)
+        self._profiles_by_role.clear()
+
+    def _check_endpoint(self, application: AgentApplication, applicant: Member | None) -> None:
+        """Raise RegistrationRejected for an endpoint that may not be called, or is another member's seat."""
+        if application.is_seated:
+            self._check_seat_owner(application.profile.endpoint, applicant)
+        elif problem := self._find_endpoint_problem(application.profile.endpoint):
+            raise RegistrationRejected(RejectReason.INVALID_ENDPOINT, redact_keys(problem))
+
+    def note_dial_out_seats(self) -> bool:
+        """Note that agents dial out to this league; returns whether it has been loopback-only until now."""
+        was_loopback_only = self.rules.is_loopback_only
+        if not self.rules.has_dial_out_seats:
+            self.rules = replace(self.rules, has_dial_out_seats=True)
+        return was_loopback_only
+
+    def _check_seat_owner(self, endpoint: str, applicant: Member | None) -> None:
+        owner = self.find_by_endpoint(endpoint)
+        if owner is not None and owner is not applicant:
+            raise RegistrationRejected(
+                RejectReason.INVALID_ENDPOINT,
+                f"this dial-out seat is {owner.agent_id}'s: come back with its token, or open another seat",
+            )
 
     def find_by_id_or_name(self, role: Role, who: str) -> Member | None:
         """Find the member that a person means by an id, in any case, or by a name."""
@@ -388,7 +441,10 @@ class Roster:
 
     def _issue_token(self, agent_id: str, now: datetime) -> tuple[str, str, datetime]:
         token = create_token(agent_id, self.rules.security.token_length)
-        return token, hash_token(token), now + timedelta(hours=self.rules.security.token_ttl_hours)
+        hours = self.rules.security.token_ttl_hours
+        if self.rules.has_lasting_tokens:
+            hours = max(hours, LASTING_TOKEN_HOURS)
+        return token, hash_token(token), now + timedelta(hours=hours)
 
     def _choose_id(self, application: AgentApplication) -> str:
         """Return the requested id if it has the right form and is free, else the next free one."""

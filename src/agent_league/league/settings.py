@@ -29,3 +29,5 @@ class ManagerSettings:
     """Its own address, which its call tokens carry, so that agents find a manager that has moved."""
     listens_on_loopback: bool = True
     """Whether no other machine can call it."""
+    has_dial_out_seats: bool = False
+    """Whether agents elsewhere may take part through connections that they open to it."""

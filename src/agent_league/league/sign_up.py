@@ -6,15 +6,19 @@ nothing of HTTP: the sign-up address is `web/sign_up_app.py`.
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from agent_league.agent.sign_up_team import SIGN_UP_TEAM, SignUpTeam
+from agent_league.clock import format_utc
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.http.call_limits import RateLimit
 from agent_league.http.caller_address import CALLER_ADDRESS
 from agent_league.league.state import LeagueState
 from agent_league.model.agents import Role
 from agent_league.storage.access import AccessStore, TeamRow, hash_key, is_same_hash
+from agent_league.text import MAX_SENTENCE, redact_keys, shorten
 
 REFEREE_TEAM = SignUpTeam("referees", "Referees", Role.REFEREE)
 SIGN_UPS_PER_SECOND, SIGN_UP_BURST = 0.2, 20
@@ -27,6 +31,14 @@ REFEREE_KEY_NEEDED = (
     "referees of this league need the organiser's key: start yours with the address that `league class --referee-key` "
     "prints"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class SignUpRefusal:
+    """When and why a team's registration was refused."""
+
+    at: str
+    why: str
 
 
 class SignUp:
@@ -45,6 +57,12 @@ class SignUp:
         self._referee_key_sha256 = hash_key(referee_key)
         self._offload = offload
         self._limit = RateLimit(SIGN_UPS_PER_SECOND, SIGN_UP_BURST)
+        self._refusals: dict[str, SignUpRefusal] = {}
+        """The last refused registration of each team, until it is admitted."""
+
+    def set_referee_key(self, key: str) -> None:
+        """Replace the key of referees on the organiser's own machine."""
+        self._referee_key_sha256 = hash_key(key)
 
     async def find_team(self, key: str) -> SignUpTeam | None:
         """Find the team of a key; None if it is unknown or revoked, which takes the same work."""
@@ -71,6 +89,16 @@ class SignUp:
         if asked is None and not is_closed_circle and self._access is not None:
             asked = "keys" if await self._offload(self._access.has_roster, self._state.league_id) else "open"
         return PLAYER_KEY_NEEDED if asked == "keys" else None
+
+    def note_answer(self, now: datetime, why: str | None) -> None:
+        """Remember for the page of the current caller's team why its registration was refused; None: it wasn't."""
+        if team := SIGN_UP_TEAM.get():
+            self._refusals.pop(team.team_id, None)
+            if why is not None:
+                self._refusals[team.team_id] = SignUpRefusal(format_utc(now), redact_keys(shorten(why, MAX_SENTENCE)))
+
+    def find_last_refusal(self, team_id: str) -> SignUpRefusal | None:
+        return self._refusals.get(team_id)
 
     def check_rate(self) -> None:
         """Raise a Refusal if the current caller's team registers too often."""

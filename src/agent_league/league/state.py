@@ -9,21 +9,26 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
+from itertools import takewhile
 from typing import Any
 
 from agent_league.agent.dialects import DIALECTS, dialect_of, make_league_uuid
 from agent_league.config.models import LeagueConfig, SystemConfig
-from agent_league.errors import ErrorCode, Refusal
+from agent_league.errors import ErrorCode, LeagueFailed, Refusal
 from agent_league.formats.base import Entrant, Format, PlayerGroups, TournamentRecord
 from agent_league.formats.play_off import pair_play_off, split_leaders
 from agent_league.formats.progress import describe_progress
 from agent_league.formats.stage_views import find_group_tables
+from agent_league.league.agenda import LeagueFacts, TimedStep, count_rounds_from, list_steps
+from agent_league.league.league_times import LeagueTimes, TimeMark
+from agent_league.league.projected_rounds import LastRounds, find_last_rounds
 from agent_league.league.roster import Admission, AdmissionRules, AgentApplication, Member, Roster, merge_deviations
 from agent_league.league.standings import StandingsTable
 from agent_league.league.stored_rows import (
     agent_to_row,
     match_to_row,
     member_from_row,
+    pairing_from_row,
     result_from_row,
     round_to_row,
     schedule_from_rows,
@@ -36,18 +41,23 @@ from agent_league.model.events import (
     AgentStateChanged,
     CommandCarriedOut,
     Event,
+    FreezeChanged,
     LeagueCompleted,
+    LeagueReopened,
     LeagueResumed,
     LeagueStarted,
     MatchAssigned,
     MatchFinished,
+    MatchReplaced,
     PauseChanged,
+    QuietHoursChanged,
     ReachabilityChanged,
     RefereeWaitChanged,
     RegistrationChanged,
     RegistrationRefused,
     RoundCompleted,
     RoundStarted,
+    StartDelayed,
 )
 from agent_league.model.group_table import GroupTable
 from agent_league.model.names import MAX_NAME_LENGTH
@@ -56,12 +66,14 @@ from agent_league.model.results import (
     UNREPORTED_KEY,
     MatchResult,
     Outcome,
+    ReplacedMatch,
     ResultDetails,
     Scoring,
     StandingsRow,
     Termination,
 )
-from agent_league.model.schedule import LeagueRound, Pairing, Schedule
+from agent_league.model.schedule import LeagueRound, Pairing, Schedule, make_rerun_id
+from agent_league.model.time_plan import RelativeFreeze
 from agent_league.protocol.version import CURRENT_PROTOCOL
 from agent_league.storage.base import DISMISSED_PHASE, AuditRow, SavedSeason, SeasonRow, StoredRow
 from agent_league.text import quote, redact_keys, shorten
@@ -104,6 +116,7 @@ class LeagueState:
         configs_by_protocol: Mapping[str, LeagueConfig] | None = None,
         *,
         listens_on_loopback: bool = True,
+        has_dial_out_seats: bool = False,
     ) -> None:
         self._season_row = season_row
         self._save_row = save_row
@@ -130,10 +143,12 @@ class LeagueState:
                 game_type=config.game_type,
                 max_players=config.participants.max_players,
                 security=system.security,
-                allowed_hosts=system.network.allowed_hosts,
+                network=system.network,
                 failure_threshold=self._failure_threshold,
                 strict=system.tolerance.strict,
                 listens_on_loopback=listens_on_loopback,
+                has_lasting_tokens=not config.times.plan.is_empty,
+                has_dial_out_seats=has_dial_out_seats,
             )
         )
         self.phase = LeaguePhase.COMPLETED if season_row.phase == DISMISSED_PHASE else LeaguePhase(season_row.phase)
@@ -148,6 +163,8 @@ class LeagueState:
         self.results: dict[str, MatchResult] = {}
         self.poll_counts: Counter[str] = Counter()
         """How often each referee has asked for its matches. Not saved: a polling referee asks again after a restart."""
+        self.replaced_matches: dict[str, ReplacedMatch] = {}
+        """By match id: those that were played again under another id."""
         self.audit_log: list[AuditEntry] = []
         """The organisers' commands that were carried out, in order."""
         self._fetchable_matches: dict[str, str] = {}
@@ -158,27 +175,78 @@ class LeagueState:
         self._listeners: list[EventListener] = []
         self._reported_refusals: set[RegistrationRefused] = set()
         self._was_waiting_for_referee = False
+        self.times = LeagueTimes(
+            config.times.plan, season_row.time_marks, lambda marks: self._update_season_row(time_marks=marks)
+        )
+        self._last_rounds: tuple[tuple[int, int], LastRounds] | None = None
 
     def restore_rows(self, saved: SavedSeason) -> None:
         """Load agents, schedule and results that an earlier manager of this season saved."""
         self.audit_log = [AuditEntry.from_json({**row.entry, "number": row.number}) for row in saved.audit]
         for agent in saved.agents:
             self.roster.restore_member(member_from_row(agent, self._failure_threshold))
-        self.standings_table, self.table_after_round = self._create_table(), self._create_table(self._select_completed)
         self._set_schedule(schedule_from_rows(saved.matches, saved.rounds))
         self.current_round = self.rounds_completed
+        replacements = {row.replaces: row.match_id for row in saved.matches if row.replaces}
         for match in saved.matches:
+            result = result_from_row(match)
+            if result and (replaced_by := replacements.get(match.match_id)):
+                current = replaced_by
+                while current in replacements:
+                    current = replacements[current]
+                pairing = replace(pairing_from_row(match), reason=self._pairings[current].reason)
+                self.replaced_matches[match.match_id] = ReplacedMatch(pairing, match.referee_id, result, replaced_by)
+                continue
             if match.referee_id:
                 self.assigned_referees[match.match_id] = match.referee_id
-            if result := result_from_row(match):
+            if result:
                 self.results[match.match_id] = result
-                self._add_to_table(self.standings_table, result)
-                if match.round_id <= self.rounds_completed:
-                    self._add_to_table(self.table_after_round, result)
+        self._fill_tables(self._create_table(), self._create_table(self._select_completed))
+        self.pair_further_rounds()  # the earlier manager may have been stopped before it could save the next round
+
+    def _fill_tables(self, standings_table: StandingsTable, table_after_round: StandingsTable) -> None:
+        """Make these empty tables those of the league, with all results; they may be one object."""
+        self.standings_table, self.table_after_round = standings_table, table_after_round
+        for result in self.results.values():
+            self._add_to_tables(result)
         for round_ in self.schedule.rounds[: self.rounds_completed]:
             self._add_byes(round_)
-        if self.phase is LeaguePhase.RUNNING and self.rounds_completed == len(self.schedule.rounds):
-            self._pair_rounds()  # the earlier manager was stopped before it could save the next round
+
+    def _rebuild_tables(self) -> None:
+        """Compute the tables anew, after a result was corrected."""
+        table = self._create_table()
+        overlaps = self.table_after_round is not self.standings_table
+        self._fill_tables(table, self._create_table(self._select_completed) if overlaps else table)
+
+    def _add_to_tables(self, result: MatchResult) -> None:
+        self._add_to_table(self.standings_table, result)
+        is_other = self.table_after_round is not self.standings_table
+        if is_other and result.round_id <= self.rounds_completed:
+            self._add_to_table(self.table_after_round, result)
+
+    def pair_further_rounds(self) -> bool:
+        """Pair what follows once all rounds are over and no match is left to be played again; returns whether it did.
+
+        A correction may ask for a round that nobody expected: a bracket's final that was made void is played again.
+        """
+        known = len(self.schedule.rounds)
+        is_over = self.phase is LeaguePhase.RUNNING and self.rounds_completed == known and not self.list_open_reruns()
+        if is_over:
+            self._pair_rounds()
+        return len(self.schedule.rounds) > known
+
+    def needs_further_round(self) -> bool:
+        """Whether the format would pair another round now that all results are in."""
+        return not self.has_play_off and next(lay_out_rounds(self.format, self.tournament), None) is not None
+
+    def list_open_reruns(self) -> list[Pairing]:
+        """List the matches of completed rounds that are to be played again, and aren't over."""
+        return [
+            pairing
+            for round_ in self.schedule.rounds[: self.rounds_completed]
+            for pairing in round_.pairings
+            if pairing.match_id not in self.results
+        ]
 
     @property
     def is_end_announced(self) -> bool:
@@ -196,11 +264,21 @@ class LeagueState:
         return self._season_row.paused
 
     @property
+    def is_on_hold(self) -> bool:
+        """Whether no match may begin: the league is paused, or it is in its quiet hours."""
+        return self.is_paused or self.times.quiet_until is not None
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether agents may no longer be admitted or replaced; a known one may still come back as it was."""
+        return self.times.has_mark(TimeMark.FROZEN)
+
+    @property
     def is_waiting_for_referee(self) -> bool:
         """Whether the league runs while every referee is suspended, so that no match can be assigned."""
         referees = self.roster.list_members(Role.REFEREE)
         is_idle = all(member.is_suspended for member in referees)
-        return self.phase is LeaguePhase.RUNNING and not self.is_paused and is_idle
+        return self.phase is LeaguePhase.RUNNING and not self.is_on_hold and is_idle
 
     def add_listener(self, listener: EventListener) -> None:
         self._listeners.append(listener)
@@ -213,10 +291,12 @@ class LeagueState:
         is_open = self.phase is LeaguePhase.REGISTRATION  # even if closed to new players
         may_be_asking = dialect_of(application.protocol_profile.protocol).asks_by_registering
         before = {member.agent_id: member.agent for member in self.roster} if is_open and may_be_asking else {}
-        closed = self._registration_closed_reason() if application.profile.role is Role.PLAYER else None
-        frozen = "agents are frozen: yours can come back only as it was" if getattr(self, "is_frozen", False) else None
+        name = application.profile.display_name
+        closed = self._registration_closed_reason(name) if application.profile.role is Role.PLAYER else None
+        frozen = "agents are frozen: yours can come back only as it was" if self.is_frozen else None
         admission = self.roster.register(application, closed=closed, now=now, frozen=frozen, key_needed=key_needed)
         member = admission.member
+        member.last_call_at = now
         if not admission.is_returning and self.phase is not LeaguePhase.REGISTRATION:
             member.state = advance_state(member.state, LATE_STATES[self.phase])
         if member.role is Role.PLAYER:
@@ -288,6 +368,7 @@ class LeagueState:
         """Close registration, fix protocol and settings and make the schedule; raises a Refusal if it can't start."""
         if problem := self.find_start_obstacle():
             raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, f"the league can't start: {problem}")
+        config, format_ = self.config, self.format
         self.config = self._configs_by_protocol[self.protocol].model_copy(update={"protocol": self.protocol})
         seeded = seed_players(self.roster.players(), self.config.scheduling, self.lot)
         rules = self.config.scheduling.model_copy(update={"seeded_players": seeded})
@@ -296,7 +377,11 @@ class LeagueState:
         self.standings_table = self._create_table()
         overlap = rules.overlap_rounds
         self.table_after_round = self._create_table(self._select_completed) if overlap else self.standings_table
-        self._pair_rounds()
+        try:
+            self._pair_rounds()
+        except LeagueFailed as error:
+            self.config, self.format = config, format_
+            raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, f"the league can't start: {error}") from error
         self._update_season_row(settings=self.config.model_dump(mode="json"))  # final from here on
         self._enter_phase(LeaguePhase.RUNNING, AgentState.ACTIVE)
         for member in self.roster:
@@ -325,9 +410,12 @@ class LeagueState:
 
         Raises a Refusal once nobody may enter any more.
         """
-        if not self._takes_late_players:
+        if not self.takes_late_players:
             self._require_phase(LeaguePhase.REGISTRATION)
-        if is_open == self._season_row.registration_open:
+        was_open = self._season_row.registration_open and self.times.has_opened
+        if is_open:
+            self.times.set_mark(TimeMark.OPENED, self.times.get_mark(TimeMark.OPENED) or "by the organiser")
+        if is_open == was_open:
             return False
         self._update_season_row(registration_open=is_open)
         self.emit(RegistrationChanged(is_open))
@@ -345,6 +433,104 @@ class LeagueState:
         self.emit(PauseChanged(is_paused))
         self._emit_referee_wait()
         return True
+
+    def open_at_its_time(self, now: datetime) -> None:
+        """Open registration, as its time has come; one that the organiser has closed stays so."""
+        self.times.set_mark(TimeMark.OPENED, now.isoformat())
+        if self._season_row.registration_open:
+            self.emit(RegistrationChanged(is_open=True))
+
+    def close_at_its_time(self, planned: datetime) -> None:
+        """Close registration, as its time has come; the organiser may open it again."""
+        self.times.set_mark(TimeMark.CLOSED, planned.isoformat())
+        if self._season_row.registration_open:
+            self._update_season_row(registration_open=False)
+            self.emit(RegistrationChanged(is_open=False))
+
+    def reopen_registration(self) -> None:
+        """Open registration that its time has closed: the time was moved, or too few came."""
+        self.times.set_mark(TimeMark.CLOSED, None)
+        if not self._season_row.registration_open:
+            self._update_season_row(registration_open=True)
+            self.emit(RegistrationChanged(is_open=True))
+
+    def delay_start(self, why: str) -> None:
+        """Note that the league can't start though its time has come; registration goes on if it was closed by time."""
+        plan = self.times.plan
+        if plan.start is None or why == self.times.start_obstacle:
+            return
+        if not self.times.has_mark(TimeMark.DELAYED):
+            self.times.set_mark(TimeMark.DELAYED, plan.start.isoformat())
+            if not self._season_row.registration_open and self.times.has_closed:
+                self._update_season_row(registration_open=True)
+                self.emit(RegistrationChanged(is_open=True))
+        self.times.start_obstacle = why
+        self.emit(StartDelayed(plan.format_moment(plan.start), why))
+
+    def store_times(self) -> None:
+        """Store the times of the league file if they have changed since the season was stored."""
+        times = self.config.times.model_dump(mode="json")
+        if self._season_row.settings.get("times", times) != times:
+            self._update_season_row(settings={**self._season_row.settings, "times": times})
+
+    def count_rounds_from(self, now: datetime) -> None:
+        """Count the rounds that have not begun by the round times from now on, unless they are counted already."""
+        plan, rounds = self.times.plan, self.schedule.rounds[self.rounds_completed :]
+        if plan.round_times and self.phase is LeaguePhase.RUNNING and self.times.round_count is None:
+            begun = sum(1 for _ in takewhile(self.has_round_begun, rounds))
+            self.times.count_rounds(count_rounds_from(plan, now, self.rounds_completed + begun + 1))
+
+    def set_frozen(self, *, is_frozen: bool, now: datetime) -> None:
+        """Forbid that agents are admitted or replaced, or allow it again; raises a Refusal after the end."""
+        self._require_phase(LeaguePhase.REGISTRATION, LeaguePhase.RUNNING)
+        if is_frozen != self.is_frozen:
+            self.times.set_mark(TimeMark.FROZEN, now.isoformat() if is_frozen else None)
+            self.emit(FreezeChanged(is_frozen))
+
+    def set_quiet(self, until: datetime | None) -> None:
+        """Begin the quiet hours that end at `until`, or end them (None)."""
+        before, self.times.quiet_until = self.times.quiet_until, until
+        if before != until:
+            when = self.times.plan.format_moment(until) if until else ""
+            self.emit(QuietHoursChanged(until is not None, when))
+            self._emit_referee_wait()
+
+    def list_timed_steps(self, now: datetime) -> list[TimedStep]:
+        """List the steps that are due or to come at a time, the earliest first."""
+        return list_steps(self.times.plan, self.collect_facts(), now)
+
+    def collect_facts(self) -> LeagueFacts:
+        """How far the league is, as far as its times depend on it."""
+        is_running = self.phase is LeaguePhase.RUNNING
+        coming = self.schedule.rounds[self.rounds_completed :] if is_running else ()
+        waits = bool(coming) and self.current_round == self.rounds_completed and not self.has_round_begun(coming[0])
+        last = self._find_last_rounds()
+        return LeagueFacts(
+            is_registering=self.phase is LeaguePhase.REGISTRATION,
+            is_running=is_running,
+            has_opened=self.times.has_opened,
+            has_closed=self.times.has_closed,
+            is_frozen=self.is_frozen,
+            round_count=self.times.round_count,
+            next_round=coming[0].round_id if waits else None,
+            round_ended_at=self.times.round_ended_at,
+            last_round=last.last_round,
+            last_stage_round=last.last_stage_round,
+        )
+
+    def has_round_begun(self, round_: LeagueRound) -> bool:
+        """Whether a match of a round was assigned or played, perhaps under an earlier manager."""
+        ids = [pairing.match_id for pairing in round_.pairings]
+        return any(match_id in self.assigned_referees or match_id in self.results for match_id in ids)
+
+    def _find_last_rounds(self) -> LastRounds:
+        """Find the numbers of the last rounds, if a freeze is counted back from them; worked out once a round."""
+        if not isinstance(self.times.plan.freeze, RelativeFreeze) or not self.schedule.rounds:
+            return LastRounds()
+        key = (len(self.schedule.rounds), self.rounds_completed)
+        if self._last_rounds is None or self._last_rounds[0] != key:
+            self._last_rounds = (key, find_last_rounds(self.format, self.tournament))
+        return self._last_rounds[1]
 
     def preview_schedule(self) -> Schedule:
         """Pair what can be paired now for the players registered now, without storing it."""
@@ -484,8 +670,8 @@ class LeagueState:
         self._fetchable_matches[match_id] = referee_id
 
     def list_fetchable_matches(self, referee_id: str) -> list[Pairing]:
-        """List the matches that a referee may fetch by polling; none while the league is paused."""
-        if self.is_paused:
+        """List the matches that a referee may fetch by polling; none while the league is on hold."""
+        if self.is_on_hold:
             return []
         return [
             self._pairings[match_id]
@@ -506,11 +692,14 @@ class LeagueState:
                 self._save_row(agent_to_row(member))
 
     def has_match(self, match_id: str) -> bool:
-        """Whether the schedule has a match of this id."""
-        return match_id in self._pairings
+        """Whether there is a match of this id, be it one that was played again under another."""
+        return match_id in self._pairings or match_id in self.replaced_matches
 
     def get_pairing(self, match_id: str) -> Pairing:
+        """Return a match of the schedule, or one that was replaced; raises a Refusal."""
         found = self._pairings.get(match_id)
+        if found is None and match_id in self.replaced_matches:
+            return self.replaced_matches[match_id].pairing
         if found is None:
             raise Refusal(
                 ErrorCode.MATCH_NOT_FOUND,
@@ -525,6 +714,15 @@ class LeagueState:
         A player that the organiser has barred by now loses, whatever the report says. Raises a Refusal for a report
         from another referee, for one that contradicts the recorded result and for one that comes too late.
         """
+        if replaced := self.replaced_matches.get(result.match_id):
+            if replaced.referee_id == referee_id and replaced.result.has_same_outcome(result):
+                return False
+            raise Refusal(
+                ErrorCode.INVALID_MESSAGE_FORMAT,
+                f"match {result.match_id} is played again as {replaced.replaced_by}",
+                match_id=result.match_id,
+                replaced_by=replaced.replaced_by,
+            )
         if self.assigned_referees.get(result.match_id) != referee_id:
             raise Refusal(
                 ErrorCode.MATCH_NOT_FOUND,
@@ -547,6 +745,7 @@ class LeagueState:
                 f"match {result.match_id} is finished with another result, which stands",
                 match_id=result.match_id,
                 recorded_winner=known.winner,
+                **({"void": True} if known.is_void else {}),
             )
         self._finish_match(result, referee_id)
         return True
@@ -582,9 +781,68 @@ class LeagueState:
             [player_id for player_id in result.players if self.roster[player_id].is_barred]
         )
         self.results[result.match_id] = result
-        self._add_to_table(self.standings_table, result)
+        self._add_to_tables(result)
         self._save_row(match_to_row(self._pairings[result.match_id], referee_id, result))
         self.emit(MatchFinished(result))
+
+    def correct_result(self, result: MatchResult) -> None:
+        """Make this the result of its match, whatever it was before, and compute the tables anew."""
+        self.results[result.match_id] = result
+        referee_id = self.assigned_referees.get(result.match_id)
+        self._save_row(match_to_row(self._pairings[result.match_id], referee_id, result))
+        self._rebuild_tables()
+        self.emit(MatchFinished(result))
+
+    def replace_match(self, match_id: str) -> Pairing:
+        """Have a finished match played again, under a new id; the first one and its result stay in the record."""
+        old = self._pairings[match_id]
+        new = replace(old, match_id=make_rerun_id(match_id, old.replaces), replaces=match_id)
+        self.replaced_matches[match_id] = ReplacedMatch(
+            old, self.assigned_referees.pop(match_id, None), self.results.pop(match_id), new.match_id
+        )
+        rounds = list(self.schedule.rounds)
+        round_ = rounds[old.round_id - 1]
+        pairings = tuple(new if pairing is old else pairing for pairing in round_.pairings)
+        rounds[old.round_id - 1] = replace(round_, pairings=pairings)
+        self._set_schedule(Schedule(tuple(rounds)))
+        self._save_row(match_to_row(new, None, None))
+        self._rebuild_tables()
+        self.emit(MatchReplaced(match_id, new))
+        return new
+
+    def reopen_league(self) -> None:
+        """Let a league that was over go on, because a match is to be played."""
+        self.phase = LeaguePhase.RUNNING
+        self._update_season_row(phase=str(self.phase), announced=False)
+        for member in self.roster:
+            member.state = advance_state(member.state, AgentState.SUSPENDED if member.is_barred else AgentState.ACTIVE)
+            self._save_row(agent_to_row(member))
+        self.emit(LeagueReopened(self.league_id))
+
+    def set_withdrawn(self, player_id: str, *, is_withdrawn: bool) -> None:
+        """Take a player out of the league, or let it in again; results stay."""
+        member = self.roster[player_id]
+        member.is_withdrawn = member.is_barred = is_withdrawn
+        for table in (self.standings_table, self.table_after_round):
+            table.rank_again()
+        state, why = AgentState.SUSPENDED, "it has withdrawn"
+        if not is_withdrawn:
+            member.breaker.half_close()
+            state = AgentState.REGISTERED if self.phase is LeaguePhase.REGISTRATION else AgentState.ACTIVE
+            why = "admitted again by the organiser"
+        if self.phase is LeaguePhase.COMPLETED:
+            self._save_row(agent_to_row(member))
+        else:
+            self._set_agent_state(member, state, why)
+
+    @property
+    def admitted_names(self) -> Sequence[str]:
+        """Names of players that may still enter although registration is closed."""
+        return self._season_row.admitted
+
+    def admit_name(self, name: str) -> None:
+        """Let a player of this name enter although registration is closed."""
+        self._update_season_row(admitted=[*self._season_row.admitted, name])
 
     def complete_round(self, round_id: int) -> None:
         self.rounds_completed = round_id
@@ -626,9 +884,9 @@ class LeagueState:
                 noted[player_id].update(dict.fromkeys(found))
         return {agent_id: tuple(found) for agent_id, found in noted.items() if found}
 
-    def mark_end_announced(self) -> None:
-        """Store that the end was announced to all agents."""
-        self._update_season_row(announced=True)
+    def mark_end_announced(self, *, is_announced: bool = True) -> None:
+        """Store that the end was announced to all agents, or has to be announced again."""
+        self._update_season_row(announced=is_announced)
 
     def save_season_row(self) -> None:
         """Save the season's row unchanged, which triggers a commit and so proves that this manager still owns it."""
@@ -659,6 +917,12 @@ class LeagueState:
             if member.breaker.failures != before:
                 self._save_row(agent_to_row(member))
 
+    def move_agent(self, agent_id: str, endpoint: str) -> None:
+        """Call an agent at another endpoint from now on: its dial-out seat has moved with this server."""
+        member = self.roster[agent_id]
+        self.roster.set_endpoint(member, endpoint)
+        self._save_row(agent_to_row(member))
+
     def set_reachable(self, agent_id: str, *, is_reachable: bool, why: str = "") -> None:
         """Note whether the manager can call an agent on another machine; `why` it can't."""
         member = self.roster[agent_id]
@@ -681,6 +945,7 @@ class LeagueState:
 
         Returns False if it was so already.
         """
+        self._require_phase(LeaguePhase.REGISTRATION, LeaguePhase.RUNNING)
         member = self._find_player(player_id)
         if member.is_barred:
             return False
@@ -690,7 +955,14 @@ class LeagueState:
 
     def reinstate_player(self, player_id: str) -> bool:
         """Let a suspended player play again on the organiser's order, whatever suspended it; False if it wasn't."""
+        self._require_phase(LeaguePhase.REGISTRATION, LeaguePhase.RUNNING)
         member = self._find_player(player_id)
+        if member.is_withdrawn:
+            raise Refusal(
+                ErrorCode.INVALID_MESSAGE_FORMAT,
+                f"{member.agent_id} has withdrawn; admit it instead",
+                player_id=member.agent_id,
+            )
         if not member.is_suspended:
             return False
         member.is_barred = False
@@ -729,16 +1001,28 @@ class LeagueState:
         return self.schedule.rounds[self.rounds_completed : self.current_round]
 
     def get_round_results(self, round_: LeagueRound) -> Sequence[MatchResult]:
-        return [self.results[pairing.match_id] for pairing in round_.pairings]
+        """The results of a round that are there; one that is complete may have a match that is played again."""
+        found = (self.results.get(pairing.match_id) for pairing in round_.pairings)
+        return [result for result in found if result]
 
-    def _registration_closed_reason(self) -> str | None:
-        """Explain why no new player may register, or return None."""
-        if self.phase is not LeaguePhase.REGISTRATION and not self._takes_late_players:
+    def _registration_closed_reason(self, name: str = "") -> str | None:
+        """Explain why no new player (of this name) may register, or return None."""
+        if self.phase is not LeaguePhase.REGISTRATION and not self.takes_late_players:
             return "the league has started"
-        return None if self._season_row.registration_open else "registration is closed by the organiser"
+        if name in self._season_row.admitted:
+            return None
+        plan = self.times.plan
+        if self.is_frozen:
+            return "agents are frozen before the end of the league"
+        if not self._season_row.registration_open:
+            when = f"closed on {plan.format_moment(plan.closes)} ({plan.zone_name})" if plan.closes else ""
+            return f"registration {when if when and self.times.has_closed else 'is closed by the organiser'}"
+        if plan.opens and not self.times.has_opened:
+            return f"registration opens on {plan.format_moment(plan.opens)} ({plan.zone_name})"
+        return None
 
     @property
-    def _takes_late_players(self) -> bool:
+    def takes_late_players(self) -> bool:
         """Whether a player may still enter: the league runs, its format allows it, and another round will be paired."""
         if self.phase is not LeaguePhase.RUNNING or not self.format.takes_late_entries:
             return False
@@ -756,8 +1040,6 @@ class LeagueState:
         return self._find_player(name).agent_id
 
     def _find_player(self, player_id: str) -> Member:
-        """Find a player by the id or name an organiser typed; raises a Refusal if unknown or after the end."""
-        self._require_phase(LeaguePhase.REGISTRATION, LeaguePhase.RUNNING)
         member = self.roster.find_by_id_or_name(Role.PLAYER, player_id)
         if member is None:
             raise Refusal(
@@ -810,6 +1092,7 @@ class LeagueState:
             lot=self.lot if self.config.scheduling.seeded_players else "",  # before the start, by id
             rank_by_format=lambda: self._rank_by_format(get_tournament()),
             split_leaders=lambda leaders: split_leaders(get_tournament(), leaders) if self.has_play_off else [leaders],
+            is_withdrawn=lambda player_id: self.roster[player_id].is_withdrawn,
         )
 
     def _rank_by_format(self, whole: TournamentRecord) -> PlayerGroups | None:

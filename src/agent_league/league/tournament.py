@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from agent_league.config.models import SchedulingConfig
@@ -15,7 +16,7 @@ from agent_league.model.schedule import LeagueRound
 from agent_league.text import MAX_PHRASE, quote
 
 MAX_ROUNDS = 10_000
-"""Rounds of a fixed format; more would not end."""
+"""Rounds of a league; a format that has more doesn't end."""
 
 
 def make_format(scheduling: SchedulingConfig) -> Format:
@@ -65,7 +66,8 @@ def seed_players(players: Mapping[str, AgentProfile], scheduling: SchedulingConf
 
 def lay_out_rounds(chosen: Format, tournament: TournamentRecord) -> Iterator[LeagueRound]:
     """Yield the rounds that can be paired now: all of a fixed format, else the next one. Raises LeagueFailed."""
-    while len(tournament.rounds) < MAX_ROUNDS:
+    players = {entrant.player_id for entrant in tournament.entrants}
+    while True:
         try:
             round_ = chosen.next_round(tournament)
         except Exception as error:
@@ -74,7 +76,25 @@ def lay_out_rounds(chosen: Format, tournament: TournamentRecord) -> Iterator[Lea
             ) from error
         if round_ is None:
             return
+        if problem := _find_problem(round_, tournament, players):
+            raise LeagueFailed(f"the format {chosen.name!r} can't be played: {problem}")
         yield round_
         if not chosen.is_fixed:
             return
         tournament = replace(tournament, rounds=(*tournament.rounds, round_))
+
+
+def _find_problem(round_: LeagueRound, tournament: TournamentRecord, players: AbstractSet[str]) -> str:
+    """Say why a round that a format gave can't be played; a whole test of a format is `testing.format_contract`."""
+    number = len(tournament.rounds) + 1
+    if number > MAX_ROUNDS:
+        return f"it goes on after {MAX_ROUNDS} rounds"
+    seated = [player_id for pairing in round_.pairings for player_id in pairing.players]
+    if not seated:
+        return f"round {number} has no pairing"
+    if strangers := set(seated) - players:
+        return f"in round {number} it pairs {quote(min(strangers))}, who is no player"
+    if len(set(seated)) < len(seated):
+        twice = next(player_id for player_id in seated if seated.count(player_id) > 1)
+        return f"in round {number} it pairs {twice} twice"
+    return ""

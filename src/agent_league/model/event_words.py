@@ -7,26 +7,34 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from agent_league.clock import format_wait
 from agent_league.model.agents import AgentState
 from agent_league.model.events import (
     AgentRegistered,
     AgentStateChanged,
     CommandCarriedOut,
     Event,
+    FreezeChanged,
     LeagueCompleted,
+    LeagueReopened,
     LeagueResumed,
     LeagueStarted,
     MatchAssigned,
     MatchFinished,
     MatchNotTaken,
     MatchOverdue,
+    MatchReplaced,
     PauseChanged,
+    QuietHoursChanged,
     ReachabilityChanged,
     RefereeWaitChanged,
     RegistrationChanged,
     RegistrationRefused,
     RoundCompleted,
+    RoundScheduled,
     RoundStarted,
+    StartDelayed,
+    StartedLate,
     StoreChanged,
 )
 from agent_league.model.result_words import describe_ending, describe_fault, format_count, join_names
@@ -50,7 +58,7 @@ class EventSentence:
         return f"{self.label} {self.text}".lstrip()
 
 
-def describe_event(event: Event, names: Mapping[str, str]) -> EventSentence:
+def describe_event(event: Event, names: Mapping[str, str]) -> EventSentence:  # noqa: PLR0911 - a table
     """Describe an event. `names` maps player ids to names; players missing there are called by their ids."""
     match event:
         case AgentRegistered(_, agent_id, name):
@@ -67,6 +75,9 @@ def describe_event(event: Event, names: Mapping[str, str]) -> EventSentence:
         case MatchFinished(result):
             kind, match_id = "trouble" if describe_fault(result, names) else "match", result.match_id
             return EventSentence(kind, describe_ending(result, names), match_id, match_id=match_id)
+        case MatchReplaced(match_id, pairing):
+            sentence = f"is played again, as {pairing.match_id}"
+            return EventSentence("match", sentence, match_id, match_id=pairing.match_id)
         case _:
             return EventSentence(*_describe_league_event(event))
 
@@ -81,6 +92,11 @@ def _describe_league_event(  # noqa: PLR0911, PLR0912 - a table: one line for ea
     event: RegistrationRefused
     | RegistrationChanged
     | StoreChanged
+    | StartDelayed
+    | StartedLate
+    | RoundScheduled
+    | QuietHoursChanged
+    | FreezeChanged
     | PauseChanged
     | RefereeWaitChanged
     | LeagueStarted
@@ -90,7 +106,8 @@ def _describe_league_event(  # noqa: PLR0911, PLR0912 - a table: one line for ea
     | MatchOverdue
     | MatchNotTaken
     | LeagueCompleted
-    | CommandCarriedOut,
+    | CommandCarriedOut
+    | LeagueReopened,
 ) -> tuple[EventKind, str]:
     match event:
         case RegistrationRefused(who, _) if event.has_old_token:
@@ -99,6 +116,8 @@ def _describe_league_event(  # noqa: PLR0911, PLR0912 - a table: one line for ea
             return "trouble", f"{who} was not admitted: {why}"
         case RegistrationChanged(is_open):
             return "league", "Registration is open again" if is_open else "Registration is closed"
+        case StartDelayed() | StartedLate() | RoundScheduled() | QuietHoursChanged() | FreezeChanged():
+            return _describe_timed_event(event)
         case StoreChanged(is_there=True):
             return "league", "The database is back"
         case StoreChanged():
@@ -127,8 +146,29 @@ def _describe_league_event(  # noqa: PLR0911, PLR0912 - a table: one line for ea
             has_champion = standings and not event.is_void
             who = _name_champions(standings) if has_champion else "there is no champion"
             return "league", f"The league is over; {who}"
+        case LeagueReopened():
+            return "league", "The league goes on: it needs another match"
         case CommandCarriedOut(entry):
             return "league", f"{entry.who}: {entry.change}{f' ({entry.reason})' if entry.reason else ''}"
+
+
+def _describe_timed_event(
+    event: StartDelayed | StartedLate | RoundScheduled | QuietHoursChanged | FreezeChanged,
+) -> tuple[EventKind, str]:
+    match event:
+        case StartDelayed(planned, why):
+            return "trouble", f"The league was to start on {planned}, and waits: {why}; it starts when that has changed"
+        case StartedLate(planned, seconds):
+            late = format_wait(seconds)
+            return "league", f"The league was to start on {planned} and starts now, {late} late: nobody conducted it"
+        case RoundScheduled(round_id, at, is_late):
+            missed = ": it has missed its own time" if is_late else ""
+            return "league", f"Round {round_id} begins on {at}{missed}"
+        case QuietHoursChanged(is_quiet, until):
+            return "league", f"Quiet hours until {until}: no match begins" if is_quiet else "Quiet hours are over"
+        case FreezeChanged(is_frozen):
+            frozen = "Agents are frozen: none is admitted or replaced any more"
+            return "league", frozen if is_frozen else "Agents may be admitted and replaced again"
 
 
 def _name_leader(standings: Sequence[StandingsRow]) -> str:

@@ -12,7 +12,7 @@ from agent_league.model.agents import AgentState, Role
 from agent_league.model.audit import CORRECTIONS, AuditEntry
 from agent_league.model.group_table import GroupTable
 from agent_league.model.results import MatchResult, StandingsRow
-from agent_league.model.schedule import LeagueRound
+from agent_league.model.schedule import LeagueRound, Pairing
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +74,53 @@ class StoreChanged:
 
 @dataclass(frozen=True, slots=True)
 class RegistrationChanged:
-    """The organiser closed the registration, or opened it again."""
+    """Registration was closed, or opened, by the organiser or by its time."""
 
     is_open: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StartDelayed:
+    """The time of the start has come, and the league can't start yet; registration goes on."""
+
+    planned: str
+    """The planned time, in the league's time zone."""
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class StartedLate:
+    """The league starts after its time, as nobody conducted it then."""
+
+    planned: str
+    seconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class RoundScheduled:
+    """The league waits for the time of its next round."""
+
+    round_id: int
+    at: str
+    """The time, in the league's time zone."""
+    is_late: bool = False
+    """Whether the round has missed its own time."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuietHoursChanged:
+    """Quiet hours begin, in which no match begins, or they are over."""
+
+    is_quiet: bool
+    until: str = ""
+    """Their end, in the league's time zone."""
+
+
+@dataclass(frozen=True, slots=True)
+class FreezeChanged:
+    """From now on no agent is admitted or replaced, or the organiser allows it again."""
+
+    is_frozen: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +252,21 @@ class LeagueCompleted:
 
 
 @dataclass(frozen=True, slots=True)
+class MatchReplaced:
+    """A match is to be played again, under another id; its first result counts no more."""
+
+    match_id: str
+    pairing: Pairing
+
+
+@dataclass(frozen=True, slots=True)
+class LeagueReopened:
+    """A league that was over goes on, because an organiser's correction needs a match."""
+
+    league_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class CommandCarriedOut:
     """A command of an organiser was carried out; what it changed may have been told by events of its own before."""
 
@@ -226,6 +285,11 @@ Event = (
     | ReachabilityChanged
     | StoreChanged
     | RegistrationChanged
+    | StartDelayed
+    | StartedLate
+    | RoundScheduled
+    | QuietHoursChanged
+    | FreezeChanged
     | PauseChanged
     | RefereeWaitChanged
     | LeagueStarted
@@ -238,6 +302,8 @@ Event = (
     | RoundCompleted
     | LeagueCompleted
     | CommandCarriedOut
+    | MatchReplaced
+    | LeagueReopened
 )
 
 

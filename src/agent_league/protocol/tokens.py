@@ -186,6 +186,11 @@ class TokenVerifier:
             raise _token_refusal(f"it is for {claims.sub!r}, not for the {Role.LEAGUE_MANAGER}")
         return claims.exp + LEEWAY_SECONDS
 
+    def check_caller_token(self, token: str, *, agent_id: str, now: datetime) -> None:
+        """Raise a Refusal (E012) unless the token lets its bearer call this agent, be it a referee or the manager."""
+        claims = self._verified_claims.get(token) or self._verify_token(token)
+        self._check_claims(token, claims.use, agent_id, now)
+
     def find_manager_address(self, token: str) -> tuple[str, float] | None:
         """The manager's address and since when it runs, from a token that was verified before."""
         claims = self._verified_claims.get(token)

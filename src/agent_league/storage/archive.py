@@ -8,6 +8,24 @@ from agent_league.storage.paths import DataPaths
 
 LEAGUE_FOLDER = "league"
 """Name of the folder with the league's own files inside an archive."""
+SEASON_FILE = "season.json"
+"""Name of the file that says which season of the store an archive belongs to."""
+
+
+class ArchivedPaths(DataPaths):
+    """The paths of a season whose files were archived; where it has none, there are no match files."""
+
+    def __init__(self, home: Path, league_id: str, season_id: int) -> None:
+        super().__init__(home)
+        found = self.archive_folder(league_id, "any").parent.glob(f"*/{SEASON_FILE}")
+        folders = [path.parent for path in found if (read_json_object(path) or {}).get("season_id") == season_id]
+        self._archive = folders[0] if folders else self.archive_folder(league_id, f"season-{season_id}")
+
+    def matches_folder(self, league_id: str) -> Path:
+        return self._archive / "matches"
+
+    def history_file(self, player_id: str) -> Path:
+        return self._archive / "players" / super().history_file(player_id).parent.name / "history.json"
 
 
 def archive_league(home: Path, league_id: str, label: str, players: Iterable[str] = ()) -> Path | None:

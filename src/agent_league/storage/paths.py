@@ -53,6 +53,16 @@ class DataPaths:
     def lock_file(self, league_id: str) -> Path:
         return self.data_folder / f"{_check_safe_name(league_id)}.lock"
 
+    @property
+    def server_lock_file(self) -> Path:
+        """Held by the server that serves all leagues of this folder."""
+        return self.data_folder / "serve" / "server.lock"
+
+    @property
+    def season_requests_folder(self) -> Path:
+        """Files named after leagues of which the server is to begin a new season."""
+        return self.data_folder / "serve" / "new-season"
+
     def matches_folder(self, league_id: str) -> Path:
         return self.data_folder / "matches" / _check_safe_name(league_id)
 

@@ -7,17 +7,23 @@ Plays whole tournaments with random results, withdrawals and late entries, and c
 promise raises an AssertionError that says which one, with the seed and the number of players that show it again.
 """
 
-import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from random import Random
 from types import MappingProxyType
 from typing import Any
 
-from agent_league.formats.base import DescribedFormat, Entrant, Format, PlayerGroups, TournamentRecord
+from agent_league.formats.base import DescribedFormat, Entrant, Format, TournamentRecord
 from agent_league.model.results import MatchResult, Outcome, Scoring, Termination
 from agent_league.model.schedule import LeagueRound, Pairing
+from agent_league.testing.restored_tournament import (
+    copy_ranks,
+    rehash_tournament,
+    reverse_mapping,
+    store_result,
+    store_round,
+)
 from agent_league.text import MAX_PHRASE, quote
 
 SIZES = (*range(2, 14), 16, 17, 31, 32, 64, 65)
@@ -26,6 +32,8 @@ SEEDS = range(4)
 """One for each scenario."""
 MAX_SIDE_GAP = 2
 MAX_BYE_GAP = 1
+MAX_ROUNDS_WAITED = 1
+"""Rounds that may pass before a player that entered late is paired or has a bye."""
 SCORINGS = (Scoring(), Scoring(2, 1, 0, 0), Scoring(1, 0, 0, 0), Scoring(3, 1, 1, -1))
 
 
@@ -122,7 +130,9 @@ class FormatContract:
             limit = max(self._max_rounds, *self._counted, 0)
             self._require(len(self._rounds) <= limit, f"it goes on after {limit} rounds")
             self._change_entrants(scenario)
+        self._require(bool(self._rounds), f"it pairs nobody, though there are {self._size} players")
         self._check_total(scenario)
+        self._check_late_entries()
         self._check_earlier_rounds()
 
     def check_fairness(self, max_side_gap: int | None, max_bye_gap: int | None) -> None:
@@ -155,9 +165,20 @@ class FormatContract:
         self._require_same(round_, again, "asked twice, it gives two different rounds")
         resumed = self._make_format().next_round(self._restore_tournament())
         self._require_same(round_, resumed, "resumed from what is stored, it gives another round")
+        self._check_hashes(round_)
         if self._format.is_fixed:
             self._check_fixed(round_)
         return round_
+
+    def _check_hashes(self, round_: LeagueRound | None) -> None:
+        """Check that the order of a set decides nothing, as it is another one after a restart."""
+        try:
+            rehashed = self._make_format().next_round(rehash_tournament(self._make_tournament()))
+        except (LookupError, ValueError, StopIteration):
+            return  # it looks ids up by copies of their text, so that this can't be tried
+        one, other = (store_round(each) if isinstance(each, LeagueRound) else each for each in (round_, rehashed))
+        problem = "after a restart it gives another round, as it goes by the order of a set or by `hash`; sort first"
+        self._require_same(one, other, problem)
 
     def _check_fixed(self, round_: LeagueRound | None) -> None:
         """Check that no result changes the schedule of a fixed format."""
@@ -171,7 +192,7 @@ class FormatContract:
         self._require(isinstance(round_, LeagueRound), f"expected a LeagueRound or None, found {quote(round_)}")
         self._require(round_.round_id == number, f"the round has the id {round_.round_id}, not {number}")
         self._require(bool(round_.pairings), "a round has no pairing")
-        seated = Counter(player_id for pairing in round_.pairings for player_id in pairing.players)
+        seated = Counter(_list_seated(round_))
         twice = [player_id for player_id, times in seated.items() if times > 1]
         self._require(not twice, f"in one round {', '.join(twice)} is paired twice")
         both = seated.keys() & round_.byes.keys()
@@ -202,7 +223,7 @@ class FormatContract:
     def _check_ranks(self) -> None:
         ranks = self._format.rank_players(self._make_tournament())
         restored = self._make_format().rank_players(self._restore_tournament())
-        self._require_same(_copy_ranks(ranks), _copy_ranks(restored), "resumed from what is stored, it ranks otherwise")
+        self._require_same(copy_ranks(ranks), copy_ranks(restored), "resumed from what is stored, it ranks otherwise")
         if ranks is None:
             return
         named = Counter(player_id for group in ranks for player_id in group)
@@ -233,6 +254,15 @@ class FormatContract:
         if self._counted:
             self._require(played <= max(self._counted), told)
 
+    def _check_late_entries(self) -> None:
+        """Check that who was let in late takes part."""
+        for entrant in self._entrants:
+            since = self._rounds[entrant.rounds_missed :]
+            if entrant.rounds_missed and not entrant.is_out and len(since) > MAX_ROUNDS_WAITED:
+                is_named = any(entrant.player_id in {*round_.byes, *_list_seated(round_)} for round_ in since)
+                told = f"`takes_late_entries` is True, but {entrant.player_id}, which came after round"
+                self._require(is_named, f"{told} {entrant.rounds_missed}, is neither paired nor has a bye")
+
     def _check_earlier_rounds(self) -> None:
         """Check that the object keeps nothing in mind: asked about earlier rounds, it pairs them again."""
         if self._has_changed_entrants:
@@ -255,19 +285,18 @@ class FormatContract:
 
     def _restore_tournament(self) -> TournamentRecord:
         """Return the tournament so far as it comes from a store, with all mappings in another order."""
-        results = _reverse_mapping(self._results)
+        results = reverse_mapping(self._results)
         entrants = [replace(entrant) for entrant in self._entrants]
         return TournamentRecord(entrants, list(self._stored), results, self._scoring, self._lot)
 
     def _play_round(self, round_: LeagueRound) -> None:
         """Store a round and random results of its matches."""
-        stored = _restore_round(_round_trip_json(asdict(round_)))
+        stored = store_round(round_)
         self._require_same(round_, stored, "a round trip through JSON changes the round")
         self._rounds.append(round_)
-        self._stored.append(replace(stored, byes=_reverse_mapping(stored.byes)))
+        self._stored.append(replace(stored, byes=reverse_mapping(stored.byes)))
         for pairing in stored.pairings:
-            data = _round_trip_json(self._draw_result(pairing).to_json())
-            self._results[pairing.match_id] = MatchResult.from_json(pairing, data)
+            self._results[pairing.match_id] = store_result(pairing, self._draw_result(pairing))
             self._other_results[pairing.match_id] = self._draw_result(pairing)
 
     def _draw_result(self, pairing: Pairing) -> MatchResult:
@@ -314,21 +343,8 @@ class FormatContract:
             raise BrokenPromise(f"{problem}: {_compare(one, other)}")
 
 
-def _restore_round(row: dict[str, Any]) -> LeagueRound:
-    pairings = tuple(Pairing(**pairing) for pairing in row.pop("pairings"))
-    return LeagueRound(pairings=pairings, **row)
-
-
-def _reverse_mapping(mapping: Mapping[str, Any]) -> dict[str, Any]:
-    return dict(reversed(list(mapping.items())))
-
-
-def _round_trip_json(value: Any) -> Any:
-    return json.loads(json.dumps(value))
-
-
-def _copy_ranks(ranks: PlayerGroups | None) -> list[list[str]] | None:
-    return None if ranks is None else [list(group) for group in ranks]
+def _list_seated(round_: LeagueRound) -> list[str]:
+    return [player_id for pairing in round_.pairings for player_id in pairing.players]
 
 
 def _compare(one: object, other: object) -> str:

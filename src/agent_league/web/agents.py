@@ -1,7 +1,10 @@
 """What pages say about an agent: its state, its protocol and its latency. Agents' addresses are never shown."""
 
+import time
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
+from agent_league.clock import format_duration
 from agent_league.league.roster import Member
 from agent_league.model.agents import DEFAULT_PROTOCOL_PROFILE, AgentState
 from agent_league.text import to_printable
@@ -44,6 +47,20 @@ def read_latency_ms(reader: LeagueReader, member: Member) -> float | None:
     """Return the agent's smoothed latency on the manager's calls; None if it was not measured."""
     found = reader.meter.peer_stats(member.agent.endpoint) if reader.meter else None
     return None if found is None or found.smoothed is None else 1000 * found.smoothed
+
+
+def read_last_seen(reader: LeagueReader, member: Member) -> datetime | None:
+    """Return when an agent called the manager or answered it last; None if it hasn't since the manager started."""
+    stats = reader.meter.peer_stats(member.agent.endpoint) if reader.meter else None
+    answered = None
+    if stats is not None and stats.answered_at is not None:
+        answered = reader.history.now() - timedelta(seconds=time.monotonic() - stats.answered_at)
+    return max(filter(None, (answered, member.last_call_at)), default=None)
+
+
+def describe_age(moment: datetime | None, now: datetime) -> str:
+    """Describe how long ago something was: "12 s ago", or "not yet"."""
+    return "not yet" if moment is None else f"{format_duration(max(1, round((now - moment).total_seconds())))} ago"
 
 
 def describe_protocol(member: Member) -> str:

@@ -9,7 +9,6 @@ import traceback
 from collections.abc import Sequence
 from functools import partial
 from typing import Protocol
-from urllib.parse import quote
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
@@ -69,18 +68,19 @@ class WebApp:
         log: JsonLogger | None = None,
         extra_routes: ExtraRoutes | None = None,
         max_age_seconds: float = MAX_AGE_SECONDS,
+        site: LiveSite | None = None,
     ) -> None:
         """Serve the pages of `reader`; while the league runs, a cached page may be `max_age_seconds` old."""
         self._reader = reader
         self._reader.ratings.works_in_background = True
         self._log = log
         self._extra_routes = extra_routes
-        self._site = LiveSite()
+        self._site = site or LiveSite()
         self._cache = PageCache(max_age_seconds)
         self._live_feed = LiveFeed(reader, self._site, log)
         routes: list[BaseRoute] = list(extra_routes.routes) if extra_routes else []
         routes.append(Route("/events", self._live_feed, methods=["GET"]))
-        routes.append(Route("/static/{name}", _serve_asset, methods=["GET"]))
+        routes.append(Route("/static/{name}", serve_asset, methods=["GET"]))
         routes += [Route(f"/{page.path}", partial(self._serve_page, page), methods=["GET"]) for page in PAGES]
         self._router = Router(routes, redirect_slashes=False, default=_raise_not_found)
 
@@ -136,7 +136,7 @@ class WebApp:
     def _select_app(self, scope: Scope) -> ASGIApp:
         path: str = scope["path"]
         if path != "/" and path.endswith("/"):
-            return RedirectResponse(f"/{quote(path.strip('/'))}", 307)
+            return RedirectResponse(self._site.to(path.strip("/")), 307)
         return self._router
 
     def _build_error_response(self, scope: Scope, error: Exception) -> Response:
@@ -170,7 +170,8 @@ class WebApp:
             self._log.error("page_failed", path=path, error=what, where=place)
 
 
-async def _serve_asset(request: Request) -> Response:
+async def serve_asset(request: Request) -> Response:
+    """Serve a style, script or image; raises PageNotFound."""
     name: str = request.path_params["name"]
     found = load_assets().get(name)
     if found is None:

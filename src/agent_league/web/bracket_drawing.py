@@ -30,6 +30,7 @@ PART_TITLES = {
 }
 NOTES = {Decision.WALKOVER: "walkover", Decision.HIGHER_SEED: "drawn: higher seed"}
 """How a series was decided, if not by being won."""
+REPEAT_NOTE = "if it is needed"
 LINE_KINDS = ("open", "decided", "champion")
 """What a winner's line may be, in the order in which they are drawn over each other."""
 
@@ -88,9 +89,13 @@ def _draw_box(series: BracketSeries, x: float, y: float, names: Mapping[str, str
         "state": "playing" if series.is_playing else str(series.state),
         "match_ids": list(series.match_ids),
         "winner": series.winner or "",
-        "note": NOTES.get(series.decision, "") if series.decision else "",
+        "note": NOTES.get(series.decision, "") if series.decision else REPEAT_NOTE if _may_repeat(series) else "",
         "slots": [_draw_slot(slot, names) for slot in series.slots],
     }
+
+
+def _may_repeat(series: BracketSeries) -> bool:
+    return series.is_repeat and series.state is SeriesState.WAITING
 
 
 def _draw_slot(slot: BracketSlot, names: Mapping[str, str]) -> dict[str, Any]:
@@ -99,6 +104,7 @@ def _draw_slot(slot: BracketSlot, names: Mapping[str, str]) -> dict[str, Any]:
         "name": names.get(slot.player_id, slot.player_id) if slot.player_id else "",
         "seed": slot.seed,
         "label": slot.label,
+        "short_label": slot.label.replace("loser of winners' round", "loser of round"),
         "wins": slot.wins,
         "has_advanced": slot.has_advanced,
         "source": None if slot.is_loser else slot.source,

@@ -24,10 +24,12 @@ from agent_league.model.events import (
     CommandCarriedOut,
     Event,
     LeagueCompleted,
+    LeagueReopened,
     LeagueResumed,
     LeagueStarted,
     MatchAssigned,
     MatchFinished,
+    MatchReplaced,
     PauseChanged,
     RegistrationRefused,
     RoundCompleted,
@@ -97,6 +99,9 @@ class LeagueHistory:
         """Register a listener of the web part here instead of with the league, where its errors would do harm."""
         self._listeners.append(listener)
 
+    def now(self) -> datetime:
+        return self._clock.now()
+
     def note_change(self) -> None:
         """Count a change of what pages show that no event tells."""
         self.version += 1
@@ -135,6 +140,8 @@ class LeagueHistory:
                 return
             case CommandCarriedOut() if not event.is_correction:
                 return  # told by an event of its own
+            case CommandCarriedOut() | MatchReplaced() | LeagueReopened():
+                self._rebuild_from_results()
             case LeagueStarted():
                 self.started_at = now
                 self._pace_start = (now, 0)
@@ -144,6 +151,8 @@ class LeagueHistory:
                 self._rebuild_from_results()
             case MatchFinished():
                 self._add_recent_result(event.result)
+                if event.result.round_id <= len(self.ranks_by_round):
+                    self._rebuild_from_results()  # of a match that was played again, or corrected
             case RoundCompleted() if event.round_id == len(self.ranks_by_round) + 1:
                 self.ranks_by_round.append(
                     {row.player_id: RoundRank(row.shared_rank, row.points) for row in event.standings}
@@ -227,11 +236,12 @@ class LeagueReader:
         meter: AgentMetrics | None = None,
         invitation: JoinInstructions | None = None,
         seats: BrowserSeatOffer | None = None,
+        paths: DataPaths | None = None,
     ) -> None:
         """Give a running manager's `meter`, `invitation` and `seats`; a league read from the store has none of them."""
         self.state = season
         self.home = home
-        self.paths = DataPaths(home)
+        self.paths = paths or DataPaths(home)
         self.history = chronicle
         self.queries = LeagueQueries(season)
         self.meter = meter
@@ -283,10 +293,12 @@ class LeagueReader:
         return {player_id: player.display_name for player_id, player in self.state.roster.players().items()}
 
 
-def read_saved_league(saved: SavedSeason, system: SystemConfig, home: Path) -> LeagueReader:
-    """Read a stored league; changes made to its state afterwards are not saved."""
+def read_saved_league(
+    saved: SavedSeason, system: SystemConfig, home: Path, paths: DataPaths | None = None
+) -> LeagueReader:
+    """Read a stored league; changes made to its state afterwards are not saved. `paths` are those of its files."""
     with translate_damage(saved.season.league_id):
         league = LeagueConfig.model_validate_json(orjson.dumps(saved.season.settings))
         season = LeagueState(league, system, saved.season, save_row=lambda _: None)
         season.restore_rows(saved)
-    return LeagueReader(season, home, LeagueHistory(season))
+    return LeagueReader(season, home, LeagueHistory(season), paths=paths)

@@ -1,4 +1,4 @@
-"""`/metrics` of every agent in the Prometheus format, collected when it is requested.
+"""`/metrics` of every agent, and of a server of many leagues, in the Prometheus format, collected when requested.
 
 One table defines all metrics. No label holds text from a stranger, which could grow without limit.
 """
@@ -82,12 +82,27 @@ METRICS = (
 )
 
 
-class MetricsPage:
-    """The metrics of one agent. `listeners` returns the number of its open live streams, if it has pages."""
+SERVER_METRICS = (
+    _gauge("build_info", "Always 1: which version runs here.", ("version", "python", "role")),
+    _gauge("server_leagues", "Leagues of the server by what they are at.", ("status",)),
+    _gauge("server_players", "Registered players of a league.", ("league",)),
+    _gauge("server_matches_planned", "Matches of a league's schedule.", ("league",)),
+    _counter("server_matches_finished", "Matches of a league whose result counts.", ("league",)),
+    _counter("server_league_starts", "How often a league's manager was started in this process.", ("league",)),
+    _gauge("server_store_up", "1 if the store can be written, by a look at it.", ()),
+)
+"""The metrics of a server of many leagues. The names of leagues are its organisers', no stranger's."""
 
-    def __init__(self, agent: Agent, listeners: Callable[[], int] | None = None) -> None:
-        self._agent = agent
-        self._listeners = listeners
+Samples = Mapping[str, Mapping[MetricKey, Any]]
+"""By a metric's name without the prefix: its values by their labels."""
+
+
+class MetricsExposition:
+    """Some metrics in the Prometheus format; `read_samples` returns their values now."""
+
+    def __init__(self, metrics: Iterable[MetricDefinition], read_samples: Callable[[], Samples]) -> None:
+        self._metrics = tuple(metrics)
+        self._read_samples = read_samples
 
     def __call__(self, accept: str = "") -> tuple[bytes, str]:
         """Return the exposition and its content type, negotiated by the `Accept` header."""
@@ -98,10 +113,9 @@ class MetricsPage:
 
     def collect(self) -> Iterator["Family"]:
         """Yield the current metric families; called by the Prometheus registry."""
-        found = self._collect_samples()
-        for metric in METRICS:
-            if self._agent.role in metric.roles:
-                yield _build_family(metric, found.get(metric.name, {}))
+        found = self._read_samples()
+        for metric in self._metrics:
+            yield _build_family(metric, found.get(metric.name, {}))
 
     @cached_property
     def _registry(self) -> "CollectorRegistry":
@@ -112,7 +126,22 @@ class MetricsPage:
         ProcessCollector(registry=registry)
         return registry
 
-    def _collect_samples(self) -> Mapping[str, Mapping[MetricKey, Any]]:
+
+def make_server_metrics(read_samples: Callable[[], Samples]) -> MetricsExposition:
+    """Make the metrics of a server of many leagues, of which `read_samples` knows all but the version."""
+    build: Samples = {"build_info": {(__version__, python_version(), "server"): 1}}
+    return MetricsExposition(SERVER_METRICS, lambda: {**build, **read_samples()})
+
+
+class MetricsPage(MetricsExposition):
+    """The metrics of one agent. `listeners` returns the number of its open live streams, if it has pages."""
+
+    def __init__(self, agent: Agent, listeners: Callable[[], int] | None = None) -> None:
+        super().__init__((metric for metric in METRICS if agent.role in metric.roles), self._collect_samples)
+        self._agent = agent
+        self._listeners = listeners
+
+    def _collect_samples(self) -> Samples:
         agent, meter = self._agent, self._agent.meter
         state = agent.health()["state"]
         return {

@@ -40,13 +40,20 @@ class Site(Protocol):
 class LiveSite:
     """Links of pages that the manager serves."""
 
+    base: str = ""
+    """The path below which all pages are, such as `/leagues/spring`; empty: the server's root."""
+    index: str = ""
+    """The address of the index of all leagues on the server; empty: there is only one."""
+    note: str = ""
+    """Notice at the top of every page of a site that isn't live."""
     is_live: bool = True
+    """False for pages of a season of the archive, which nothing changes any more."""
 
     def to(self, path: str) -> str:
-        return f"/{quote(path)}"
+        return f"{self.base}/{quote(path)}"
 
     def asset(self, name: str) -> str:
-        return f"/static/{name}?{load_assets()[name].etag}"
+        return f"{self.base}/static/{name}?{load_assets()[name].etag}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +63,7 @@ class FileSite:
     depth: int = 0
     note: str = ""
     """Notice at the top of every page if the league isn't over."""
+    index: str = ""
     is_live: bool = False
 
     def to(self, path: str) -> str:

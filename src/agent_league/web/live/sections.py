@@ -13,6 +13,7 @@ from agent_league.formats.groups import Groups
 from agent_league.formats.stage_views import find_brackets, get_stage_format, has_stage_of
 from agent_league.league.roster import Member
 from agent_league.league.state import LeaguePhase
+from agent_league.league.times_view import view_times
 from agent_league.league.tournament import describe_format
 from agent_league.model.agents import Role, id_sort_key
 from agent_league.model.event_words import EventSentence, describe_event
@@ -50,6 +51,7 @@ def read_progress(reader: LeagueReader) -> SectionData:
     season, chronicle, invitation = reader.state, reader.history, reader.join_instructions
     left = chronicle.seconds_left()
     is_running = season.phase is LeaguePhase.RUNNING
+    starts_at_its_time = season.times.plan.start is not None
     return {
         "title": reader.title,
         "league_id": season.league_id,
@@ -61,8 +63,8 @@ def read_progress(reader: LeagueReader) -> SectionData:
         "players": len(season.roster.players()),
         "referees": len(season.roster.referees()),
         "least_players": season.config.participants.min_players,
-        "awaited_players": invitation.players_needed if invitation else 0,
-        "awaited_referees": invitation.referees_needed if invitation else 0,
+        "awaited_players": invitation.players_needed if invitation and not starts_at_its_time else 0,
+        "awaited_referees": invitation.referees_needed if invitation and not starts_at_its_time else 0,
         "endpoint": invitation.endpoint if invitation else "",
         "played": len(season.results),
         "matches": sum(len(round_.pairings) for round_ in season.schedule.rounds),
@@ -83,6 +85,8 @@ def read_progress(reader: LeagueReader) -> SectionData:
         "has_bracket": has_stage_of(season.format, BracketFormat),
         "has_groups": has_stage_of(season.format, Groups),
         "trouble": chronicle.store_problem,
+        "starts_at_its_time": starts_at_its_time,
+        "times": view_times(season, chronicle.now()).to_json(),
     }
 
 

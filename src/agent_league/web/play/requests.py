@@ -36,8 +36,9 @@ UNKNOWN_SEAT = "There is no such seat here, or not any more: seats end with thei
 class SeatRoutes:
     """Routes to the browser seats of one league."""
 
-    def __init__(self, seats: BrowserSeats) -> None:
+    def __init__(self, seats: BrowserSeats, site: LiveSite | None = None) -> None:
         self._seats = seats
+        self._site = site or LiveSite()
         self._event_ids = EventIds()
         self._rendered_seats: dict[BrowserSeat, RenderedSeat] = {}
 
@@ -74,8 +75,8 @@ class SeatRoutes:
         page = Page(
             "play/{key}", "seat.html", lambda _, key: _build_page_data(guest, parts, key), title=f"Play: {guest.name}"
         )
-        told = {**read_page_data(page, request.path_params["handle"], guest.reader, LiveSite()), "here": "play"}
-        return HTMLResponse(await run_in_threadpool(render_page, page, told, LiveSite()), headers=PRIVATE_HEADERS)
+        told = {**read_page_data(page, request.path_params["handle"], guest.reader, self._site), "here": "play"}
+        return HTMLResponse(await run_in_threadpool(render_page, page, told, self._site), headers=PRIVATE_HEADERS)
 
     async def _open_stream(self, request: Request) -> Response:
         guest = self._find_seat(request)
@@ -109,7 +110,7 @@ class SeatRoutes:
         return guest
 
     def _get_rendered_seat(self, guest: BrowserSeat) -> "RenderedSeat":
-        return self._rendered_seats.setdefault(guest, RenderedSeat(guest))
+        return self._rendered_seats.setdefault(guest, RenderedSeat(guest, self._site))
 
     async def _stream_changes(self, shown: "RenderedSeat", known: int) -> AsyncIterator[bytes]:
         guest = shown.seat
@@ -133,8 +134,9 @@ class SeatRoutes:
 class RenderedSeat:
     """The rendered parts of a seat, shared by all pages that are open on it."""
 
-    def __init__(self, guest: BrowserSeat) -> None:
+    def __init__(self, guest: BrowserSeat, site: LiveSite) -> None:
         self.seat = guest
+        self._site = site
         self.version = -1
         self._parts: dict[str, tuple[str, int]] = {}
         self._data: PageData = {}
@@ -146,7 +148,7 @@ class RenderedSeat:
         async with self._lock:
             if self.version != self.seat.version:
                 version, told = self.seat.version, read_seat(self.seat)
-                for name, html in (await run_in_threadpool(render_parts, told, LiveSite())).items():
+                for name, html in (await run_in_threadpool(render_parts, told, self._site)).items():
                     if self._parts.get(name, ("", 0))[0] != html:
                         self._parts[name] = (html, version)
                 self.version, self._data = version, told

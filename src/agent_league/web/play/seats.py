@@ -61,16 +61,22 @@ class SeatUnavailable(Exception):
 
 
 class BrowserPlayers:
-    """Makes and restores browser players in the league of one manager, which listens at this host and port."""
+    """Makes and restores browser players in the league of one manager, which listens at this host, port and path."""
 
     def __init__(
-        self, settings: ManagerSettings, season: LeagueState, host: str, port: int, seat_type: type[HumanSeat]
+        self,
+        settings: ManagerSettings,
+        season: LeagueState,
+        host: str,
+        port: int,
+        seat_type: type[HumanSeat],
+        path: str = "",
     ) -> None:
         self._settings = settings
         self._seat_type = seat_type
         self._league_state = season
         self._host = host
-        self._manager = f"http://{OWN_HOSTS.get(host, f'[{host}]' if ':' in host else host)}:{port}/mcp"
+        self._manager = f"http://{OWN_HOSTS.get(host, f'[{host}]' if ':' in host else host)}:{port}{path}/mcp"
 
     def create_player(self, key: str, name: str) -> HumanSeat:
         self._credentials_file(key).save({"handle_sha256": key, "display_name": name})

@@ -136,7 +136,7 @@
       league_id: panel.dataset.league,
       ...fields,
     };
-    const answer = await fetch("/mcp", {
+    const answer = await fetch(document.documentElement.dataset.home + "mcp", {
       method: "POST",
       headers: { "Content-Type": "application/json", Authorization: "Bearer " + token },
       body: JSON.stringify({ jsonrpc: "2.0", method: method, params: params, id: calls }),

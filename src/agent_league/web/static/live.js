@@ -103,7 +103,7 @@
 
   /* Times as this person's clock has them. */
   function dress(root) {
-    for (const time of root.querySelectorAll("time[datetime]")) {
+    for (const time of root.querySelectorAll("time[datetime]:not([data-planned])")) {
       const moment = new Date(time.getAttribute("datetime"));
       if (!isNaN(moment)) time.textContent = moment.toLocaleTimeString();
     }
@@ -117,6 +117,18 @@
       words.textContent = duration(seconds);
       lasting.replaceChildren("for ", words);
     }
+    for (const coming of root.querySelectorAll("[data-until]")) {
+      const seconds = Math.ceil((new Date(coming.dataset.until) - Date.now()) / 1000);
+      coming.textContent = seconds > 0 ? "(in " + wait(seconds) + ")" : "(now)";
+    }
+  }
+
+  /* As format_wait of the manager has it, with seconds in the last hour. */
+  function wait(seconds) {
+    const hours = Math.floor(seconds / 3600);
+    if (hours < 1) return duration(seconds);
+    if (hours < 48) return hours + " h " + Math.floor((seconds % 3600) / 60) + " min";
+    return Math.floor(hours / 24) + " days " + (hours % 24) + " h";
   }
 
   function duration(seconds) {

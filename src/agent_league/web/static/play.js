@@ -4,6 +4,7 @@
   const card = document.getElementById("take-a-seat");
   const form = document.getElementById("seat-form");
   const shelf = "agent-league-seats:" + card.dataset.league;
+  const home = document.documentElement.dataset.home;
   const MOST = 4;
 
   function kept() {
@@ -17,7 +18,7 @@
   async function offerOwn() {
     const there = [];
     for (const seat of kept()) {
-      const answer = await fetch("/play/" + encodeURIComponent(seat.handle)).catch(() => null);
+      const answer = await fetch(home + "play/" + encodeURIComponent(seat.handle)).catch(() => null);
       if (answer === null || answer.ok) there.push(seat);
     }
     keep(there);
@@ -26,7 +27,7 @@
     there.forEach((seat) => {
       const link = document.createElement("a");
       link.className = "button primary";
-      link.href = "/play/" + encodeURIComponent(seat.handle);
+      link.href = home + "play/" + encodeURIComponent(seat.handle);
       link.textContent = "Go back to your seat as " + seat.name;
       place.append(link, " ");
     });
@@ -39,7 +40,7 @@
     problem.textContent = "";
     button.disabled = true;
     try {
-      const answer = await fetch("/play", {
+      const answer = await fetch(home + "play", {
         method: "POST",
         headers: { "Content-Type": "application/json" },
         body: JSON.stringify({ name: form.elements.name.value }),
@@ -47,7 +48,7 @@
       if (answer.status === 201) {
         const seat = await answer.json();
         keep([seat, ...kept()]);
-        location.href = "/play/" + encodeURIComponent(seat.handle);
+        location.href = home + "play/" + encodeURIComponent(seat.handle);
         return;
       }
       const isJson = (answer.headers.get("Content-Type") || "").startsWith("application/json");

@@ -5,7 +5,7 @@
   const now = document.getElementById("part-now");
   const announcer = document.getElementById("announcer");
   const problem = document.getElementById("seat-problem");
-  const address = "/play/" + encodeURIComponent(seat.dataset.handle);
+  const address = document.documentElement.dataset.home + "play/" + encodeURIComponent(seat.dataset.handle);
   const title = document.title;
   const LONGEST_WAIT_MS = 5000;
   const MOVE_MS = 8000;

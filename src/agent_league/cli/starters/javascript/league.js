@@ -13,13 +13,16 @@ const UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)$/;
 const LOCAL = ["localhost", "127.0.0.1", "0.0.0.0"];
 const HEADERS = { "Content-Type": "application/json" };
 
-// Serves and registers. --name, --port, --manager, --host and --public-url replace what the configuration says.
+// Serves and registers. --name, --port, --manager, --host, --public-url and --dial-out replace what the configuration
+// says.
 async function play(choose, config) {
   const string = { type: "string" };
-  const options = { name: string, port: string, manager: string, host: string, "public-url": string };
+  const flag = { type: "boolean" };
+  const options = { name: string, port: string, manager: string, host: string, "public-url": string, "dial-out": flag };
   const { values } = parseArgs({ options });
   const { name, port, manager, games, ...own } = { games: ["even_odd", "*"], ...config, ...values };
   if (!(port >= 1 && port <= 65535)) stop(2, `${name}: expected a port from 1 to 65535, found '${port}'`);
+  if (own["dial-out"] ?? own.dial_out) return dialOut(new Player(choose, name, "", `player-${port}`), manager, games);
   const outward = await findOutwardAddress(manager);
   const host = own.host ?? outward ?? "127.0.0.1";
   const named = LOCAL.includes(host) ? ((host === "0.0.0.0" && outward) || "localhost") : host;
@@ -37,6 +40,40 @@ async function play(choose, config) {
     console.error(`${name} at ${player.endpoint} registers with ${manager}`);
     register(player, manager, games);
   });
+}
+
+// Plays without an address of its own: asks the league's server for each call. `docs/dial-out.md` tells the form.
+async function dialOut(player, manager, games) {
+  console.error(`${player.name} dials out to ${manager}`);
+  const base = manager.replace(/\/mcp$/, "");
+  let seat = {};
+  const dial = async (step, content) => {
+    const headers = { ...HEADERS, Authorization: `Bearer ${seat.secret ?? ""}` };
+    const limits = { redirect: "error", signal: AbortSignal.timeout(60_000) };
+    const response = await fetch(`${base}/dial/${step}`, { method: "POST", headers, body: content, ...limits });
+    if (!response.ok) throw new Error(`HTTP ${response.status}: ${await response.text()}`);
+    return response.json();
+  };
+  const reply = async ({ call, body }) => {
+    const answered = await answer(player, Buffer.from(body));
+    const told = { call, status: answered ? 200 : 202, body: answered ? JSON.stringify(answered) : "" };
+    await dial("answer", JSON.stringify(told)).catch(() => {}); // the call has failed by then
+  };
+  for (let complained = false; ; ) {
+    try {
+      seat = await dial("open", JSON.stringify({}));
+      player.endpoint = seat.address;
+      if (!player.token) register(player, seat.manager, games);
+      for (complained = false; ; ) {
+        const next = await dial("next", "{}");
+        if (next.type === "call") reply(next);
+      }
+    } catch (error) {
+      if (!complained) console.error(`${JSON.stringify(error.message)}; dialling again`);
+      complained = true;
+      await new Promise((wake) => setTimeout(wake, 1000));
+    }
+  }
 }
 
 // This machine's IPv4 address on the way to the manager; undefined where the manager is on this machine too.

@@ -1,0 +1,54 @@
+"""`league connect`: carry an agent that nobody can call to a league's server."""
+
+from typing import Annotated
+from urllib.parse import urlsplit
+
+import typer
+
+from agent_league.cli.agents import check_display_name
+from agent_league.cli.options import GamesOption, HomeOption, KeyFileOption, open_outside_home
+from agent_league.cli.terminal import print_remark
+from agent_league.errors import UserError
+
+
+def connect(
+    agent: Annotated[str, typer.Argument(metavar="AGENT_URL", help="Your agent, as this machine calls it.")],
+    to: Annotated[
+        str | None,
+        typer.Option(
+            "--to", help="The League Manager's address, or your sign-up address (default: $LEAGUE_SIGN_UP_URL)."
+        ),
+    ] = None,
+    key_file: KeyFileOption = None,
+    name: Annotated[
+        str | None, typer.Option(help="Register the agent under this name; for agents that don't do so by themselves.")
+    ] = None,
+    game: GamesOption = None,
+    home: HomeOption = None,
+) -> None:
+    """Carry any agent behind a router to a league: it dials out, and the league calls the agent through it.
+
+    It needs no change to the agent, whatever language that is written in. Calls are posted to AGENT_URL and nowhere
+    else. Start it before the agent, for one that registers by itself; then the agent may name its local address.
+    """
+    from agent_league.http.hosts import parse_manager_endpoint
+    from agent_league.http.sign_up_address import choose_manager_address
+    from agent_league.launch.connect import AgentToConnect, connect_agent
+    from agent_league.launch.play_function import interrupt_event
+    from agent_league.launch.serving import run_async
+
+    check_display_name(name)
+    if game and not name:
+        raise UserError("--game says what the agent plays when it is registered here; it needs --name")
+    address = parse_manager_endpoint(agent, "AGENT_URL")
+    manager = choose_manager_address(parse_manager_endpoint(to, "--to") if to else None, key_file, "")
+    if not urlsplit(manager).netloc:
+        raise UserError("--to is missing: the address of the league's manager, or your sign-up address")
+    if address == manager:
+        raise UserError(f"AGENT_URL and --to are both {address}; expected your agent's address, and the league's")
+    wanted = AgentToConnect(address, manager, open_outside_home(home), name, tuple(game or ("even_odd", "*")))
+
+    async def carry() -> None:
+        await connect_agent(wanted, interrupt_event(), print_remark)
+
+    run_async(carry())

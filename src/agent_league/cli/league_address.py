@@ -1,0 +1,41 @@
+"""The address by which people and agents elsewhere reach a league of a SHARED folder, for what commands print."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from agent_league.cli.terminal import print_remark
+
+if TYPE_CHECKING:
+    from agent_league.config import ConfigLoader
+
+LEAGUES_PATH = "/leagues/"
+
+
+def find_league_address(home: Path, loader: "ConfigLoader", league_id: str, url: str | None) -> str:
+    """Return the manager's endpoint: as typed, below `network.public_url`, as it runs here, or as configured.
+
+    Says so if nobody but this machine can use it.
+    """
+    from agent_league.http.hosts import are_all_loopback, parse_manager_endpoint
+    from agent_league.launch.league_start import find_running_leagues
+
+    if url:
+        typed = parse_manager_endpoint(url, "--url")
+        return typed if typed.endswith("/mcp") else f"{typed.rstrip('/')}/mcp"
+    address = find_running_leagues(home).get(league_id) or loader.load_agents().league_manager.endpoint
+    if public := loader.load_system().network.public_url:
+        return f"{public}{urlsplit(address).path}"
+    host = urlsplit(address).netloc
+    if are_all_loopback([host]):
+        print_remark(
+            f"The address names {host}, which only this machine can call; name the one by which others reach the "
+            "league with --url, or as network.public_url in system.json."
+        )
+    return address
+
+
+def find_server_root(endpoint: str) -> str:
+    """Return the address of the server that has a league, without a slash at its end."""
+    root, _, _ = endpoint.removesuffix("/mcp").partition(LEAGUES_PATH)
+    return root.rstrip("/")

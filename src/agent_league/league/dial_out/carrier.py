@@ -1,0 +1,29 @@
+"""A carrier for the manager's own calls: seats are called through their connections, all others as before."""
+
+from collections.abc import Mapping
+
+from agent_league.http.carrier import Carrier, HttpReply
+from agent_league.league.dial_out.seats import DialOutSeats
+
+
+class SeatCarrier:
+    """Calls a seat of this server without the way through its own HTTP server."""
+
+    def __init__(self, carrier: Carrier, seats: DialOutSeats) -> None:
+        self._carrier = carrier
+        self._seats = seats
+
+    async def exchange(
+        self,
+        endpoint: str,
+        frame: bytes,
+        limit: float,
+        bearer: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> HttpReply:
+        if (seat := self._seats.expect_seat(endpoint)) is not None:
+            return await seat.exchange(frame, limit, bearer)
+        return await self._carrier.exchange(endpoint, frame, limit, bearer, headers)
+
+    async def close(self) -> None:
+        await self._carrier.close()

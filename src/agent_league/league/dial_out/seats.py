@@ -1,0 +1,281 @@
+"""The seats of agents that dial out: who holds each, its connection, and the calls that wait for their answers.
+
+A seat's id follows from its secret, so that an agent comes back to the same address even after a restart of the
+manager. Knows no HTTP: a connection is whatever sends a call.
+"""
+
+import asyncio
+import hashlib
+import re
+import secrets
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from agent_league.agent.sign_up_team import SignUpTeam
+from agent_league.errors import BadAnswer, CallFailed
+from agent_league.http.call_limits import caller_network
+from agent_league.http.caller_address import THIS_MACHINE, identify_machine
+from agent_league.http.carrier import MAX_BODY, HttpReply, make_timeout_error, make_unreachable_error
+from agent_league.http.hosts import normalise_endpoint
+from agent_league.protocol.dial_out import SEATS_NAME, SECRET_PATTERN, SECRET_PREFIX, SeatAnswer, SeatCall
+
+SEAT_PATTERN = re.compile(rf"/{SEATS_NAME}/(S[0-9a-f]{{24}})/mcp")
+MAX_SEATS = 2000
+MAX_SEATS_PER_CALLER = 100
+"""Seats of one network address: a class may be behind one router."""
+MAX_SEATS_PER_TEAM = 4
+MAX_OPEN_CALLS = 16
+"""Calls that one seat may have under way; a player has few matches at once."""
+RETURN_SECONDS = 15.0
+"""How long calls wait for a seat whose connection was lost; later ones fail at once."""
+FORGET_SECONDS = 60.0
+"""How long a seat that no member has is kept without a connection; its secret opens the same one again."""
+
+
+class SeatRefused(Exception):
+    """A seat isn't opened; the sentence says why."""
+
+
+class SeatConnection(ABC):
+    """One connection of a seat: sends its calls, and takes the answers to those and to no others."""
+
+    def __init__(self) -> None:
+        self._open_calls: dict[str, asyncio.Future[SeatAnswer]] = {}
+
+    @abstractmethod
+    async def send_call(self, call: SeatCall) -> None:
+        """Send a call; raises OSError if the connection is lost."""
+
+    @abstractmethod
+    async def close(self, code: int, reason: str) -> None: ...
+
+    @abstractmethod
+    async def send_note(self, text: str) -> None:
+        """Show a sentence at the agent's terminal, if the connection can."""
+
+    async def exchange(self, endpoint: str, frame: bytes, limit: float, bearer: str | None) -> HttpReply:
+        """Send a frame and wait for its answer; raises CallFailed, TimeoutError is left to the caller."""
+        call_id = secrets.token_hex(16)
+        answered: asyncio.Future[SeatAnswer] = asyncio.get_running_loop().create_future()
+        self._open_calls[call_id] = answered
+        authorization = f"Bearer {bearer}" if bearer else None
+        try:
+            await self.send_call(
+                SeatCall(call=call_id, body=frame.decode(), authorization=authorization, limit_sec=limit)
+            )
+            answer = await answered
+        except OSError as error:
+            raise make_unreachable_error(endpoint, error) from None
+        finally:
+            del self._open_calls[call_id]
+        return _read_answer(answer, endpoint, limit)
+
+    def take_answer(self, answer: SeatAnswer) -> bool:
+        """Take an answer; False if no call of this connection waits for it."""
+        waiting = self._open_calls.get(answer.call)
+        if waiting is None or waiting.done():
+            return False
+        waiting.set_result(answer)
+        return True
+
+    def fail_calls(self) -> None:
+        """End all calls that wait, because the connection is lost."""
+        for waiting in self._open_calls.values():
+            if not waiting.done():
+                waiting.set_exception(ConnectionError("the agent's connection to its seat was lost"))
+
+
+def _read_answer(answer: SeatAnswer, endpoint: str, limit: float) -> HttpReply:
+    """The HTTP reply in an answer; raises CallFailed."""
+    match answer.failure:
+        case "timeout":
+            raise make_timeout_error(endpoint, limit)
+        case "unreachable":
+            raise make_unreachable_error(endpoint, "the agent that dials out isn't reachable on its own machine")
+        case "bad_answer":
+            raise BadAnswer(f"no HTTP answer within the limits from {endpoint}")
+    body = answer.body.encode(errors="replace")
+    if len(body) > MAX_BODY:
+        raise BadAnswer(f"an answer of more than {MAX_BODY} bytes from {endpoint}")
+    return answer.status, body
+
+
+@dataclass(frozen=True, slots=True)
+class SeatHolder:
+    """Who has opened a seat: from where, and for what address of its own."""
+
+    network: str
+    team: SignUpTeam | None = None
+    forwards: str | None = None
+
+    def forwards_address(self, endpoint: str) -> bool:
+        """Whether it forwards to exactly this address; all names of loopback are one."""
+        return self.forwards is not None and _address_key(self.forwards) == _address_key(endpoint)
+
+
+class DialOutSeat:
+    """One seat: an address on this server, and the agent's present connection, if it has one."""
+
+    def __init__(self, seat_id: str, address: str, holder: SeatHolder | None, now: float) -> None:
+        self.seat_id = seat_id
+        self.address = address
+        self.holder = holder
+        """None for the seat of a member that hasn't come back since a restart."""
+        self.connection: SeatConnection | None = None
+        self.lost_at = now
+        """Loop time of when it last lost its connection, or was made."""
+        self._open_calls = 0
+        self._connected = asyncio.Event()
+
+    def attach(self, connection: SeatConnection) -> SeatConnection | None:
+        """Make this the seat's connection; returns the one that it replaces, whose calls have failed."""
+        replaced, self.connection = self.connection, connection
+        if replaced is not None:
+            replaced.fail_calls()
+        self._connected.set()
+        return replaced
+
+    def detach(self, connection: SeatConnection) -> None:
+        """Forget a connection that has ended, if it is still the seat's."""
+        connection.fail_calls()
+        if self.connection is connection:
+            self.connection = None
+            self._connected.clear()
+            self.lost_at = asyncio.get_running_loop().time()
+
+    async def exchange(self, frame: bytes, limit: float, bearer: str | None) -> HttpReply:
+        """Call the agent through its connection; raises CallFailed. Waits a while for a connection that was lost."""
+        if self._open_calls >= MAX_OPEN_CALLS:
+            raise make_unreachable_error(self.address, f"{MAX_OPEN_CALLS} calls are under way there already")
+        loop = asyncio.get_running_loop()
+        due = loop.time() + limit
+        self._open_calls += 1
+        try:
+            connection = self.connection or await self._wait_for_connection(due)
+            async with asyncio.timeout_at(due):
+                return await connection.exchange(self.address, frame, max(due - loop.time(), 0.001), bearer)
+        except TimeoutError:
+            raise make_timeout_error(self.address, limit) from None
+        finally:
+            self._open_calls -= 1
+
+    async def tell(self, sentence: str) -> None:
+        """Show a sentence at the agent's terminal, if it is connected by a WebSocket."""
+        if self.connection is not None:
+            await self.connection.send_note(sentence)
+
+    async def _wait_for_connection(self, due: float) -> SeatConnection:
+        until = min(due, self.lost_at + RETURN_SECONDS)
+        with suppress(TimeoutError):
+            async with asyncio.timeout_at(until):
+                await self._connected.wait()
+        if self.connection is None:
+            raise make_unreachable_error(self.address, "the agent that dials out isn't connected")
+        return self.connection
+
+
+class DialOutSeats:
+    """All seats of one league."""
+
+    def __init__(self, has_member: Callable[[str], bool]) -> None:
+        """`has_member` tells whether a member is called at a seat, by the seat's id."""
+        self._has_member = has_member
+        self._seats: dict[str, DialOutSeat] = {}
+
+    def get(self, seat_id: str) -> DialOutSeat | None:
+        return self._seats.get(seat_id)
+
+    def open_seat(self, secret: str | None, holder: SeatHolder, base: str) -> tuple[DialOutSeat, str]:
+        """Open a seat, or the one of this secret again; returns it and its secret. Raises SeatRefused.
+
+        `base` is this server's address without `/mcp`, as the agent's referees can call it.
+        """
+        if secret is not None and not SECRET_PATTERN.fullmatch(secret):
+            raise SeatRefused("this is no secret of a seat; leave it out to get a new seat")
+        secret = secret or f"{SECRET_PREFIX}{secrets.token_urlsafe(32)}"
+        seat_id = find_seat_id(secret)
+        seat = self._seats.get(seat_id)
+        if seat is None or seat.holder is None:
+            if not self._has_member(seat_id):
+                self._check_limits(holder)
+            seat = self._seats[seat_id] = self._seats.get(seat_id) or self._make_seat(seat_id, base)
+        elif seat.holder.team != holder.team:
+            raise SeatRefused("this seat was opened through another sign-up address")
+        seat.holder, seat.address = holder, f"{base}/{SEATS_NAME}/{seat_id}/mcp"
+        return seat, secret
+
+    def expect_seat(self, endpoint: str) -> DialOutSeat | None:
+        """The seat at an endpoint; made for a member that hasn't come back since a restart. None if it is no seat's."""
+        found = SEAT_PATTERN.search(endpoint) if f"/{SEATS_NAME}/S" in endpoint else None
+        if found is None:
+            return None
+        seat = self._seats.get(found[1])
+        if seat is None and self._has_member(found[1]):
+            seat = self._seats[found[1]] = DialOutSeat(found[1], endpoint, None, _loop_time())
+        return seat
+
+    def find_by_secret(self, secret: str) -> DialOutSeat | None:
+        seat = self._seats.get(find_seat_id(secret)) if SECRET_PATTERN.fullmatch(secret) else None
+        return seat if seat is not None and seat.holder is not None else None
+
+    def find_forwarding(self, endpoint: str, network: str, team: SignUpTeam | None) -> list[DialOutSeat]:
+        """The connected seats that forward to this address, opened by this team, or without one from this network."""
+        return [
+            seat
+            for seat in self._seats.values()
+            if seat.connection is not None
+            and seat.holder is not None
+            and seat.holder.forwards_address(endpoint)
+            and seat.holder.team == team
+            and (team is not None or seat.holder.network == network)
+        ]
+
+    async def close(self) -> None:
+        """Close all connections, as the server goes down."""
+        for seat in self._seats.values():
+            if (connection := seat.connection) is not None:
+                seat.detach(connection)
+                with suppress(OSError, CallFailed):
+                    await connection.close(1001, "the league's server stops")
+
+    def _make_seat(self, seat_id: str, base: str) -> DialOutSeat:
+        return DialOutSeat(seat_id, f"{base}/{SEATS_NAME}/{seat_id}/mcp", None, _loop_time())
+
+    def _check_limits(self, holder: SeatHolder) -> None:
+        """Raise SeatRefused if there are too many seats; drops those that nobody has used for long."""
+        now = _loop_time()
+        for seat_id, seat in list(self._seats.items()):
+            is_old = seat.connection is None and now - seat.lost_at > FORGET_SECONDS
+            if is_old and not self._has_member(seat_id):
+                del self._seats[seat_id]
+        holders = [seat.holder for seat in self._seats.values() if seat.holder]
+        if holder.team is not None:
+            if sum(each.team == holder.team for each in holders) >= MAX_SEATS_PER_TEAM:
+                raise SeatRefused(f"your team has {MAX_SEATS_PER_TEAM} seats already")
+        elif sum(each.network == holder.network and each.team is None for each in holders) >= MAX_SEATS_PER_CALLER:
+            raise SeatRefused(f"your address has {MAX_SEATS_PER_CALLER} seats already")
+        if len(self._seats) >= MAX_SEATS:
+            raise SeatRefused(f"all {MAX_SEATS} seats are taken")
+
+
+def identify_network(address: str) -> str:
+    """Normalise a caller's address, to tell whether two calls come from one place; IPv6 by its /64 network."""
+    machine = identify_machine(address)
+    return machine if machine == THIS_MACHINE else caller_network(machine)
+
+
+def find_seat_id(secret: str) -> str:
+    """The id of the seat that a secret opens."""
+    return f"S{hashlib.sha256(secret.encode()).hexdigest()[:24]}"
+
+
+def _address_key(endpoint: str) -> tuple[object, ...]:
+    parts = urlsplit(endpoint)
+    return (*normalise_endpoint(endpoint), parts.scheme, parts.path.rstrip("/"), parts.query)
+
+
+def _loop_time() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,103 @@
+"""The archive of a server: seasons of its leagues that were put aside, read from the store, each with all its pages.
+
+Nothing here changes; a few seasons that were looked at last are kept in memory.
+"""
+
+import asyncio
+from collections import OrderedDict
+from dataclasses import dataclass
+from pathlib import Path
+
+from starlette.types import Receive, Scope, Send
+
+from agent_league.config import SystemConfig
+from agent_league.http.carrier import RequestRejected
+from agent_league.log import JsonLogger
+from agent_league.storage.archive import ArchivedPaths
+from agent_league.storage.base import SeasonRow
+from agent_league.storage.sql import SqlStore
+from agent_league.text import MAX_PHRASE, shorten
+from agent_league.web.app import WebApp
+from agent_league.web.league_reader import read_saved_league
+from agent_league.web.rendering import LiveSite
+
+ARCHIVE_PATH = "archive"
+MAX_OPEN_SEASONS = 8
+MAX_NUMBER_DIGITS = 9
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedSeason:
+    """A season as the archive lists it."""
+
+    season_id: int
+    league_id: str
+    title: str
+    game: str
+    began: str
+    """The day on which it was created."""
+    is_complete: bool
+
+    @property
+    def path(self) -> str:
+        """Its address below the server's root."""
+        return f"{ARCHIVE_PATH}/{self.season_id}/"
+
+
+class SeasonArchive:
+    """The pages of all earlier seasons in a store."""
+
+    def __init__(self, store: SqlStore, system: SystemConfig, home: Path, base: str, log: JsonLogger) -> None:
+        """`base` is the path of the server's root as others see it."""
+        self._store = store
+        self._system = system
+        self._home = home
+        self._base = base
+        self._log = log
+        self._open: OrderedDict[int, WebApp] = OrderedDict()
+        self._lock = asyncio.Lock()
+
+    async def list_seasons(self) -> list[ArchivedSeason]:
+        """List the seasons that were started, the latest first."""
+        return [_describe_season(row) for row in await asyncio.to_thread(self._store.list_earlier_seasons)]
+
+    async def serve_season(self, number: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a page of a season; the scope's path is the page's own. Raises RequestRejected."""
+        is_number = number.isascii() and number.isdigit() and len(number) <= MAX_NUMBER_DIGITS
+        app = await self._open_season(int(number)) if is_number else None
+        if app is None:
+            raise RequestRejected(404, "There is no such season in the archive.")
+        await app(scope, receive, send)
+
+    async def close(self) -> None:
+        for app in self._open.values():
+            await app.close()
+
+    async def _open_season(self, season_id: int) -> WebApp | None:
+        async with self._lock:
+            app = self._open.pop(season_id, None) or await self._read_season(season_id)
+            if app is None:
+                return None
+            self._open[season_id] = app
+            if len(self._open) > MAX_OPEN_SEASONS:
+                await self._open.popitem(last=False)[1].close()
+        return app
+
+    async def _read_season(self, season_id: int) -> WebApp | None:
+        saved = await asyncio.to_thread(self._store.read_earlier_season, season_id)
+        if saved is None:
+            return None
+        paths = await asyncio.to_thread(ArchivedPaths, self._home, saved.season.league_id, season_id)
+        reader = read_saved_league(saved, self._system, self._home, paths)
+        season = _describe_season(saved.season)
+        note = f"A season of the archive, begun on {season.began}."
+        site = LiveSite(f"{self._base}/{ARCHIVE_PATH}/{season_id}", f"{self._base}/", note, is_live=False)
+        return WebApp(reader, self._log, site=site)
+
+
+def _describe_season(row: SeasonRow) -> ArchivedSeason:
+    settings = row.settings
+    title = shorten(str(settings.get("display_name") or row.league_id), MAX_PHRASE)
+    began = row.created_at[:10]
+    is_complete = row.phase not in ("REGISTRATION", "RUNNING")
+    return ArchivedSeason(row.season_id, row.league_id, title, str(settings.get("game_type", "")), began, is_complete)

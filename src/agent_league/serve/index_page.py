@@ -1,0 +1,145 @@
+"""The index of a server's leagues: those that run, those that can be joined, those that are over.
+
+Reads the leagues' states on the event loop; knows no HTTP.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agent_league.games.registry import UnknownGame, load_playable_game
+from agent_league.league.app import LeagueManager
+from agent_league.league.state import LeaguePhase, LeagueState
+from agent_league.model.result_words import format_count
+from agent_league.model.results import select_champions
+from agent_league.serve.served_league import LeagueHealth, ServedLeague
+from agent_league.text import MAX_SENTENCE, shorten
+from agent_league.web.rendering import Site, render
+
+LEAGUES_PATH = "leagues"
+
+
+@dataclass(frozen=True, slots=True)
+class LeagueEntry:
+    """A league as the index lists it."""
+
+    league_id: str
+    title: str
+    path: str
+    """Its address below the server's root."""
+    game: str
+    format: str
+    status: str
+    """How far it is, in words."""
+    players: int
+    detail: str = ""
+    is_paused: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FailedEntry:
+    """A league that isn't served, and why."""
+
+    league_id: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeagueIndex:
+    """All leagues of a server by what they are at."""
+
+    now: tuple[LeagueEntry, ...]
+    soon: tuple[LeagueEntry, ...]
+    past: tuple[LeagueEntry, ...]
+    failed: tuple[FailedEntry, ...]
+    starting: tuple[str, ...]
+
+
+def read_index(leagues: Iterable[ServedLeague], home: Path) -> LeagueIndex:
+    """Read where every league stands now."""
+    by_phase: dict[LeaguePhase, list[LeagueEntry]] = {phase: [] for phase in LeaguePhase}
+    failed, starting = [], []
+    for league in leagues:
+        if league.manager is not None:
+            by_phase[league.manager.state.phase].append(_read_entry(league, league.manager))
+        elif league.health is LeagueHealth.FAILED:
+            failed.append(FailedEntry(league.league_id, hide_home(league.problem, home)))
+        else:
+            starting.append(league.league_id)
+    return LeagueIndex(
+        tuple(by_phase[LeaguePhase.RUNNING]),
+        tuple(by_phase[LeaguePhase.REGISTRATION]),
+        tuple(by_phase[LeaguePhase.COMPLETED]),
+        tuple(failed),
+        tuple(starting),
+    )
+
+
+def hide_home(sentence: str, home: Path) -> str:
+    """Take the server's own folders out of a sentence that strangers read."""
+    for place in {str(home.resolve()), str(home.absolute()), str(home)}:
+        sentence = sentence.replace(f"{place}/", "").replace(place, home.name)
+    return shorten(sentence, MAX_SENTENCE)
+
+
+def render_index(index: LeagueIndex, site: Site, told: Mapping[str, Any]) -> str:
+    """Render the index page; `told` is what the page needs beside the leagues."""
+    frame = {"page_title": "Leagues", "league_title": "Agent League", "here": "", "within": None}
+    return render("leagues.html", site, {**frame, "index": index, **told})
+
+
+def _read_entry(league: ServedLeague, manager: LeagueManager) -> LeagueEntry:
+    state = manager.state
+    return LeagueEntry(
+        league.league_id,
+        league.title,
+        f"{LEAGUES_PATH}/{league.league_id}/",
+        _name_game(state.config.game_type),
+        _name_format(state),
+        _describe_status(league, state),
+        len(state.roster.players()),
+        _describe_detail(state),
+        state.is_paused,
+    )
+
+
+def _name_game(game_type: str) -> str:
+    try:
+        return load_playable_game(game_type, {}).title or game_type
+    except UnknownGame:
+        return game_type
+
+
+def _name_format(state: LeagueState) -> str:
+    scheduling = state.config.scheduling
+    names = [stage.format for stage in scheduling.stages] or [scheduling.format]
+    return ", then ".join(name.replace("_", " ") for name in names)
+
+
+def _describe_status(league: ServedLeague, state: LeagueState) -> str:
+    match state.phase:
+        case LeaguePhase.REGISTRATION:
+            if not state.is_registration_open:
+                return "Registration is closed"
+            awaited = league.plan.manager.settings.expected_players if league.plan else 0
+            missing = awaited - state.eligible_player_count
+            return f"Starts with {format_count(missing, 'more player')}" if missing > 0 else "Registration is open"
+        case LeaguePhase.RUNNING:
+            played, planned = len(state.results), len(state.schedule.pairings)
+            return f"Round {max(1, state.current_round)}, {played} of {format_count(planned, 'match')} played"
+        case LeaguePhase.COMPLETED:
+            return f"Over after {format_count(len(state.results), 'match')}"
+
+
+def _describe_detail(state: LeagueState) -> str:
+    if state.phase is LeaguePhase.COMPLETED:
+        return f"Won by {' and '.join(_list_champions(state))}" if state.results else ""
+    if state.phase is LeaguePhase.RUNNING and not state.roster.referees():
+        return "No referee: waiting"
+    return ""
+
+
+def _list_champions(state: LeagueState) -> list[str]:
+    players = state.roster.players()
+    return [players[row.player_id].display_name for row in select_champions(state.standings())]

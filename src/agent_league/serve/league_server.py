@@ -1,0 +1,238 @@
+"""A server of many leagues: finds the league files of a home, serves each league, and follows what changes.
+
+Owns the set of leagues. `served_league` has one of them, `app` the paths and pages.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from agent_league.config import ConfigLoader, SystemConfig
+from agent_league.http.exposure import is_loopback_only
+from agent_league.http.hosts import are_all_loopback, own_endpoint
+from agent_league.launch.agent_plan import ManagerPlan
+from agent_league.launch.config_checks import adapt_league_to_protocols, check_player_count, choose_league_config
+from agent_league.launch.league_start import start_new_league
+from agent_league.league.settings import ManagerSettings
+from agent_league.league.state import LeaguePhase
+from agent_league.log import JsonLogger
+from agent_league.serve.archive import SeasonArchive
+from agent_league.serve.house_referee import plan_house_referees
+from agent_league.serve.index_page import LEAGUES_PATH, LeagueIndex, hide_home, read_index
+from agent_league.serve.league_files import (
+    FileStamp,
+    NewLeague,
+    drop_season_request,
+    list_league_files,
+    list_season_requests,
+    write_league_file,
+)
+from agent_league.serve.own_carrier import OwnCarrier
+from agent_league.serve.served_league import LeagueHealth, ServedLeague, ServedPlan, ServerParts
+from agent_league.serve.shared_store import SharedStore
+from agent_league.storage.paths import DataPaths
+from agent_league.storage.sql import resolve_store_address
+from agent_league.version import __version__
+
+SCAN_SECONDS = 2.0
+"""How often the server looks for new, changed and deleted league files."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """What a server is started with."""
+
+    loader: ConfigLoader
+    system: SystemConfig
+    host: str
+    port: int
+    store: str | None = None
+    referees: int = 1
+    """House referees of each league."""
+    offers_seats: bool = True
+
+    @property
+    def home(self) -> Path:
+        return self.loader.root
+
+    @property
+    def local_root(self) -> str:
+        """The server's address on this machine, without a slash at its end."""
+        return own_endpoint(self.host, self.port, self.system.network.base_host).removesuffix("/mcp")
+
+    @property
+    def public_root(self) -> str:
+        """The address by which others reach the server, without a slash at its end."""
+        return self.system.network.public_url or self.local_root
+
+    @property
+    def is_loopback_only(self) -> bool:
+        return is_loopback_only(self.system.network, listens_on_loopback=are_all_loopback([self.host]))
+
+
+class LeagueServer:
+    """All leagues of one home, in this process."""
+
+    def __init__(self, settings: ServerSettings) -> None:
+        self.settings = settings
+        self.leagues: dict[str, ServedLeague] = {}
+        self._stamps: dict[str, FileStamp] = {}
+        self.log = JsonLogger(
+            "server",
+            log_root=DataPaths(settings.home).logs_folder,
+            folder="system",
+            **settings.system.logging.logger_options,
+        )
+        self._parts = ServerParts(
+            OwnCarrier(settings.public_root, settings.local_root),
+            SharedStore(resolve_store_address(settings.home, settings.store)),
+            self.log,
+        )
+
+        public_path = settings.system.network.public_path
+        self.archive = SeasonArchive(self._parts.store, settings.system, settings.home, public_path, self.log)
+
+    async def start(self) -> None:
+        """Start all leagues that have a file; returns once each has begun or failed."""
+        self.log.info("server_started", root=self.settings.public_root, version=__version__)
+        await self.follow_files()
+        for league in self.leagues.values():
+            await league.settled.wait()
+
+    async def run(self) -> None:
+        """Follow the league files until cancelled."""
+        while True:
+            await asyncio.sleep(SCAN_SECONDS)
+            await self.follow_files()
+
+    async def close(self) -> None:
+        """Stop all leagues; each goes on where it stopped when the server is started again."""
+        await asyncio.gather(*(league.stop() for league in self.leagues.values()))
+        await self.archive.close()
+        await self._parts.carrier.close()
+        await asyncio.to_thread(self._parts.store.shut_down)
+        self.log.info("server_stopped")
+        self.log.close()
+
+    async def follow_files(self) -> None:
+        """Serve leagues with a new file, start changed ones again, stop those whose file is gone."""
+        found = await asyncio.to_thread(list_league_files, self.settings.home)
+        for league_id in self.leagues.keys() - found.keys():
+            self.log.info("league_file_gone", league_id=league_id)
+            await self.leagues.pop(league_id).stop()
+        for league_id, stamp in found.items():
+            if league_id not in self.leagues:
+                self.log.info("league_file_found", league_id=league_id)
+                self.leagues[league_id] = ServedLeague(league_id, partial(self._make_plan, league_id), self._parts)
+                self.leagues[league_id].start()
+            elif self._stamps.get(league_id) != stamp:
+                await self._follow_change(self.leagues[league_id])
+        self._stamps = found
+        for league_id in await asyncio.to_thread(list_season_requests, self.settings.home):
+            if league_id in self.leagues:
+                await self.begin_season(league_id)
+            drop_season_request(self.settings.home, league_id)
+
+    async def begin_season(self, league_id: str) -> None:
+        """Put the season of a league aside, with its files, and begin another; raises UserError."""
+        self.log.info("season_put_aside", league_id=league_id)
+        league = self.leagues[league_id]
+        await league.stop()
+        try:
+            await asyncio.to_thread(start_new_league, self.settings.home, league_id, self.settings.store)
+        finally:
+            league.start()
+        await league.settled.wait()
+
+    async def _follow_change(self, league: ServedLeague) -> None:
+        """Start a league again with its changed file; one that has started keeps the settings it started with."""
+        self.log.info("league_file_changed", league_id=league.league_id)
+        if league.manager is None or league.manager.state.phase is LeaguePhase.REGISTRATION:
+            await league.restart()
+
+    async def make_league(self, wanted: NewLeague) -> ServedLeague:
+        """Write the file of a new league and serve it; raises UserError."""
+        await asyncio.to_thread(write_league_file, self.settings.loader, wanted)
+        await self.follow_files()
+        league = self.leagues[wanted.league_id]
+        await league.settled.wait()
+        return league
+
+    def list_choices(self) -> Mapping[str, Any]:
+        """Return the games and formats that a new league can have."""
+        from agent_league.formats.registry import format_names  # noqa: PLC0415 - only organisers ask
+
+        registry = self.settings.loader.load_games_registry()
+        games = [(game.game_type, game.display_name or game.game_type) for game in registry.games if game.active]
+        return {"games": games, "formats": format_names()}
+
+    def read_index(self) -> LeagueIndex:
+        """Read where every league stands."""
+        return read_index(self.leagues.values(), self.settings.home)
+
+    def describe_problem(self, league: ServedLeague) -> str:
+        """Say why a league isn't served, in words for strangers."""
+        return hide_home(league.problem, self.settings.home)
+
+    def health(self) -> dict[str, Any]:
+        """The answer of the server's health endpoint; not `ok` if the store or a league has failed."""
+        trouble = self._parts.store.trouble
+        failed = sorted(one.league_id for one in self.leagues.values() if one.health is LeagueHealth.FAILED)
+        return {
+            "status": "store_unavailable" if trouble else "ok",
+            "role": "server",
+            "version": __version__,
+            "leagues": len(self.leagues),
+            "failed": failed,
+        }
+
+    def read_samples(self) -> dict[str, dict[tuple[str, ...], float]]:
+        """Read the server's metrics."""
+        index = self.read_index()
+        states = {name: one.manager.state for name, one in self.leagues.items() if one.manager}
+        counts = {
+            "running": index.now,
+            "registration": index.soon,
+            "completed": index.past,
+            "failed": index.failed,
+            "starting": index.starting,
+        }
+        return {
+            "server_leagues": {(status,): len(found) for status, found in counts.items()},
+            "server_players": {(name,): len(state.roster.players()) for name, state in states.items()},
+            "server_matches_planned": {(name,): len(state.schedule.pairings) for name, state in states.items()},
+            "server_matches_finished": {(name,): len(state.results) for name, state in states.items()},
+            "server_league_starts": {(name,): one.starts for name, one in self.leagues.items()},
+            "server_store_up": {(): self._parts.store.trouble is None},
+        }
+
+    def _make_plan(self, league_id: str) -> ServedPlan:
+        """Plan a league by its file as it is now; raises UserError. Called in a thread."""
+        settings = self.settings
+        loader = ConfigLoader(settings.loader.root, settings.loader.overrides)
+        system, registry = loader.load_system(), loader.load_games_registry()
+        league = choose_league_config(loader, registry, league_id, None, {})
+        if expected := league.participants.start_with or 0:
+            check_player_count(loader, league, expected)
+        manager = ManagerPlan(
+            ManagerSettings(
+                system,
+                league,
+                settings.home,
+                expected,
+                expected_referees=1,
+                store=settings.store,
+                offers_seats=settings.offers_seats,
+                configs_by_protocol=adapt_league_to_protocols(loader, league, None, {}),
+            ),
+            settings.port,
+            settings.host,
+            path=f"/{LEAGUES_PATH}/{league_id}",
+        )
+        if not settings.referees:
+            return ServedPlan(manager, ())
+        referees = plan_house_referees(manager, settings.referees, registry, loader.load_referee_defaults())
+        return ServedPlan(manager, tuple(referees))

@@ -1,0 +1,60 @@
+"""The carrier of a server's own agents: calls among them stay in the process, all others go over HTTP.
+
+An address below our own `public_url` that isn't one of theirs is called at the port that we listen on, since a proxy
+may not let us back in by its outer side.
+"""
+
+from collections.abc import Mapping
+
+from agent_league.agent.sign_up_team import SIGN_UP_TEAM
+from agent_league.http.caller_address import CALLER_ADDRESS
+from agent_league.http.carrier import FrameHandler, HttpReply
+from agent_league.http.client import HttpCarrier
+from agent_league.http.memory import MemoryNetwork
+
+
+class OwnCarrier:
+    """Carries the calls of all agents that one server runs."""
+
+    def __init__(self, public_root: str, local_root: str) -> None:
+        """`public_root` and `local_root` are the server's address without a slash at its end, outside and inside."""
+        self._public_root = public_root
+        self._local_root = local_root
+        self._own = MemoryNetwork()
+        self._endpoints: set[str] = set()
+        self._outside = HttpCarrier()
+
+    def attach(self, endpoint: str, answer: FrameHandler) -> None:
+        """Answer calls to this endpoint here from now on."""
+        self._own.attach(endpoint, answer)
+        self._endpoints.add(endpoint)
+
+    def detach(self, endpoint: str) -> None:
+        self._own.detach(endpoint)
+        self._endpoints.discard(endpoint)
+
+    async def exchange(
+        self,
+        endpoint: str,
+        frame: bytes,
+        limit: float,
+        bearer: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> HttpReply:
+        if endpoint in self._endpoints:
+            return await self._exchange_inside(endpoint, frame, limit, bearer)
+        if self._public_root != self._local_root and endpoint.startswith(f"{self._public_root}/"):
+            endpoint = self._local_root + endpoint[len(self._public_root) :]
+        return await self._outside.exchange(endpoint, frame, limit, bearer, headers)
+
+    async def _exchange_inside(self, endpoint: str, frame: bytes, limit: float, bearer: str | None) -> HttpReply:
+        """Call an agent of this process; it sees no address, even where we act on a call from elsewhere."""
+        address, team = CALLER_ADDRESS.set(None), SIGN_UP_TEAM.set(None)
+        try:
+            return await self._own.exchange(endpoint, frame, limit, bearer)
+        finally:
+            CALLER_ADDRESS.reset(address)
+            SIGN_UP_TEAM.reset(team)
+
+    async def close(self) -> None:
+        await self._outside.close()

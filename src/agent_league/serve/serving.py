@@ -1,0 +1,50 @@
+"""Running a server: its port, its application and its leagues, until it is told to stop."""
+
+import asyncio
+import sys
+from collections.abc import Callable
+
+from agent_league.agent.tasks import run_until_first
+from agent_league.http.limits import ConnectionLimits
+from agent_league.http.proxies import serve_behind_proxies
+from agent_league.http.server import HttpServer
+from agent_league.serve.app import ServerApp
+from agent_league.serve.league_server import LeagueServer, ServerSettings
+
+MAX_CONNECTIONS = 10_000
+
+
+async def serve_until(
+    stop: asyncio.Event, settings: ServerSettings, ready: Callable[[LeagueServer], None] | None = None
+) -> None:
+    """Serve all leagues of a home until `stop` is set; `ready` is called once it listens and all have begun."""
+    limits = ConnectionLimits(max_connections=raise_file_limit())
+    server = LeagueServer(settings)
+    app = serve_behind_proxies(ServerApp(server), settings.system.network)
+    hint = "Stop what is using it, or choose another with --port."
+    try:
+        http = HttpServer(app, settings.host, settings.port, "the server of the leagues", hint, limits)
+        try:
+            await http.start()
+            await server.start()
+            if ready:
+                ready(server)
+            await run_until_first(stop.wait(), server.run())
+        finally:
+            await http.stop()
+    finally:
+        await server.close()
+
+
+def raise_file_limit() -> int:
+    """Raise the limit of open files as far as is allowed; return how many connections leave room for all else."""
+    if sys.platform == "win32":
+        return MAX_CONNECTIONS
+    import resource  # noqa: PLC0415 - not there on Windows
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 4 * MAX_CONNECTIONS if hard == resource.RLIM_INFINITY else min(4 * MAX_CONNECTIONS, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        soft = wanted
+    return MAX_CONNECTIONS if soft == resource.RLIM_INFINITY else min(MAX_CONNECTIONS, soft // 2)

@@ -1,0 +1,112 @@
+"""What the organiser's page shows: how the league stands, who is ready, what can be done now, what was done."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agent_league.clock import format_utc
+from agent_league.league.roster import Member
+from agent_league.league.state import PHASE_DESCRIPTIONS, LeaguePhase
+from agent_league.model.agents import Role
+from agent_league.model.audit import OrganiserAction, describe_action
+from agent_league.storage.access import TeamRow
+from agent_league.web.agents import describe_age, describe_state, read_last_seen
+from agent_league.web.league_reader import LeagueReader
+from agent_league.web.pages.audit import build_audit_line
+
+SHOWN_ENTRIES = 10
+PLAIN_ACTIONS = {
+    OrganiserAction.START_LEAGUE: "Start the league",
+    OrganiserAction.OPEN_REGISTRATION: "Open registration",
+    OrganiserAction.CLOSE_REGISTRATION: "Close registration",
+    OrganiserAction.PAUSE: "Pause",
+    OrganiserAction.RESUME: "Resume",
+}
+"""Commands for the whole league, with the words on their buttons."""
+
+
+def read_organiser_data(reader: LeagueReader, teams: Sequence[TeamRow]) -> Mapping[str, Any]:
+    state = reader.state
+    agents = [*_list_agents(reader, teams)]
+    return {
+        "league_id": state.league_id,
+        "phase": PHASE_DESCRIPTIONS[state.phase],
+        "obstacle": state.find_start_obstacle() if state.phase is LeaguePhase.REGISTRATION else None,
+        "is_open": state.is_registration_open,
+        "is_paused": state.is_paused,
+        "waits_for_referee": state.is_waiting_for_referee,
+        "played": len(state.results),
+        "matches": len(state.schedule.pairings),
+        "buttons": [(str(action), PLAIN_ACTIONS[action]) for action in _list_plain_actions(reader)],
+        "corrections": [
+            (str(action), describe_action(action)) for action in OrganiserAction if action not in PLAIN_ACTIONS
+        ],
+        "agents": agents,
+        "ready": sum(one["is_ready"] for one in agents if one["role"] == "player"),
+        "players": sum(one["role"] == "player" for one in agents),
+        "entries": [build_audit_line(reader, entry) for entry in [*state.audit_log][: -SHOWN_ENTRIES - 1 : -1]],
+        "now": format_utc(reader.history.now()),
+    }
+
+
+def _list_plain_actions(reader: LeagueReader) -> list[OrganiserAction]:
+    """The commands for the whole league that make sense now."""
+    state = reader.state
+    if state.phase is LeaguePhase.REGISTRATION:
+        is_open = state.is_registration_open
+        toggle = OrganiserAction.CLOSE_REGISTRATION if is_open else OrganiserAction.OPEN_REGISTRATION
+        return [OrganiserAction.START_LEAGUE, toggle]
+    if state.phase is LeaguePhase.RUNNING:
+        return [OrganiserAction.RESUME if state.is_paused else OrganiserAction.PAUSE]
+    return []
+
+
+def _list_agents(reader: LeagueReader, teams: Sequence[TeamRow]) -> list[dict[str, Any]]:
+    """List all agents, those that need attention first, and the teams that have not signed up."""
+    by_team = {row.team_id: row for row in teams if row.role == "player"}
+    agents = [
+        _build_agent(reader, member, by_team.get(member.team_id or ""))
+        for role in (Role.PLAYER, Role.REFEREE)
+        for member in reader.state.roster.list_members(role)
+    ]
+    signed_up = {member.team_id for member in reader.state.roster}
+    missing = [_build_missing_team(row) for team_id, row in by_team.items() if team_id not in signed_up]
+    return sorted([*agents, *missing], key=lambda one: (one["role"] != "player", one["is_ready"]))
+
+
+def _build_agent(reader: LeagueReader, member: Member, team: TeamRow | None) -> dict[str, Any]:
+    now = reader.history.now()
+    state = reader.state
+    tally = state.standings_table.get_tally(member.agent_id) if member.role is Role.PLAYER else None
+    return {
+        "agent_id": member.agent_id,
+        "role": str(member.role),
+        "name": member.agent.display_name,
+        "team": team.name if team else "",
+        "version": f"{member.agent.version} (no. {member.versions[-1].number})"
+        if member.versions
+        else member.agent.version,
+        "state": describe_state(str(member.state), is_barred=member.is_barred),
+        "is_reachable": member.is_reachable,
+        "is_barred": member.is_barred,
+        "is_ready": member.is_reachable and not member.is_suspended,
+        "last_seen": describe_age(read_last_seen(reader, member), now),
+        "failures": member.breaker.failure_count,
+        "technical": tally.technical_losses if tally else 0,
+    }
+
+
+def _build_missing_team(row: TeamRow) -> dict[str, Any]:
+    return {
+        "agent_id": "",
+        "role": "player",
+        "name": row.name,
+        "team": row.name,
+        "version": "",
+        "state": "key revoked" if row.key_sha256 is None else "not signed up",
+        "is_reachable": False,
+        "is_barred": False,
+        "is_ready": False,
+        "last_seen": "not yet",
+        "failures": 0,
+        "technical": 0,
+    }

@@ -1,0 +1,1 @@
+"""Agents that dial out, and whoever would misuse that."""

@@ -1,0 +1,180 @@
+"""Whole leagues whose players dial out: ours, an agent behind `league connect`, and servers that come and go."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_league.errors import LeagueFailed
+from agent_league.http.client import HttpCarrier
+from agent_league.launch.connect import AgentToConnect, connect_agent
+from agent_league.launch.dial_client import AddressForwarder, DialClient, find_bearer
+from agent_league.protocol.dial_out import SeatAnswer, SeatCall
+from agent_league.storage.credentials import CredentialsFile
+from tests.conftest import BOUND, free_port
+from tests.dial_out.server import serve_manager
+from tests.http.wire import Peer, raw_server
+from tests.league.office import within
+from tests.serve.stage import players, serving, until, write_league
+
+
+async def test_players_that_nobody_can_call_play_in_a_league_of_many(home: Path) -> None:
+    write_league(home, "spring", participants={"start_with": 3})
+    async with asyncio.timeout(BOUND), serving(home) as stage:
+        manager = f"{stage.root}/leagues/spring/mcp"
+        async with players(home, manager, ["Ann", "Bob"], dial_out=True), players(home, manager, ["Cleo"]):
+            await stage.wait_for_end("spring")
+        state = stage.manager("spring").state
+        assert [result.status for result in state.results.values()].count("TECHNICAL_LOSS") == 0
+        seats = [one.agent.endpoint for one in state.roster if "/leagues/spring/seats/S" in one.agent.endpoint]
+        assert len(seats) == 2
+        assert not state.roster.rules.is_loopback_only
+
+
+@asynccontextmanager
+async def connected(manager: str, home: Path, **options: Any) -> AsyncIterator[list[str]]:
+    """Run `league connect`; what it says is collected."""
+    said: list[str] = []
+    stop = asyncio.Event()
+    agent = AgentToConnect(options.pop("address", "http://localhost:9/mcp"), manager, home, **options)
+    running = asyncio.create_task(connect_agent(agent, stop, said.append))
+    try:
+        yield said
+    finally:
+        stop.set()
+        await running
+
+
+async def test_connect_registers_an_agent_that_doesn_t_and_tells_what_happens(home: Path, tmp_path: Path) -> None:
+    async with asyncio.timeout(BOUND), serve_manager(home) as server:
+        async with connected(server.endpoint, tmp_path / "own", name="Quiet") as said:
+            await until(lambda: "Quiet is registered as P01." in said)
+            assert said[0] == (
+                f"Connected: calls from the league at {server.endpoint} go to http://localhost:9/mcp, and nowhere else."
+            )
+            member = server.manager.state.roster["P01"]
+            with pytest.raises(Exception, match="isn't reachable on its own machine"):
+                await server.manager._prober._caller.ask_agent(member)
+            assert any("isn't there: can't reach http://localhost:9/mcp" in line for line in said)
+        assert said[-1] == "Disconnected, after 1 call."
+
+
+async def test_connect_comes_back_to_its_seat_when_the_server_does(home: Path, tmp_path: Path) -> None:
+    port = free_port()
+    async with asyncio.timeout(BOUND):
+        endpoint = f"http://localhost:{port}/mcp"
+        async with connected(endpoint, tmp_path / "own", name="Quiet") as said:
+            for number in range(2):
+                async with serve_manager(home, port) as server:
+                    await until(lambda: sum("is registered as P01" in line for line in said) == number + 1)  # noqa: B023
+                    assert len(server.manager.state.roster.players()) == 1
+            assert any(line.startswith("The connection was lost") for line in said)
+            assert "Connected again, with the same seat." in said
+        files = [file async for file in list_credentials(tmp_path / "own")]
+        assert [oct(file.stat().st_mode & 0o777) for file in files] == ["0o600"]
+
+
+async def list_credentials(home: Path) -> AsyncIterator[Path]:
+    for file in (home / "data" / "credentials").iterdir():
+        yield file
+
+
+async def test_a_second_connect_of_the_same_agent_ends_the_first_with_a_sentence(home: Path, tmp_path: Path) -> None:
+    async with asyncio.timeout(BOUND), serve_manager(home) as server:
+        agent = AgentToConnect("http://localhost:9/mcp", server.endpoint, tmp_path / "own")
+        said: list[str] = []
+        first = asyncio.create_task(connect_agent(agent, asyncio.Event(), said.append))
+        await until(lambda: bool(said))
+        async with connected(server.endpoint, tmp_path / "own"):
+            with pytest.raises(LeagueFailed, match="Another program has taken this seat"):
+                await first
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        (b"HTTP/1.1 404 Not Found\r\ncontent-length: 4\r\n\r\nnope", "answers HTTP 404: nope"),
+        (b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n", "answers HTTP 403"),
+        (b"HTTP/1.1 302 Found\r\nlocation: ws://localhost:1/\r\ncontent-length: 0\r\n\r\n", ""),
+    ],
+)
+async def test_what_is_no_league_ends_connect_with_a_sentence(tmp_path: Path, answer: bytes, sentence: str) -> None:
+    async with asyncio.timeout(BOUND), raw_server(answering(answer)) as url:
+        agent = AgentToConnect("http://localhost:9/mcp", url, tmp_path)
+        with pytest.raises(LeagueFailed, match=sentence or "answers HTTP 302"):
+            await connect_agent(agent, asyncio.Event(), lambda _: None)
+
+
+def answering(data: bytes) -> Peer:
+    """Answer any request with these bytes."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(data)
+        await writer.drain()
+
+    return answer
+
+
+def make_call(body: str = "{}", **fields: Any) -> SeatCall:
+    return SeatCall(call="1", body=body, **{"limit_sec": 5.0, **fields})
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}", {"status": 200, "body": "{}"}),
+        (b"HTTP/1.1 302 Found\r\nlocation: /other\r\ncontent-length: 0\r\n\r\n", {"status": 302}),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 2000000\r\n\r\n" + b"x" * 2_000_000, {"failure": "bad_answer"}),
+        (b"no HTTP\r\n\r\n", {"failure": "unreachable"}),
+    ],
+)
+async def test_an_agent_s_answer_is_carried_within_the_limits_and_without_redirects(
+    answer: bytes, expected: dict[str, Any]
+) -> None:
+    async with asyncio.timeout(BOUND), raw_server(answering(answer)) as url:
+        carrier = HttpCarrier()
+        carried = await AddressForwarder(url, carrier, lambda _: None).handle_call(make_call())
+        await carrier.close()
+    assert carried.model_dump(include=set(expected)) == expected
+
+
+async def test_what_is_no_json_and_what_is_too_long_is_not_forwarded() -> None:
+    carrier = HttpCarrier()
+    forwarder = AddressForwarder("http://localhost:1/mcp", carrier, lambda _: None)
+    for body in ("GET / HTTP/1.1", "", json.dumps("x" * 1_100_000)):
+        assert (await forwarder.handle_call(make_call(body))).failure == "bad_answer"
+    await carrier.close()
+
+
+@pytest.mark.parametrize(
+    ("header", "bearer"),
+    [("Bearer tok-1", "tok-1"), (None, None), ("Basic x", None), ("Bearer a\r\nX: y", None), ("Bearer \u00e9", None)],
+)
+def test_no_header_but_the_call_s_authorisation_is_passed_on(header: str | None, bearer: str | None) -> None:
+    assert find_bearer(header) == bearer
+
+
+async def test_a_call_that_the_agent_doesn_t_answer_fails_within_its_limit(home: Path, tmp_path: Path) -> None:
+    async with asyncio.timeout(BOUND), serve_manager(home) as server:
+
+        async def hang(_: SeatCall) -> SeatAnswer:
+            await asyncio.Event().wait()
+            raise AssertionError
+
+        credentials = CredentialsFile(tmp_path, "seat", "x", "y", "z")
+        client = DialClient(server.endpoint, hang, credentials, lambda _: None)
+        running = asyncio.create_task(client.run())
+        seat = await client.wait_until_open()
+        answer = await server.register("Ann", "http://localhost:1/mcp", seat.manager)
+        opened = server.manager.seats.get(seat.seat)
+        assert opened is not None
+        with pytest.raises(Exception, match=r"within 0.05 s"):
+            await within(opened.exchange(b"{}", 0.05, None))
+        assert answer["status"] == "ACCEPTED"
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
