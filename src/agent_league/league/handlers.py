@@ -25,7 +25,7 @@ from agent_league.model.audit import OrganiserAction
 from agent_league.protocol import v2
 from agent_league.protocol.checks import describe_value, wrong_type_refusal
 from agent_league.protocol.envelope import Sender
-from agent_league.protocol.v2.registration import PlayerMeta, RefereeMeta, RegisterRequest
+from agent_league.protocol.v2.registration import RefereeMeta
 from agent_league.protocol.version import (
     CURRENT_VERSION,
     MINIMUM_VERSION,
@@ -74,8 +74,8 @@ class ManagerHandlers:
 
     def handlers_by_method(self) -> dict[str, Handler]:
         return {
-            "register_referee": self.register_referee,
-            "register_player": self.register_player,
+            "register_referee": self.register_agent,
+            "register_player": self.register_agent,
             "start_league": self.start_league,
             "manage_league": self.manage_league,
             "report_match_result": self.report_match_result,
@@ -87,12 +87,6 @@ class ManagerHandlers:
             "get_match": self.get_match,
             "get_player": self.get_player,
         }
-
-    async def register_player(self, message: v2.LeagueRegisterRequest) -> HandlerReply:
-        return await self._register_agent(Role.PLAYER, message, message.player_meta)
-
-    async def register_referee(self, message: v2.RefereeRegisterRequest) -> HandlerReply:
-        return await self._register_agent(Role.REFEREE, message, message.referee_meta)
 
     async def start_league(self, message: v2.StartLeague) -> HandlerReply:
         await self._carry_out(OrganiserCommand(OrganiserAction.START_LEAGUE))
@@ -186,7 +180,9 @@ class ManagerHandlers:
     async def get_player(self, params: Mapping[str, Any]) -> HandlerReply:
         return self._queries.get_player(_require_argument(params, "player_id", str))
 
-    async def _register_agent(self, role: Role, message: RegisterRequest, meta: PlayerMeta) -> HandlerReply:
+    async def register_agent(self, message: v2.LeagueRegisterRequest | v2.RefereeRegisterRequest) -> HandlerReply:
+        meta = message.player_meta if isinstance(message, v2.LeagueRegisterRequest) else message.referee_meta
+        role = Role.REFEREE if isinstance(meta, RefereeMeta) else Role.PLAYER
         sender = Sender.parse(message.sender)
         if sender is None or sender.role is not role:
             raise Refusal(
