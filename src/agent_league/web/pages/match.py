@@ -58,6 +58,7 @@ def read_match_data(reader: LeagueReader, key: str) -> PageData:
         "recorded": result,
         "own_parameters": dict(season.config.game_parameters),
         "paths": reader.paths,
+        "hides_names": season.hides_names,
         "corrections": [build_audit_line(reader, entry) for entry in season.audit_log if entry.target == key],
         "replaces": season.get_pairing(key).replaces,
         "replaced_by": match.get("replaced_by"),
@@ -85,7 +86,7 @@ def complete_match_data(told: PageData) -> PageData:
         "parameters": ", ".join(
             f"{name} {format_move(value, MAX_WORD)}" for name, value in _game_parameters(content).items()
         ),
-        "reason": _describe_reason(found, result, told["told"]),
+        "reason": _describe_reason(None if told["hides_names"] else found, result, told["told"]),
         "timing": _read_timing(found),
         "draw": _read_draw(found),
         "steps": [_build_step(again, step, names) for step in steps],
@@ -93,7 +94,7 @@ def complete_match_data(told: PageData) -> PageData:
         "rounds": build_rounds_table(again.rounds, again.round_payoffs, MOST_STEPS) if again.rounds else None,
         "round_ends": {step.round: step.number for step in steps if step.totals},
         "side_names": names,
-        "entries": read_conversation(found) if found else [],
+        "entries": read_conversation(found) if found and not told["hides_names"] else [],
         "messages": sum(entry["direction"] != "drawn" for entry in found["transcript"]) if found else 0,
     }
 
