@@ -2,7 +2,8 @@
 
 "P" is the protocol's own page with its section, "000" to "004" are the seeds, "CLI" is what the command promises and
 "REL" what docs/reliability.md does, "MCP" what docs/mcp.md and docs/mcp-hosts.md do, "Server" what `league serve`
-does, "Class" what docs/class.md does. A test is named by its file under `tests/` (without `test_` and `.py`) and its name (without `test_`).
+does, "Class" what docs/class.md does.
+A test is named by its file under `tests/` (without `test_` and `.py`) and its name (without `test_`).
 `test_requirements.py` fails where a demand has no test, or names one that isn't there.
 """
 
@@ -1785,7 +1786,7 @@ REQUIREMENTS = (
     ),
     needs(
         "Class",
-        "Unknown and revoked keys get the same answer, attempts are limited, and a key stands nowhere but at its owner.",
+        "Unknown and revoked keys get the same answer, attempts are limited, a key stands nowhere but at its owner.",
         "security/sign_up::unknown_revoked_and_replaced_keys_get_the_same_answer",
         "security/sign_up::a_flood_of_wrong_keys_is_stopped_and_keeps_nobody_out",
         "security/sign_up::a_flood_of_sign_ups_by_one_team_is_stopped",
