@@ -43,7 +43,7 @@ from agent_league.league.settings import ManagerSettings
 from agent_league.league.sign_up import SignUp
 from agent_league.league.state import LeaguePhase, LeagueState
 from agent_league.league.timekeeper import Timekeeper
-from agent_league.model.agents import AgentState, Role
+from agent_league.model.agents import AgentProfile, AgentState, Role
 from agent_league.model.events import Event, ReachabilityChanged, StoreChanged
 from agent_league.model.results import find_termination
 from agent_league.protocol.checks import Envelope
@@ -178,6 +178,7 @@ class LeagueManager(Agent):
             match_files=MatchFiles(settings.home, self.state.league_id, offload),
             derive_result=derive_result,
             seats=self.seats,
+            pin_addresses=self._pin_addresses,
             sign_up=self.sign_up,
         )
         served = {**handlers.handlers_by_method(), **(tools or {})}
@@ -216,6 +217,10 @@ class LeagueManager(Agent):
         self._start_if_complete()
         await self._journal.wait_for_commit()
         return sentence
+
+    def _pin_addresses(self, agent: AgentProfile) -> None:
+        """Call an agent at the addresses that were checked when it registered, whatever its name means by then."""
+        self._peer_client.pin_addresses(agent.endpoint, agent.addresses or ())
 
     def _make_referee_key(self) -> None:
         """Make the referees' key, which they need from now on."""
@@ -271,6 +276,8 @@ class LeagueManager(Agent):
             ending.push_async_callback(self._announcer.close)
             ending.push_async_callback(self._tasks.close)
             ending.push_async_callback(self.seats.close)
+            for member in self.state.roster:
+                self._pin_addresses(member.agent)
             self.log.info("manager_started", league_id=self.state.league_id, phase=self.state.phase)
             self._resume_league()
             await self._play_while_saved()

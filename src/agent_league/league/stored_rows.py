@@ -35,6 +35,7 @@ def agent_to_row(member: Member) -> AgentRow:
         tolerated=list(member.protocol_profile.deviations),
         is_ours=member.is_ours,
         barred=member.is_barred,
+        addresses=list(agent.addresses or ()),
         team_id=member.team_id,
         versions=[version.to_json() for version in member.versions],
     )
@@ -50,6 +51,7 @@ def member_from_row(row: AgentRow, failure_threshold: int) -> Member:
             row.version,
             tuple(row.game_types),
             row.max_concurrent_matches,
+            tuple(row.addresses),
         ),
         token_sha256=row.token_sha256,
         token_expires=datetime.fromisoformat(row.token_expires),

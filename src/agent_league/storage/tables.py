@@ -72,7 +72,7 @@ SELECT_ROUNDS = sa.select(ROUNDS).where(ROUNDS.c.season_id == SEASON_ID).order_b
 SELECT_AUDIT = sa.select(AUDIT).where(AUDIT.c.season_id == SEASON_ID).order_by(AUDIT.c.number)
 CLAIM_FIELDS = (
     *("display_name", "endpoint", "version", "game_types", "max_concurrent_matches", "protocol"),
-    *("alias", "style", "tolerated", "is_ours", "barred", "team_id", "versions"),
+    *("alias", "style", "tolerated", "is_ours", "barred", "team_id", "versions", "addresses"),
 )
 
 
