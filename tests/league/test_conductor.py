@@ -24,6 +24,7 @@ QUICK = {
     "heartbeat.interval_sec": 0.05,
     "heartbeat.lease_sec": 0.2,
 }
+UNCHECKED: Any = {"verify_signature": False, "verify_aud": False}
 FULL = refusing("E016", "SERVICE_UNAVAILABLE")
 
 
@@ -430,6 +431,18 @@ async def test_only_who_asks_for_a_match_key_gets_one_and_tokens_under_it(office
     seats = [order[side] for order in here.referees[0].orders for side in ("player_A", "player_B")]
     algorithms = {(seat["player_id"], jwt.get_unverified_header(seat["match_token"])["alg"]) for seat in seats}
     assert algorithms == {("P01", "EdDSA"), ("P02", "EdDSA"), ("P03", "EdDSA"), ("P04", "HS256")}
+
+
+async def test_a_start_has_a_token_for_each_player_alone_and_one_for_both(office: OfficeMaker) -> None:
+    here = office()
+    await here.play(2)
+    (order,) = here.referees[0].orders
+    tokens = {order[side]["player_id"]: order[side]["match_token"] for side in ("player_A", "player_B")}
+    audiences = {player_id: jwt.decode(token, options=UNCHECKED)["aud"] for player_id, token in tokens.items()}
+    assert audiences == {"P01": ["P01"], "P02": ["P02"]}
+    shared = jwt.decode(order["match_token"], options=UNCHECKED)
+    assert sorted(shared["aud"]) == ["P01", "P02"], "for referees that show both players the same"
+    assert shared["sub"] == "R1M1"
 
 
 @pytest.mark.parametrize(

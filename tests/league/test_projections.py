@@ -10,7 +10,7 @@ import pytest
 from agent_league.league.queries import LeagueQueries
 from agent_league.league.resume import open_store
 from agent_league.log import MESSAGE_EVENTS
-from agent_league.model.events import AgentRegistered, Event
+from agent_league.model.events import AgentRegistered, Event, RoundStarted
 from agent_league.storage.files import encode_json
 from agent_league.storage.paths import DataPaths
 from agent_league.storage.repositories import StandingsRepository
@@ -96,6 +96,21 @@ async def test_rounds_json_holds_every_round_with_its_matches(office: OfficeMake
     assert matches[2]["winner_player_id"] == "P01"
 
 
+async def test_rounds_json_tells_the_round_that_is_played_from_those_before_and_after(office: OfficeMaker) -> None:
+    here = office()
+    statuses: list[list[str]] = []
+
+    def note(event: Event) -> None:
+        if isinstance(event, RoundStarted):
+            here.manager._projections.save_files()
+            statuses.append([round_["status"] for round_ in read(here, "rounds.json")["rounds"]])
+
+    here.manager.state.add_listener(note)
+    await here.play(4)
+    done, now, later = "COMPLETED", "RUNNING", "PENDING"
+    assert statuses == [[now, later, later], [done, now, later], [done, done, now]]
+
+
 async def test_whenever_rounds_json_is_written_it_holds_the_season_as_it_stands(office: OfficeMaker) -> None:
     """What hasn't changed since the last time is not encoded again; whatever happens must be seen all the same."""
     here = office()
@@ -175,6 +190,7 @@ async def test_the_log_tells_the_story_of_the_league_in_order(office: OfficeMake
         "AgentRegistered",
         "AgentRegistered",
         "LeagueStarted",
+        "CommandCarriedOut",
         "RoundStarted",
         "MatchFinished",
         "RoundCompleted",

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -266,6 +267,27 @@ async def test_a_poll_that_is_refused_for_now_is_asked_again(home: Path) -> None
     async with hall(home, manager={"get_assigned_matches": poll}) as match:
         match.pair()
         assert await match.manager.wait_for_calls("report_match_result")
+
+
+@in_virtual_time
+async def test_a_manager_that_fails_polls_again_and_again_is_asked_less_often_until_it_answers(home: Path) -> None:
+    loop = asyncio.get_running_loop()
+    fails = [*[True] * 20, False, True]
+    asked: list[float] = []
+
+    async def poll(params: Params) -> Any:
+        asked.append(loop.time())
+        if fails and fails.pop(0):
+            return {"message_type": "LEAGUE_ERROR", "error_code": "E016", "message": "not yet"}
+        return {"matches": []}
+
+    async with hall(home, manager={"get_assigned_matches": poll}) as match:
+        await asyncio.sleep(400)
+        assert not match.manager.received_params("report_match_result")
+    waits = [after - before for before, after in pairwise(asked)]
+    assert waits[0] < 2, "a single failure is asked about soon"
+    assert 3 <= min(waits[7:20]) <= max(waits[7:20]) < 4, "one that lasts, every three seconds or so"
+    assert max(waits[20:]) < 2, "and as before once it has answered, also after the next failure"
 
 
 @in_virtual_time

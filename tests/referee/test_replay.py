@@ -153,6 +153,17 @@ def test_what_the_league_knows_of_a_match_is_enough_for_many(
     assert len(replay_match(to_match_content(result, game_type, {})).steps) == steps
 
 
+def test_a_technical_loss_may_end_before_the_game_does_and_another_result_may_not() -> None:
+    moves = {"moves": [{"P01": 0}, {"P02": 4}]}
+    lost, won = (
+        to_match_content(MatchResult("R1M1", 1, ("P01", "P02"), outcome, "P01", moves), "tic_tac_toe", {})
+        for outcome in (Outcome.TECHNICAL_LOSS, Outcome.WIN)
+    )
+    assert (lost["result"]["status"], lost["result"]["winner_player_id"]) == ("TECHNICAL_LOSS", "P01")
+    assert len(replay_match(lost).steps) == len(replay_match(won).steps) == 3
+    assert replay_match(lost).shortfall != replay_match(won).shortfall
+
+
 def repeated(rounds: int, game_type: str = "prisoners_dilemma", moves: Any = None) -> Content:
     one = moves or [{"P01": "cooperate", "P02": "defect"}]
     return {**TOE, "game_type": game_type, "game_parameters": {"repeat": rounds}, "moves": one * rounds, "result": {}}

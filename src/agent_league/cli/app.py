@@ -61,6 +61,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         "class": (
             "Make a class of a roster: one sign-up address a team, on a sheet to print; without one, list the teams."
         ),
+        "grades": "Grade a class by its league: for Canvas, Moodle, Gradescope, or as a table of everything.",
         "start": "Close registration and start the league now.",
         "admin": (
             "Open or close registration, pause or resume the league, suspend or reinstate a player, invite organisers."

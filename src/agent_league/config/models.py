@@ -15,6 +15,7 @@ from pydantic import AfterValidator, Field, model_validator
 from agent_league.config.base import ConfigModel
 from agent_league.config.times import TimesConfig
 from agent_league.model.agents import ANY_GAME
+from agent_league.model.grade_formula import ANY_COLUMN, parse_formula
 
 Port = Annotated[int, Field(ge=1, le=65535)]
 
@@ -93,6 +94,7 @@ Tiebreaker = Literal[
 ]
 SWISS_TIEBREAKERS: tuple[Tiebreaker, ...] = ("buchholz_cut_1", "buchholz", "wins")
 """Of a Swiss league whose file names none: the strength of the opponents, which differs there."""
+GradeRule = Literal["points", "rank_share", "course_v1"]
 AssignmentStrategy = Literal["least_connections", "round_robin", "weighted"]
 LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 
@@ -330,6 +332,22 @@ class ParticipantsConfig(ConfigModel):
     """`league serve` starts the league once so many players are there; None: on the organiser's command."""
 
 
+def _check_formula(text: str) -> str:
+    parse_formula(text, ANY_COLUMN)
+    return text
+
+
+class GradingConfig(ConfigModel):
+    rule: GradeRule = "points"
+    """A ready-made formula: the points, the share of players that aren't ranked higher, or the course's rules."""
+    formula: Annotated[str, AfterValidator(_check_formula)] | None = None
+    """One's own formula, in place of `rule`: numbers, columns, + - * /, comparisons, min, max and if."""
+    points_possible: Annotated[float, Field(gt=0, le=1_000_000)] = 100
+    """The most that a gradebook should expect."""
+    assignment: str = ""
+    """The column's name in a gradebook; empty: the league's name."""
+
+
 class LeagueConfig(ConfigModel):
     """`leagues/<league_id>.json`"""
 
@@ -346,9 +364,12 @@ class LeagueConfig(ConfigModel):
     scoring: ScoringConfig = ScoringConfig()
     scheduling: SchedulingConfig = SchedulingConfig()
     participants: ParticipantsConfig = ParticipantsConfig()
+    grading: GradingConfig = GradingConfig()
     times: TimesConfig = TimesConfig()
     registration: Literal["open", "keys"] | None = None
     """Whether players need the sign-up address of a team; None: as soon as there is a roster, on loopback never."""
+    visibility: Literal["everything", "pseudonyms", "top_ten", "members"] = "everything"
+    """What visitors see: all names, pseudonyms, the names of the top ten, or nothing unless they are members."""
 
     @model_validator(mode="after")
     def _choose_tiebreakers(self) -> Self:
