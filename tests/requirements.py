@@ -56,7 +56,7 @@ REQUIREMENTS = (
         "Every example of the seeds is read without loss.",
         "protocol/golden::an_example_is_read_without_loss",
     ),
-    needs("004 Message Types", "All message types are known.", "protocol/messages::there_are_23_message_types"),
+    needs("004 Message Types", "All message types are known.", "protocol/messages::there_are_24_message_types"),
     needs(
         "002 1.4",
         "A frame is JSON-RPC 2.0 with method, params and id.",

@@ -60,9 +60,11 @@ class ManagerHandlers:
         seats: DialOutSeats,
         pin_addresses: Callable[[AgentProfile], None],
         sign_up: SignUp,
+        request_match: Callable[[str, str], Awaitable[str]],
     ) -> None:
         self._state = state
         self._sign_up = sign_up
+        self._request_match = request_match
         self._messages = messages
         self._clock = clock
         self._log = log
@@ -89,6 +91,7 @@ class ManagerHandlers:
             "manage_league": self.manage_league,
             "report_match_result": self.report_match_result,
             "league_query": self.league_query,
+            "request_match": self.request_match,
             "get_assigned_matches": self.get_assigned_matches,
             "get_standings": self.get_standings,
             "create_schedule": self.create_schedule,
@@ -162,6 +165,10 @@ class ManagerHandlers:
                 **refusal.context,
             }
         return self._messages.build_query_response(message.query_type, message.conversation_id, data, error)
+
+    async def request_match(self, message: v2.RequestMatch) -> HandlerReply:
+        sentence = await self._request_match(message.sender.partition(":")[2], message.opponent_id)
+        return {"status": "ok", "message": sentence}
 
     async def get_assigned_matches(self, params: Mapping[str, Any]) -> HandlerReply:
         referee_id = str(params["sender"]).partition(":")[2]

@@ -427,7 +427,7 @@ class MatchRunner:
         return f"no referee takes the match {match.match_id}: {why}"
 
     def _get_round(self, pairing: Pairing) -> LeagueRound:
-        return self._state.schedule.rounds[pairing.round_id - 1]
+        return self._state.find_round(pairing)
 
     def _get_capacity_slot(self, referee: AgentProfile) -> asyncio.Semaphore:
         """The semaphore for a referee's capacity; a referee may return with another one."""

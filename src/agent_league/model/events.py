@@ -151,6 +151,8 @@ class LeagueStarted:
     """What orders players who are level."""
     is_fixed: bool = True
     """Whether all rounds are known, and points alone rank the players."""
+    is_ladder: bool = False
+    """Whether it is a practice ladder, which has no end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +171,7 @@ class LeagueResumed:
     """As in LeagueStarted."""
     is_fixed: bool = True
     standings: tuple[StandingsRow, ...] = ()
+    is_ladder: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,6 +281,23 @@ class CommandCarriedOut:
         return self.entry.action in CORRECTIONS
 
 
+@dataclass(frozen=True, slots=True)
+class MatchPaired:
+    """A practice ladder has paired two players."""
+
+    pairing: Pairing
+
+
+@dataclass(frozen=True, slots=True)
+class LadderNews:
+    """Something about a player of a practice ladder: a request, its check, a new version."""
+
+    player_id: str
+    text: str
+    """A predicate, such as "has passed its check"."""
+    is_trouble: bool = False
+
+
 Event = (
     AgentRegistered
     | RegistrationRefused
@@ -302,6 +322,8 @@ Event = (
     | RoundCompleted
     | LeagueCompleted
     | CommandCarriedOut
+    | MatchPaired
+    | LadderNews
     | MatchReplaced
     | LeagueReopened
 )
