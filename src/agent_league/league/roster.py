@@ -110,6 +110,8 @@ class Member:
     """Whether it takes no part any more; then it is barred as well, and stands at the end of the table."""
     is_reachable: bool = True
     """False from its registration at the address of another machine until a call there is answered. Not saved."""
+    is_being_reached: bool = False
+    """Whether such calls are still being tried, and no match is given to it. Not saved."""
     team_id: str | None = None
     """The team whose sign-up address it registered through."""
     versions: tuple[AgentVersion, ...] = ()
@@ -285,13 +287,13 @@ class Roster:
             _add_version(admission.member, now)
         return admission
 
-    def _find_endpoint_problem(self, endpoint: str) -> str | None:
+    def _find_endpoint_problem(self, endpoint: str, addresses: Sequence[str] | None) -> str | None:
         """Describe what is wrong with the address that the current caller registers, or return None."""
         caller, network = CALLER_ADDRESS.get(), self.rules.network
         address, hosts = normalise_address(caller[0]) if caller else None, network.allowed_hosts
         if caller is None and network.public_host:  # an agent of our own process, below our own public address
             hosts = (*hosts, network.public_host)
-        if problem := find_endpoint_problem(endpoint, hosts, address or None):
+        if problem := find_endpoint_problem(endpoint, hosts, address or None, addresses):
             return problem
         return "that is a sign-up address; expected your agent's own" if find_sign_up_key(endpoint) else None
 
@@ -352,7 +354,7 @@ class Roster:
         """Raise RegistrationRejected for an endpoint that may not be called, or is another member's seat."""
         if application.is_seated:
             self._check_seat_owner(application.profile.endpoint, applicant)
-        elif problem := self._find_endpoint_problem(application.profile.endpoint):
+        elif problem := self._find_endpoint_problem(application.profile.endpoint, application.profile.addresses):
             raise RegistrationRejected(RejectReason.INVALID_ENDPOINT, redact_keys(problem))
 
     def note_dial_out_seats(self) -> bool:
