@@ -21,7 +21,7 @@ from agent_league.formats.play_off import pair_play_off, split_leaders
 from agent_league.formats.progress import describe_progress
 from agent_league.formats.stage_views import find_group_tables
 from agent_league.ladders.base import LadderPairing
-from agent_league.league.agenda import LeagueFacts, TimedStep, count_rounds_from, list_steps
+from agent_league.league.agenda import LeagueFacts, StepKind, TimedStep, count_rounds_from, list_steps
 from agent_league.league.ladder_format import LADDER_ROUND, EndlessRound, rank_by_rating
 from agent_league.league.ladder_record import LadderRecord
 from agent_league.league.ladder_table import LadderTable
@@ -50,7 +50,7 @@ from agent_league.league.stored_rows import (
 )
 from agent_league.league.tournament import counts_byes, draw_number, lay_out_rounds, make_format, seed_players
 from agent_league.model.agents import AgentState, Role, advance_state
-from agent_league.model.audit import AuditEntry
+from agent_league.model.audit import AuditEntry, OrganiserAction
 from agent_league.model.events import (
     AgentRegistered,
     AgentStateChanged,
@@ -72,6 +72,7 @@ from agent_league.model.events import (
     RefereeWaitChanged,
     RegistrationChanged,
     RegistrationRefused,
+    RoundCalled,
     RoundCompleted,
     RoundStarted,
     StartDelayed,
@@ -176,7 +177,7 @@ class LeagueState:
                 failure_threshold=self._failure_threshold,
                 strict=system.tolerance.strict,
                 listens_on_loopback=listens_on_loopback,
-                has_lasting_tokens=not config.times.plan.is_empty,
+                has_lasting_tokens=not config.times.plan.is_empty or config.ladder is not None,
                 has_dial_out_seats=has_dial_out_seats,
             )
         )
@@ -271,8 +272,10 @@ class LeagueState:
         return len(self.schedule.rounds) > known
 
     def needs_further_round(self) -> bool:
-        """Whether the format would pair another round now that all results are in."""
-        return not self.has_play_off and next(lay_out_rounds(self.format, self.tournament), None) is not None
+        """Whether the format, or the play-off for first place, would pair another round by the results there are."""
+        if not self.has_play_off and next(lay_out_rounds(self.format, self.tournament), None) is not None:
+            return True
+        return self._pair_play_off() is not None
 
     def list_open_reruns(self) -> list[Pairing]:
         """List the matches of completed rounds that are to be played again, and aren't over."""
@@ -307,6 +310,12 @@ class LeagueState:
     def is_frozen(self) -> bool:
         """Whether agents may no longer be admitted or replaced; a known one may still come back as it was."""
         return self.times.has_mark(TimeMark.FROZEN)
+
+    @property
+    def pause_reason(self) -> str:
+        """Why the league is paused, in its organiser's words; empty if it isn't, or nobody said."""
+        pauses = (entry.reason for entry in reversed(self.audit_log) if entry.action == OrganiserAction.PAUSE)
+        return next(pauses, "") if self.is_paused else ""
 
     @property
     def is_waiting_for_referee(self) -> bool:
@@ -536,12 +545,28 @@ class LeagueState:
             begun = sum(1 for _ in takewhile(self.has_round_begun, rounds))
             self.times.count_rounds(count_rounds_from(plan, now, self.rounds_completed + begun + 1))
 
-    def set_frozen(self, *, is_frozen: bool, now: datetime) -> None:
-        """Forbid that agents are admitted or replaced, or allow it again; raises a Refusal after the end."""
+    def call_round(self, now: datetime) -> int:
+        """Let the next round begin though its time has not come; returns its number. Raises a Refusal if none waits."""
+        self._require_phase(LeaguePhase.RUNNING)
+        waiting = next((step for step in self.list_timed_steps(now) if step.kind is StepKind.ROUND), None)
+        if waiting is None:
+            raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, "no round waits for its time")
+        self.times.called_round = waiting.round_id
+        self.emit(RoundCalled(waiting.round_id))
+        return waiting.round_id
+
+    def set_frozen(self, *, is_frozen: bool, now: datetime) -> bool:
+        """Forbid that agents are admitted or replaced, or allow it again; returns False if it was so already.
+
+        Raises a Refusal after the end. What the organiser allows again isn't forbidden by the time of the freeze.
+        """
         self._require_phase(LeaguePhase.REGISTRATION, LeaguePhase.RUNNING)
-        if is_frozen != self.is_frozen:
-            self.times.set_mark(TimeMark.FROZEN, now.isoformat() if is_frozen else None)
-            self.emit(FreezeChanged(is_frozen))
+        if is_frozen == self.is_frozen:
+            return False
+        self.times.set_mark(TimeMark.FROZEN, now.isoformat() if is_frozen else None)
+        self.times.set_mark(TimeMark.UNFROZEN, None if is_frozen else now.isoformat())
+        self.emit(FreezeChanged(is_frozen))
+        return True
 
     def set_quiet(self, until: datetime | None) -> None:
         """Begin the quiet hours that end at `until`, or end them (None)."""
@@ -566,7 +591,7 @@ class LeagueState:
             is_running=is_running,
             has_opened=self.times.has_opened,
             has_closed=self.times.has_closed,
-            is_frozen=self.is_frozen,
+            is_frozen=self.is_frozen or self.times.has_mark(TimeMark.UNFROZEN),
             round_count=self.times.round_count,
             next_round=coming[0].round_id if waits else None,
             round_ended_at=self.times.round_ended_at,
@@ -776,7 +801,7 @@ class LeagueState:
             )
         )
         if self.phase is LeaguePhase.COMPLETED:
-            self._emit_league_completed()
+            self.emit_league_completed()
         elif self.is_paused:
             self.emit(PauseChanged(is_paused=True))
         self._emit_referee_wait()
@@ -1001,9 +1026,10 @@ class LeagueState:
 
     def complete_league(self) -> None:
         self._enter_phase(LeaguePhase.COMPLETED, AgentState.SHUTDOWN)
-        self._emit_league_completed()
+        self.emit_league_completed()
 
-    def _emit_league_completed(self) -> None:
+    def emit_league_completed(self) -> None:
+        """Emit the end with the table as it is now; again after a correction."""
         self.emit(
             LeagueCompleted(
                 league_id=self.league_id,
