@@ -37,6 +37,7 @@ from agent_league.serve.served_league import LeagueHealth, ServedLeague, ServedP
 from agent_league.serve.shared_store import SharedStore
 from agent_league.storage.paths import DataPaths
 from agent_league.storage.sql import resolve_store_address
+from agent_league.storage.sql_access import SqlAccessStore
 from agent_league.version import __version__
 
 SCAN_SECONDS = 2.0
@@ -95,6 +96,7 @@ class LeagueServer:
         )
 
         public_path = settings.system.network.public_path
+        self.access = SqlAccessStore(self._parts.store)
         self.archive = SeasonArchive(self._parts.store, settings.system, settings.home, public_path, self.log)
 
     async def start(self) -> None:
