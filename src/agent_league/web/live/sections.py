@@ -348,7 +348,7 @@ SECTIONS = (
     Section("standings", read_standings, "_standings.html"),
     Section("ratings", read_ratings, "_ratings.html"),
     Section("round", read_round, "_round.html"),
-    Section("ladder", read_ladder, "_ladder.html", refresh_seconds=5),
+    Section("ladder", read_ladder, "_ladder.html", refresh_seconds=2),
     Section("bracket", read_bracket, "_bracket.html"),
     Section("groups", read_groups, "_groups.html"),
     Section("feed", read_feed, "_feed.html"),
