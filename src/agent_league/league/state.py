@@ -176,6 +176,7 @@ class LeagueState:
                 network=system.network,
                 failure_threshold=self._failure_threshold,
                 strict=system.tolerance.strict,
+                hides_names=config.visibility != "everything",
                 listens_on_loopback=listens_on_loopback,
                 has_lasting_tokens=not config.times.plan.is_empty or config.ladder is not None,
                 has_dial_out_seats=has_dial_out_seats,
