@@ -158,6 +158,8 @@ class AdmissionRules:
     """Whether no other machine can call the manager."""
     has_lasting_tokens: bool = False
     """Whether tokens are valid as long as the league: over weeks an agent may be called by nobody for days."""
+    hides_names: bool = False
+    """Whether nobody is told whose name is whose."""
     has_dial_out_seats: bool = False
     """Whether agents elsewhere may take part through connections that they open to the manager."""
 
@@ -265,7 +267,8 @@ class Roster:
             )
         namesake = self._find_by_name(application.profile.role, name)
         if namesake is not None and namesake is not known:
-            hint = f"if that is you, come back as {namesake.agent_id} with the same name, port and SHARED folder"
+            place = "" if self.rules.hides_names else f" as {namesake.agent_id}"
+            hint = f"if that is you, come back{place} with the same name, port and SHARED folder"
             detail = f"{application.profile.display_name!r} is taken; {hint}, else choose another name"
             raise RegistrationRejected(RejectReason.DUPLICATE_NAME, detail)
         if known is not None:
