@@ -82,6 +82,8 @@ class MemberSettings:
     seed: str | None = None
     exit_when_done: bool = False
     protocol: str = CURRENT_PROTOCOL
+    application_key: str | None = None
+    """The key to register with, where it isn't chosen by the agent itself."""
     logs_with_league: bool = False
     """Whether its log is in the folder of its league, where that of the manager is."""
     key_file: Path | None = None
@@ -156,8 +158,8 @@ class LeagueRegistration:
         self.registered = asyncio.Event()
         """Set while we are registered, also if the registration was loaded from the credentials."""
         known = self._load_credentials()
-        self._key_is_saved = known is not None
-        self._application_key = known or secrets.token_hex(32)
+        self._key_is_saved = known is not None or settings.application_key is not None
+        self._application_key = settings.application_key or known or secrets.token_hex(32)
 
     @property
     def sender(self) -> str:

@@ -207,11 +207,11 @@ class PeerConnectionPool:
 class HttpCarrier:
     """Calls agents over HTTP. Create it inside a running event loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, resolver: AddressResolver | None = None) -> None:
         self._loop = asyncio.get_running_loop()
         self._pools: dict[str, PeerConnectionPool] = {}
         self._busy_connections: set[ClientConnection] = set()
-        self._resolver = AddressResolver()
+        self._resolver = resolver or AddressResolver()
         self._is_closed = False
 
     async def exchange(

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent_league.errors import ErrorCode, Refusal
+from agent_league.league.ladder_view import LadderView
 from agent_league.league.state import LeagueState
 from agent_league.model.match_view import MatchView
 from agent_league.model.results import MatchResult
@@ -13,7 +14,7 @@ from agent_league.text import shorten
 
 
 class LeagueQueries:
-    """The four query types of LEAGUE_QUERY, and the plain read-only methods."""
+    """The query types of LEAGUE_QUERY, and the plain read-only methods."""
 
     def __init__(self, state: LeagueState) -> None:
         self._state = state
@@ -27,6 +28,8 @@ class LeagueQueries:
                 return self.get_schedule()
             case "GET_NEXT_MATCH":
                 return self.get_next_match(self._require_player_id(params, asker))
+            case "GET_LADDER":
+                return self.get_ladder(self._require_player_id(params, asker))
             case _:
                 return self.get_player_stats(self._require_player_id(params, asker))
 
@@ -77,11 +80,14 @@ class LeagueQueries:
         """Return a match of the schedule as everybody shows it."""
         state, match_id = self._state, pairing.match_id
         referee_id, result = state.assigned_referees.get(match_id), state.results.get(match_id)
+        if replaced := state.replaced_matches.get(match_id):
+            referee_id, result = replaced.referee_id, replaced.result
         return MatchView(state.config.game_type, pairing, referee_id, result, state.scoring, state.roster.players())
 
     def get_match(self, match_id: str) -> dict[str, Any]:
         """One match without its transcript; raises a Refusal if there is none of that id."""
         match = self.view_match(self._state.get_pairing(match_id))
+        replaced = self._state.replaced_matches.get(match_id)
         begun = match.pairing.round_id <= self._state.current_round
         return {
             "league_id": self._state.league_id,
@@ -95,6 +101,7 @@ class LeagueQueries:
                 for role, (player_id, name) in zip(("PLAYER_A", "PLAYER_B"), match.names.items(), strict=True)
             ],
             "result": self._result_fields(match.result) if match.result else None,
+            **({"replaced_by": replaced.replaced_by} if replaced else {}),
         }
 
     def _result_fields(self, result: MatchResult) -> dict[str, Any]:
@@ -104,7 +111,9 @@ class LeagueQueries:
             "score": result.score(self._state.scoring),
             "details": dict(result.details),
             "terminations": {player_id: str(how) for player_id, how in result.terminations.items()},
-            "tolerated": {player_id: list(noted) for player_id, noted in result.tolerated.items()},
+            "tolerated": {}
+            if self._state.hides_names
+            else {player_id: list(noted) for player_id, noted in result.tolerated.items()},
         }
 
     def get_player(self, player_id: str) -> dict[str, Any]:
@@ -141,6 +150,12 @@ class LeagueQueries:
             "state": str(member.state) if member else None,
             "tolerated": list(self._state.collect_deviations().get(player_id, ())),
         }
+
+    def get_ladder(self, player_id: str) -> dict[str, Any]:
+        """Where a player stands on a practice ladder: its rating, its versions, its check and the queue."""
+        if self._state.ladder is None:
+            raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, "this league is no practice ladder")
+        return {"league_id": self._state.league_id, **LadderView(self._state, self._state.ladder).to_json(player_id)}
 
     def _current_schedule(self) -> Schedule:
         """The schedule, or before the start its preview."""

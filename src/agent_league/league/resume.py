@@ -40,7 +40,7 @@ def open_access(store: Store) -> AccessStore | None:
 def load_referee_key(home: Path, league_id: str, *, is_needed: bool) -> str:
     """Load the key of referees on the organiser's own machine, or create it: a file that only its owner can read.
 
-    Without need there is no file, and referees register as they always did.
+    Without need there is no file, and referees register as they always did; `save_referee_key` writes it later.
     """
     file = DataPaths(home).referee_key_file(league_id)
     if not is_needed:
@@ -52,8 +52,13 @@ def load_referee_key(home: Path, league_id: str, *, is_needed: bool) -> str:
         key = ""
     if not key.startswith(KEY_PREFIX):
         key = create_key()
-        write_atomically(file, key.encode() + b"\n", mode=0o600)
+        save_referee_key(home, league_id, key)
     return key
+
+
+def save_referee_key(home: Path, league_id: str, key: str) -> None:
+    """Write the key of referees on the organiser's own machine where they look for it."""
+    write_atomically(DataPaths(home).referee_key_file(league_id), key.encode() + b"\n", mode=0o600)
 
 
 def load_or_create_season(store: Store, league: LeagueConfig, clock: Clock) -> SavedSeason:
@@ -61,7 +66,7 @@ def load_or_create_season(store: Store, league: LeagueConfig, clock: Clock) -> S
     saved = store.open_season(league.league_id)
     if saved is not None:
         return saved
-    settings = league.model_dump(mode="json")
+    settings = league.model_dump(mode="json", exclude={"webhooks"})
     return SavedSeason(
         store.create_season(league.league_id, format_utc(clock.now()), SigningKey.generate().private_jwk, settings)
     )
@@ -77,8 +82,12 @@ def translate_damage(league_id: str) -> Iterator[None]:
 
 
 def get_effective_config(saved: SavedSeason, league: LeagueConfig) -> LeagueConfig:
-    """Return the stored settings once the league has started; until then, and its times always, those of its file."""
+    """Return the stored settings once the league has started; until then, and its times always, those of its file.
+
+    How a practice ladder pairs is always as its file says: it has no end after which that could change.
+    """
     if saved.season.phase == "REGISTRATION":
         return league
     stored = LeagueConfig.model_validate_json(orjson.dumps(saved.season.settings))
-    return stored.model_copy(update={"times": league.times})
+    ladder = league.ladder if stored.ladder and league.ladder else stored.ladder
+    return stored.model_copy(update={"times": league.times, "ladder": ladder})

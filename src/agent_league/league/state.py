@@ -13,21 +13,37 @@ from itertools import takewhile
 from typing import Any
 
 from agent_league.agent.dialects import DIALECTS, dialect_of, make_league_uuid
+from agent_league.clock import format_utc
 from agent_league.config.models import LeagueConfig, SystemConfig
 from agent_league.errors import ErrorCode, LeagueFailed, Refusal
 from agent_league.formats.base import Entrant, Format, PlayerGroups, TournamentRecord
 from agent_league.formats.play_off import pair_play_off, split_leaders
 from agent_league.formats.progress import describe_progress
 from agent_league.formats.stage_views import find_group_tables
+from agent_league.ladders.base import LadderPairing
 from agent_league.league.agenda import LeagueFacts, TimedStep, count_rounds_from, list_steps
+from agent_league.league.ladder_format import LADDER_ROUND, EndlessRound, rank_by_rating
+from agent_league.league.ladder_record import LadderRecord
+from agent_league.league.ladder_table import LadderTable
 from agent_league.league.league_times import LeagueTimes, TimeMark
+from agent_league.league.match_tokens import hash_token, hashes_match
 from agent_league.league.projected_rounds import LastRounds, find_last_rounds
-from agent_league.league.roster import Admission, AdmissionRules, AgentApplication, Member, Roster, merge_deviations
+from agent_league.league.roster import (
+    Admission,
+    AdmissionRules,
+    AgentApplication,
+    Member,
+    RegistrationRejected,
+    RejectReason,
+    Roster,
+    merge_deviations,
+)
 from agent_league.league.standings import StandingsTable
 from agent_league.league.stored_rows import (
     agent_to_row,
     match_to_row,
     member_from_row,
+    pairing_from_row,
     result_from_row,
     round_to_row,
     schedule_from_rows,
@@ -41,11 +57,15 @@ from agent_league.model.events import (
     CommandCarriedOut,
     Event,
     FreezeChanged,
+    LadderNews,
     LeagueCompleted,
+    LeagueReopened,
     LeagueResumed,
     LeagueStarted,
     MatchAssigned,
     MatchFinished,
+    MatchPaired,
+    MatchReplaced,
     PauseChanged,
     QuietHoursChanged,
     ReachabilityChanged,
@@ -57,22 +77,32 @@ from agent_league.model.events import (
     StartDelayed,
 )
 from agent_league.model.group_table import GroupTable
+from agent_league.model.ladder import CheckSummary, LadderMatch, OpenRequest
 from agent_league.model.names import MAX_NAME_LENGTH
 from agent_league.model.results import (
     FAULT_KEY,
     UNREPORTED_KEY,
     MatchResult,
     Outcome,
+    ReplacedMatch,
     ResultDetails,
     Scoring,
     StandingsRow,
     Termination,
 )
-from agent_league.model.schedule import LeagueRound, Pairing, Schedule
+from agent_league.model.schedule import LeagueRound, Pairing, Schedule, make_rerun_id
 from agent_league.model.time_plan import RelativeFreeze
 from agent_league.protocol.version import CURRENT_PROTOCOL
-from agent_league.storage.base import DISMISSED_PHASE, AuditRow, SavedSeason, SeasonRow, StoredRow
-from agent_league.text import quote, redact_keys, shorten
+from agent_league.storage.base import (
+    DISMISSED_PHASE,
+    AuditRow,
+    MatchRow,
+    RemovedRow,
+    SavedSeason,
+    SeasonRow,
+    StoredRow,
+)
+from agent_league.text import MAX_WORD, quote, redact_keys, shorten, to_printable
 
 EventListener = Callable[[Event], None]
 SaveRow = Callable[[StoredRow], None]
@@ -102,6 +132,9 @@ LATE_STATES = {LeaguePhase.RUNNING: AgentState.ACTIVE, LeaguePhase.COMPLETED: Ag
 
 class LeagueState:
     """The state of one league, from its first registration to its last result."""
+
+    hides_names = False
+    """Whether this is a view of a state in which names are hidden; see `visibility.py`."""
 
     def __init__(
         self,
@@ -150,7 +183,11 @@ class LeagueState:
         self.phase = LeaguePhase.COMPLETED if season_row.phase == DISMISSED_PHASE else LeaguePhase(season_row.phase)
         self.lot = config.scheduling.lot or self.league_uuid
         """Decides what nothing else does; the same in every message of a season."""
-        self.format: Format = make_format(config.scheduling)
+        self.ladder = LadderRecord(config.ladder, save_row) if config.ladder else None
+        """What a practice ladder keeps; None in every other league."""
+        self.house_bot_keys: Mapping[str, str] = {}
+        """The names of the house bots, and the hash of the key that each of them registers with."""
+        self.format: Format = self._make_format()
         self.schedule = Schedule(())
         self.current_round = 0
         self.rounds_completed = season_row.rounds_completed
@@ -159,6 +196,8 @@ class LeagueState:
         self.results: dict[str, MatchResult] = {}
         self.poll_counts: Counter[str] = Counter()
         """How often each referee has asked for its matches. Not saved: a polling referee asks again after a restart."""
+        self.replaced_matches: dict[str, ReplacedMatch] = {}
+        """By match id: those that were played again under another id."""
         self.audit_log: list[AuditEntry] = []
         """The organisers' commands that were carried out, in order."""
         self._fetchable_matches: dict[str, str] = {}
@@ -179,21 +218,70 @@ class LeagueState:
         self.audit_log = [AuditEntry.from_json({**row.entry, "number": row.number}) for row in saved.audit]
         for agent in saved.agents:
             self.roster.restore_member(member_from_row(agent, self._failure_threshold))
-        self.standings_table, self.table_after_round = self._create_table(), self._create_table(self._select_completed)
         self._set_schedule(schedule_from_rows(saved.matches, saved.rounds))
         self.current_round = self.rounds_completed
+        if self.ladder:
+            self._restore_ladder(self.ladder, saved)
+        replacements = {row.replaces: row.match_id for row in saved.matches if row.replaces}
         for match in saved.matches:
+            result = result_from_row(match)
+            if result and (replaced_by := replacements.get(match.match_id)):
+                current = replaced_by
+                while current in replacements:
+                    current = replacements[current]
+                pairing = replace(pairing_from_row(match), reason=self._pairings[current].reason)
+                self.replaced_matches[match.match_id] = ReplacedMatch(pairing, match.referee_id, result, replaced_by)
+                continue
             if match.referee_id:
                 self.assigned_referees[match.match_id] = match.referee_id
-            if result := result_from_row(match):
+            if result:
                 self.results[match.match_id] = result
-                self._add_to_table(self.standings_table, result)
-                if match.round_id <= self.rounds_completed:
-                    self._add_to_table(self.table_after_round, result)
+        self._fill_tables(self._create_table(), self._create_table(self._select_completed))
+        self.pair_further_rounds()  # the earlier manager may have been stopped before it could save the next round
+
+    def _fill_tables(self, standings_table: StandingsTable, table_after_round: StandingsTable) -> None:
+        """Make these empty tables those of the league, with all results; they may be one object."""
+        self.standings_table, self.table_after_round = standings_table, table_after_round
+        for result in self.results.values():
+            self._add_to_tables(result)
         for round_ in self.schedule.rounds[: self.rounds_completed]:
             self._add_byes(round_)
-        if self.phase is LeaguePhase.RUNNING and self.rounds_completed == len(self.schedule.rounds):
-            self._pair_rounds()  # the earlier manager was stopped before it could save the next round
+
+    def _rebuild_tables(self) -> None:
+        """Compute the tables anew, after a result was corrected."""
+        table = self._create_table()
+        overlaps = self.table_after_round is not self.standings_table
+        self._fill_tables(table, self._create_table(self._select_completed) if overlaps else table)
+
+    def _add_to_tables(self, result: MatchResult) -> None:
+        self._add_to_table(self.standings_table, result)
+        is_other = self.table_after_round is not self.standings_table
+        if is_other and result.round_id <= self.rounds_completed:
+            self._add_to_table(self.table_after_round, result)
+
+    def pair_further_rounds(self) -> bool:
+        """Pair what follows once all rounds are over and no match is left to be played again; returns whether it did.
+
+        A correction may ask for a round that nobody expected: a bracket's final that was made void is played again.
+        """
+        known = len(self.schedule.rounds)
+        is_over = self.phase is LeaguePhase.RUNNING and self.rounds_completed == known and not self.list_open_reruns()
+        if is_over:
+            self._pair_rounds()
+        return len(self.schedule.rounds) > known
+
+    def needs_further_round(self) -> bool:
+        """Whether the format would pair another round now that all results are in."""
+        return not self.has_play_off and next(lay_out_rounds(self.format, self.tournament), None) is not None
+
+    def list_open_reruns(self) -> list[Pairing]:
+        """List the matches of completed rounds that are to be played again, and aren't over."""
+        return [
+            pairing
+            for round_ in self.schedule.rounds[: self.rounds_completed]
+            for pairing in round_.pairings
+            if pairing.match_id not in self.results
+        ]
 
     @property
     def is_end_announced(self) -> bool:
@@ -238,7 +326,9 @@ class LeagueState:
         is_open = self.phase is LeaguePhase.REGISTRATION  # even if closed to new players
         may_be_asking = dialect_of(application.protocol_profile.protocol).asks_by_registering
         before = {member.agent_id: member.agent for member in self.roster} if is_open and may_be_asking else {}
-        closed = self._registration_closed_reason() if application.profile.role is Role.PLAYER else None
+        name = application.profile.display_name
+        closed = self._registration_closed_reason(name) if application.profile.role is Role.PLAYER else None
+        is_house = self._is_house_bot(application)
         frozen = "agents are frozen: yours can come back only as it was" if self.is_frozen else None
         admission = self.roster.register(application, closed=closed, now=now, frozen=frozen, key_needed=key_needed)
         member = admission.member
@@ -248,6 +338,9 @@ class LeagueState:
         if member.role is Role.PLAYER:
             for table in (self.standings_table, self.table_after_round):
                 table.add_player(member.agent_id, member.agent.display_name)
+            is_new_version = self.ladder and self.ladder.note_player(
+                member.agent_id, member.agent.version, format_utc(now), is_house=is_house
+            )
         if member.is_suspended and not member.is_barred:
             self._set_agent_state(member, AgentState.ACTIVE, "came back")
         self._save_row(agent_to_row(member))
@@ -264,8 +357,21 @@ class LeagueState:
                 new_version=admission.new_version,
             )
         )
+        if member.role is Role.PLAYER and is_new_version:
+            version = to_printable(member.agent.version, MAX_WORD)
+            self.emit(LadderNews(member.agent_id, f"comes with version {version}, which is rated apart"))
         self._emit_referee_wait()
         return admission
+
+    def _is_house_bot(self, application: AgentApplication) -> bool:
+        """Whether an applicant is a house bot by its key; raises RegistrationRejected if it only has such a name."""
+        name = application.profile.display_name
+        expected = self.house_bot_keys.get(name) if application.profile.role is Role.PLAYER else None
+        if expected is None:
+            return False
+        if not hashes_match(expected, hash_token(application.application_key or "")):
+            raise RegistrationRejected(RejectReason.DUPLICATE_NAME, f"{name!r} is a house bot; choose another name")
+        return True
 
     def report_refused_registration(self, who: str, why: str) -> bool:
         """Emit a refused registration, each one once; returns whether it was emitted."""
@@ -300,6 +406,8 @@ class LeagueState:
         """Explain why the league can't start yet, or return None if it can."""
         if self.phase is not LeaguePhase.REGISTRATION:
             return f"it {PHASE_DESCRIPTIONS[self.phase]}"
+        if self.ladder:
+            return None
         players, least = self.eligible_player_count, self.config.participants.min_players
         if players < least:
             members = self.roster.list_members(Role.PLAYER)
@@ -319,7 +427,7 @@ class LeagueState:
         seeded = seed_players(self.roster.players(), self.config.scheduling, self.lot)
         rules = self.config.scheduling.model_copy(update={"seeded_players": seeded})
         self.config = self.config.model_copy(update={"scheduling": rules})
-        self.format = make_format(rules)
+        self.format = self._make_format()
         self.standings_table = self._create_table()
         overlap = rules.overlap_rounds
         self.table_after_round = self._create_table(self._select_completed) if overlap else self.standings_table
@@ -328,7 +436,8 @@ class LeagueState:
         except LeagueFailed as error:
             self.config, self.format = config, format_
             raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, f"the league can't start: {error}") from error
-        self._update_season_row(settings=self.config.model_dump(mode="json"))  # final from here on
+        settings = self.config.model_dump(mode="json", exclude={"webhooks"})
+        self._update_season_row(settings=settings)  # final from here on
         self._enter_phase(LeaguePhase.RUNNING, AgentState.ACTIVE)
         for member in self.roster:
             if not member.is_reachable:
@@ -342,6 +451,7 @@ class LeagueState:
                 matches=len(self._pairings),
                 lot=self.lot,
                 is_fixed=self.format.is_fixed,
+                is_ladder=self.ladder is not None,
             )
         )
 
@@ -356,7 +466,7 @@ class LeagueState:
 
         Raises a Refusal once nobody may enter any more.
         """
-        if not self._takes_late_players:
+        if not self.takes_late_players:
             self._require_phase(LeaguePhase.REGISTRATION)
         was_open = self._season_row.registration_open and self.times.has_opened
         if is_open:
@@ -537,8 +647,83 @@ class LeagueState:
         names = {player_id: player.display_name for player_id, player in self.roster.players().items()}
         return find_group_tables(self.format, self.tournament, names) if self.schedule.rounds else []
 
+    def _make_format(self) -> Format:
+        return EndlessRound() if self.ladder else make_format(self.config.scheduling)
+
+    def _restore_ladder(self, ladder: LadderRecord, saved: SavedSeason) -> None:
+        ladder.restore_rows(saved.ladder)
+        self.table_after_round = self.standings_table
+        reasons = {match_id: match.reason for match_id, match in ladder.matches.items()}
+        pairings = (replace(one, reason=reasons.get(one.match_id, "")) for one in self.schedule.pairings)
+        self._pairings = {pairing.match_id: pairing for pairing in pairings}
+        self._update_ladder_round()
+
+    def _update_ladder_round(self) -> None:
+        """Lay out the one round of a ladder: the matches that are kept."""
+        self.schedule = Schedule((LeagueRound(LADDER_ROUND, tuple(self._pairings.values())),))
+        self.current_round = LADDER_ROUND
+
+    def pair_ladder_match(self, paired: LadderPairing, at: str) -> Pairing:
+        """Add a match that the ladder of this league has paired."""
+        ladder = self._require_ladder()
+        last = max((int(match_id.rpartition("M")[2]) for match_id in self._pairings), default=0)
+        pairing = Pairing(f"R{LADDER_ROUND}M{last + 1}", LADDER_ROUND, *paired.players, paired.reason)
+        versions = {player_id: ladder.players[player_id].current.number for player_id in paired.players}
+        self._pairings[pairing.match_id] = pairing
+        self._update_ladder_round()
+        ladder.begin_match(pairing.match_id, LadderMatch(paired.reason, versions, at, paired.is_requested))
+        self._save_row(match_to_row(pairing, None, None))
+        self.emit(MatchPaired(pairing))
+        return pairing
+
+    def end_ladder_match(self, match_id: str, at: str) -> None:
+        """Note when a match has ended, and forget the oldest ones beyond those that are kept."""
+        ladder = self._require_ladder()
+        ladder.note_match_end(match_id, at)
+        while len(self.results) > ladder.config.keep_matches:
+            oldest = next(iter(self.results))
+            for known in (self.results, self._pairings, self.assigned_referees, self._fetchable_matches):
+                known.pop(oldest, None)
+            ladder.forget_match(oldest)
+            self._save_row(RemovedRow(MatchRow, oldest))
+        self._update_ladder_round()
+
+    def note_ladder_check(self, player_id: str, summary: CheckSummary) -> None:
+        """Store how the check of a player went."""
+        self._require_ladder().note_check(player_id, summary)
+        self.emit(LadderNews(player_id, summary.words, is_trouble=not summary.is_passed))
+
+    def admit_to_ladder(self, player_id: str) -> bool:
+        """Let a player meet others on the organiser's order, whatever its check says; False if it might already."""
+        player_id = self.find_player_id(player_id)
+        has_changed = self._require_ladder().admit_player(player_id)
+        if has_changed:
+            self.emit(LadderNews(player_id, "may meet everybody, as the organiser says"))
+        return has_changed
+
+    def request_ladder_match(self, request: OpenRequest) -> None:
+        """Store that a player asks for a match."""
+        self._require_ladder().add_request(request)
+        self.emit(LadderNews(request.player_id, f"asks for a match against {request.opponent_id}"))
+
+    def rank_ladder_again(self) -> None:
+        """Rank the players anew, after their ratings have changed."""
+        self.standings_table.rank_again()
+
+    def _require_ladder(self) -> LadderRecord:
+        if self.ladder is None:
+            raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, "this league is no practice ladder")
+        return self.ladder
+
+    def find_round(self, pairing: Pairing) -> LeagueRound:
+        """The round to announce a match with; a match of a ladder is announced alone."""
+        return LeagueRound(LADDER_ROUND, (pairing,)) if self.ladder else self.schedule.rounds[pairing.round_id - 1]
+
     def _pair_rounds(self) -> None:
         """Pair and save the rounds that can be paired now."""
+        if self.ladder:
+            self._update_ladder_round()
+            return
         rounds = [] if self.has_play_off else list(lay_out_rounds(self.format, self.tournament))
         if not rounds and (round_ := self._pair_play_off()):
             rounds = [round_]
@@ -587,6 +772,7 @@ class LeagueState:
                 lot=self.lot,
                 is_fixed=self.format.is_fixed and not self.has_play_off,
                 standings=self.standings(),
+                is_ladder=self.ladder is not None,
             )
         )
         if self.phase is LeaguePhase.COMPLETED:
@@ -638,11 +824,14 @@ class LeagueState:
                 self._save_row(agent_to_row(member))
 
     def has_match(self, match_id: str) -> bool:
-        """Whether the schedule has a match of this id."""
-        return match_id in self._pairings
+        """Whether there is a match of this id, be it one that was played again under another."""
+        return match_id in self._pairings or match_id in self.replaced_matches
 
     def get_pairing(self, match_id: str) -> Pairing:
+        """Return a match of the schedule, or one that was replaced; raises a Refusal."""
         found = self._pairings.get(match_id)
+        if found is None and match_id in self.replaced_matches:
+            return self.replaced_matches[match_id].pairing
         if found is None:
             raise Refusal(
                 ErrorCode.MATCH_NOT_FOUND,
@@ -657,6 +846,15 @@ class LeagueState:
         A player that the organiser has barred by now loses, whatever the report says. Raises a Refusal for a report
         from another referee, for one that contradicts the recorded result and for one that comes too late.
         """
+        if replaced := self.replaced_matches.get(result.match_id):
+            if replaced.referee_id == referee_id and replaced.result.has_same_outcome(result):
+                return False
+            raise Refusal(
+                ErrorCode.INVALID_MESSAGE_FORMAT,
+                f"match {result.match_id} is played again as {replaced.replaced_by}",
+                match_id=result.match_id,
+                replaced_by=replaced.replaced_by,
+            )
         if self.assigned_referees.get(result.match_id) != referee_id:
             raise Refusal(
                 ErrorCode.MATCH_NOT_FOUND,
@@ -679,6 +877,7 @@ class LeagueState:
                 f"match {result.match_id} is finished with another result, which stands",
                 match_id=result.match_id,
                 recorded_winner=known.winner,
+                **({"void": True} if known.is_void else {}),
             )
         self._finish_match(result, referee_id)
         return True
@@ -714,9 +913,78 @@ class LeagueState:
             [player_id for player_id in result.players if self.roster[player_id].is_barred]
         )
         self.results[result.match_id] = result
-        self._add_to_table(self.standings_table, result)
+        if self.ladder:
+            self.ladder.add_result(result, self.scoring)
+        self._add_to_tables(result)
         self._save_row(match_to_row(self._pairings[result.match_id], referee_id, result))
         self.emit(MatchFinished(result))
+
+    def correct_result(self, result: MatchResult) -> None:
+        """Make this the result of its match, whatever it was before, and compute the tables anew."""
+        if self.ladder:
+            self.ladder.replace_result(self.results.get(result.match_id), result, self.scoring)
+        self.results[result.match_id] = result
+        referee_id = self.assigned_referees.get(result.match_id)
+        self._save_row(match_to_row(self._pairings[result.match_id], referee_id, result))
+        self._rebuild_tables()
+        self.emit(MatchFinished(result))
+
+    def replace_match(self, match_id: str) -> Pairing:
+        """Have a finished match played again, under a new id; the first one and its result stay in the record.
+
+        Raises a Refusal in a practice ladder.
+        """
+        if self.ladder:
+            told = "a practice ladder plays no match again: make it void, and let the players ask for another one"
+            raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, told, match_id=match_id)
+        old = self._pairings[match_id]
+        new = replace(old, match_id=make_rerun_id(match_id, old.replaces), replaces=match_id)
+        self.replaced_matches[match_id] = ReplacedMatch(
+            old, self.assigned_referees.pop(match_id, None), self.results.pop(match_id), new.match_id
+        )
+        rounds = list(self.schedule.rounds)
+        round_ = rounds[old.round_id - 1]
+        pairings = tuple(new if pairing is old else pairing for pairing in round_.pairings)
+        rounds[old.round_id - 1] = replace(round_, pairings=pairings)
+        self._set_schedule(Schedule(tuple(rounds)))
+        self._save_row(match_to_row(new, None, None))
+        self._rebuild_tables()
+        self.emit(MatchReplaced(match_id, new))
+        return new
+
+    def reopen_league(self) -> None:
+        """Let a league that was over go on, because a match is to be played."""
+        self.phase = LeaguePhase.RUNNING
+        self._update_season_row(phase=str(self.phase), announced=False)
+        for member in self.roster:
+            member.state = advance_state(member.state, AgentState.SUSPENDED if member.is_barred else AgentState.ACTIVE)
+            self._save_row(agent_to_row(member))
+        self.emit(LeagueReopened(self.league_id))
+
+    def set_withdrawn(self, player_id: str, *, is_withdrawn: bool) -> None:
+        """Take a player out of the league, or let it in again; results stay."""
+        member = self.roster[player_id]
+        member.is_withdrawn = member.is_barred = is_withdrawn
+        for table in (self.standings_table, self.table_after_round):
+            table.rank_again()
+        state, why = AgentState.SUSPENDED, "it has withdrawn"
+        if not is_withdrawn:
+            member.breaker.half_close()
+            state = AgentState.REGISTERED if self.phase is LeaguePhase.REGISTRATION else AgentState.ACTIVE
+            why = "admitted again by the organiser"
+        if self.phase is LeaguePhase.COMPLETED:
+            self._save_row(agent_to_row(member))
+        else:
+            self._set_agent_state(member, state, why)
+
+    @property
+    def admitted_names(self) -> Sequence[str]:
+        """Names of players that may still enter although registration is closed."""
+        return self._season_row.admitted
+
+    def admit_name(self, name: str) -> None:
+        """Let a player of this name enter although registration is closed."""
+        self._update_season_row(admitted=[*self._season_row.admitted, name])
 
     def complete_round(self, round_id: int) -> None:
         self.rounds_completed = round_id
@@ -758,9 +1026,9 @@ class LeagueState:
                 noted[player_id].update(dict.fromkeys(found))
         return {agent_id: tuple(found) for agent_id, found in noted.items() if found}
 
-    def mark_end_announced(self) -> None:
-        """Store that the end was announced to all agents."""
-        self._update_season_row(announced=True)
+    def mark_end_announced(self, *, is_announced: bool = True) -> None:
+        """Store that the end was announced to all agents, or has to be announced again."""
+        self._update_season_row(announced=is_announced)
 
     def save_season_row(self) -> None:
         """Save the season's row unchanged, which triggers a commit and so proves that this manager still owns it."""
@@ -819,6 +1087,7 @@ class LeagueState:
 
         Returns False if it was so already.
         """
+        self._require_phase(LeaguePhase.REGISTRATION, LeaguePhase.RUNNING)
         member = self._find_player(player_id)
         if member.is_barred:
             return False
@@ -828,7 +1097,14 @@ class LeagueState:
 
     def reinstate_player(self, player_id: str) -> bool:
         """Let a suspended player play again on the organiser's order, whatever suspended it; False if it wasn't."""
+        self._require_phase(LeaguePhase.REGISTRATION, LeaguePhase.RUNNING)
         member = self._find_player(player_id)
+        if member.is_withdrawn:
+            raise Refusal(
+                ErrorCode.INVALID_MESSAGE_FORMAT,
+                f"{member.agent_id} has withdrawn; admit it instead",
+                player_id=member.agent_id,
+            )
         if not member.is_suspended:
             return False
         member.is_barred = False
@@ -867,12 +1143,16 @@ class LeagueState:
         return self.schedule.rounds[self.rounds_completed : self.current_round]
 
     def get_round_results(self, round_: LeagueRound) -> Sequence[MatchResult]:
-        return [self.results[pairing.match_id] for pairing in round_.pairings]
+        """The results of a round that are there; one that is complete may have a match that is played again."""
+        found = (self.results.get(pairing.match_id) for pairing in round_.pairings)
+        return [result for result in found if result]
 
-    def _registration_closed_reason(self) -> str | None:
-        """Explain why no new player may register, or return None."""
-        if self.phase is not LeaguePhase.REGISTRATION and not self._takes_late_players:
+    def _registration_closed_reason(self, name: str = "") -> str | None:
+        """Explain why no new player (of this name) may register, or return None."""
+        if self.phase is not LeaguePhase.REGISTRATION and not self.takes_late_players:
             return "the league has started"
+        if name in self._season_row.admitted:
+            return None
         plan = self.times.plan
         if self.is_frozen:
             return "agents are frozen before the end of the league"
@@ -884,10 +1164,12 @@ class LeagueState:
         return None
 
     @property
-    def _takes_late_players(self) -> bool:
+    def takes_late_players(self) -> bool:
         """Whether a player may still enter: the league runs, its format allows it, and another round will be paired."""
         if self.phase is not LeaguePhase.RUNNING or not self.format.takes_late_entries:
             return False
+        if self.ladder:
+            return True
         return len(self.schedule.rounds) < (self.format.count_rounds(self.tournament) or 0)
 
     def _require_phase(self, *phases: LeaguePhase) -> None:
@@ -902,8 +1184,6 @@ class LeagueState:
         return self._find_player(name).agent_id
 
     def _find_player(self, player_id: str) -> Member:
-        """Find a player by the id or name an organiser typed; raises a Refusal if unknown or after the end."""
-        self._require_phase(LeaguePhase.REGISTRATION, LeaguePhase.RUNNING)
         member = self.roster.find_by_id_or_name(Role.PLAYER, player_id)
         if member is None:
             raise Refusal(
@@ -949,6 +1229,9 @@ class LeagueState:
         """Create an empty table; `select_tournament` gives what it is ranked by, if that isn't all that was played."""
         get_tournament = select_tournament or (lambda: self._whole_tournament)
         names = {member.agent_id: member.agent.display_name for member in self.roster.list_members(Role.PLAYER)}
+        if (ladder := self.ladder) is not None:
+            players = self.roster.players
+            return LadderTable(names, ladder, self.scoring, rank=lambda: rank_by_rating(ladder, [*players()]))
         return StandingsTable(
             names,
             self.scoring,
@@ -956,6 +1239,7 @@ class LeagueState:
             lot=self.lot if self.config.scheduling.seeded_players else "",  # before the start, by id
             rank_by_format=lambda: self._rank_by_format(get_tournament()),
             split_leaders=lambda leaders: split_leaders(get_tournament(), leaders) if self.has_play_off else [leaders],
+            is_withdrawn=lambda player_id: self.roster[player_id].is_withdrawn,
         )
 
     def _rank_by_format(self, whole: TournamentRecord) -> PlayerGroups | None:

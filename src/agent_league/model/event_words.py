@@ -15,13 +15,17 @@ from agent_league.model.events import (
     CommandCarriedOut,
     Event,
     FreezeChanged,
+    LadderNews,
     LeagueCompleted,
+    LeagueReopened,
     LeagueResumed,
     LeagueStarted,
     MatchAssigned,
     MatchFinished,
     MatchNotTaken,
     MatchOverdue,
+    MatchPaired,
+    MatchReplaced,
     PauseChanged,
     QuietHoursChanged,
     ReachabilityChanged,
@@ -56,7 +60,7 @@ class EventSentence:
         return f"{self.label} {self.text}".lstrip()
 
 
-def describe_event(event: Event, names: Mapping[str, str]) -> EventSentence:
+def describe_event(event: Event, names: Mapping[str, str]) -> EventSentence:  # noqa: PLR0911 - a table
     """Describe an event. `names` maps player ids to names; players missing there are called by their ids."""
     match event:
         case AgentRegistered(_, agent_id, name):
@@ -73,6 +77,16 @@ def describe_event(event: Event, names: Mapping[str, str]) -> EventSentence:
         case MatchFinished(result):
             kind, match_id = "trouble" if describe_fault(result, names) else "match", result.match_id
             return EventSentence(kind, describe_ending(result, names), match_id, match_id=match_id)
+        case MatchPaired(pairing):
+            a, b = (names.get(player_id, player_id) for player_id in pairing.players)
+            match_id = pairing.match_id
+            return EventSentence("match", f"{a} against {b} ({pairing.reason})", match_id, match_id=match_id)
+        case LadderNews(player_id, text):
+            kind = "trouble" if event.is_trouble else "agent"
+            return EventSentence(kind, text, names.get(player_id, player_id), player_id)
+        case MatchReplaced(match_id, pairing):
+            sentence = f"is played again, as {pairing.match_id}"
+            return EventSentence("match", sentence, match_id, match_id=pairing.match_id)
         case _:
             return EventSentence(*_describe_league_event(event))
 
@@ -101,7 +115,8 @@ def _describe_league_event(  # noqa: PLR0911, PLR0912 - a table: one line for ea
     | MatchOverdue
     | MatchNotTaken
     | LeagueCompleted
-    | CommandCarriedOut,
+    | CommandCarriedOut
+    | LeagueReopened,
 ) -> tuple[EventKind, str]:
     match event:
         case RegistrationRefused(who, _) if event.has_old_token:
@@ -122,6 +137,8 @@ def _describe_league_event(  # noqa: PLR0911, PLR0912 - a table: one line for ea
             return "trouble", "The league has no referee: waiting for one to come, or to come back"
         case RefereeWaitChanged():
             return "league", "There is a referee again; the league goes on"
+        case LeagueStarted(is_ladder=True) | LeagueResumed(is_ladder=True):
+            return "league", "The practice ladder is open"
         case LeagueStarted(_, players, _, rounds, matches):
             counts = ((players, "player"), (rounds, "round"), (matches, "match"))
             return "league", f"The league starts: {', '.join(format_count(*count) for count in counts)}"
@@ -140,6 +157,8 @@ def _describe_league_event(  # noqa: PLR0911, PLR0912 - a table: one line for ea
             has_champion = standings and not event.is_void
             who = _name_champions(standings) if has_champion else "there is no champion"
             return "league", f"The league is over; {who}"
+        case LeagueReopened():
+            return "league", "The league goes on: it needs another match"
         case CommandCarriedOut(entry):
             return "league", f"{entry.who}: {entry.change}{f' ({entry.reason})' if entry.reason else ''}"
 

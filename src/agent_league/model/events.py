@@ -12,7 +12,7 @@ from agent_league.model.agents import AgentState, Role
 from agent_league.model.audit import CORRECTIONS, AuditEntry
 from agent_league.model.group_table import GroupTable
 from agent_league.model.results import MatchResult, StandingsRow
-from agent_league.model.schedule import LeagueRound
+from agent_league.model.schedule import LeagueRound, Pairing
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +151,8 @@ class LeagueStarted:
     """What orders players who are level."""
     is_fixed: bool = True
     """Whether all rounds are known, and points alone rank the players."""
+    is_ladder: bool = False
+    """Whether it is a practice ladder, which has no end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +171,7 @@ class LeagueResumed:
     """As in LeagueStarted."""
     is_fixed: bool = True
     standings: tuple[StandingsRow, ...] = ()
+    is_ladder: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +255,21 @@ class LeagueCompleted:
 
 
 @dataclass(frozen=True, slots=True)
+class MatchReplaced:
+    """A match is to be played again, under another id; its first result counts no more."""
+
+    match_id: str
+    pairing: Pairing
+
+
+@dataclass(frozen=True, slots=True)
+class LeagueReopened:
+    """A league that was over goes on, because an organiser's correction needs a match."""
+
+    league_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class CommandCarriedOut:
     """A command of an organiser was carried out; what it changed may have been told by events of its own before."""
 
@@ -261,6 +279,23 @@ class CommandCarriedOut:
     def is_correction(self) -> bool:
         """Whether it corrects what was played; other commands are told by events of their own."""
         return self.entry.action in CORRECTIONS
+
+
+@dataclass(frozen=True, slots=True)
+class MatchPaired:
+    """A practice ladder has paired two players."""
+
+    pairing: Pairing
+
+
+@dataclass(frozen=True, slots=True)
+class LadderNews:
+    """Something about a player of a practice ladder: a request, its check, a new version."""
+
+    player_id: str
+    text: str
+    """A predicate, such as "has passed its check"."""
+    is_trouble: bool = False
 
 
 Event = (
@@ -287,6 +322,10 @@ Event = (
     | RoundCompleted
     | LeagueCompleted
     | CommandCarriedOut
+    | MatchPaired
+    | LadderNews
+    | MatchReplaced
+    | LeagueReopened
 )
 
 

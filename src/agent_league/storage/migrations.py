@@ -108,4 +108,18 @@ STEPS: tuple[tuple[str, ...], ...] = (
         """,
     ),
     ("ALTER TABLE seasons ADD COLUMN time_marks TEXT NOT NULL DEFAULT '{{}}'",),
+    (
+        "ALTER TABLE matches ADD COLUMN replaces TEXT",
+        "ALTER TABLE seasons ADD COLUMN admitted TEXT NOT NULL DEFAULT '[]'",
+    ),
+    (
+        """
+        CREATE TABLE ladder (
+            season_id BIGINT NOT NULL REFERENCES seasons (season_id),
+            key TEXT NOT NULL,
+            value TEXT NOT NULL,
+            PRIMARY KEY (season_id, key)
+        )
+        """,
+    ),
 )

@@ -13,7 +13,19 @@ import orjson
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from agent_league.storage.base import AgentRow, AuditRow, MatchRow, RoundPlanRow, SeasonRow, StoredRow
+from agent_league.storage.base import (
+    AgentRow,
+    AuditRow,
+    LadderRow,
+    MatchRow,
+    RemovedRow,
+    RoundPlanRow,
+    SeasonRow,
+    StoredRow,
+)
+
+RowKind = type[StoredRow] | tuple[type[RemovedRow], type[StoredRow]]
+"""What a row is written by: its type and, of one that is removed, the type of what it removes."""
 
 
 class AsciiJson(sa.TypeDecorator[Any]):
@@ -41,6 +53,7 @@ SEASONS = sa.table(
     *map(sa.column, ("season_id", "epoch", "league_id", "created_at", "phase", "rounds_completed", "signing_key")),
     *(sa.column(name, sa.Boolean) for name in ("put_aside", *FLAGS)),
     sa.column("settings", AsciiJson),
+    sa.column("admitted", AsciiJson),
     sa.column("time_marks", AsciiJson),
 )
 AGENTS = sa.table(
@@ -51,11 +64,12 @@ AGENTS = sa.table(
 )
 MATCHES = sa.table(
     "matches",
-    *map(sa.column, ("number", "season_id", "match_id", "round_id", "player_a", "player_b", "referee_id")),
+    *map(sa.column, ("number", "season_id", "match_id", "round_id", "player_a", "player_b", "referee_id", "replaces")),
     sa.column("result", AsciiJson),
 )
 ROUNDS = sa.table("rounds", sa.column("season_id"), sa.column("round_id"), sa.column("plan", AsciiJson))
 AUDIT = sa.table("audit", sa.column("season_id"), sa.column("number"), sa.column("entry", AsciiJson))
+LADDER = sa.table("ladder", sa.column("season_id"), sa.column("key"), sa.column("value", AsciiJson))
 SEASON_ID: sa.BindParameter[int] = sa.bindparam("season")
 LEAGUE_ID: sa.BindParameter[str] = sa.bindparam("league")
 _IS_CURRENT = (SEASONS.c.league_id == LEAGUE_ID) & ~SEASONS.c.put_aside
@@ -67,12 +81,13 @@ SELECT_SEASON = "SELECT * FROM seasons WHERE league_id = :league AND NOT put_asi
 SELECT_PUT_ASIDE = "SELECT * FROM seasons WHERE put_aside AND phase <> 'REGISTRATION' ORDER BY season_id DESC"
 SELECT_PUT_ASIDE_ONE = "SELECT * FROM seasons WHERE season_id = :season AND put_aside"
 SELECT_AGENTS = sa.select(AGENTS).where(AGENTS.c.season_id == SEASON_ID).order_by(AGENTS.c.number)
-SELECT_MATCHES = sa.select(MATCHES).where(MATCHES.c.season_id == SEASON_ID).order_by(MATCHES.c.number)
+SELECT_MATCHES = "SELECT * FROM matches WHERE season_id = :season ORDER BY number"
 SELECT_ROUNDS = sa.select(ROUNDS).where(ROUNDS.c.season_id == SEASON_ID).order_by(ROUNDS.c.round_id)
 SELECT_AUDIT = sa.select(AUDIT).where(AUDIT.c.season_id == SEASON_ID).order_by(AUDIT.c.number)
+SELECT_LADDER = sa.select(LADDER).where(LADDER.c.season_id == SEASON_ID)
 CLAIM_FIELDS = (
     *("display_name", "endpoint", "version", "game_types", "max_concurrent_matches", "protocol"),
-    *("alias", "style", "tolerated", "is_ours", "barred", "team_id", "versions"),
+    *("alias", "style", "tolerated", "is_ours", "barred", "withdrawn", "team_id", "versions"),
 )
 
 
@@ -82,21 +97,25 @@ class Statements:
     def __init__(self, backend: str) -> None:
         self._insert: Any = sqlite.insert if backend == "sqlite" else postgresql.insert
         lock = "" if backend == "sqlite" else " FOR SHARE"
-        json_values = {"settings": AsciiJson(), "time_marks": AsciiJson()}
+        json_values = {"settings": AsciiJson(), "time_marks": AsciiJson(), "admitted": AsciiJson()}
         kinds: dict[str, Any] = {**dict.fromkeys(FLAGS, sa.Boolean()), **json_values}
         self.select_season = sa.text(SELECT_SEASON + lock).columns(**kinds)
         self.select_put_aside = sa.text(SELECT_PUT_ASIDE).columns(**kinds)
         self.select_put_aside_one = sa.text(SELECT_PUT_ASIDE_ONE).columns(**kinds)
+        self.select_matches = sa.text(SELECT_MATCHES).columns(result=AsciiJson())
         self.insert_season = self._insert(SEASONS).returning(SEASONS.c.season_id, SEASONS.c.epoch)
         season: dict[str, Any] = {
             name: sa.bindparam(name) for name in SeasonRow.__slots__ if name not in ("season_id", "league_id")
         }
-        self.write: Mapping[type[StoredRow], sa.Executable] = {
+        self.write: Mapping[RowKind, sa.Executable] = {
             SeasonRow: sa.update(SEASONS).where(SEASONS.c.season_id == SEASON_ID).values(season),
             AgentRow: self._upsert(AGENTS, "agent_id"),
             MatchRow: self._upsert(MATCHES, "match_id"),
             RoundPlanRow: self._upsert(ROUNDS, "round_id"),
             AuditRow: self._upsert(AUDIT, "number"),
+            LadderRow: self._upsert(LADDER, "key"),
+            (RemovedRow, MatchRow): _delete(MATCHES, "match_id"),
+            (RemovedRow, LadderRow): _delete(LADDER, "key"),
         }
 
     def _upsert(self, into: sa.TableClause, key: str) -> sa.Executable:
@@ -109,8 +128,20 @@ class Statements:
         return statement
 
 
+def _delete(table: sa.TableClause, key: str) -> sa.Executable:
+    """Remove the row with a key from a season."""
+    return sa.delete(table).where(table.c.season_id == SEASON_ID, table.c[key] == sa.bindparam("removed_key"))
+
+
+def find_kind(row: StoredRow) -> RowKind:
+    """Return what a row is written by."""
+    return (RemovedRow, row.kind) if isinstance(row, RemovedRow) else type(row)
+
+
 def row_to_values(season_id: int, row: StoredRow) -> dict[str, Any]:
     """Return the parameters of the statement that writes this row."""
+    if isinstance(row, RemovedRow):
+        return {"season": season_id, "removed_key": row.key}
     values = {name: getattr(row, name) for name in row.__slots__}
     if isinstance(row, AgentRow):
         values["claims"] = {name: values.pop(name) for name in CLAIM_FIELDS}
@@ -135,6 +166,10 @@ def round_from_values(answer: Mapping[Any, Any]) -> RoundPlanRow:
 
 def audit_from_values(answer: Mapping[Any, Any]) -> AuditRow:
     return AuditRow(**_select_fields(AuditRow, answer))
+
+
+def ladder_from_values(answer: Mapping[Any, Any]) -> LadderRow:
+    return LadderRow(**_select_fields(LadderRow, answer))
 
 
 def season_from_values(answer: Mapping[Any, Any]) -> tuple[int, SeasonRow]:

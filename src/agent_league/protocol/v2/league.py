@@ -42,26 +42,44 @@ class StartLeague(Message):
 
 
 LeagueAction = Literal[
-    "OPEN_REGISTRATION", "CLOSE_REGISTRATION", "PAUSE", "RESUME", "SUSPEND_PLAYER", "REINSTATE_PLAYER"
+    "OPEN_REGISTRATION",
+    "CLOSE_REGISTRATION",
+    "PAUSE",
+    "RESUME",
+    "SUSPEND_PLAYER",
+    "REINSTATE_PLAYER",
+    "RERUN_MATCH",
+    "VOID_MATCH",
+    "AWARD_MATCH",
+    "WITHDRAW_PLAYER",
+    "ADMIT_PLAYER",
 ]
 
 
 class ManageLeague(Message):
-    """The organiser opens or closes registration, pauses or goes on, or suspends a player; with the admin token."""
+    """The organiser opens or closes registration, pauses or goes on, suspends a player, or corrects what was played.
+
+    With the admin token.
+    """
 
     TYPE: ClassVar = "MANAGE_LEAGUE"
-    NEVER_SENT: ClassVar = "round_id match_id"
+    NEVER_SENT: ClassVar = "round_id"
 
     auth_token: OwnToken | None = Field(default=None, examples=["tok-admin-…"])
 
     action: LeagueAction = Field(description="What is to be done.")
     player_id: str | None = Field(
         default=None,
-        description="Who is to be suspended or reinstated, by id or name; not for the other actions.",
+        description=(
+            "The player, by id or name, of actions about a player; of AWARD_MATCH, who wins, or `draw`; not for the"
+            " other actions."
+        ),
         examples=[None],
     )
     reason: str | None = Field(
-        default=None, description="Why, in a sentence for the audit log, which is public.", examples=[None]
+        default=None,
+        description="Why, in a sentence for the audit log, which is public; needed for corrections.",
+        examples=[None],
     )
 
 
@@ -70,6 +88,25 @@ class ManagedLeague(ExactPart):
 
     status: Literal["ok"] = Field(description="Always ok.")
     change: str = Field(description="What changed, as a sentence.", examples=["the league is paused."])
+
+
+class RequestMatch(Message):
+    """A player of a practice ladder asks for a match against another one."""
+
+    TYPE: ClassVar = "REQUEST_MATCH"
+    NEVER_SENT: ClassVar = "round_id match_id"
+
+    opponent_id: str = Field(description="Whom to meet, by id or name.", examples=["P02"])
+
+
+class RequestedMatch(ExactPart):
+    """The request stands."""
+
+    status: Literal["ok"] = Field(description="Always ok.")
+    message: str = Field(
+        description="What comes of it, as a sentence.",
+        examples=["The match P01 against P02 is played as soon as both are free."],
+    )
 
 
 class AnnouncedMatch(MessagePart):
@@ -187,7 +224,7 @@ class LeagueStandingsUpdate(Message):
 
 
 QueryType = Annotated[
-    Literal["GET_STANDINGS", "GET_SCHEDULE", "GET_NEXT_MATCH", "GET_PLAYER_STATS"],
+    Literal["GET_STANDINGS", "GET_SCHEDULE", "GET_NEXT_MATCH", "GET_PLAYER_STATS", "GET_LADDER"],
     Field(description="What is asked for.", examples=["GET_PLAYER_STATS"]),
 ]
 
@@ -202,7 +239,7 @@ class LeagueQuery(Message):
     query_type: QueryType
     query_params: dict[str, Any] = Field(
         default_factory=dict,
-        description="`player_id` for GET_NEXT_MATCH and GET_PLAYER_STATS; the caller where it is left out.",
+        description="`player_id` for GET_NEXT_MATCH, GET_PLAYER_STATS and GET_LADDER; the caller where it is left out.",
         examples=[{"player_id": "P01"}],
     )
 

@@ -6,6 +6,7 @@ from typing import Any
 from agent_league.clock import format_utc
 from agent_league.league.roster import Member
 from agent_league.league.state import PHASE_DESCRIPTIONS, LeaguePhase
+from agent_league.league.times_view import view_times
 from agent_league.model.agents import Role
 from agent_league.model.audit import OrganiserAction, describe_action
 from agent_league.storage.access import TeamRow
@@ -34,6 +35,7 @@ def read_organiser_data(reader: LeagueReader, teams: Sequence[TeamRow]) -> Mappi
         "is_open": state.is_registration_open,
         "is_paused": state.is_paused,
         "waits_for_referee": state.is_waiting_for_referee,
+        "part": {"times": view_times(state, reader.history.now()).to_json()},
         "played": len(state.results),
         "matches": len(state.schedule.pairings),
         "buttons": [(str(action), PLAIN_ACTIONS[action]) for action in _list_plain_actions(reader)],
