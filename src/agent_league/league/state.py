@@ -50,7 +50,7 @@ from agent_league.league.stored_rows import (
 )
 from agent_league.league.tournament import counts_byes, draw_number, lay_out_rounds, make_format, seed_players
 from agent_league.model.agents import AgentState, Role, advance_state
-from agent_league.model.audit import AuditEntry
+from agent_league.model.audit import AuditEntry, OrganiserAction
 from agent_league.model.events import (
     AgentRegistered,
     AgentStateChanged,
@@ -273,8 +273,10 @@ class LeagueState:
         return len(self.schedule.rounds) > known
 
     def needs_further_round(self) -> bool:
-        """Whether the format would pair another round now that all results are in."""
-        return not self.has_play_off and next(lay_out_rounds(self.format, self.tournament), None) is not None
+        """Whether the format, or the play-off for first place, would pair another round by the results there are."""
+        if not self.has_play_off and next(lay_out_rounds(self.format, self.tournament), None) is not None:
+            return True
+        return self._pair_play_off() is not None
 
     def list_open_reruns(self) -> list[Pairing]:
         """List the matches of completed rounds that are to be played again, and aren't over."""
@@ -309,6 +311,12 @@ class LeagueState:
     def is_frozen(self) -> bool:
         """Whether agents may no longer be admitted or replaced; a known one may still come back as it was."""
         return self.times.has_mark(TimeMark.FROZEN)
+
+    @property
+    def pause_reason(self) -> str:
+        """Why the league is paused, in its organiser's words; empty if it isn't, or nobody said."""
+        pauses = (entry.reason for entry in reversed(self.audit_log) if entry.action == OrganiserAction.PAUSE)
+        return next(pauses, "") if self.is_paused else ""
 
     @property
     def is_waiting_for_referee(self) -> bool:
@@ -778,7 +786,7 @@ class LeagueState:
             )
         )
         if self.phase is LeaguePhase.COMPLETED:
-            self._emit_league_completed()
+            self.emit_league_completed()
         elif self.is_paused:
             self.emit(PauseChanged(is_paused=True))
         self._emit_referee_wait()
@@ -1003,9 +1011,10 @@ class LeagueState:
 
     def complete_league(self) -> None:
         self._enter_phase(LeaguePhase.COMPLETED, AgentState.SHUTDOWN)
-        self._emit_league_completed()
+        self.emit_league_completed()
 
-    def _emit_league_completed(self) -> None:
+    def emit_league_completed(self) -> None:
+        """Emit the end with the table as it is now; again after a correction."""
         self.emit(
             LeagueCompleted(
                 league_id=self.league_id,

@@ -85,6 +85,8 @@ def read_progress(reader: LeagueReader) -> SectionData:
         "has_bracket": has_stage_of(season.format, BracketFormat),
         "has_groups": has_stage_of(season.format, Groups),
         "trouble": chronicle.store_problem,
+        "pause_reason": season.pause_reason,
+        "reruns": [pairing.match_id for pairing in season.list_open_reruns()],
         "starts_at_its_time": starts_at_its_time,
         "times": view_times(season, chronicle.now()).to_json(),
     }
