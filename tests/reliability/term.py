@@ -24,8 +24,7 @@ import agent_league.cli
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
 from agent_league.launch.stored_leagues import find_league
-from tests.cli.command import LEAGUE, Running, environment
-from tests.cli.leagues import said
+from tests.cli.command import LEAGUE, Running, environment, league
 from tests.conftest import BOUND
 from tests.reliability.machines import Prefix, connect_machines
 
@@ -86,7 +85,7 @@ class Term:
         assert before.items() <= self.results().items(), "a result was lost"
         self.try_to_replace_frozen_agent()
         self.add_late_referee()
-        self.wait_for("the end of the league", lambda: self.is_over())
+        self.wait_for("the end of the league", self.is_over)
         self.check_league()
         self.correct()
         self.grade()
@@ -94,8 +93,8 @@ class Term:
     def prepare(self) -> None:
         """Write the leagues and the roster, and make the sign-up sheets."""
         make_home(self.home)
-        for league in (LADDER, LEAGUE_FILE):
-            (self.home / f"config/leagues/{league['league_id']}.json").write_text(json.dumps(league))
+        for settings in (LADDER, LEAGUE_FILE):
+            (self.home / f"config/leagues/{settings['league_id']}.json").write_text(json.dumps(settings))
         rows = [("Student ID", "Name", "E-mail", "Team")]
         rows += [(f"{1000 + n}", f"Student {n}", f"s{n}@example.org", f"Team {n:02}") for n in range(1, self.teams + 1)]
         with (self.folder / "roster.csv").open("w", newline="") as file:
@@ -187,8 +186,8 @@ class Term:
     def check_league(self) -> None:
         """Nobody lost technically, every match file holds, and the table is the one that the rows give."""
         results = self.results()
-        technical = [match_id for match_id, result in results.items() if "TECHNICAL" in str(result)]
-        assert not technical, f"lost technically: {technical}"
+        technical = {match_id: result for match_id, result in results.items() if "TECHNICAL" in str(result)}
+        assert not technical, f"lost technically: {technical}; the agents said: {self.describe_agents()}"
         self.check_table()
         self.command("verify", self.home / "data/matches" / SPRING)
         champion = self.standings()["standings"][0]
@@ -209,13 +208,10 @@ class Term:
         """Play a group match again and award another after an appeal."""
         self.command("admin", "rerun", "R1M1", "--league-id", SPRING, "--reason", "the network was down")
         self.wait_for("the rerun", lambda: "R1M1-2" in self.results())
-        awarded = self.results()["R1M2"]
-        winner = awarded["players"][0]
-        done = said(
-            "admin", "award", "R1M2", winner, "--league-id", SPRING, "--reason", "an appeal", "--home", self.home
-        )
-        self.tell(f"R1M1 was played again; R1M2: {(done.out + done.err).strip()}")
-        self.wait_for("the corrected end", lambda: self.is_over())
+        decided = self.results()["R1M2"]["winner"] or "draw"
+        said = self.command("admin", "award", "R1M2", decided, "--league-id", SPRING, "--reason", "an appeal")
+        self.tell(f"R1M1 was played again; {said.strip()}")
+        self.wait_for("the corrected end", self.is_over)
         self.check_table()
 
     def grade(self) -> None:
@@ -261,9 +257,9 @@ class Term:
         }
 
     def show(self, what: str, league_id: str) -> Any:
-        done = said("show", what, "--json", "--league-id", league_id, "--home", self.home)
-        assert done.code == 0, done.err
-        return done.json
+        done = league("show", what, "--json", "--league-id", league_id, "--home", self.home)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
 
     def command(self, *arguments: object) -> str:
         """Run a command on the server's machine; what it printed."""
@@ -302,6 +298,11 @@ def make_term(folder: Path, teams: int, tell: Callable[[str], None] = lambda _: 
         yield Term(folder, here, there, teams, tell, stack)
 
 
+def tell(began: float, sentence: str) -> None:
+    sys.stdout.write(f"{time.monotonic() - began:6.1f} s  {sentence}\n")
+    sys.stdout.flush()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Play a term in fast motion.")
     parser.add_argument("--teams", type=int, default=30)
@@ -309,9 +310,7 @@ def main() -> None:
     began = time.monotonic()
     with (
         tempfile.TemporaryDirectory() as folder,
-        make_term(
-            Path(folder), teams, lambda said: print(f"{time.monotonic() - began:6.1f} s  {said}", flush=True)
-        ) as term,
+        make_term(Path(folder), teams, lambda sentence: tell(began, sentence)) as term,
     ):
         term.run()
 
