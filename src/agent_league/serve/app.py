@@ -65,7 +65,7 @@ class ServerApp:
         settings, network = server.settings, server.settings.system.network
         self._server = server
         self._sessions = make_organiser_sessions(server.access, network)
-        local = LocalOrganisers(is_loopback_only=settings.is_loopback_only)
+        local = LocalOrganisers(lambda: server.is_loopback_only)
         self._may_organise = may_organise or SignedInOrganisers(self._sessions, local)
         self._site = LiveSite(network.public_path)
         self._header_check = make_header_check(network, [settings.host])
