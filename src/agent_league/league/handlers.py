@@ -233,6 +233,7 @@ class ManagerHandlers:
         self._sign_up.check_rate()
         key_needed = await self._sign_up.explain_needed_key(role)
         try:
+            await self._sign_up.require_valid_key()
             seated = find_seat(application, self._seats)
             seen = seated.application if seated else application
             admission = self._state.register(seen, self._clock.now(), key_needed)

@@ -158,8 +158,12 @@ class AdmissionRules:
     """Whether no other machine can call the manager."""
     has_lasting_tokens: bool = False
     """Whether tokens are valid as long as the league: over weeks an agent may be called by nobody for days."""
+    hides_names: bool = False
+    """Whether nobody is told whose name is whose."""
     has_dial_out_seats: bool = False
     """Whether agents elsewhere may take part through connections that they open to the manager."""
+    own_host: str = ""
+    """The host of the manager's own address, below which agents of its process have theirs."""
 
     is_loopback_only: bool = field(init=False)
     """Whether all agents of the league are on this machine; much is allowed then that strangers may not."""
@@ -265,7 +269,8 @@ class Roster:
             )
         namesake = self._find_by_name(application.profile.role, name)
         if namesake is not None and namesake is not known:
-            hint = f"if that is you, come back as {namesake.agent_id} with the same name, port and SHARED folder"
+            place = "" if self.rules.hides_names else f" as {namesake.agent_id}"
+            hint = f"if that is you, come back{place} with the same name, port and SHARED folder"
             detail = f"{application.profile.display_name!r} is taken; {hint}, else choose another name"
             raise RegistrationRejected(RejectReason.DUPLICATE_NAME, detail)
         if known is not None:
@@ -291,8 +296,8 @@ class Roster:
         """Describe what is wrong with the address that the current caller registers, or return None."""
         caller, network = CALLER_ADDRESS.get(), self.rules.network
         address, hosts = normalise_address(caller[0]) if caller else None, network.allowed_hosts
-        if caller is None and network.public_host:  # an agent of our own process, below our own public address
-            hosts = (*hosts, network.public_host)
+        if caller is None:  # an agent of our own process, below our own address
+            hosts = (*hosts, *filter(None, (network.public_host, self.rules.own_host)))
         if problem := find_endpoint_problem(endpoint, hosts, address or None, addresses):
             return problem
         return "that is a sign-up address; expected your agent's own" if find_sign_up_key(endpoint) else None
