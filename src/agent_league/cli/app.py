@@ -24,7 +24,9 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
             "Watch a league live, from anywhere, until it is over: its table, its matches, what happens, who is in "
             "trouble."
         ),
-        "show": "Show a league's standings, schedule, groups or bracket, a match, a player or the organisers' commands.",
+        "show": (
+            "Show a league's standings, schedule, groups or bracket, a match, a player or the organisers' commands."
+        ),
         "ratings": "Rate the players of several leagues together, over all their games, and say how sure that is.",
         "replay": "Show a finished match step by step: arrow keys, space, Home and End go through it, q ends.",
         "logs": (
