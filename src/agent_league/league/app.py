@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack
 from functools import partial
 from random import Random
 from typing import Any
+from urllib.parse import urlsplit
 
 from agent_league.agent.dispatcher import Handler
 from agent_league.agent.metrics import AgentMetrics, GaugeValues, MetricKey
@@ -55,7 +56,7 @@ from agent_league.league.state import LeaguePhase, LeagueState
 from agent_league.league.timekeeper import Timekeeper
 from agent_league.league.visibility import VIEWER, hides_from_visitors
 from agent_league.league.webhooks import WebhookSender, make_webhook_sender
-from agent_league.model.agents import AgentState, Role
+from agent_league.model.agents import AgentProfile, AgentState, Role
 from agent_league.model.audit import CORRECTIONS
 from agent_league.model.events import Event, ReachabilityChanged, StoreChanged
 from agent_league.model.ladder import CheckSummary
@@ -129,6 +130,7 @@ class LeagueManager(Agent):
                 self._journal.queue_row,
                 settings.configs_by_protocol,
                 listens_on_loopback=settings.listens_on_loopback,
+                own_host=urlsplit(settings.endpoint or "").hostname or "",
                 has_dial_out_seats=settings.has_dial_out_seats,
             )
             self.state.restore_rows(saved)
@@ -183,7 +185,7 @@ class LeagueManager(Agent):
         self.access = open_access(store)
         """The league's roster and its organisers; None where the store has no room for them."""
         self.sign_up = self._make_sign_up(offload)
-        self.seat_members.on_exposed = self._make_referee_key
+        self.seat_members.on_exposed = self.sign_up.open_to_others
         self._commands = OrganiserCommands(self.state, self._clock, self._start_league)
         handlers = ManagerHandlers(
             self.state,
@@ -196,6 +198,7 @@ class LeagueManager(Agent):
             match_files=MatchFiles(settings.home, self.state.league_id, offload),
             derive_result=derive_result,
             seats=self.seats,
+            pin_addresses=self._pin_addresses,
             sign_up=self.sign_up,
             request_match=self.request_match,
         )
@@ -246,6 +249,10 @@ class LeagueManager(Agent):
             self._conductor.announce_correction()
         return sentence
 
+    def _pin_addresses(self, agent: AgentProfile) -> None:
+        """Call an agent at the addresses that were checked when it registered, whatever its name means by then."""
+        self._peer_client.pin_addresses(agent.endpoint, agent.addresses or ())
+
     def _make_conductor(self, tools: LadderTools) -> Conductor | LadderConductor:
         ladder, parts = self.state.ladder, (self._announcer, self._journal, self._matches)
         if ladder is None:
@@ -266,11 +273,6 @@ class LeagueManager(Agent):
         keys = {name: self._key.derive_match_key(f"house bot {name}") for name in names}
         self.state.house_bot_keys = {name: hash_token(key) for name, key in keys.items()}
         return keys
-
-    def _make_referee_key(self) -> None:
-        """Make the referees' key, which they need from now on."""
-        key = load_referee_key(self._settings.home, self.state.league_id, is_needed=True)
-        self.sign_up.set_referee_key(key)
 
     @property
     def endpoint(self) -> str:
@@ -335,6 +337,8 @@ class LeagueManager(Agent):
             if self._webhooks:
                 ending.push_async_callback(self._webhooks.close)
             ending.push_async_callback(self.seats.close)
+            for member in self.state.roster:
+                self._pin_addresses(member.agent)
             self.log.info("manager_started", league_id=self.state.league_id, phase=self.state.phase)
             self._resume_league()
             async with run_beside(*(companion() for companion in self.companions)):

@@ -12,11 +12,11 @@ from typing import Any
 
 import orjson
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route, Router
 from starlette.types import Receive, Scope, Send
 
-from agent_league.agent.app import MCP_PATH
+from agent_league.agent.app import MCP_PATH, deny_websocket
 from agent_league.errors import UserError
 from agent_league.http.call_limits import RateLimit
 from agent_league.http.caller_address import UNKNOWN_ADDRESS
@@ -25,7 +25,7 @@ from agent_league.launch.agent_app import make_header_check
 from agent_league.launch.serving import make_organiser_sessions
 from agent_league.league.state import LeaguePhase
 from agent_league.serve.archive import ARCHIVE_PATH
-from agent_league.serve.index_page import LEAGUES_PATH, render_index
+from agent_league.serve.index_page import LEAGUES_PATH, hide_home, render_index
 from agent_league.serve.league_files import NewLeague
 from agent_league.serve.league_server import LeagueServer
 from agent_league.serve.organisers import LocalOrganisers, OrganiserCheck, SignedInOrganisers
@@ -65,7 +65,7 @@ class ServerApp:
         settings, network = server.settings, server.settings.system.network
         self._server = server
         self._sessions = make_organiser_sessions(server.access, network)
-        local = LocalOrganisers(is_loopback_only=settings.is_loopback_only)
+        local = LocalOrganisers(lambda: server.is_loopback_only)
         self._may_organise = may_organise or SignedInOrganisers(self._sessions, local)
         self._site = LiveSite(network.public_path)
         self._header_check = make_header_check(network, [settings.host])
@@ -218,7 +218,7 @@ class ServerApp:
             wanted = parse_new_league(await _read_json_body(request))
             league = await self._server.make_league(wanted)
         except UserError as error:
-            return _answer_json(422, text=str(error))
+            return _answer_json(422, text=hide_home(str(error), self._server.settings.home))
         self._built_indexes.clear()
         path = self._site.to(f"{LEAGUES_PATH}/{league.league_id}/")
         return _answer_json(201, league_id=league.league_id, path=path)
@@ -250,8 +250,9 @@ class ServerApp:
 
     async def _answer_rejection(self, error: RequestRejected, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a person with a page, and a program with the sentence alone."""
-        if scope["type"] != "http":
-            await send({"type": "websocket.close", "code": 1008, "reason": shorten(error.sentence)})
+        if scope["type"] == "websocket":
+            response = PlainTextResponse(error.sentence, error.status)
+            await response({**scope, "type": "http"}, receive, deny_websocket(send))
             return
         self.refused(scope.get("client"), error.status, error.sentence)
         headers = {**SECURITY_HEADERS, "cache-control": "no-store"}
