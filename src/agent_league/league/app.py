@@ -185,7 +185,7 @@ class LeagueManager(Agent):
         self.access = open_access(store)
         """The league's roster and its organisers; None where the store has no room for them."""
         self.sign_up = self._make_sign_up(offload)
-        self.seat_members.on_exposed = self._make_referee_key
+        self.seat_members.on_exposed = self.sign_up.open_to_others
         self._commands = OrganiserCommands(self.state, self._clock, self._start_league)
         handlers = ManagerHandlers(
             self.state,
@@ -273,11 +273,6 @@ class LeagueManager(Agent):
         keys = {name: self._key.derive_match_key(f"house bot {name}") for name in names}
         self.state.house_bot_keys = {name: hash_token(key) for name, key in keys.items()}
         return keys
-
-    def _make_referee_key(self) -> None:
-        """Make the referees' key, which they need from now on."""
-        key = load_referee_key(self._settings.home, self.state.league_id, is_needed=True)
-        self.sign_up.set_referee_key(key)
 
     @property
     def endpoint(self) -> str:
