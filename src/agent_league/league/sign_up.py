@@ -72,9 +72,11 @@ class SignUp:
         self._refusals: dict[str, SignUpRefusal] = {}
         """The last refused registration of each team, until it is admitted."""
 
-    def set_referee_key(self, key: str) -> None:
-        """Replace the key of referees on the organiser's own machine."""
-        self._referee_key_sha256 = hash_key(key)
+    def open_to_others(self) -> None:
+        """Write the key that the organiser's own referees need once the league isn't loopback only."""
+        if self._is_closed_circle and not self._state.roster.rules.is_loopback_only:
+            self._save_referee_key(self._referee_key)
+            self._is_closed_circle = False
 
     async def find_team(self, key: str) -> SignUpTeam | None:
         """Find the team of a key; None if it is unknown or revoked, which takes the same work."""
@@ -93,9 +95,7 @@ class SignUp:
     async def explain_needed_key(self, role: Role) -> str | None:
         """Explain why a new agent needs a key to register, or return None. Agents of this process need none."""
         is_closed_circle = self._state.roster.rules.is_loopback_only
-        if self._is_closed_circle and not is_closed_circle:  # an agent has dialled out to it
-            self._save_referee_key(self._referee_key)
-            self._is_closed_circle = False
+        self.open_to_others()
         if SIGN_UP_TEAM.get() is not None or CALLER_ADDRESS.get() is None:
             return None
         if role is Role.REFEREE:
