@@ -1856,6 +1856,8 @@ REQUIREMENTS = (
         "league/webhooks::a_name_is_called_only_where_all_its_addresses_may_be",
         "league/webhooks::strangers_text_is_safe_for_every_target",
         "league/webhooks::json_is_signed_as_standard_webhooks_are",
+    ),
+    needs(
         "Dial",
         "An agent that can't be called plays through a seat: any agent, ours, and by plain HTTP.",
         "reliability/two_machines::players_that_can_t_be_called_dial_out_and_lose_nothing",

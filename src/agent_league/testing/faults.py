@@ -166,7 +166,7 @@ def make_scenario(
         format=format_name,
         play_off=seed % 3 == 0,
         late_corrections=late_corrections,
-        has_times=seed % 7 == 5,
+        has_times=seed % 7 == 5 and format_name != "ladder",
     )
 
 
