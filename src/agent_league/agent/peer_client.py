@@ -286,14 +286,15 @@ class PeerClient:
         """The forms to try for a call, the likeliest first."""
         if self.strict:
             return order_forms(call.method, call.protocol)[:1]
-        listed = () if call.method in peer.form_by_method else _forms_for_tools(peer.mcp_tools, call.method)
+        is_answered = call.method in peer.form_by_method
+        listed = _forms_for_tools(peer.mcp_tools, call.method) if peer.mcp_tools and not is_answered else ()
         known_by = (*peer.likely_forms(call.method), *(form.name for form in listed))
         forms = order_forms(call.method, call.protocol, *known_by)
-        if peer.tools and call.method not in peer.form_by_method:
+        if peer.tools and not is_answered:
             forms = tuple(sorted(forms, key=lambda form: not _is_listed_tool(form, call.method, peer.tools)))
         if call.method in peer.exhausted_methods:
             forms = tuple(form for form in forms if not form.is_combined)
-        if call.method in peer.form_by_method:
+        if is_answered:
             peer.ordered_forms[call.method] = forms
         return forms
 

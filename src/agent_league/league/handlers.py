@@ -26,8 +26,9 @@ from agent_league.model.audit import OrganiserAction
 from agent_league.protocol import v2
 from agent_league.protocol.checks import describe_value, wrong_type_refusal
 from agent_league.protocol.envelope import Sender
-from agent_league.protocol.v2.registration import PlayerMeta, RefereeMeta, RegisterRequest
+from agent_league.protocol.v2.registration import RefereeMeta
 from agent_league.protocol.version import (
+    CURRENT_VERSION,
     MINIMUM_VERSION,
     is_semantic_version,
     is_supported_version,
@@ -82,8 +83,8 @@ class ManagerHandlers:
 
     def handlers_by_method(self) -> dict[str, Handler]:
         return {
-            "register_referee": self.register_referee,
-            "register_player": self.register_player,
+            "register_referee": self.register_agent,
+            "register_player": self.register_agent,
             "start_league": self.start_league,
             "manage_league": self.manage_league,
             "report_match_result": self.report_match_result,
@@ -96,12 +97,6 @@ class ManagerHandlers:
             "get_match": self.get_match,
             "get_player": self.get_player,
         }
-
-    async def register_player(self, message: v2.LeagueRegisterRequest) -> HandlerReply:
-        return await self._register_agent(Role.PLAYER, message, message.player_meta)
-
-    async def register_referee(self, message: v2.RefereeRegisterRequest) -> HandlerReply:
-        return await self._register_agent(Role.REFEREE, message, message.referee_meta)
 
     async def start_league(self, message: v2.StartLeague) -> HandlerReply:
         await self._carry_out(OrganiserCommand(OrganiserAction.START_LEAGUE))
@@ -201,7 +196,9 @@ class ManagerHandlers:
     async def get_player(self, params: Mapping[str, Any]) -> HandlerReply:
         return self._queries.get_player(_require_argument(params, "player_id", str))
 
-    async def _register_agent(self, role: Role, message: RegisterRequest, meta: PlayerMeta) -> HandlerReply:
+    async def register_agent(self, message: v2.LeagueRegisterRequest | v2.RefereeRegisterRequest) -> HandlerReply:
+        meta = message.player_meta if isinstance(message, v2.LeagueRegisterRequest) else message.referee_meta
+        role = Role.REFEREE if isinstance(meta, RefereeMeta) else Role.PLAYER
         sender = Sender.parse(message.sender)
         if sender is None or sender.role is not role:
             raise Refusal(
@@ -271,9 +268,9 @@ def _require_argument(params: Mapping[str, Any], name: str, kind: type[T]) -> T:
 
 def check_protocol_version(declared: str | None) -> None:
     """Raise a Refusal for a protocol version that is too old or unreadable."""
-    if declared is None or is_supported_version(declared):
+    if declared in (None, CURRENT_VERSION) or is_supported_version(str(declared)):
         return
-    code = ErrorCode.PROTOCOL_VERSION_MISMATCH if parse_version(declared) else ErrorCode.INVALID_MESSAGE_FORMAT
+    code = ErrorCode.PROTOCOL_VERSION_MISMATCH if parse_version(str(declared)) else ErrorCode.INVALID_MESSAGE_FORMAT
     raise Refusal(
         code,
         f"'protocol_version' must be {MINIMUM_VERSION} or newer",

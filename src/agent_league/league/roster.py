@@ -6,7 +6,7 @@ Decides on every registration; the reasons of a rejection are those of the proto
 import re
 from bisect import insort
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -159,12 +159,14 @@ class AdmissionRules:
     has_dial_out_seats: bool = False
     """Whether agents elsewhere may take part through connections that they open to the manager."""
 
-    @property
-    def is_loopback_only(self) -> bool:
-        """Whether all agents of the league are on this machine; much is allowed then that strangers may not."""
-        return is_loopback_only(
+    is_loopback_only: bool = field(init=False)
+    """Whether all agents of the league are on this machine; much is allowed then that strangers may not."""
+
+    def __post_init__(self) -> None:
+        is_alone = is_loopback_only(
             self.network, listens_on_loopback=self.listens_on_loopback, has_dial_out_seats=self.has_dial_out_seats
         )
+        object.__setattr__(self, "is_loopback_only", is_alone)  # it is asked for with every registration
 
     @property
     def allows_tokenless_return(self) -> bool:
@@ -379,13 +381,15 @@ class Roster:
 
     def _find_barred_applicant(self, application: AgentApplication) -> Member | None:
         """Find a barred member that applies again under another name, by its address or key."""
+        barred = [member for member in self._members.values() if member.is_barred]
+        if not barred:
+            return None
         place, key = normalise_endpoint(application.profile.endpoint), _hash_application_key(application)
         return next(
             (
                 member
-                for member in self
-                if member.is_barred
-                and (normalise_endpoint(member.agent.endpoint) == place or (key and key == member.key_sha256))
+                for member in barred
+                if normalise_endpoint(member.agent.endpoint) == place or (key and key == member.key_sha256)
             ),
             None,
         )

@@ -14,6 +14,7 @@ from starlette.responses import Response
 from agent_league.agent.sign_up_team import SIGN_UP_TEAM, SignUpTeam
 from agent_league.clock import format_utc
 from agent_league.http.sign_up_address import SIGN_UP_VARIABLE, add_sign_up_key
+from agent_league.league.ladder_view import LadderView
 from agent_league.league.roster import Member
 from agent_league.league.sign_up import SignUp
 from agent_league.league.visibility import Viewer
@@ -120,7 +121,8 @@ def _build_agent(reader: LeagueReader, member: Member) -> dict[str, Any]:
             for one in finished[: -SHOWN_MATCHES - 1 : -1]
         ],
         "faults": _list_faults([one.result for one in reversed(finished) if one.result], player_id),
-        "tolerated": state.collect_deviations().get(player_id, ()),
+        "tolerated": reader.state.collect_deviations().get(player_id, ()),
+        "check": LadderView(state, state.ladder).describe_check(player_id) if state.ladder else None,
     }
 
 

@@ -43,6 +43,7 @@ def read_organiser_data(reader: LeagueReader, teams: Sequence[TeamRow]) -> Mappi
             (str(action), describe_action(action)) for action in OrganiserAction if action not in PLAIN_ACTIONS
         ],
         "agents": agents,
+        "has_checks": reader.state.ladder is not None,
         "ready": sum(one["is_ready"] for one in agents if one["role"] == "player"),
         "players": sum(one["role"] == "player" for one in agents),
         "entries": [build_audit_line(reader, entry) for entry in [*state.audit_log][: -SHOWN_ENTRIES - 1 : -1]],
@@ -94,7 +95,14 @@ def _build_agent(reader: LeagueReader, member: Member, team: TeamRow | None) -> 
         "last_seen": describe_age(read_last_seen(reader, member), now),
         "failures": member.breaker.failure_count,
         "technical": tally.technical_losses if tally else 0,
+        "check": _describe_check(reader, member.agent_id),
     }
+
+
+def _describe_check(reader: LeagueReader, player_id: str) -> str:
+    """How the check of a ladder's player went, in words; empty before it and in other leagues."""
+    player = reader.state.ladder.players.get(player_id) if reader.state.ladder else None
+    return player.check.words if player and player.check else ""
 
 
 def _build_missing_team(row: TeamRow) -> dict[str, Any]:
@@ -111,4 +119,5 @@ def _build_missing_team(row: TeamRow) -> dict[str, Any]:
         "last_seen": "not yet",
         "failures": 0,
         "technical": 0,
+        "check": "",
     }
