@@ -61,6 +61,8 @@ SLOW = (
     "tests/cli/test_check.py::test_an_agent_of_another_league_is_not_checked_and_says_how_it_can_be[referee]",
     "tests/cli/test_class.py::test_a_class_plays_with_its_keys",
     "tests/cli/test_join.py",
+    "tests/league/test_ladder.py::test_a_hundred_players",
+    "tests/league/test_ladder.py::test_what_is_kept_is_bounded",
     "tests/cli/test_limits.py",
     "tests/cli/test_new.py",
     "tests/cli/test_pages.py::test_a_run_waits_for_the_people_who_are_to_play_and_lets_them_look_at_the_end[--",

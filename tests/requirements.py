@@ -1750,6 +1750,14 @@ REQUIREMENTS = (
     ),
     needs(
         "Server",
+        "A deployment's files hold what they say: commands, units, proxy with TLS, backup and restore.",
+        "serve/deployment::every_command_and_option_in_the_files_exists",
+        "serve/deployment::the_containers_commands_start_as_written_and_the_referee_finds_the_key",
+        "serve/deployment::a_backup_of_a_running_server_is_restored_and_its_leagues_go_on",
+        "serve/nginx::pages_streams_and_agents_that_dial_out_pass_through_tls_and_a_base_path",
+    ),
+    needs(
+        "Server",
         "Leagues are made in the browser, by a command and from a file; earlier seasons stay in an archive.",
         "serve/league_server::an_organiser_makes_a_league_in_the_browser",
         "serve/league_server::league_files_are_followed_while_the_server_runs",

@@ -149,6 +149,25 @@ class LadderWorld:
         reply: HttpReply = await self.network.exchange(MANAGER, frame, 10)
         return json.loads(reply[1])["result"]
 
+    async def register(self, name: str, endpoint: str) -> Any:
+        """Register as a stranger's player."""
+        message = {
+            "protocol": "league.v2",
+            "message_type": "LEAGUE_REGISTER_REQUEST",
+            "sender": "player:stranger",
+            "timestamp": "2025-01-15T10:00:00Z",
+            "conversation_id": "conv-1",
+            "player_meta": {
+                "display_name": name,
+                "version": "1.0.0",
+                "game_types": [self.game],
+                "contact_endpoint": endpoint,
+            },
+        }
+        frame = json.dumps({"jsonrpc": "2.0", "method": "register_player", "params": message, "id": 1}).encode()
+        reply: HttpReply = await self.network.exchange(MANAGER, frame, 10)
+        return json.loads(reply[1])["result"]
+
     @property
     def paired(self) -> list[tuple[str, str]]:
         return [event.pairing.players for event in self.events if isinstance(event, MatchPaired)]

@@ -31,7 +31,7 @@ from agent_league.agent.jsonrpc import (
 )
 from agent_league.agent.metrics import OTHER_METHOD, AgentMetrics
 from agent_league.errors import BadAnswer, CallFailed, ErrorCode, MismatchedAnswer, PeerRefused, PeerUnreachable
-from agent_league.http.carrier import Carrier, make_timeout_error
+from agent_league.http.carrier import Carrier, make_timeout_error, pin_addresses
 from agent_league.protocol.tolerance import (
     CANONICAL,
     FORM_BY_NAME,
@@ -162,6 +162,10 @@ class PeerClient:
             peer = self._peers[endpoint, protocol]
             if peer.form_name is None and form in FORM_BY_NAME:
                 peer.form_name = form
+
+    def pin_addresses(self, endpoint: str, addresses: Sequence[str]) -> None:
+        """Call the host of an endpoint at these IP addresses alone from now on, if there are any."""
+        pin_addresses(self._carrier, endpoint, addresses)
 
     async def request_answer(
         self, endpoint: str, call: PeerCall, limit: float, bearer: str | None = None, push: PushedAnswer | None = None

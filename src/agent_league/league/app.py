@@ -55,7 +55,7 @@ from agent_league.league.state import LeaguePhase, LeagueState
 from agent_league.league.timekeeper import Timekeeper
 from agent_league.league.visibility import VIEWER, hides_from_visitors
 from agent_league.league.webhooks import WebhookSender, make_webhook_sender
-from agent_league.model.agents import AgentState, Role
+from agent_league.model.agents import AgentProfile, AgentState, Role
 from agent_league.model.audit import CORRECTIONS
 from agent_league.model.events import Event, ReachabilityChanged, StoreChanged
 from agent_league.model.ladder import CheckSummary
@@ -196,6 +196,7 @@ class LeagueManager(Agent):
             match_files=MatchFiles(settings.home, self.state.league_id, offload),
             derive_result=derive_result,
             seats=self.seats,
+            pin_addresses=self._pin_addresses,
             sign_up=self.sign_up,
             request_match=self.request_match,
         )
@@ -245,6 +246,10 @@ class LeagueManager(Agent):
         if command.action in CORRECTIONS:
             self._conductor.announce_correction()
         return sentence
+
+    def _pin_addresses(self, agent: AgentProfile) -> None:
+        """Call an agent at the addresses that were checked when it registered, whatever its name means by then."""
+        self._peer_client.pin_addresses(agent.endpoint, agent.addresses or ())
 
     def _make_conductor(self, tools: LadderTools) -> Conductor | LadderConductor:
         ladder, parts = self.state.ladder, (self._announcer, self._journal, self._matches)
@@ -335,6 +340,8 @@ class LeagueManager(Agent):
             if self._webhooks:
                 ending.push_async_callback(self._webhooks.close)
             ending.push_async_callback(self.seats.close)
+            for member in self.state.roster:
+                self._pin_addresses(member.agent)
             self.log.info("manager_started", league_id=self.state.league_id, phase=self.state.phase)
             self._resume_league()
             async with run_beside(*(companion() for companion in self.companions)):

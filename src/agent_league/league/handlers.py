@@ -8,6 +8,7 @@ from agent_league.agent.dialects import dialect_of
 from agent_league.agent.dispatcher import OK, Handler, HandlerReply
 from agent_league.clock import Clock
 from agent_league.errors import ErrorCode, Refusal
+from agent_league.http.hosts import resolve_endpoint
 from agent_league.league.dial_out.registration import find_seat
 from agent_league.league.dial_out.seats import DialOutSeats
 from agent_league.league.journal import Journal
@@ -58,6 +59,7 @@ class ManagerHandlers:
         match_files: MatchFiles,
         derive_result: DeriveResult,
         seats: DialOutSeats,
+        pin_addresses: Callable[[AgentProfile], None],
         sign_up: SignUp,
         request_match: Callable[[str, str], Awaitable[str]],
     ) -> None:
@@ -73,6 +75,7 @@ class ManagerHandlers:
         self._match_files = match_files
         self._derive_result = derive_result
         self._seats = seats
+        self._pin_addresses = pin_addresses
 
     @property
     def _queries(self) -> LeagueQueries:
@@ -219,6 +222,7 @@ class ManagerHandlers:
                 meta.version,
                 tuple(meta.game_types),
                 meta.max_concurrent_matches if isinstance(meta, RefereeMeta) else 1,
+                await resolve_endpoint(meta.contact_endpoint),
             ),
             token=message.auth_token,
             application_key=message.application_key,
@@ -229,6 +233,7 @@ class ManagerHandlers:
         self._sign_up.check_rate()
         key_needed = await self._sign_up.explain_needed_key(role)
         try:
+            await self._sign_up.require_valid_key()
             seated = find_seat(application, self._seats)
             seen = seated.application if seated else application
             admission = self._state.register(seen, self._clock.now(), key_needed)
@@ -240,6 +245,7 @@ class ManagerHandlers:
                 )
             return self._messages.build_rejected(role, rejection, message.conversation_id, how.protocol)
         self._sign_up.note_answer(self._clock.now(), None)
+        self._pin_addresses(admission.member.agent)
         answer = self._messages.build_accepted(role, admission, message.conversation_id)
         self._on_registered()
         await self._journal.wait_for_commit()

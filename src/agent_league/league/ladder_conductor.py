@@ -224,7 +224,7 @@ class LadderConductor:
         except Exception as error:  # noqa: BLE001 - the ladder goes on with the last ratings
             self._log.error("rating_failed", error=quote(error, MAX_SENTENCE))
             return
-        self._record.set_ratings(self.ratings.by_version)
+        self._record.set_ratings(self.ratings.by_version, self.ratings.table)
         self._state.rank_ladder_again()
 
     def announce_correction(self) -> None:

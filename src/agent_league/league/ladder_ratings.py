@@ -51,7 +51,7 @@ class LadderRatingInput:
         table = fit_unknown_spread(results, seats_differ=[""] if self.seats_differ else []).table
         shown = [rating for rating in table.ratings if rating.player_id in self.current_ids]
         shown.sort(key=lambda rating: -rating.elo if rating.games else inf)
-        named = [replace(one, player_id=player_of_version(one.player_id), games_to_separate=None) for one in shown]
+        named = [replace(one, player_id=player_of_version(one.player_id)) for one in shown]
         for at, rating in enumerate(named):
             following = named[at + 1] if at + 1 < len(named) and named[at + 1].games else None
             above = find_likelihood_above(rating, following) if rating.games and following else None

@@ -26,7 +26,7 @@ from agent_league.model.ladder import (
     make_version_id,
 )
 from agent_league.model.results import MatchResult, Scoring
-from agent_league.ratings.tables import Rating, ResultRow
+from agent_league.ratings.tables import Rating, RatingTable, ResultRow
 from agent_league.storage.base import LadderRow, RemovedRow, StoredRow
 from agent_league.text import MAX_WORD, shorten
 
@@ -69,6 +69,8 @@ class LadderRecord:
         self.requests: dict[tuple[str, str], OpenRequest] = {}
         self.ratings: Mapping[str, Rating] = {}
         """The last ratings, by version id."""
+        self.rating_table = RatingTable((), 0)
+        """The same of the current versions, by their players' ids."""
         self.results_counted = 0
         """Grows with every result and version, so that ratings are known to be old."""
         self._tallies: dict[str, VersionTally] = {}
@@ -214,9 +216,9 @@ class LadderRecord:
         """How often two players met in the matches that are kept; their ids in alphabetical order."""
         return Counter((min(match.versions), max(match.versions)) for match in self.matches.values())
 
-    def set_ratings(self, ratings: Mapping[str, Rating]) -> None:
-        """Take over new ratings, by version id."""
-        self.ratings = ratings
+    def set_ratings(self, ratings: Mapping[str, Rating], table: RatingTable) -> None:
+        """Take over new ratings, by version id, and the table of the current versions."""
+        self.ratings, self.rating_table = ratings, table
 
     def list_result_rows(self) -> list[ResultRow]:
         """The sums of all results that rate versions."""

@@ -222,6 +222,7 @@ class ManagerMessages:
             "state": str(member.state),
             "failures_in_a_row": member.breaker.failures,
             "match_token": match_token,
+            **({"addresses": list(member.agent.addresses)} if member.agent.addresses else {}),
             **({} if self._state.config.game_type in member.agent.game_types else {"move_method": "make_move"}),
         }
 

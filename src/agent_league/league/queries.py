@@ -29,7 +29,7 @@ class LeagueQueries:
             case "GET_NEXT_MATCH":
                 return self.get_next_match(self._require_player_id(params, asker))
             case "GET_LADDER":
-                return self.get_ladder(self._require_player_id(params, asker))
+                return self.get_ladder(self._require_player_id(params, asker), asker)
             case _:
                 return self.get_player_stats(self._require_player_id(params, asker))
 
@@ -151,11 +151,14 @@ class LeagueQueries:
             "tolerated": list(self._state.collect_deviations().get(player_id, ())),
         }
 
-    def get_ladder(self, player_id: str) -> dict[str, Any]:
-        """Where a player stands on a practice ladder: its rating, its versions, its check and the queue."""
+    def get_ladder(self, player_id: str, asker: str) -> dict[str, Any]:
+        """Where a player stands on a practice ladder: rating, versions, check and the queue; findings for itself."""
         if self._state.ladder is None:
             raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, "this league is no practice ladder")
-        return {"league_id": self._state.league_id, **LadderView(self._state, self._state.ladder).to_json(player_id)}
+        told = LadderView(self._state, self._state.ladder).to_json(player_id)
+        if told["check"] and asker != player_id:
+            told["check"] = {**told["check"], "findings": []}
+        return {"league_id": self._state.league_id, **told}
 
     def _current_schedule(self) -> Schedule:
         """The schedule, or before the start its preview."""

@@ -21,7 +21,7 @@ from agent_league.formats.play_off import pair_play_off, split_leaders
 from agent_league.formats.progress import describe_progress
 from agent_league.formats.stage_views import find_group_tables
 from agent_league.ladders.base import LadderPairing
-from agent_league.league.agenda import LeagueFacts, TimedStep, count_rounds_from, list_steps
+from agent_league.league.agenda import LeagueFacts, StepKind, TimedStep, count_rounds_from, list_steps
 from agent_league.league.ladder_format import LADDER_ROUND, EndlessRound, rank_by_rating
 from agent_league.league.ladder_record import LadderRecord
 from agent_league.league.ladder_table import LadderTable
@@ -72,6 +72,7 @@ from agent_league.model.events import (
     RefereeWaitChanged,
     RegistrationChanged,
     RegistrationRefused,
+    RoundCalled,
     RoundCompleted,
     RoundStarted,
     StartDelayed,
@@ -175,8 +176,9 @@ class LeagueState:
                 network=system.network,
                 failure_threshold=self._failure_threshold,
                 strict=system.tolerance.strict,
+                hides_names=config.visibility != "everything",
                 listens_on_loopback=listens_on_loopback,
-                has_lasting_tokens=not config.times.plan.is_empty,
+                has_lasting_tokens=not config.times.plan.is_empty or config.ladder is not None,
                 has_dial_out_seats=has_dial_out_seats,
             )
         )
@@ -544,12 +546,28 @@ class LeagueState:
             begun = sum(1 for _ in takewhile(self.has_round_begun, rounds))
             self.times.count_rounds(count_rounds_from(plan, now, self.rounds_completed + begun + 1))
 
-    def set_frozen(self, *, is_frozen: bool, now: datetime) -> None:
-        """Forbid that agents are admitted or replaced, or allow it again; raises a Refusal after the end."""
+    def call_round(self, now: datetime) -> int:
+        """Let the next round begin though its time has not come; returns its number. Raises a Refusal if none waits."""
+        self._require_phase(LeaguePhase.RUNNING)
+        waiting = next((step for step in self.list_timed_steps(now) if step.kind is StepKind.ROUND), None)
+        if waiting is None:
+            raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, "no round waits for its time")
+        self.times.called_round = waiting.round_id
+        self.emit(RoundCalled(waiting.round_id))
+        return waiting.round_id
+
+    def set_frozen(self, *, is_frozen: bool, now: datetime) -> bool:
+        """Forbid that agents are admitted or replaced, or allow it again; returns False if it was so already.
+
+        Raises a Refusal after the end. What the organiser allows again isn't forbidden by the time of the freeze.
+        """
         self._require_phase(LeaguePhase.REGISTRATION, LeaguePhase.RUNNING)
-        if is_frozen != self.is_frozen:
-            self.times.set_mark(TimeMark.FROZEN, now.isoformat() if is_frozen else None)
-            self.emit(FreezeChanged(is_frozen))
+        if is_frozen == self.is_frozen:
+            return False
+        self.times.set_mark(TimeMark.FROZEN, now.isoformat() if is_frozen else None)
+        self.times.set_mark(TimeMark.UNFROZEN, None if is_frozen else now.isoformat())
+        self.emit(FreezeChanged(is_frozen))
+        return True
 
     def set_quiet(self, until: datetime | None) -> None:
         """Begin the quiet hours that end at `until`, or end them (None)."""
@@ -574,7 +592,7 @@ class LeagueState:
             is_running=is_running,
             has_opened=self.times.has_opened,
             has_closed=self.times.has_closed,
-            is_frozen=self.is_frozen,
+            is_frozen=self.is_frozen or self.times.has_mark(TimeMark.UNFROZEN),
             round_count=self.times.round_count,
             next_round=coming[0].round_id if waits else None,
             round_ended_at=self.times.round_ended_at,

@@ -24,6 +24,7 @@ from agent_league.model.events import (
     QuietHoursChanged,
     ReachabilityChanged,
     RegistrationChanged,
+    RoundCalled,
     RoundCompleted,
     RoundScheduled,
     StartedLate,
@@ -51,6 +52,7 @@ class Timekeeper:
         """Since when a delayed league could start."""
         self._changed = asyncio.Event()
         self._hold_changed = asyncio.Event()
+        self._round_called = asyncio.Event()
         state.add_listener(self._handle_event)
 
     async def run(self) -> None:
@@ -92,11 +94,12 @@ class Timekeeper:
             if begin != scheduled:
                 scheduled = begin
                 self._announce_time(round_, begin)
-            await self._sleep_until(begin)
+            self._round_called.clear()
+            await self._sleep_until(begin, self._round_called)
 
     def _find_begin(self, round_: LeagueRound, now: datetime) -> datetime | None:
         times = self._state.times
-        if self._state.has_round_begun(round_):
+        if self._state.has_round_begun(round_) or times.called_round == round_.round_id:
             return None
         return find_round_begin(times.plan, times.round_count, round_.round_id, now, times.round_ended_at)
 
@@ -146,19 +149,16 @@ class Timekeeper:
         moments = [wake_up, self._enough_since + GATHERING if self._enough_since else None]
         return min((at for at in moments if at and at > now), default=None)
 
-    async def _sleep_until(self, moment: datetime | None, changed: asyncio.Event | None = None) -> None:
+    async def _sleep_until(self, moment: datetime | None, changed: asyncio.Event) -> None:
         """Sleep until a moment by the clock, or until `changed` is set; ends early if the clock is set back."""
         last = self._clock.now()
         while moment is None or last < moment:
             left = MAX_SLEEP_SECONDS if moment is None else (moment - last).total_seconds()
             seconds = max(min(left, MAX_SLEEP_SECONDS), MIN_SLEEP_SECONDS)
-            if changed is None:
-                await asyncio.sleep(seconds)
-            else:
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(seconds):
-                        await changed.wait()
-                        return
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await changed.wait()
+                    return
             if (now := self._clock.now()) < last:
                 return
             last = now
@@ -168,6 +168,8 @@ class Timekeeper:
             case RoundCompleted():
                 self._state.times.round_ended_at = self._clock.now()
                 self._changed.set()
+            case RoundCalled():
+                self._round_called.set()
             case PauseChanged() | QuietHoursChanged():
                 self._hold_changed.set()
                 self._changed.set()

@@ -32,6 +32,7 @@ from agent_league.model.events import (
     RefereeWaitChanged,
     RegistrationChanged,
     RegistrationRefused,
+    RoundCalled,
     RoundCompleted,
     RoundScheduled,
     RoundStarted,
@@ -104,6 +105,7 @@ def _describe_league_event(  # noqa: PLR0911, PLR0912 - a table: one line for ea
     | StartDelayed
     | StartedLate
     | RoundScheduled
+    | RoundCalled
     | QuietHoursChanged
     | FreezeChanged
     | PauseChanged
@@ -125,7 +127,7 @@ def _describe_league_event(  # noqa: PLR0911, PLR0912 - a table: one line for ea
             return "trouble", f"{who} was not admitted: {why}"
         case RegistrationChanged(is_open):
             return "league", "Registration is open again" if is_open else "Registration is closed"
-        case StartDelayed() | StartedLate() | RoundScheduled() | QuietHoursChanged() | FreezeChanged():
+        case StartDelayed() | StartedLate() | RoundScheduled() | RoundCalled() | QuietHoursChanged() | FreezeChanged():
             return _describe_timed_event(event)
         case StoreChanged(is_there=True):
             return "league", "The database is back"
@@ -164,7 +166,7 @@ def _describe_league_event(  # noqa: PLR0911, PLR0912 - a table: one line for ea
 
 
 def _describe_timed_event(
-    event: StartDelayed | StartedLate | RoundScheduled | QuietHoursChanged | FreezeChanged,
+    event: StartDelayed | StartedLate | RoundScheduled | RoundCalled | QuietHoursChanged | FreezeChanged,
 ) -> tuple[EventKind, str]:
     match event:
         case StartDelayed(planned, why):
@@ -175,6 +177,8 @@ def _describe_timed_event(
         case RoundScheduled(round_id, at, is_late):
             missed = ": it has missed its own time" if is_late else ""
             return "league", f"Round {round_id} begins on {at}{missed}"
+        case RoundCalled(round_id):
+            return "league", f"Round {round_id} begins before its time, as the organiser wants it"
         case QuietHoursChanged(is_quiet, until):
             return "league", f"Quiet hours until {until}: no match begins" if is_quiet else "Quiet hours are over"
         case FreezeChanged(is_frozen):

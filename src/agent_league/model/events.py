@@ -108,6 +108,13 @@ class RoundScheduled:
 
 
 @dataclass(frozen=True, slots=True)
+class RoundCalled:
+    """The organiser lets the next round begin before its time."""
+
+    round_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class QuietHoursChanged:
     """Quiet hours begin, in which no match begins, or they are over."""
 
@@ -308,6 +315,7 @@ Event = (
     | StartDelayed
     | StartedLate
     | RoundScheduled
+    | RoundCalled
     | QuietHoursChanged
     | FreezeChanged
     | PauseChanged

@@ -25,7 +25,7 @@ from agent_league.launch.agent_app import make_header_check
 from agent_league.launch.serving import make_organiser_sessions
 from agent_league.league.state import LeaguePhase
 from agent_league.serve.archive import ARCHIVE_PATH
-from agent_league.serve.index_page import LEAGUES_PATH, render_index
+from agent_league.serve.index_page import LEAGUES_PATH, hide_home, render_index
 from agent_league.serve.league_files import NewLeague
 from agent_league.serve.league_server import LeagueServer
 from agent_league.serve.organisers import LocalOrganisers, OrganiserCheck, SignedInOrganisers
@@ -218,7 +218,7 @@ class ServerApp:
             wanted = parse_new_league(await _read_json_body(request))
             league = await self._server.make_league(wanted)
         except UserError as error:
-            return _answer_json(422, text=str(error))
+            return _answer_json(422, text=hide_home(str(error), self._server.settings.home))
         self._built_indexes.clear()
         path = self._site.to(f"{LEAGUES_PATH}/{league.league_id}/")
         return _answer_json(201, league_id=league.league_id, path=path)

@@ -80,6 +80,8 @@ class AgentRow:
     """Whether it takes no part any more."""
     team_id: str | None = None
     """The team whose sign-up address it registered through."""
+    addresses: Sequence[str] = field(default_factory=list)
+    """The IP addresses of a name in its endpoint, at which alone it is called."""
     versions: Sequence[Mapping[str, Any]] = field(default_factory=list)
     """What its team has registered one after the other: name, version and time of each."""
 

@@ -220,6 +220,20 @@ class SqlStore:
         with self.write_transaction() as connection:
             return connection.execute(tables.PUT_ASIDE, {"league": league_id}).rowcount > 0
 
+    @property
+    def is_on_server(self) -> bool:
+        """Whether the database is on a server of its own, and no file."""
+        return self._file is None
+
+    def copy_to_file(self, target: Path) -> bool:
+        """Write a copy of the database as it is at one moment to a new file; False if there is no file to copy."""
+        if self._file is None or not self._file.is_file():
+            return False
+        with self._lock, self._translate_errors(), self._engine.connect() as connection:
+            self._set_up_session(connection)
+            connection.exec_driver_sql("VACUUM INTO ?", (str(target),))
+        return True
+
     def close(self) -> None:
         with self._lock:
             self._close_connection()

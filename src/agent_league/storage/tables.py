@@ -87,7 +87,7 @@ SELECT_AUDIT = sa.select(AUDIT).where(AUDIT.c.season_id == SEASON_ID).order_by(A
 SELECT_LADDER = sa.select(LADDER).where(LADDER.c.season_id == SEASON_ID)
 CLAIM_FIELDS = (
     *("display_name", "endpoint", "version", "game_types", "max_concurrent_matches", "protocol"),
-    *("alias", "style", "tolerated", "is_ours", "barred", "withdrawn", "team_id", "versions"),
+    *("alias", "style", "tolerated", "is_ours", "barred", "withdrawn", "team_id", "versions", "addresses"),
 )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agent_league.clock import format_utc
+from agent_league.league.agenda import StepKind
 from agent_league.league.roster import Member
 from agent_league.league.state import PHASE_DESCRIPTIONS, LeaguePhase
 from agent_league.league.times_view import view_times
@@ -21,6 +22,9 @@ PLAIN_ACTIONS = {
     OrganiserAction.CLOSE_REGISTRATION: "Close registration",
     OrganiserAction.PAUSE: "Pause",
     OrganiserAction.RESUME: "Resume",
+    OrganiserAction.PLAY_ROUND: "Play the next round now",
+    OrganiserAction.FREEZE_AGENTS: "Freeze agents",
+    OrganiserAction.UNFREEZE_AGENTS: "Unfreeze agents",
 }
 """Commands for the whole league, with the words on their buttons."""
 
@@ -59,7 +63,10 @@ def _list_plain_actions(reader: LeagueReader) -> list[OrganiserAction]:
         toggle = OrganiserAction.CLOSE_REGISTRATION if is_open else OrganiserAction.OPEN_REGISTRATION
         return [OrganiserAction.START_LEAGUE, toggle]
     if state.phase is LeaguePhase.RUNNING:
-        return [OrganiserAction.RESUME if state.is_paused else OrganiserAction.PAUSE]
+        steps = state.list_timed_steps(reader.history.now())
+        waits = [OrganiserAction.PLAY_ROUND] if any(step.kind is StepKind.ROUND for step in steps) else []
+        freeze = OrganiserAction.UNFREEZE_AGENTS if state.is_frozen else OrganiserAction.FREEZE_AGENTS
+        return [OrganiserAction.RESUME if state.is_paused else OrganiserAction.PAUSE, *waits, freeze]
     return []
 
 
