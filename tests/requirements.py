@@ -2,7 +2,7 @@
 
 "P" is the protocol's own page with its section, "000" to "004" are the seeds, "CLI" is what the command promises and
 "REL" what docs/reliability.md does, "MCP" what docs/mcp.md and docs/mcp-hosts.md do, "Server" what `league serve`
-does, "Class" what docs/class.md does.
+does, "Class" what docs/class.md does, "Dial" what docs/dial-out.md does.
 A test is named by its file under `tests/` (without `test_` and `.py`) and its name (without `test_`).
 `test_requirements.py` fails where a demand has no test, or names one that isn't there.
 """
@@ -1858,5 +1858,35 @@ REQUIREMENTS = (
         "Corrections",
         "A league that stands still says why on its front page.",
         "web/corrections::the_front_page_says_why_a_league_stands_still",
+        "Dial",
+        "An agent that can't be called plays through a seat: any agent, ours, and by plain HTTP.",
+        "reliability/two_machines::players_that_can_t_be_called_dial_out_and_lose_nothing",
+        "dial_out/leagues::players_that_nobody_can_call_play_in_a_league_of_many",
+        "dial_out/twenty_lines::a_program_of_the_page_carries_an_agent",
+        "dial_out/twenty_lines::the_javascript_starter_dials_out_without_a_package",
+    ),
+    needs(
+        "Dial",
+        "A seat answers only calls with a token for its player; an answer counts for the calls of its own connection.",
+        "dial_out/seats::a_stranger_gets_403_and_the_agent_hears_nothing",
+        "dial_out/seats::a_seat_can_t_answer_for_another",
+        "dial_out/seats::a_second_socket_takes_the_seat_and_the_calls_of_the_first_fail",
+        "dial_out/seats::a_page_of_others_opens_no_seat",
+    ),
+    needs(
+        "Dial",
+        "The agent's side is no tunnel: one address, JSON, no redirects, no header but the authorisation.",
+        "dial_out/leagues::an_agent_s_answer_is_carried_within_the_limits_and_without_redirects",
+        "dial_out/leagues::what_is_no_json_and_what_is_too_long_is_not_forwarded",
+        "dial_out/leagues::no_header_but_the_call_s_authorisation_is_passed_on",
+    ),
+    needs(
+        "Dial",
+        "A name is resolved once, every address is checked, and the agent is called there; callbacks are limited.",
+        "league/other_machines::every_address_of_a_name_is_judged",
+        "league/other_machines::a_name_is_resolved_once_and_what_it_means_later_is_never_asked",
+        "league/other_machines::a_pinned_host_is_called_at_its_address_under_its_name",
+        "league/other_machines::one_caller_makes_us_call_a_few_times_a_minute",
+        "league/other_machines::of_an_answer_nothing_but_its_status_is_told",
     ),
 )

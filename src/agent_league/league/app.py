@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack
 from functools import partial
 from random import Random
 from typing import Any
+from urllib.parse import urlsplit
 
 from agent_league.agent.dispatcher import Handler
 from agent_league.agent.metrics import AgentMetrics, GaugeValues, MetricKey
@@ -129,6 +130,7 @@ class LeagueManager(Agent):
                 self._journal.queue_row,
                 settings.configs_by_protocol,
                 listens_on_loopback=settings.listens_on_loopback,
+                own_host=urlsplit(settings.endpoint or "").hostname or "",
                 has_dial_out_seats=settings.has_dial_out_seats,
             )
             self.state.restore_rows(saved)

@@ -71,10 +71,6 @@ class ServerSettings:
         """The address by which others reach the server, without a slash at its end."""
         return self.system.network.public_url or self.local_root
 
-    @property
-    def is_loopback_only(self) -> bool:
-        return is_loopback_only(self.system.network, listens_on_loopback=are_all_loopback([self.host]))
-
 
 class LeagueServer:
     """All leagues of one home, in this process."""
@@ -98,6 +94,17 @@ class LeagueServer:
         public_path = settings.system.network.public_path
         self.access = SqlAccessStore(self._parts.store)
         self.archive = SeasonArchive(self._parts.store, settings.system, settings.home, public_path, self.log)
+
+    @property
+    def is_loopback_only(self) -> bool:
+        """Whether only this machine can take part in any of the leagues."""
+        settings = self.settings
+        managers = [league.manager for league in self.leagues.values() if league.manager]
+        return is_loopback_only(
+            settings.system.network,
+            listens_on_loopback=are_all_loopback([settings.host]),
+            has_dial_out_seats=any(manager.state.roster.rules.has_dial_out_seats for manager in managers),
+        )
 
     async def start(self) -> None:
         """Start all leagues that have a file; returns once each has begun or failed."""
