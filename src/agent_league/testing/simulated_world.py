@@ -19,8 +19,10 @@ from unittest.mock import patch
 
 from agent_league.config import GamesRegistry, LeagueConfig, SystemConfig
 from agent_league.config.models import (
+    LADDER_FORMAT,
     GameEntry,
     HeartbeatConfig,
+    LadderConfig,
     ParticipantsConfig,
     SchedulingConfig,
     ScoringConfig,
@@ -105,6 +107,10 @@ def _is_writing_call(mode: Any = 0o777, *_: Any, **__: Any) -> bool:
     return not set("wax+").isdisjoint(mode) if isinstance(mode, str) else bool(mode & (os.O_CREAT | 0o777))
 
 
+LADDER = LadderConfig(interval_sec=15, matches_per_hour=10_000, house_bots=(), check=False, keep_matches=100_000)
+"""A practice ladder that forgets nothing, so that its sums can be compared with its matches."""
+
+
 class FailingStore:
     """A store that fails at times; some writes that raise an error have been stored all the same."""
 
@@ -177,6 +183,7 @@ class SimulatedWorld:
                 overlap_rounds=scenario.overlap_rounds,
             ),
             participants=ParticipantsConfig(max_players=max(scenario.players, 100)),
+            ladder=LADDER if scenario.format == LADDER_FORMAT else None,
         )
         self.acknowledged_corrections: list[tuple[str, str]] = []
         """Action and target of each correction that the manager has confirmed."""
@@ -262,6 +269,19 @@ class SimulatedWorld:
             for seat in self.agents.values()
             if isinstance(seat.agent, Referee | Player) and seat.agent.state is not AgentState.SHUTDOWN
         ]
+
+    @property
+    def is_ladder(self) -> bool:
+        return self.league.ladder is not None
+
+    def end_ladder(self) -> None:
+        """Let no further match of a practice ladder begin; it has no other end."""
+        self._set_paused(is_paused=True)
+
+    def has_open_match(self) -> bool:
+        """Whether a match that a referee was given has no result in the store."""
+        saved = MemoryStore(self.memory).read_season(LEAGUE_ID)
+        return saved is not None and any(row.referee_id and row.result is None for row in saved.matches)
 
     def close(self) -> None:
         """Close the log files of all agents ever started."""
@@ -427,6 +447,8 @@ def _create_simulated_agent(name: str, root: Path, skew: float) -> SimulatedAgen
 
 def _choose_format(scenario: Scenario) -> dict[str, Any]:
     """The format of a scenario as in a league file; of its stages the first depends on its seed."""
+    if scenario.format == LADDER_FORMAT:
+        return {}
     if scenario.format != "stages":
         return {"format": scenario.format}
     groups = StageConfig(format="groups", advance=2)
