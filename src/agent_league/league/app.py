@@ -216,8 +216,16 @@ class LeagueManager(Agent):
     def _make_sign_up(self, offload: Offload) -> SignUp:
         """Make the sign-up of this league, with the key of referees on this machine."""
         home, league_id = self._settings.home, self.state.league_id
-        key = load_referee_key(home, league_id, is_needed=not self.state.roster.rules.is_loopback_only)
-        return SignUp(self.state, self.access, key, offload, partial(save_referee_key, home, league_id))
+        is_needed = self._settings.needs_referee_key and not self.state.roster.rules.is_loopback_only
+        key = load_referee_key(home, league_id, is_needed=is_needed)
+        return SignUp(
+            self.state,
+            self.access,
+            key,
+            offload,
+            partial(save_referee_key, home, league_id),
+            needs_referee_key=self._settings.needs_referee_key,
+        )
 
     async def authorize(
         self, method: Method, envelope: Envelope | None, params: Mapping[str, Any], bearer: str | None
