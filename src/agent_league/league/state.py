@@ -704,8 +704,9 @@ class LeagueState:
         self.emit(MatchPaired(pairing))
         return pairing
 
-    def end_ladder_match(self, match_id: str, at: str) -> None:
-        """Note when a match has ended, and forget the oldest ones beyond those that are kept."""
+    def end_ladder_match(self, match_id: str, at: str) -> list[str]:
+        """Note when a match has ended, and forget the oldest ones beyond those that are kept; returns their ids."""
+        forgotten = []
         ladder = self._require_ladder()
         ladder.note_match_end(match_id, at)
         while len(self.results) > ladder.config.keep_matches:
@@ -713,8 +714,10 @@ class LeagueState:
             for known in (self.results, self._pairings, self.assigned_referees, self._fetchable_matches):
                 known.pop(oldest, None)
             ladder.forget_match(oldest)
+            forgotten.append(oldest)
             self._save_row(RemovedRow(MatchRow, oldest))
         self._update_ladder_round()
+        return forgotten
 
     def note_ladder_check(self, player_id: str, summary: CheckSummary) -> None:
         """Store how the check of a player went."""
