@@ -118,7 +118,9 @@ def test_a_large_difference_that_the_limit_left_open_is_decided_by_the_question_
     found = play(("minimax", "first_legal"), "tic_tac_toe", "1", SequentialTest(), pairs=30)
     assert found.verdict is Verdict.UNDECIDED
     assert "--elo1 140 would decide it in fewer games" in " ".join(found.describe())
-    assert play(("minimax", "first_legal"), "tic_tac_toe", "1", SequentialTest(0, 140), 30).verdict is Verdict.BETTER
+    assert (
+        play(("minimax", "first_legal"), "tic_tac_toe", "1", SequentialTest(0, 140), pairs=30).verdict is Verdict.BETTER
+    )
 
 
 def test_what_went_wrong_is_counted_and_told(tmp_path: Path) -> None:
