@@ -1,8 +1,8 @@
 """What the seeds and the protocol demand, as data: each demand with its source and the tests that show it.
 
 "P" is the protocol's own page with its section, "000" to "004" are the seeds, "CLI" is what the command promises and
-"REL" what docs/reliability.md does, "MCP" what docs/mcp.md and docs/mcp-hosts.md do. A test is named by its file under
-`tests/` (without `test_` and `.py`) and its name (without `test_`).
+"REL" what docs/reliability.md does, "MCP" what docs/mcp.md and docs/mcp-hosts.md do, "Server" what `league serve`
+does. A test is named by its file under `tests/` (without `test_` and `.py`) and its name (without `test_`).
 `test_requirements.py` fails where a demand has no test, or names one that isn't there.
 """
 
@@ -1737,5 +1737,31 @@ REQUIREMENTS = (
         "league/trial_tournament::luck_is_told_from_skill_though_results_decide_who_meets",
         "web/league_ratings::ratings_are_computed_in_a_thread_and_the_last_ones_shown_meanwhile",
         "cli/ratings::leagues_of_several_games_are_pooled_by_display_name",
+    ),
+    needs(
+        "Server",
+        "Any number of leagues in one process and store, each below its own path; a league that fails harms no other.",
+        "serve/league_server::several_leagues_are_played_at_once_each_below_its_path_and_all_links_stay_there",
+        "serve/league_server::a_league_that_fails_harms_no_other_and_is_started_again",
+        "serve/league_server::damaged_rows_and_a_league_that_another_process_conducts_are_told_of_those_leagues_alone",
+        "serve/processes::a_killed_server_goes_on_with_every_league_where_it_stopped",
+        "serve/shared_store::rows_of_many_leagues_share_commits_and_each_finds_its_own",
+    ),
+    needs(
+        "Server",
+        "Leagues are made in the browser, by a command and from a file; earlier seasons stay in an archive.",
+        "serve/league_server::an_organiser_makes_a_league_in_the_browser",
+        "serve/league_server::league_files_are_followed_while_the_server_runs",
+        "serve/processes::all_commands_find_a_served_league",
+        "serve/league_server::an_earlier_season_stands_in_the_archive_with_its_match_files",
+    ),
+    needs(
+        "Server",
+        "Behind a proxy, host, scheme and prefix come from the public URL, and callers' addresses from trusted proxies",
+        "http/proxies::the_last_address_that_is_no_trusted_proxy_counts",
+        "http/proxies::what_brings_others_in_ends_the_closed_circle",
+        "serve/behind_proxy::all_addresses_are_below_the_public_one_and_a_house_referee_plays_there",
+        "serve/behind_proxy::a_caller_is_known_by_the_address_that_a_trusted_proxy_tells_and_by_no_other",
+        "serve/behind_proxy::rate_limits_count_the_callers_and_not_the_proxy",
     ),
 )

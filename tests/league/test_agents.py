@@ -17,6 +17,8 @@ ALLOWED = {
     ("SUSPENDED", "REGISTERED"),
     ("SUSPENDED", "ACTIVE"),
     ("SUSPENDED", "SHUTDOWN"),
+    ("SHUTDOWN", "ACTIVE"),
+    ("SHUTDOWN", "SUSPENDED"),
 }
 
 

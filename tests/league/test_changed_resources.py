@@ -11,18 +11,22 @@ from agent_league.league import app
 from agent_league.league.app import LeagueManager
 from agent_league.league.changed_resources import list_changed_resources
 from agent_league.model.agents import AgentState, Role
+from agent_league.model.audit import AuditEntry
 from agent_league.model.events import (
     AgentRegistered,
     AgentStateChanged,
+    CommandCarriedOut,
     Event,
     FreezeChanged,
     LeagueCompleted,
+    LeagueReopened,
     LeagueResumed,
     LeagueStarted,
     MatchAssigned,
     MatchFinished,
     MatchNotTaken,
     MatchOverdue,
+    MatchReplaced,
     PauseChanged,
     QuietHoursChanged,
     ReachabilityChanged,
@@ -74,6 +78,12 @@ CHANGED: list[tuple[Event, set[str]]] = [
     ),
     (RoundCompleted(1, (ROW,)), {"standings", "rounds/1"}),
     (LeagueCompleted("league", 1, 1, (ROW,)), {"standings", "players/P01"}),
+    (
+        MatchReplaced("R1M1", Pairing("R1M1-2", 1, "P01", "P02", replaces="R1M1")),
+        {"standings", "schedule", "rounds/1", "matches/R1M1", "matches/R1M1-2", "players/P01", "players/P02"},
+    ),
+    (LeagueReopened("league"), set()),
+    (CommandCarriedOut(AuditEntry(1, "2025-01-15T12:00:00Z", "Ada", "PAUSE")), set()),
 ]
 STATES = 4
 """Through which a match of Even/Odd goes, and each is told by its referee."""

@@ -21,7 +21,16 @@ from agent_league.league.tournament import lay_out_rounds
 from agent_league.model.agents import AgentProfile, Role
 from agent_league.model.results import MatchResult, Outcome, select_champions
 from agent_league.model.schedule import LeagueRound, Pairing
-from agent_league.storage.base import AgentRow, MatchRow, RoundPlanRow, SavedSeason, SeasonRow, StoredRow, row_key
+from agent_league.storage.base import (
+    AgentRow,
+    AuditRow,
+    MatchRow,
+    RoundPlanRow,
+    SavedSeason,
+    SeasonRow,
+    StoredRow,
+    row_key,
+)
 from tests.formats.playing import make_entrants
 
 EXPIRES = datetime(2030, 1, 1, tzinfo=UTC)
@@ -79,6 +88,7 @@ class StoredLeague:
                 [row for row in rows if isinstance(row, AgentRow)],
                 [row for row in rows if isinstance(row, MatchRow)],
                 tuple(row for row in rows if isinstance(row, RoundPlanRow)),
+                tuple(row for row in rows if isinstance(row, AuditRow)),
             )
         )
         return again

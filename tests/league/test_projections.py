@@ -190,6 +190,7 @@ async def test_the_log_tells_the_story_of_the_league_in_order(office: OfficeMake
         "AgentRegistered",
         "AgentRegistered",
         "LeagueStarted",
+        "CommandCarriedOut",
         "RoundStarted",
         "MatchFinished",
         "RoundCompleted",

@@ -17,6 +17,7 @@ from agent_league.cli.options import (
 )
 from agent_league.cli.terminal import print_remark
 from agent_league.errors import CallFailed, LeagueFailed, PeerUnreachable, UserError
+from agent_league.text import capitalise, to_printable
 
 if TYPE_CHECKING:
     from agent_league.config import ConfigLoader
@@ -39,6 +40,11 @@ class AdminAction(StrEnum):
     RESUME = "resume"
     SUSPEND = "suspend"
     REINSTATE = "reinstate"
+    RERUN = "rerun"
+    VOID = "void"
+    AWARD = "award"
+    WITHDRAW = "withdraw"
+    ADMIT = "admit"
     INVITE = "invite"
     REVOKE = "revoke"
 
@@ -53,9 +59,26 @@ ACTION_MESSAGES = {
         "{player} is suspended, and loses its matches or isn't paired, until it is reinstated.",
     ),
     AdminAction.REINSTATE: ("REINSTATE_PLAYER", "{player} plays again."),
+    AdminAction.RERUN: ("RERUN_MATCH", ""),
+    AdminAction.VOID: ("VOID_MATCH", ""),
+    AdminAction.AWARD: ("AWARD_MATCH", ""),
+    AdminAction.WITHDRAW: ("WITHDRAW_PLAYER", ""),
+    AdminAction.ADMIT: ("ADMIT_PLAYER", ""),
 }
-"""By action: the protocol's name for it, and the sentence that confirms it."""
-PLAYER_ACTIONS = (AdminAction.SUSPEND, AdminAction.REINSTATE)
+"""By action: the protocol's name for it, and the sentence that confirms it; empty for the manager's own."""
+EXPECTED_ARGUMENTS = {
+    AdminAction.SUSPEND: "P01",
+    AdminAction.REINSTATE: "P01",
+    AdminAction.WITHDRAW: "P01",
+    AdminAction.ADMIT: "P01",
+    AdminAction.RERUN: "R1M1",
+    AdminAction.VOID: "R1M1",
+    AdminAction.AWARD: "R1M1 P01",
+}
+"""What an action is about, as an example; the others are about the league."""
+MATCH_ACTIONS = (AdminAction.RERUN, AdminAction.VOID, AdminAction.AWARD)
+CORRECTIONS = (*MATCH_ACTIONS, AdminAction.WITHDRAW, AdminAction.ADMIT)
+"""Actions that need a reason."""
 ORGANISER_ACTIONS = (AdminAction.INVITE, AdminAction.REVOKE)
 """Actions that need no manager: they write to the league's database."""
 
@@ -78,8 +101,14 @@ def start(
 
 def admin(
     action: Annotated[AdminAction, typer.Argument(help="What to do.", show_default=False)],
-    player: Annotated[
-        str | None, typer.Argument(help="Whom to suspend or reinstate: P01, or a name. An organiser's name.")
+    target: Annotated[
+        str | None,
+        typer.Argument(
+            help="The player (P01, or a name), the match (R1M1), or the organiser's name.", metavar="TARGET"
+        ),
+    ] = None,
+    winner: Annotated[
+        str | None, typer.Argument(help="For award: who wins the match, or draw.", metavar="WINNER")
     ] = None,
     reason: ReasonOption = None,
     manager: ManagerOption = None,
@@ -92,27 +121,47 @@ def admin(
     store: StoreOption = None,
     home: HomeOption = None,
 ) -> None:
-    """Open or close registration, pause or resume the league, suspend or reinstate a player, invite organisers.
+    """Open or close registration, pause or resume, suspend players, correct results, invite organisers.
 
     A pause lets the matches in play end and no other begin, and outlasts a restart. A suspended player loses its
     matches technically, those in play too, whatever it does and its referee reports, until it is reinstated.
-    `league show audit` lists the commands that were carried out. `invite NAME` prints a link by which an organiser
-    signs in, to one league with --league; `revoke NAME` ends it and what was signed in by it.
+    `rerun MATCH`, `void MATCH`, `award MATCH PLAYER|draw`, `withdraw PLAYER` and `admit PLAYER` correct what was played
+    and who plays, after the end too, and need --reason. `league show audit` lists what was carried out.
+    `invite NAME` prints a link by which an organiser signs in, to one league with --league; `revoke NAME` ends it and
+    what was signed in by it.
     """
     from agent_league.protocol.v2 import ManageLeague
 
     if action in ORGANISER_ACTIONS:
-        _change_organiser(action, player, league_id, home, store, url)
+        _change_organiser(action, target, league_id, home, store, url)
         return
-    if (player is not None) is not (action in PLAYER_ACTIONS):
-        expected = f"which player? expected `league admin {action} P01`" if player is None else "takes no player"
-        raise UserError(f"league admin {action}: {expected}")
+    _check_arguments(action, target, winner, reason)
     said, sentence = ACTION_MESSAGES[action]
-    about = {name: value for name, value in (("player_id", player), ("reason", reason)) if value is not None}
+    is_match = action in MATCH_ACTIONS
+    named = {"match_id": target if is_match else None, "player_id": winner if is_match else target, "reason": reason}
+    about = {name: value for name, value in named.items() if value is not None}
     home, loader = open_existing_home(home)
     league_id, address = _resolve_league(home, loader, manager, league_id, game)
-    _send_command(ManageLeague, "manage_league", address, league_id, token_file, home, action=said, **about)
-    print_remark(sentence.format(league=league_id, player=player, home=format_home_option(home)))
+    answer = _send_command(ManageLeague, "manage_league", address, league_id, token_file, home, action=said, **about)
+    told = answer.get("change") if isinstance(answer, dict) else None
+    confirmed = sentence.format(league=league_id, player=target, home=format_home_option(home))
+    print_remark(confirmed or capitalise(to_printable(str(told or "It is done."))))
+
+
+def _check_arguments(action: AdminAction, target: str | None, winner: str | None, reason: str | None) -> None:
+    """Raise UserError if an argument is missing, or one too many."""
+    expected = EXPECTED_ARGUMENTS.get(action, "")
+    why = ' --reason "..."' if action in CORRECTIONS else ""
+    whole = f"expected `league admin {action} {expected}{why}`"
+    thing = "match" if action in MATCH_ACTIONS else "player"
+    if target is None and expected:
+        raise UserError(f"league admin {action}: which {thing}? {whole}")
+    if target is not None and not expected:
+        raise UserError(f"league admin {action}: takes no player")
+    if (winner is not None) is not (action is AdminAction.AWARD):
+        raise UserError(f"league admin {action}: {'who wins?' if winner is None else 'one name too many;'} {whole}")
+    if action in CORRECTIONS and not (reason or "").strip():
+        raise UserError(f"league admin {action}: why? {whole}; the reason stands in the public audit log")
 
 
 def _change_organiser(
@@ -156,8 +205,11 @@ def _send_command(
     token_file: Path | None,
     home: Path,
     **fields: str,
-) -> None:
-    """Send a message with the admin token to the manager; UserError if there is no usable token file."""
+) -> object:
+    """Send a message with the admin token to the manager, and return its answer.
+
+    Raises UserError if there is no usable token file.
+    """
     from agent_league.clock import SystemClock, format_utc
     from agent_league.launch.serving import run_async
     from agent_league.storage.paths import DataPaths
@@ -185,16 +237,16 @@ def _send_command(
         league_id=league_id,
         **fields,
     )
-    run_async(_call_manager(manager, method, written))
+    return run_async(_call_manager(manager, method, written))
 
 
-async def _call_manager(manager: str, method: str, message: "Message") -> None:
+async def _call_manager(manager: str, method: str, message: "Message") -> object:
     from agent_league.agent.peer_client import PeerClient
     from agent_league.http.client import HttpCarrier
 
     carrier = HttpCarrier()
     try:
-        await PeerClient(carrier).call_method(manager, method, message.to_wire(), limit=10)
+        return await PeerClient(carrier).call_method(manager, method, message.to_wire(), limit=10)
     except PeerUnreachable:
         raise LeagueFailed(f"nobody answers at {manager}; is the manager running there? (--manager URL)") from None
     except CallFailed as error:

@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -47,23 +47,39 @@ def export(
     json: Annotated[str | None, typer.Option(help="Write one JSON document; - is stdout.", metavar="FILE")] = None,
     table: Annotated[TableName, typer.Option(help="The table of --csv.")] = TableName.STANDINGS,
     force: Annotated[bool, typer.Option("--force", help="Write a site among files that are there already.")] = False,
+    all_names: Annotated[
+        bool, typer.Option("--all-names", help="Write what the league file hides from visitors, too; for organisers.")
+    ] = False,
     league_id: StoredLeagueOption = None,
     store: StoreOption = None,
     home: ExistingHomeOption = None,
 ) -> None:
     """Write a league out of the manager's database: as a site to put anywhere, for spreadsheets, for programs.
 
-    A league that isn't over is written as it stands.
+    A league that isn't over is written as it stands, and as its file's `visibility` shows it to visitors.
     """
     if html is None and csv is None and json is None:
         raise UserError("league export: expected --html DIR, --csv PATH or --json FILE")
     if csv == json == STDOUT:
         raise UserError("--csv and --json can't both have stdout")
-    found = open_league(home, league_id, store)
+    found = _see_as_visitors(open_league(home, league_id, store), all_names=all_names)
     if csv is not None or json is not None:
         _export_data(found, csv, json, table)
     if html is not None:
         _export_site(found, html, force=force)
+
+
+def _see_as_visitors(found: "StoredLeague", *, all_names: bool) -> "StoredLeague":
+    """Return a league to be read as visitors may see it, or all of it; UserError if they may see nothing."""
+    from agent_league.league.visibility import VISITOR
+
+    visibility = found.saved.season.settings.get("visibility", "everything")
+    if all_names or visibility == "everything":
+        return found
+    if visibility == "members":
+        raise UserError("This league is shown to its members alone; --all-names writes it for organisers.")
+    print_remark("Names are hidden as the league file says; --all-names writes them, for organisers.")
+    return replace(found, viewer=VISITOR)
 
 
 def _export_data(found: "StoredLeague", csv: str | None, json: str | None, table: TableName) -> None:

@@ -368,6 +368,8 @@ class LeagueConfig(ConfigModel):
     times: TimesConfig = TimesConfig()
     registration: Literal["open", "keys"] | None = None
     """Whether players need the sign-up address of a team; None: as soon as there is a roster, on loopback never."""
+    visibility: Literal["everything", "pseudonyms", "top_ten", "members"] = "everything"
+    """What visitors see: all names, pseudonyms, the names of the top ten, or nothing unless they are members."""
 
     @model_validator(mode="after")
     def _choose_tiebreakers(self) -> Self:

@@ -21,6 +21,8 @@ from agent_league.http.server import HttpServer, bind_socket
 from agent_league.launch.agent_app import make_agent_app
 from agent_league.launch.agent_plan import NO_LISTENERS, AgentListeners, AgentPlan, ManagerPlan, PlayerPlan
 from agent_league.launch.dialled_player import run_dialled_player
+from agent_league.league.visibility import ORGANISER, VISITOR, Viewer, hides_from_visitors, mask_event, mask_state
+from agent_league.model.events import Event
 
 if TYPE_CHECKING:
     from agent_league.league.app import LeagueManager
@@ -96,11 +98,11 @@ def make_manager_app(seat: ManagerPlan, manager: "LeagueManager") -> AgentApp:
         app.add_path_app("join", SignUpApp(app, manager.sign_up))
         return app
     reader, site = make_league_reader(seat, manager), make_league_site(seat)
-    app = make_agent_app(seat, manager, make_manager_pages(seat, manager, reader))
+    sessions = make_organiser_sessions(manager.access, seat.settings.system.network) if manager.access else None
+    app = make_agent_app(seat, manager, make_manager_pages(seat, manager, reader, sessions))
     team_page = TeamPage(reader, manager.sign_up, seat.endpoint, site)
     app.add_path_app("join", SignUpApp(app, manager.sign_up, team_page))
-    if manager.access is not None:
-        sessions = make_organiser_sessions(manager.access, seat.settings.system.network)
+    if sessions is not None:
         app.add_path_app(SIGN_IN_PATH, SignInApp(sessions, app.header_check, site, ORGANISER_PATH, reader.title))
         app.add_path_app(ORGANISER_PATH, OrganiserApp(reader, manager, sessions, app.header_check, site))
     return app
@@ -122,8 +124,8 @@ def make_league_site(seat: ManagerPlan) -> "LiveSite":
     return LiveSite(base, f"{base.removesuffix(seat.path)}/" if seat.path else "")
 
 
-def make_league_reader(seat: ManagerPlan, manager: "LeagueManager") -> "LeagueReader":
-    """Make what pages read of a manager's league, all of it."""
+def make_league_reader(seat: ManagerPlan, manager: "LeagueManager", viewer: Viewer = ORGANISER) -> "LeagueReader":
+    """Make what pages read of a manager's league, as a viewer may see it."""
     from agent_league.web.league_reader import (  # noqa: PLC0415 - as above
         BrowserSeatOffer,
         JoinInstructions,
@@ -132,37 +134,52 @@ def make_league_reader(seat: ManagerPlan, manager: "LeagueManager") -> "LeagueRe
     )
     from agent_league.web.play.seats import FALLBACK  # noqa: PLC0415 - as above
 
-    settings = seat.settings
+    settings, state = seat.settings, mask_state(manager.state, viewer)
+
+    def listen(listener: Callable[[Event], None]) -> None:
+        manager.add_watcher(lambda event: listener(mask_event(manager.state, event, viewer)))
+
     return LeagueReader(
-        manager.state,
+        state,
         settings.home,
-        LeagueHistory(manager.state, listen=manager.add_watcher),
+        LeagueHistory(state, listen=listen),
         meter=manager.meter,
         invitation=JoinInstructions(seat.endpoint, settings.expected_players, settings.expected_referees),
         seats=BrowserSeatOffer(FALLBACK) if settings.offers_seats else None,
     )
 
 
-def make_manager_pages(seat: ManagerPlan, manager: "LeagueManager", reader: "LeagueReader | None" = None) -> PagesApp:
-    """Make the web pages of a manager; they only read its state."""
+def make_manager_pages(
+    seat: ManagerPlan,
+    manager: "LeagueManager",
+    reader: "LeagueReader | None" = None,
+    sessions: "OrganiserSessions | None" = None,
+) -> PagesApp:
+    """Make the web pages of a manager, which only read its state; organisers see what is hidden from visitors."""
     from agent_league.launch.outside_player import OutsidePlayer  # noqa: PLC0415 - only where a manager sits
     from agent_league.web.app import WebApp  # noqa: PLC0415 - as above
     from agent_league.web.play.requests import SeatRoutes  # noqa: PLC0415 - as above
     from agent_league.web.play.seats import BrowserPlayers, BrowserSeats  # noqa: PLC0415 - as above
+    from agent_league.web.visible_pages import VisiblePages  # noqa: PLC0415 - as above
 
     settings, site = seat.settings, make_league_site(seat)
-    reader = reader or make_league_reader(seat, manager)
+    full = reader or make_league_reader(seat, manager)
+    is_hiding = hides_from_visitors(manager.state.config.visibility)
+    public = make_league_reader(seat, manager, VISITOR) if is_hiding else full
     desk = (
         SeatRoutes(
             BrowserSeats(
-                reader, BrowserPlayers(settings, manager.state, seat.host, seat.port, OutsidePlayer, seat.path)
+                public, BrowserPlayers(settings, manager.state, seat.host, seat.port, OutsidePlayer, seat.path)
             ),
             site,
         )
         if settings.offers_seats
         else None
     )
-    return WebApp(reader, manager.log, desk, site=site)
+    pages = WebApp(public, manager.log, desk, site=site)
+    if not is_hiding:
+        return pages
+    return VisiblePages(pages, WebApp(full, manager.log, site=site), sessions, public, site)
 
 
 def check_ports(seats: Sequence[AgentPlan]) -> None:

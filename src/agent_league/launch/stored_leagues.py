@@ -14,6 +14,7 @@ from agent_league.config import ConfigLoader
 from agent_league.config.models import SystemConfig
 from agent_league.errors import UserError
 from agent_league.launch.league_start import find_running_leagues, read_saved_season
+from agent_league.league.visibility import ORGANISER, Viewer
 from agent_league.model.names import is_safe_name, list_known_names
 from agent_league.storage.base import SavedSeason
 from agent_league.storage.paths import DataPaths
@@ -34,11 +35,13 @@ class StoredLeague:
     home: Path
     remark: str = ""
     """Why this league, if it was chosen among several."""
+    viewer: Viewer = ORGANISER
+    """Whom it is read for."""
 
     def make_reader(self) -> "LeagueReader":
         from agent_league.web.league_reader import read_saved_league  # noqa: PLC0415 - it brings a season along
 
-        return read_saved_league(self.saved, self.system, self.home)
+        return read_saved_league(self.saved, self.system, self.home, viewer=self.viewer)
 
 
 def list_leagues(home: Path) -> list[str]:

@@ -90,6 +90,11 @@ class Announcer:
         self._post_notice("update_standings", everybody, self._messages.build_standings_update(round_.round_id, rows))
         self._post_notice("notify_round_completed", everybody, self._messages.build_round_completed(round_, results))
 
+    def announce_standings(self, round_id: int, rows: Sequence[StandingsRow]) -> None:
+        """Send everybody the table once more, because a result was corrected."""
+        everybody = self._members_in_order(None, Role.REFEREE, Role.PLAYER)
+        self._post_notice("update_standings", everybody, self._messages.build_standings_update(round_id, rows))
+
     def announce_league_completed(self, members: Sequence[Member] | None = None) -> None:
         """Announce the end to all agents, or to these members that missed it."""
         rows = self._state.standings()

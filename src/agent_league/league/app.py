@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -37,13 +38,16 @@ from agent_league.league.resume import (
     load_referee_key,
     open_access,
     open_store,
+    save_referee_key,
     translate_damage,
 )
 from agent_league.league.settings import ManagerSettings
 from agent_league.league.sign_up import SignUp
 from agent_league.league.state import LeaguePhase, LeagueState
 from agent_league.league.timekeeper import Timekeeper
+from agent_league.league.visibility import VIEWER, hides_from_visitors
 from agent_league.model.agents import AgentState, Role
+from agent_league.model.audit import CORRECTIONS
 from agent_league.model.events import Event, ReachabilityChanged, StoreChanged
 from agent_league.model.results import find_termination
 from agent_league.protocol.checks import Envelope
@@ -162,9 +166,7 @@ class LeagueManager(Agent):
         )
         self.access = open_access(store)
         """The league's roster and its organisers; None where the store has no room for them."""
-        needs_key = not self.state.roster.rules.is_loopback_only
-        referee_key = load_referee_key(settings.home, self.state.league_id, is_needed=needs_key)
-        self.sign_up = SignUp(self.state, self.access, referee_key, offload)
+        self.sign_up = self._make_sign_up(offload)
         self.seat_members.on_exposed = self._make_referee_key
         self._commands = OrganiserCommands(self.state, self._clock, self._start_league)
         handlers = ManagerHandlers(
@@ -191,10 +193,18 @@ class LeagueManager(Agent):
             repairs={"report_match_result": handlers.correct_report},
         )
 
+    def _make_sign_up(self, offload: Offload) -> SignUp:
+        """Make the sign-up of this league, with the key of referees on this machine."""
+        home, league_id = self._settings.home, self.state.league_id
+        key = load_referee_key(home, league_id, is_needed=not self.state.roster.rules.is_loopback_only)
+        return SignUp(self.state, self.access, key, offload, partial(save_referee_key, home, league_id))
+
     async def authorize(
         self, method: Method, envelope: Envelope | None, params: Mapping[str, Any], bearer: str | None
     ) -> Sender | None:
         sender = self._authorizer.authorize_call(method, envelope, params, bearer, self._clock.now())
+        if hides_from_visitors(self.state.config.visibility):
+            VIEWER.set(self._authorizer.identify_viewer(envelope, params, bearer, self._clock.now()))
         if sender and method.caller in (Caller.AGENT, Caller.REFEREE):
             self.state.reactivate_agent(sender.agent_id)  # a call is a sign of life
             if member := self.state.roster.get(sender.agent_id):
@@ -215,6 +225,8 @@ class LeagueManager(Agent):
         sentence = self._commands.carry_out(command)
         self._start_if_complete()
         await self._journal.wait_for_commit()
+        if command.action in CORRECTIONS:
+            self._conductor.announce_correction()
         return sentence
 
     def _make_referee_key(self) -> None:
@@ -304,11 +316,14 @@ class LeagueManager(Agent):
         await self._started.wait()
         if self._start_failure:
             raise self._start_failure
-        await self._conductor.play()
-        self._projections.close()
-        self.completed.set()
-        if not self._settings.exit_when_done:
-            await asyncio.Event().wait()
+        while True:
+            await self._conductor.play()
+            self._projections.close()
+            self.completed.set()
+            if self._settings.exit_when_done:
+                return
+            await self._conductor.wait_for_correction()
+            self.completed.clear()
 
     async def _play_while_saved(self) -> None:
         """Play as long as changes can be saved; raises what made saving impossible."""

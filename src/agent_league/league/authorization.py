@@ -9,6 +9,7 @@ from agent_league.errors import ErrorCode, Refusal
 from agent_league.league.match_tokens import hash_token, hashes_match
 from agent_league.league.roster import Member
 from agent_league.league.state import LeagueState
+from agent_league.league.visibility import ORGANISER, VISITOR, Viewer
 from agent_league.model.agents import Role
 from agent_league.protocol.checks import Envelope
 from agent_league.protocol.envelope import ANONYMOUS, Sender
@@ -69,6 +70,17 @@ class ManagerAuthorizer:
             return str(Role.LEAGUE_MANAGER)
         owner = self._state.roster.find_token_owner(bearer, now)
         return str(Sender(owner.role, owner.agent_id)) if owner else None
+
+    def identify_viewer(
+        self, envelope: Envelope | None, params: Mapping[str, Any], bearer: str | None, now: datetime
+    ) -> Viewer:
+        """Tell by the token of a call who looks at the league."""
+        given = params.get("auth_token") if envelope is None else envelope.auth_token
+        who = self.find_token_sender(given if isinstance(given, str) and given else bearer, now)
+        sender = Sender.parse(who) if who else None
+        if sender is None:
+            return VISITOR
+        return Viewer(sender.agent_id, is_member=True) if sender.role is Role.PLAYER else ORGANISER
 
     def allowed_callers(self, bearer: str | None, now: datetime) -> frozenset[Caller] | None:
         """Return the kinds of caller a token allows; None without a token or if tokens are disabled."""

@@ -11,6 +11,7 @@ from agent_league.model.events import (
     LeagueStarted,
     MatchAssigned,
     MatchFinished,
+    MatchReplaced,
     RoundCompleted,
     RoundStarted,
 )
@@ -39,6 +40,11 @@ def list_changed_resources(event: Event) -> tuple[str, ...]:
             changed = (STANDINGS_URI, build_resource_uri("rounds", event.round.round_id), *matches)
         case MatchAssigned():
             changed = (build_resource_uri("matches", event.match_id),)
+        case MatchReplaced():
+            pairing = event.pairing
+            matches = (build_resource_uri("matches", one) for one in (event.match_id, pairing.match_id))
+            round_ = build_resource_uri("rounds", pairing.round_id)
+            changed = (STANDINGS_URI, SCHEDULE_URI, round_, *matches, *_player_resources(*pairing.players))
         case MatchFinished():
             result = event.result
             around = (build_resource_uri("rounds", result.round_id), build_resource_uri("matches", result.match_id))

@@ -9,6 +9,7 @@ import asyncio
 import itertools
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from agent_league.errors import LeagueFailed
 from agent_league.league.announcer import Announcer
@@ -16,7 +17,7 @@ from agent_league.league.journal import Journal
 from agent_league.league.match_runner import MatchRunner, OpenMatch
 from agent_league.league.state import LeaguePhase, LeagueState
 from agent_league.league.timekeeper import Timekeeper
-from agent_league.model.events import AgentRegistered, Event
+from agent_league.model.events import AgentRegistered, CommandCarriedOut, Event, MatchReplaced
 from agent_league.model.schedule import LeagueRound, Pairing
 
 MAX_OPEN_ROUNDS = 16
@@ -46,34 +47,66 @@ class Conductor:
         """The task of each player's latest match."""
         self._progress = asyncio.Event()
         """Set when a round is over or, if rounds overlap, a match."""
+        self._group: asyncio.TaskGroup | None = None
+        self._reruns: dict[str, asyncio.Task[str | None]] = {}
+        """By match id: the tasks of matches that are played again."""
+        self._has_announced_start = False
+        self._corrected = asyncio.Event()
+        """Set when a league that is over was corrected."""
+        self._correction_count = 0
         state.add_listener(self._handle_event)
 
     async def play(self) -> None:
         """Play the rounds that are left and announce the end; the league must have started. Raises LeagueFailed.
 
-        After a restart the latest announcements are repeated, as the earlier manager may not have sent them.
+        After a restart the latest announcements are repeated, as the earlier manager may not have sent them. A league
+        that was corrected after its end is announced as completed once more.
         """
-        if self._state.is_end_announced:
-            return
+        self._corrected.clear()
         await self._journal.wait_for_commit()
         rounds, completed = self._state.schedule.rounds, self._state.rounds_completed
-        self._announcer.announce_league_start()
-        if completed and self._state.phase is LeaguePhase.RUNNING:
-            self._announcer.announce_round_completed(rounds[completed - 1], self._state.standings_after_round())
-        await self._play_rounds(completed)
+        if not self._has_announced_start and not self._state.is_end_announced:
+            self._has_announced_start = True
+            self._announcer.announce_league_start()
+            if completed and self._state.phase is LeaguePhase.RUNNING:
+                self._announcer.announce_round_completed(rounds[completed - 1], self._state.standings_after_round())
+        while not self._state.is_end_announced:
+            await self._play_to_end()
+
+    async def _play_to_end(self) -> None:
+        """Play what is left and announce the end; a correction meanwhile leaves that to the next call."""
+        await self._play_rounds(self._state.rounds_completed)
         await self._matches.wait_while_paused()
+        if self._state.list_open_reruns():
+            return
         if self._state.phase is LeaguePhase.RUNNING:
             self._state.complete_league()
+        corrections = self._correction_count
         await self._journal.wait_for_commit()
+        if self._state.phase is not LeaguePhase.COMPLETED:
+            return
         self._announcer.announce_league_completed()
         await self._announcer.wait_until_delivered()
-        self._state.mark_end_announced()
-        await self._journal.wait_for_commit()
+        if corrections == self._correction_count:
+            self._state.mark_end_announced()
+            await self._journal.wait_for_commit()
+
+    async def wait_for_correction(self) -> None:
+        """Wait until a league that is over is corrected, and its end has to be announced again."""
+        await self._corrected.wait()
+
+    def announce_correction(self) -> None:
+        """Send everybody the corrected table; that the league has ended with it is announced by `play`."""
+        if completed := self._state.rounds_completed:
+            self._announcer.announce_standings(completed, self._state.standings_after_round())
 
     async def _play_rounds(self, completed: int) -> None:
         """Play the rounds after the completed ones; the end of a round may add the next."""
         try:
-            async with asyncio.TaskGroup() as group:
+            async with asyncio.TaskGroup() as self._group:
+                group = self._group
+                for pairing in self._state.list_open_reruns():
+                    self._start_rerun(pairing)
                 for number in itertools.count(completed):
                     round_ = await self._wait_for_round(number)
                     if round_ is None:
@@ -81,18 +114,22 @@ class Conductor:
                     await self._timekeeper.wait_for_round(round_)
                     matches = await self._begin_round(round_, group)
                     self._round_tasks.append(
-                        group.create_task(self._end_round(round_, matches, self._round_tasks[-1:]))
+                        group.create_task(self._end_round(round_.round_id, matches, self._round_tasks[-1:]))
                     )
         except ExceptionGroup as raised:
             if failed := raised.subgroup(LeagueFailed):
                 raise failed.exceptions[0] from None
             raise
+        finally:
+            self._group = None
 
     async def _wait_for_round(self, number: int) -> LeagueRound | None:
         """Wait until the round after `number` others may begin; None if there is none."""
         while self._round_tasks and not self._can_overlap(self._list_rounds(number)):
             self._progress.clear()
             await self._progress.wait()
+        while not self._list_rounds(number) and not self._state.pair_further_rounds() and self._reruns:
+            await asyncio.wait(self._reruns.values(), return_when=asyncio.FIRST_COMPLETED)
         return next(iter(self._list_rounds(number)), None)
 
     def _list_rounds(self, number: int) -> Sequence[LeagueRound]:
@@ -134,22 +171,58 @@ class Conductor:
         return tasks
 
     async def _end_round(
-        self, round_: LeagueRound, matches: Sequence[asyncio.Task[str | None]], before: Sequence[asyncio.Task[None]]
+        self, round_id: int, matches: Sequence[asyncio.Task[str | None]], before: Sequence[asyncio.Task[None]]
     ) -> None:
-        """End a round after its last match and the end of the round before."""
+        """End a round after its last match, those that are played again, and the end of the round before."""
         if matches:
             await asyncio.wait(matches)
         if problem := next((match.result() for match in matches if match.result()), None):
             raise LeagueFailed(problem)
         if before:
             await asyncio.wait(before)
-        self._state.complete_round(round_.round_id)
+        while self._reruns:
+            await asyncio.wait(self._reruns.values(), return_when=asyncio.FIRST_COMPLETED)
+        self._state.complete_round(round_id)
         await self._journal.wait_for_commit()
+        round_ = self._state.schedule.rounds[round_id - 1]
         self._announcer.announce_round_completed(round_, self._state.standings_after_round())
-        for pairing in round_.pairings:
-            del self._matches.open_matches[pairing.match_id]
+        for match_id in [
+            key for key, match in self._matches.open_matches.items() if match.pairing.round_id == round_id
+        ]:
+            del self._matches.open_matches[match_id]
         del self._round_tasks[0]
         self._progress.set()
+
+    def _start_rerun(self, pairing: Pairing) -> None:
+        """Play a match again beside the rounds; if nobody plays now, it is found when the league goes on."""
+        if self._group is not None and pairing.match_id not in self._reruns:
+            task = self._group.create_task(self._play_rerun(pairing, self._unfinished_matches(pairing)))
+            self._reruns[pairing.match_id] = task
+            self._latest_matches |= dict.fromkeys(pairing.players, task)
+
+    async def _play_rerun(self, pairing: Pairing, earlier: Sequence[asyncio.Task[str | None]]) -> str | None:
+        """Play a match again, after its players' others; a match that no referee takes is void."""
+        match_id = pairing.match_id
+        try:
+            await self._journal.wait_for_commit()
+            if earlier:
+                await asyncio.wait(earlier)
+            ready = await self._matches.wait_for_referees()
+            plan = self._matches.assigner.assign_matches([pairing], ready, self._state.count_running_matches())
+            match = self._matches.open_matches[match_id] = OpenMatch(pairing, plan[match_id])
+            single = replace(self._state.schedule.rounds[pairing.round_id - 1], pairings=(pairing,))
+            self._announcer.announce_round_to_players(single, plan, pairing.players)
+            problem = await self._matches.play_until_result(match)
+            if problem:
+                self._state.record_void_match(match_id, match.referee_id, problem)
+            if pairing.round_id <= self._state.rounds_completed:
+                self._matches.open_matches.pop(match_id, None)
+                await self._journal.wait_for_commit()
+                self.announce_correction()
+        finally:
+            del self._reruns[match_id]
+            self._progress.set()
+        return None
 
     async def _announce_round_to_guests(self, round_: LeagueRound, unplayed: Sequence[OpenMatch]) -> None:
         """Announce a round to guest referees, which may start at once: assign and tell the players first."""
@@ -194,8 +267,17 @@ class Conductor:
         return problem
 
     def _handle_event(self, event: Event) -> None:
-        if isinstance(event, AgentRegistered):
-            self._inform_returned_agent(event.agent_id)
+        match event:
+            case AgentRegistered():
+                self._inform_returned_agent(event.agent_id)
+            case MatchReplaced():
+                self._start_rerun(event.pairing)
+            case CommandCarriedOut() if event.is_correction:
+                self._correction_count += 1
+                if not self._state.is_end_announced:
+                    self._corrected.set()
+            case _:
+                pass
 
     def _inform_returned_agent(self, agent_id: str) -> None:
         """Send an agent that came back, or a referee that came late, the notices it may have missed."""

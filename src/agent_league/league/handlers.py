@@ -13,12 +13,13 @@ from agent_league.league.dial_out.seats import DialOutSeats
 from agent_league.league.journal import Journal
 from agent_league.league.match_file_reader import MatchFiles
 from agent_league.league.messages import ManagerMessages
-from agent_league.league.organiser_commands import OrganiserCommand
+from agent_league.league.organiser_commands import MATCH_ACTIONS, OrganiserCommand
 from agent_league.league.queries import LeagueQueries
 from agent_league.league.reports import DeriveResult, build_match_result, correct_by_details
 from agent_league.league.roster import AgentApplication, RegistrationRejected
 from agent_league.league.sign_up import SignUp
 from agent_league.league.state import LeagueState
+from agent_league.league.visibility import VIEWER, mask_state, require_view
 from agent_league.log import JsonLogger
 from agent_league.model.agents import AgentProfile, ProtocolProfile, Role
 from agent_league.model.audit import OrganiserAction
@@ -69,7 +70,13 @@ class ManagerHandlers:
         self._match_files = match_files
         self._derive_result = derive_result
         self._seats = seats
-        self._queries = LeagueQueries(state)
+
+    @property
+    def _queries(self) -> LeagueQueries:
+        """The league as whoever makes the current call may see it; raises a Refusal if that is nothing."""
+        viewer = VIEWER.get()
+        require_view(self._state, viewer)
+        return LeagueQueries(mask_state(self._state, viewer))
 
     def handlers_by_method(self) -> dict[str, Handler]:
         return {
@@ -98,8 +105,13 @@ class ManagerHandlers:
         return OK
 
     async def manage_league(self, message: v2.ManageLeague) -> HandlerReply:
+        action = OrganiserAction(message.action)
+        is_about_match = action in MATCH_ACTIONS
         command = OrganiserCommand(
-            OrganiserAction(message.action), target=message.player_id or "", reason=message.reason or ""
+            action,
+            target=(message.match_id if is_about_match else message.player_id) or "",
+            reason=message.reason or "",
+            winner=(message.player_id or "") if is_about_match else "",
         )
         return {**OK, "change": await self._carry_out(command)}
 
@@ -170,10 +182,13 @@ class ManagerHandlers:
     async def get_match(self, params: Mapping[str, Any]) -> HandlerReply:
         match_id = _require_argument(params, "match_id", str)
         found = self._queries.get_match(match_id)
-        result = self._state.results.get(match_id)
+        if mask_state(self._state, VIEWER.get()).hides_names:
+            return {**found, "transcript": None, "transcript_note": "this league shows what was said to its organisers"}
+        match = self._queries.view_match(self._state.get_pairing(match_id))
+        result = match.result
         if result is None:
             return {**found, "transcript": None, "transcript_note": "what was said is shown once the match is finished"}
-        transcript, note = await self._match_files.read_transcript(result, self._state.assigned_referees.get(match_id))
+        transcript, note = await self._match_files.read_transcript(result, match.referee_id)
         return {**found, "transcript": transcript, "transcript_note": note}
 
     async def get_player(self, params: Mapping[str, Any]) -> HandlerReply:

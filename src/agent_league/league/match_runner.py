@@ -163,8 +163,9 @@ class MatchRunner:
         match.refused_reports = [*known, sentence][-MAX_SENTENCES:]
 
     def get_plan(self, round_: LeagueRound) -> dict[str, str]:
-        """Match id -> referee id, of an open round."""
-        return {pairing.match_id: self.open_matches[pairing.match_id].referee_id for pairing in round_.pairings}
+        """Match id -> referee id, of an open round; one that is to be played again may have none yet."""
+        opened = (self.open_matches.get(pairing.match_id) for pairing in round_.pairings)
+        return {match.match_id: match.referee_id for match in opened if match}
 
     def assign_if_new(self, match: OpenMatch) -> bool:
         """Assign the match to its referee; returns False if it was assigned to it already."""

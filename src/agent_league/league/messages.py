@@ -12,6 +12,7 @@ from agent_league.config.models import SystemConfig
 from agent_league.league.match_tokens import TokenIssuer
 from agent_league.league.roster import Admission, Member, RegistrationRejected
 from agent_league.league.state import LeagueState
+from agent_league.league.visibility import ANY_AGENT, VISITOR, hides_from_visitors, mask_rows, mask_state
 from agent_league.model.agents import Role
 from agent_league.model.results import MatchResult, Outcome, StandingsRow, select_champions
 from agent_league.model.schedule import LeagueRound, Pairing
@@ -68,7 +69,8 @@ class ManagerMessages:
         players, referees = self._state.roster.players(), self._state.roster.referees()
         matches = []
         for pairing in round_.pairings:
-            given_to = plan[pairing.match_id]
+            if (given_to := plan.get(pairing.match_id)) is None:
+                continue  # it is to be played again, and announced once it has a referee
             match = {
                 "match_id": pairing.match_id,
                 "game_type": self._state.config.game_type,
@@ -96,7 +98,11 @@ class ManagerMessages:
         match_pass = self._token_issuer.issue_match_tokens(pairing, referee_id, keyed)
         a, b = (self._player_fields(player_id, match_pass.tokens_by_player[player_id]) for player_id in pairing.players)
         league, scoring = self._state.config, self._state.scoring
-        others = {} if self._state.roster[referee_id].is_ours else guest_referee_fields(referee_id, a, b)
+        others: dict[str, Any] = {}
+        if not self._state.roster[referee_id].is_ours:
+            others = guest_referee_fields(referee_id, a, b)
+        if hides_from_visitors(league.visibility):
+            others["hides_transcript"] = True
         return v2.StartMatch.build_wire(
             **self._envelope_fields(f"conv-{pairing.match_id.lower()}-001"),
             round_id=pairing.round_id,
@@ -122,7 +128,7 @@ class ManagerMessages:
         return v2.LeagueStandingsUpdate.build_wire(
             **self._envelope_fields(f"conv-round-{round_id}-standings"),
             round_id=round_id,
-            standings=[row.to_json() for row in rows],
+            standings=[row.to_json() for row in mask_rows(self._state, rows, ANY_AGENT)],
         )
 
     def build_round_completed(self, round_: LeagueRound, results: Sequence[MatchResult]) -> dict[str, Any]:
@@ -146,6 +152,7 @@ class ManagerMessages:
         )
 
     def build_league_completed(self, rows: Sequence[StandingsRow]) -> dict[str, Any]:
+        rows = mask_rows(self._state, rows, ANY_AGENT)
         champions = [
             {"player_id": row.player_id, "display_name": row.display_name, "points": row.points}
             for row in select_champions(rows)
@@ -180,7 +187,7 @@ class ManagerMessages:
 
     def collect_facts(self) -> LeagueFacts:
         """Collect what notices in other protocols are written from."""
-        state = self._state
+        state = mask_state(self._state, ANY_AGENT)
         return LeagueFacts(
             now=self._clock.now(),
             league_uuid=state.league_uuid,
@@ -201,7 +208,7 @@ class ManagerMessages:
         tally = self._state.standings_table.get_tally(player_id)
         return {
             "player_id": player_id,
-            "display_name": member.agent.display_name,
+            "display_name": mask_state(self._state, VISITOR).roster[player_id].agent.display_name,
             "endpoint": member.agent.endpoint,
             "protocol": member.protocol_profile.protocol,
             "style": member.protocol_profile.call_form,

@@ -9,13 +9,25 @@ from dataclasses import dataclass
 
 from agent_league.clock import Clock, format_utc
 from agent_league.errors import ErrorCode, Refusal
+from agent_league.league.corrections import Change, Corrections
 from agent_league.league.state import LeagueState
-from agent_league.model.audit import AuditEntry, OrganiserAction
+from agent_league.model.audit import CORRECTIONS, AuditEntry, OrganiserAction
 from agent_league.text import MAX_SENTENCE, MAX_WORD, redact_tokens, shorten
 
 ADMIN_TOKEN_NAME = "admin token"  # noqa: S105 - what the audit log calls its bearer
 MAX_REASON = 1000
 """Characters of a reason."""
+MATCH_ACTIONS = frozenset({OrganiserAction.RERUN_MATCH, OrganiserAction.VOID_MATCH, OrganiserAction.AWARD_MATCH})
+"""The actions whose target is a match."""
+PLAYER_ACTIONS = frozenset(
+    {
+        OrganiserAction.SUSPEND_PLAYER,
+        OrganiserAction.REINSTATE_PLAYER,
+        OrganiserAction.WITHDRAW_PLAYER,
+        OrganiserAction.ADMIT_PLAYER,
+    }
+)
+"""The actions whose target is a player."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +38,10 @@ class OrganiserCommand:
     target: str = ""
     """The player (id or name) or the match that it is about."""
     reason: str = ""
+    """Needed for corrections."""
     who: str = ADMIN_TOKEN_NAME
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What a command did."""
-
-    sentence: str
-    """Without a full stop."""
-    target: str = ""
-    """The id of the player or match."""
+    winner: str = ""
+    """To whom a match is awarded: a player (id or name), or "draw"."""
 
 
 class OrganiserCommands:
@@ -46,24 +51,27 @@ class OrganiserCommands:
         self._state = state
         self._clock = clock
         self._start_league = start_league
+        self._corrections = Corrections(state)
 
     def carry_out(self, command: OrganiserCommand) -> str:
         """Carry out a command and log it; returns what changed as a sentence. Raises a Refusal that changes nothing."""
         reason = shorten(redact_tokens(command.reason.strip()), MAX_REASON)
-        change = self._change_state(command)
+        _check_fields(command, reason)
+        change = self._correct(command, reason) if command.action in CORRECTIONS else self._manage(command)
         entry = AuditEntry(
             number=len(self._state.audit_log) + 1,
             at=format_utc(self._clock.now()),
             who=shorten(command.who, MAX_WORD),
             action=str(command.action),
-            target=change.target,
+            target=shorten(change.target, MAX_WORD),
             reason=reason,
             change=shorten(change.sentence, MAX_SENTENCE),
+            before=change.before,
         )
         self._state.add_audit_entry(entry)
         return f"{entry.change}."
 
-    def _change_state(self, command: OrganiserCommand) -> Change:
+    def _manage(self, command: OrganiserCommand) -> Change:
         state = self._state
         match command.action:
             case OrganiserAction.START_LEAGUE:
@@ -78,18 +86,40 @@ class OrganiserCommands:
                 done = state.set_paused(is_paused=is_paused)
                 return _tell_change(done, "the league is paused" if is_paused else "the league goes on")
             case OrganiserAction.SUSPEND_PLAYER:
-                player_id = state.find_player_id(_require_target(command, "player_id"))
+                player_id = state.find_player_id(command.target)
                 return _tell_change(state.bar_player(player_id), f"{player_id} is suspended", player_id)
             case OrganiserAction.REINSTATE_PLAYER:
-                player_id = state.find_player_id(_require_target(command, "player_id"))
+                player_id = state.find_player_id(command.target)
                 return _tell_change(state.reinstate_player(player_id), f"{player_id} plays again", player_id)
+        raise AssertionError(f"no code for {command.action}")
+
+    def _correct(self, command: OrganiserCommand, reason: str) -> Change:
+        corrections, target = self._corrections, command.target
+        match command.action:
+            case OrganiserAction.RERUN_MATCH:
+                return corrections.rerun_match(target)
+            case OrganiserAction.VOID_MATCH:
+                return corrections.void_match(target, reason)
+            case OrganiserAction.AWARD_MATCH:
+                return corrections.award_match(target, command.winner, reason)
+            case OrganiserAction.WITHDRAW_PLAYER:
+                return corrections.withdraw_player(target)
+            case OrganiserAction.ADMIT_PLAYER:
+                return corrections.admit_player(target)
+        raise AssertionError(f"no code for {command.action}")
+
+
+def _check_fields(command: OrganiserCommand, reason: str) -> None:
+    """Raise a Refusal that names the fields a command lacks, by their names in the protocol."""
+    needed = {
+        "match_id": command.action in MATCH_ACTIONS and not command.target.strip(),
+        "player_id": (command.action in PLAYER_ACTIONS and not command.target.strip())
+        or (command.action is OrganiserAction.AWARD_MATCH and not command.winner.strip()),
+        "reason": command.action in CORRECTIONS and not reason,
+    }
+    if missing := [name for name, is_missing in needed.items() if is_missing]:
+        raise Refusal(ErrorCode.MISSING_REQUIRED_FIELD, f"missing: {', '.join(missing)}", missing_fields=missing)
 
 
 def _tell_change(has_changed: bool, sentence: str, target: str = "") -> Change:
     return Change(sentence if has_changed else f"nothing changed: {sentence} already", target)
-
-
-def _require_target(command: OrganiserCommand, field: str) -> str:
-    if not command.target:
-        raise Refusal(ErrorCode.MISSING_REQUIRED_FIELD, f"missing: {field}", missing_fields=[field])
-    return command.target

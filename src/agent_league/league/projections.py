@@ -22,13 +22,24 @@ from agent_league.league.queries import LeagueQueries
 from agent_league.league.resume import get_effective_config, translate_damage
 from agent_league.league.state import LeagueState
 from agent_league.log import JsonLogger
-from agent_league.model.events import Event, LeagueCompleted, MatchAssigned, MatchFinished, to_log_fields
+from agent_league.model.events import (
+    CommandCarriedOut,
+    Event,
+    LeagueCompleted,
+    MatchAssigned,
+    MatchFinished,
+    MatchReplaced,
+    to_log_fields,
+)
 from agent_league.model.results import MatchResult, MatchState
 from agent_league.model.schedule import LeagueRound
 from agent_league.storage.base import SavedSeason
 from agent_league.storage.files import ThrottledWriter
 from agent_league.storage.paths import DataPaths
 from agent_league.storage.repositories import MatchRepository, RoundsRepository, StandingsRepository
+
+CORRECTIONS_FIELD = "corrections"
+"""Key in a match file: the organisers' commands about this match, as in the audit log."""
 
 
 class LeagueProjections:
@@ -50,6 +61,8 @@ class LeagueProjections:
         """By match id: when it was assigned to a guest referee."""
         self._reported_matches: list[tuple[MatchResult, str]] = []
         """Results from guest referees, and when they came, whose files are still to be written."""
+        self._corrected_matches = [entry.target for entry in state.audit_log if state.has_match(entry.target)]
+        """Matches whose files are still to say that they were corrected; after a restart all that were."""
         state.add_listener(self._handle_event)
 
     def refresh_files(self) -> None:
@@ -65,6 +78,7 @@ class LeagueProjections:
     def write_after_commit(self) -> None:
         """Write the files that are due; called after each commit, which proves that this manager still owns them."""
         self._write_reported_matches()
+        self._write_corrections()
         if self._is_write_due:
             self._write_files()
 
@@ -72,6 +86,7 @@ class LeagueProjections:
         """Discard pending writes: the files belong to another manager now."""
         self._writer.cancel_write()
         self._reported_matches.clear()
+        self._corrected_matches.clear()
         self._is_write_due = False
 
     def close(self) -> None:
@@ -87,9 +102,13 @@ class LeagueProjections:
                 if self._log.is_enabled("DEBUG"):  # as often as a result, which names the referee too
                     self._log.debug("MatchAssigned", **to_log_fields(event))
                 return
+            case MatchReplaced():
+                self._round_cache.pop(event.pairing.round_id, None)
+                self._log.info("MatchReplaced", match_id=event.match_id, replaced_by=event.pairing.match_id)
             case MatchFinished(result):
                 self._round_cache.pop(result.round_id, None)
-                if not self._state.roster[self._state.assigned_referees[result.match_id]].is_ours:
+                referee_id = self._state.assigned_referees.get(result.match_id)
+                if referee_id and not self._state.roster[referee_id].is_ours:
                     self._reported_matches.append((result, format_utc(self._clock.now())))
                 self._log.log_buffered(
                     "MatchFinished",
@@ -100,6 +119,8 @@ class LeagueProjections:
                 )
             case _:
                 self._log.info(type(event).__name__, **to_log_fields(event))
+                if isinstance(event, CommandCarriedOut) and self._state.has_match(event.entry.target):
+                    self._corrected_matches.append(event.entry.target)
         self._writer.schedule_write()
         if isinstance(event, LeagueCompleted):
             self._writer.flush()  # the process may stop once the end is announced
@@ -124,6 +145,15 @@ class LeagueProjections:
                 self._save_reported_match(result, at)
             except OSError as error:
                 self._log.error("write_failed", match_id=result.match_id, error=str(error))
+
+    def _write_corrections(self) -> None:
+        """Write into the files of corrected matches what was corrected; what was played stays as it is."""
+        corrected, self._corrected_matches = self._corrected_matches, []
+        for match_id in dict.fromkeys(corrected):
+            try:
+                add_corrections(self._state, self._matches, match_id)
+            except (OSError, ValueError) as error:
+                self._log.error("write_failed", match_id=match_id, error=str(error))
 
     def _save_reported_match(self, result: MatchResult, at: str) -> None:
         given_at = self._assigned_at.pop(result.match_id, at)
@@ -183,3 +213,17 @@ def _write_missing_matches(state: LeagueState, files: MatchRepository) -> Iterat
             except (OSError, ValueError):
                 files.save(match_id, {**build_match_content(state, result), "rebuilt": True})
             yield files.paths.match_file(state.league_id, match_id)
+
+
+def add_corrections(state: LeagueState, files: MatchRepository, match_id: str) -> None:
+    """Add the audit entries of a match to its file; without a file, write what the league knows."""
+    replaced = state.replaced_matches.get(match_id)
+    result = replaced.result if replaced else state.results.get(match_id)
+    content = files.load(match_id) or ({**build_match_content(state, result), "rebuilt": True} if result else None)
+    if content is None:
+        return
+    entries = [entry.to_json() for entry in state.audit_log if entry.target == match_id]
+    corrections = [{name: value for name, value in entry.items() if name != "before"} for entry in entries]
+    again = {"replaced_by": replaced.replaced_by} if replaced else {}
+    if content.get(CORRECTIONS_FIELD) != corrections:
+        files.save(match_id, {**content, **again, CORRECTIONS_FIELD: corrections})

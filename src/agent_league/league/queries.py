@@ -77,11 +77,14 @@ class LeagueQueries:
         """Return a match of the schedule as everybody shows it."""
         state, match_id = self._state, pairing.match_id
         referee_id, result = state.assigned_referees.get(match_id), state.results.get(match_id)
+        if replaced := state.replaced_matches.get(match_id):
+            referee_id, result = replaced.referee_id, replaced.result
         return MatchView(state.config.game_type, pairing, referee_id, result, state.scoring, state.roster.players())
 
     def get_match(self, match_id: str) -> dict[str, Any]:
         """One match without its transcript; raises a Refusal if there is none of that id."""
         match = self.view_match(self._state.get_pairing(match_id))
+        replaced = self._state.replaced_matches.get(match_id)
         begun = match.pairing.round_id <= self._state.current_round
         return {
             "league_id": self._state.league_id,
@@ -95,6 +98,7 @@ class LeagueQueries:
                 for role, (player_id, name) in zip(("PLAYER_A", "PLAYER_B"), match.names.items(), strict=True)
             ],
             "result": self._result_fields(match.result) if match.result else None,
+            **({"replaced_by": replaced.replaced_by} if replaced else {}),
         }
 
     def _result_fields(self, result: MatchResult) -> dict[str, Any]:
@@ -104,7 +108,9 @@ class LeagueQueries:
             "score": result.score(self._state.scoring),
             "details": dict(result.details),
             "terminations": {player_id: str(how) for player_id, how in result.terminations.items()},
-            "tolerated": {player_id: list(noted) for player_id, noted in result.tolerated.items()},
+            "tolerated": {}
+            if self._state.hides_names
+            else {player_id: list(noted) for player_id, noted in result.tolerated.items()},
         }
 
     def get_player(self, player_id: str) -> dict[str, Any]:

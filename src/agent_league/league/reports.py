@@ -12,6 +12,7 @@ import orjson
 
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.model.results import (
+    CORRECTED_KEY,
     OVERRULED_KEY,
     UNREPORTED_KEY,
     MatchResult,
@@ -30,7 +31,7 @@ MAX_DETAILS_BYTES = 64 * 1024
 """Bytes of a game's own details that are stored with a result."""
 MAX_DEVIATIONS = 20
 """Limits for the deviations that a referee reports of a player."""
-TERMINATIONS_BY_NAME = {str(termination): termination for termination in Termination}
+TERMINATIONS_BY_NAME = {str(one): one for one in Termination if one is not Termination.AWARDED}
 TECHNICAL_LOSS_PATTERN = re.compile(
     r"technical|time.?out|timed|forfeit|disqualif|no.?show|walkover|abort|void|invalid|"
     + "|".join(str(termination) for termination in Termination if termination is not Termination.NORMAL),
@@ -40,7 +41,7 @@ TECHNICAL_LOSS_PATTERN = re.compile(
 ENDING_FIELDS = ("status", "reason", "termination", "terminations", "termination_reason", "technical_loss")
 MISSING_RESULT = "a report without a result, booked by its details"
 CONTRADICTED_RESULT = "a report whose result contradicts its details, booked by these"
-RESERVED_DETAILS = (OVERRULED_KEY, UNREPORTED_KEY)
+RESERVED_DETAILS = (CORRECTED_KEY, OVERRULED_KEY, UNREPORTED_KEY)
 """Keys of the details that only the league itself may set."""
 NO_DEVIATIONS: Mapping[str, tuple[str, ...]] = {}
 """Shared by the many results without deviations."""

@@ -40,7 +40,7 @@ def open_access(store: Store) -> AccessStore | None:
 def load_referee_key(home: Path, league_id: str, *, is_needed: bool) -> str:
     """Load the key of referees on the organiser's own machine, or create it: a file that only its owner can read.
 
-    Without need there is no file, and referees register as they always did.
+    Without need there is no file, and referees register as they always did; `save_referee_key` writes it later.
     """
     file = DataPaths(home).referee_key_file(league_id)
     if not is_needed:
@@ -52,8 +52,13 @@ def load_referee_key(home: Path, league_id: str, *, is_needed: bool) -> str:
         key = ""
     if not key.startswith(KEY_PREFIX):
         key = create_key()
-        write_atomically(file, key.encode() + b"\n", mode=0o600)
+        save_referee_key(home, league_id, key)
     return key
+
+
+def save_referee_key(home: Path, league_id: str, key: str) -> None:
+    """Write the key of referees on the organiser's own machine where they look for it."""
+    write_atomically(DataPaths(home).referee_key_file(league_id), key.encode() + b"\n", mode=0o600)
 
 
 def load_or_create_season(store: Store, league: LeagueConfig, clock: Clock) -> SavedSeason:

@@ -106,6 +106,8 @@ class Member:
     """Not saved: after a restart it gets signed tokens, which it accepts as well, until it registers again."""
     is_barred: bool = False
     """Whether the organiser has suspended it: then no sign of life reactivates it."""
+    is_withdrawn: bool = False
+    """Whether it takes no part any more; then it is barred as well, and stands at the end of the table."""
     is_reachable: bool = True
     """False from its registration at the address of another machine until a call there is answered. Not saved."""
     team_id: str | None = None
@@ -263,7 +265,7 @@ class Roster:
             detail = f"{application.profile.display_name!r} is taken; {hint}, else choose another name"
             raise RegistrationRejected(RejectReason.DUPLICATE_NAME, detail)
         if known is not None:
-            if frozen and known.role is Role.PLAYER and _is_replaced(known, application.profile):
+            if frozen and known.role is Role.PLAYER and _is_replaced(known, application):
                 raise RegistrationRejected(RejectReason.CLOSED, frozen)
             return self._readmit_member(known, application, now)
         if closed:
@@ -417,7 +419,7 @@ class Roster:
         self._profiles_by_role.clear()
 
     def _readmit_member(self, member: Member, application: AgentApplication, now: datetime) -> Admission:
-        is_replaced = member.team_id is not None and _is_replaced(member, application.profile)
+        is_replaced = member.team_id is not None and _is_replaced(member, application)
         token, token_sha256, expires = self._issue_token(member.agent_id, now)
         del self._members_by_token[member.token_sha256]
         self._members_by_name.pop(_confusable_name_key(member), None)
@@ -458,14 +460,14 @@ def merge_deviations(known: Sequence[str], new: Sequence[str]) -> tuple[str, ...
     return tuple(dict.fromkeys((*known, *new)))[:MAX_DEVIATIONS]
 
 
-def _is_replaced(member: Member, profile: AgentProfile) -> bool:
-    """Whether a returning agent is another one than before, as far as it says."""
-    before = member.agent
-    return (before.display_name, before.version, before.endpoint) != (
-        profile.display_name,
-        profile.version,
-        profile.endpoint,
-    )
+def _is_replaced(member: Member, application: AgentApplication) -> bool:
+    """Whether a returning agent is another one than before, as far as it says.
+
+    The address of one that dials out is its seat on this server, and tells nothing.
+    """
+    before, now = member.agent, application.profile
+    has_moved = not application.is_seated and before.endpoint != now.endpoint
+    return has_moved or (before.display_name, before.version) != (now.display_name, now.version)
 
 
 def _add_version(member: Member, now: datetime) -> int:

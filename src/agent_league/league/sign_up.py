@@ -50,8 +50,15 @@ class SignUp:
         access: AccessStore | None,
         referee_key: str,
         offload: Callable[..., Awaitable[Any]] = asyncio.to_thread,
+        save_referee_key: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Without `access` there is no roster; `referee_key` is that of referees on the organiser's own machine."""
+        """Without `access` there is no roster; `referee_key` is that of referees on the organiser's own machine.
+
+        `save_referee_key` writes it where they find it, if the league is opened to others only later.
+        """
+        self._referee_key = referee_key
+        self._save_referee_key = save_referee_key
+        self._is_closed_circle = state.roster.rules.is_loopback_only
         self._state = state
         self._access = access
         self._referee_key_sha256 = hash_key(referee_key)
@@ -81,6 +88,9 @@ class SignUp:
     async def explain_needed_key(self, role: Role) -> str | None:
         """Explain why a new agent needs a key to register, or return None. Agents of this process need none."""
         is_closed_circle = self._state.roster.rules.is_loopback_only
+        if self._is_closed_circle and not is_closed_circle:  # an agent has dialled out to it
+            self._save_referee_key(self._referee_key)
+            self._is_closed_circle = False
         if SIGN_UP_TEAM.get() is not None or CALLER_ADDRESS.get() is None:
             return None
         if role is Role.REFEREE:

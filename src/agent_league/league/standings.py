@@ -38,10 +38,11 @@ class StandingsTable:
         lot: str = "",
         rank_by_format: Callable[[], PlayerGroups | None] = lambda: None,
         split_leaders: Callable[[Sequence[str]], PlayerGroups] = lambda leaders: [leaders],
+        is_withdrawn: Callable[[str], bool] = lambda _: False,
     ) -> None:
         """`lot` orders players who can't be separated; `rank_by_format` ranks them if points don't.
 
-        `split_leaders` ranks those who are level in first place by their play-off.
+        `split_leaders` ranks those who are level in first place by their play-off. Who has withdrawn comes last.
         """
         self._names: dict[str, str] = {}
         self._scoring = scoring
@@ -49,6 +50,7 @@ class StandingsTable:
         self._lot = lot
         self._rank_by_format = rank_by_format
         self._split_leaders = split_leaders
+        self._is_withdrawn = is_withdrawn
         self._tallies: dict[str, PlayerTally] = {}
         self._points_by_opponent: dict[str, dict[str, int]] = {}
         """Player id -> opponent id -> points against that opponent."""
@@ -114,6 +116,7 @@ class StandingsTable:
             by_format = self._rank_by_format()
             tiebreakers = self._tiebreakers if by_format is None else ()
             levels = self._rank_by_points() if by_format is None else by_format
+            levels = self._move_withdrawn_last(levels)
             leaders = self._split_leaders(levels[0]) if levels else []
             for level in (*leaders, *levels[1:]):
                 shared_rank = len(rows) + 1
@@ -124,7 +127,15 @@ class StandingsTable:
 
     def list_leaders(self) -> Sequence[str]:
         """List those who are level in first place, whatever a play-off says."""
-        return next(iter(self._rank_by_format() or self._rank_by_points()), ())
+        return next(iter(self._move_withdrawn_last(self._rank_by_format() or self._rank_by_points())), ())
+
+    def _move_withdrawn_last(self, levels: PlayerGroups) -> PlayerGroups:
+        gone = {player_id for player_id in self._tallies if self._is_withdrawn(player_id)}
+        if not gone:
+            return levels
+        staying = [[one for one in level if one not in gone] for level in levels]
+        leaving = [[one for one in level if one in gone] for level in levels]
+        return [level for level in (*staying, *leaving) if level]
 
     def _draw_lot(self, player_id: str) -> tuple[object, ...]:
         """The place of a player among those who are level; by id if there is no lot."""

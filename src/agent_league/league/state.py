@@ -28,6 +28,7 @@ from agent_league.league.stored_rows import (
     agent_to_row,
     match_to_row,
     member_from_row,
+    pairing_from_row,
     result_from_row,
     round_to_row,
     schedule_from_rows,
@@ -42,10 +43,12 @@ from agent_league.model.events import (
     Event,
     FreezeChanged,
     LeagueCompleted,
+    LeagueReopened,
     LeagueResumed,
     LeagueStarted,
     MatchAssigned,
     MatchFinished,
+    MatchReplaced,
     PauseChanged,
     QuietHoursChanged,
     ReachabilityChanged,
@@ -63,12 +66,13 @@ from agent_league.model.results import (
     UNREPORTED_KEY,
     MatchResult,
     Outcome,
+    ReplacedMatch,
     ResultDetails,
     Scoring,
     StandingsRow,
     Termination,
 )
-from agent_league.model.schedule import LeagueRound, Pairing, Schedule
+from agent_league.model.schedule import LeagueRound, Pairing, Schedule, make_rerun_id
 from agent_league.model.time_plan import RelativeFreeze
 from agent_league.protocol.version import CURRENT_PROTOCOL
 from agent_league.storage.base import DISMISSED_PHASE, AuditRow, SavedSeason, SeasonRow, StoredRow
@@ -102,6 +106,9 @@ LATE_STATES = {LeaguePhase.RUNNING: AgentState.ACTIVE, LeaguePhase.COMPLETED: Ag
 
 class LeagueState:
     """The state of one league, from its first registration to its last result."""
+
+    hides_names = False
+    """Whether this is a view of a state in which names are hidden; see `visibility.py`."""
 
     def __init__(
         self,
@@ -159,6 +166,8 @@ class LeagueState:
         self.results: dict[str, MatchResult] = {}
         self.poll_counts: Counter[str] = Counter()
         """How often each referee has asked for its matches. Not saved: a polling referee asks again after a restart."""
+        self.replaced_matches: dict[str, ReplacedMatch] = {}
+        """By match id: those that were played again under another id."""
         self.audit_log: list[AuditEntry] = []
         """The organisers' commands that were carried out, in order."""
         self._fetchable_matches: dict[str, str] = {}
@@ -179,21 +188,68 @@ class LeagueState:
         self.audit_log = [AuditEntry.from_json({**row.entry, "number": row.number}) for row in saved.audit]
         for agent in saved.agents:
             self.roster.restore_member(member_from_row(agent, self._failure_threshold))
-        self.standings_table, self.table_after_round = self._create_table(), self._create_table(self._select_completed)
         self._set_schedule(schedule_from_rows(saved.matches, saved.rounds))
         self.current_round = self.rounds_completed
+        replacements = {row.replaces: row.match_id for row in saved.matches if row.replaces}
         for match in saved.matches:
+            result = result_from_row(match)
+            if result and (replaced_by := replacements.get(match.match_id)):
+                current = replaced_by
+                while current in replacements:
+                    current = replacements[current]
+                pairing = replace(pairing_from_row(match), reason=self._pairings[current].reason)
+                self.replaced_matches[match.match_id] = ReplacedMatch(pairing, match.referee_id, result, replaced_by)
+                continue
             if match.referee_id:
                 self.assigned_referees[match.match_id] = match.referee_id
-            if result := result_from_row(match):
+            if result:
                 self.results[match.match_id] = result
-                self._add_to_table(self.standings_table, result)
-                if match.round_id <= self.rounds_completed:
-                    self._add_to_table(self.table_after_round, result)
+        self._fill_tables(self._create_table(), self._create_table(self._select_completed))
+        self.pair_further_rounds()  # the earlier manager may have been stopped before it could save the next round
+
+    def _fill_tables(self, standings_table: StandingsTable, table_after_round: StandingsTable) -> None:
+        """Make these empty tables those of the league, with all results; they may be one object."""
+        self.standings_table, self.table_after_round = standings_table, table_after_round
+        for result in self.results.values():
+            self._add_to_tables(result)
         for round_ in self.schedule.rounds[: self.rounds_completed]:
             self._add_byes(round_)
-        if self.phase is LeaguePhase.RUNNING and self.rounds_completed == len(self.schedule.rounds):
-            self._pair_rounds()  # the earlier manager was stopped before it could save the next round
+
+    def _rebuild_tables(self) -> None:
+        """Compute the tables anew, after a result was corrected."""
+        table = self._create_table()
+        overlaps = self.table_after_round is not self.standings_table
+        self._fill_tables(table, self._create_table(self._select_completed) if overlaps else table)
+
+    def _add_to_tables(self, result: MatchResult) -> None:
+        self._add_to_table(self.standings_table, result)
+        is_other = self.table_after_round is not self.standings_table
+        if is_other and result.round_id <= self.rounds_completed:
+            self._add_to_table(self.table_after_round, result)
+
+    def pair_further_rounds(self) -> bool:
+        """Pair what follows once all rounds are over and no match is left to be played again; returns whether it did.
+
+        A correction may ask for a round that nobody expected: a bracket's final that was made void is played again.
+        """
+        known = len(self.schedule.rounds)
+        is_over = self.phase is LeaguePhase.RUNNING and self.rounds_completed == known and not self.list_open_reruns()
+        if is_over:
+            self._pair_rounds()
+        return len(self.schedule.rounds) > known
+
+    def needs_further_round(self) -> bool:
+        """Whether the format would pair another round now that all results are in."""
+        return not self.has_play_off and next(lay_out_rounds(self.format, self.tournament), None) is not None
+
+    def list_open_reruns(self) -> list[Pairing]:
+        """List the matches of completed rounds that are to be played again, and aren't over."""
+        return [
+            pairing
+            for round_ in self.schedule.rounds[: self.rounds_completed]
+            for pairing in round_.pairings
+            if pairing.match_id not in self.results
+        ]
 
     @property
     def is_end_announced(self) -> bool:
@@ -238,7 +294,8 @@ class LeagueState:
         is_open = self.phase is LeaguePhase.REGISTRATION  # even if closed to new players
         may_be_asking = dialect_of(application.protocol_profile.protocol).asks_by_registering
         before = {member.agent_id: member.agent for member in self.roster} if is_open and may_be_asking else {}
-        closed = self._registration_closed_reason() if application.profile.role is Role.PLAYER else None
+        name = application.profile.display_name
+        closed = self._registration_closed_reason(name) if application.profile.role is Role.PLAYER else None
         frozen = "agents are frozen: yours can come back only as it was" if self.is_frozen else None
         admission = self.roster.register(application, closed=closed, now=now, frozen=frozen, key_needed=key_needed)
         member = admission.member
@@ -356,7 +413,7 @@ class LeagueState:
 
         Raises a Refusal once nobody may enter any more.
         """
-        if not self._takes_late_players:
+        if not self.takes_late_players:
             self._require_phase(LeaguePhase.REGISTRATION)
         was_open = self._season_row.registration_open and self.times.has_opened
         if is_open:
@@ -638,11 +695,14 @@ class LeagueState:
                 self._save_row(agent_to_row(member))
 
     def has_match(self, match_id: str) -> bool:
-        """Whether the schedule has a match of this id."""
-        return match_id in self._pairings
+        """Whether there is a match of this id, be it one that was played again under another."""
+        return match_id in self._pairings or match_id in self.replaced_matches
 
     def get_pairing(self, match_id: str) -> Pairing:
+        """Return a match of the schedule, or one that was replaced; raises a Refusal."""
         found = self._pairings.get(match_id)
+        if found is None and match_id in self.replaced_matches:
+            return self.replaced_matches[match_id].pairing
         if found is None:
             raise Refusal(
                 ErrorCode.MATCH_NOT_FOUND,
@@ -657,6 +717,15 @@ class LeagueState:
         A player that the organiser has barred by now loses, whatever the report says. Raises a Refusal for a report
         from another referee, for one that contradicts the recorded result and for one that comes too late.
         """
+        if replaced := self.replaced_matches.get(result.match_id):
+            if replaced.referee_id == referee_id and replaced.result.has_same_outcome(result):
+                return False
+            raise Refusal(
+                ErrorCode.INVALID_MESSAGE_FORMAT,
+                f"match {result.match_id} is played again as {replaced.replaced_by}",
+                match_id=result.match_id,
+                replaced_by=replaced.replaced_by,
+            )
         if self.assigned_referees.get(result.match_id) != referee_id:
             raise Refusal(
                 ErrorCode.MATCH_NOT_FOUND,
@@ -679,6 +748,7 @@ class LeagueState:
                 f"match {result.match_id} is finished with another result, which stands",
                 match_id=result.match_id,
                 recorded_winner=known.winner,
+                **({"void": True} if known.is_void else {}),
             )
         self._finish_match(result, referee_id)
         return True
@@ -714,9 +784,68 @@ class LeagueState:
             [player_id for player_id in result.players if self.roster[player_id].is_barred]
         )
         self.results[result.match_id] = result
-        self._add_to_table(self.standings_table, result)
+        self._add_to_tables(result)
         self._save_row(match_to_row(self._pairings[result.match_id], referee_id, result))
         self.emit(MatchFinished(result))
+
+    def correct_result(self, result: MatchResult) -> None:
+        """Make this the result of its match, whatever it was before, and compute the tables anew."""
+        self.results[result.match_id] = result
+        referee_id = self.assigned_referees.get(result.match_id)
+        self._save_row(match_to_row(self._pairings[result.match_id], referee_id, result))
+        self._rebuild_tables()
+        self.emit(MatchFinished(result))
+
+    def replace_match(self, match_id: str) -> Pairing:
+        """Have a finished match played again, under a new id; the first one and its result stay in the record."""
+        old = self._pairings[match_id]
+        new = replace(old, match_id=make_rerun_id(match_id, old.replaces), replaces=match_id)
+        self.replaced_matches[match_id] = ReplacedMatch(
+            old, self.assigned_referees.pop(match_id, None), self.results.pop(match_id), new.match_id
+        )
+        rounds = list(self.schedule.rounds)
+        round_ = rounds[old.round_id - 1]
+        pairings = tuple(new if pairing is old else pairing for pairing in round_.pairings)
+        rounds[old.round_id - 1] = replace(round_, pairings=pairings)
+        self._set_schedule(Schedule(tuple(rounds)))
+        self._save_row(match_to_row(new, None, None))
+        self._rebuild_tables()
+        self.emit(MatchReplaced(match_id, new))
+        return new
+
+    def reopen_league(self) -> None:
+        """Let a league that was over go on, because a match is to be played."""
+        self.phase = LeaguePhase.RUNNING
+        self._update_season_row(phase=str(self.phase), announced=False)
+        for member in self.roster:
+            member.state = advance_state(member.state, AgentState.SUSPENDED if member.is_barred else AgentState.ACTIVE)
+            self._save_row(agent_to_row(member))
+        self.emit(LeagueReopened(self.league_id))
+
+    def set_withdrawn(self, player_id: str, *, is_withdrawn: bool) -> None:
+        """Take a player out of the league, or let it in again; results stay."""
+        member = self.roster[player_id]
+        member.is_withdrawn = member.is_barred = is_withdrawn
+        for table in (self.standings_table, self.table_after_round):
+            table.rank_again()
+        state, why = AgentState.SUSPENDED, "it has withdrawn"
+        if not is_withdrawn:
+            member.breaker.half_close()
+            state = AgentState.REGISTERED if self.phase is LeaguePhase.REGISTRATION else AgentState.ACTIVE
+            why = "admitted again by the organiser"
+        if self.phase is LeaguePhase.COMPLETED:
+            self._save_row(agent_to_row(member))
+        else:
+            self._set_agent_state(member, state, why)
+
+    @property
+    def admitted_names(self) -> Sequence[str]:
+        """Names of players that may still enter although registration is closed."""
+        return self._season_row.admitted
+
+    def admit_name(self, name: str) -> None:
+        """Let a player of this name enter although registration is closed."""
+        self._update_season_row(admitted=[*self._season_row.admitted, name])
 
     def complete_round(self, round_id: int) -> None:
         self.rounds_completed = round_id
@@ -758,9 +887,9 @@ class LeagueState:
                 noted[player_id].update(dict.fromkeys(found))
         return {agent_id: tuple(found) for agent_id, found in noted.items() if found}
 
-    def mark_end_announced(self) -> None:
-        """Store that the end was announced to all agents."""
-        self._update_season_row(announced=True)
+    def mark_end_announced(self, *, is_announced: bool = True) -> None:
+        """Store that the end was announced to all agents, or has to be announced again."""
+        self._update_season_row(announced=is_announced)
 
     def save_season_row(self) -> None:
         """Save the season's row unchanged, which triggers a commit and so proves that this manager still owns it."""
@@ -819,6 +948,7 @@ class LeagueState:
 
         Returns False if it was so already.
         """
+        self._require_phase(LeaguePhase.REGISTRATION, LeaguePhase.RUNNING)
         member = self._find_player(player_id)
         if member.is_barred:
             return False
@@ -828,7 +958,14 @@ class LeagueState:
 
     def reinstate_player(self, player_id: str) -> bool:
         """Let a suspended player play again on the organiser's order, whatever suspended it; False if it wasn't."""
+        self._require_phase(LeaguePhase.REGISTRATION, LeaguePhase.RUNNING)
         member = self._find_player(player_id)
+        if member.is_withdrawn:
+            raise Refusal(
+                ErrorCode.INVALID_MESSAGE_FORMAT,
+                f"{member.agent_id} has withdrawn; admit it instead",
+                player_id=member.agent_id,
+            )
         if not member.is_suspended:
             return False
         member.is_barred = False
@@ -867,12 +1004,16 @@ class LeagueState:
         return self.schedule.rounds[self.rounds_completed : self.current_round]
 
     def get_round_results(self, round_: LeagueRound) -> Sequence[MatchResult]:
-        return [self.results[pairing.match_id] for pairing in round_.pairings]
+        """The results of a round that are there; one that is complete may have a match that is played again."""
+        found = (self.results.get(pairing.match_id) for pairing in round_.pairings)
+        return [result for result in found if result]
 
-    def _registration_closed_reason(self) -> str | None:
-        """Explain why no new player may register, or return None."""
-        if self.phase is not LeaguePhase.REGISTRATION and not self._takes_late_players:
+    def _registration_closed_reason(self, name: str = "") -> str | None:
+        """Explain why no new player (of this name) may register, or return None."""
+        if self.phase is not LeaguePhase.REGISTRATION and not self.takes_late_players:
             return "the league has started"
+        if name in self._season_row.admitted:
+            return None
         plan = self.times.plan
         if self.is_frozen:
             return "agents are frozen before the end of the league"
@@ -884,7 +1025,7 @@ class LeagueState:
         return None
 
     @property
-    def _takes_late_players(self) -> bool:
+    def takes_late_players(self) -> bool:
         """Whether a player may still enter: the league runs, its format allows it, and another round will be paired."""
         if self.phase is not LeaguePhase.RUNNING or not self.format.takes_late_entries:
             return False
@@ -902,8 +1043,6 @@ class LeagueState:
         return self._find_player(name).agent_id
 
     def _find_player(self, player_id: str) -> Member:
-        """Find a player by the id or name an organiser typed; raises a Refusal if unknown or after the end."""
-        self._require_phase(LeaguePhase.REGISTRATION, LeaguePhase.RUNNING)
         member = self.roster.find_by_id_or_name(Role.PLAYER, player_id)
         if member is None:
             raise Refusal(
@@ -956,6 +1095,7 @@ class LeagueState:
             lot=self.lot if self.config.scheduling.seeded_players else "",  # before the start, by id
             rank_by_format=lambda: self._rank_by_format(get_tournament()),
             split_leaders=lambda leaders: split_leaders(get_tournament(), leaders) if self.has_play_off else [leaders],
+            is_withdrawn=lambda player_id: self.roster[player_id].is_withdrawn,
         )
 
     def _rank_by_format(self, whole: TournamentRecord) -> PlayerGroups | None:

@@ -35,6 +35,7 @@ def agent_to_row(member: Member) -> AgentRow:
         tolerated=list(member.protocol_profile.deviations),
         is_ours=member.is_ours,
         barred=member.is_barred,
+        withdrawn=member.is_withdrawn,
         team_id=member.team_id,
         versions=[version.to_json() for version in member.versions],
     )
@@ -60,6 +61,7 @@ def member_from_row(row: AgentRow, failure_threshold: int) -> Member:
         protocol_profile=ProtocolProfile(row.protocol, row.style, tuple(row.tolerated)),
         is_ours=row.is_ours,
         is_barred=row.barred,
+        is_withdrawn=row.withdrawn,
         team_id=row.team_id,
         versions=tuple(AgentVersion(**version) for version in row.versions),
     )
@@ -67,12 +69,17 @@ def member_from_row(row: AgentRow, failure_threshold: int) -> Member:
 
 def match_to_row(pairing: Pairing, referee_id: str | None, result: MatchResult | None) -> MatchRow:
     return MatchRow(
-        pairing.match_id, pairing.round_id, *pairing.players, referee_id, None if result is None else result.to_json()
+        pairing.match_id,
+        pairing.round_id,
+        *pairing.players,
+        referee_id,
+        None if result is None else result.to_json(),
+        pairing.replaces or None,
     )
 
 
 def result_from_row(row: MatchRow) -> MatchResult | None:
-    return None if row.result is None else MatchResult.from_json(_pairing_from_row(row), row.result)
+    return None if row.result is None else MatchResult.from_json(pairing_from_row(row), row.result)
 
 
 def round_to_row(round_: LeagueRound) -> RoundPlanRow:
@@ -89,7 +96,11 @@ def schedule_from_rows(matches: Iterable[MatchRow], rounds: Iterable[RoundPlanRo
     plans = {row.round_id: row.plan for row in rounds}
     pairings: defaultdict[int, list[Pairing]] = defaultdict(list)
     for row in matches:
-        pairings[row.round_id].append(_pairing_from_row(row))
+        if row.replaces is None:
+            pairings[row.round_id].append(pairing_from_row(row))
+        else:
+            ids = [pairing.match_id for pairing in pairings[row.round_id]]
+            pairings[row.round_id][ids.index(row.replaces)] = pairing_from_row(row)
     return Schedule(
         tuple(_build_round(round_id, pairings[round_id], plans.get(round_id, {})) for round_id in sorted(pairings))
     )
@@ -107,5 +118,5 @@ def _build_round(round_id: int, pairings: Sequence[Pairing], plan: Mapping[str, 
     )
 
 
-def _pairing_from_row(row: MatchRow) -> Pairing:
-    return Pairing(row.match_id, row.round_id, row.player_a, row.player_b)
+def pairing_from_row(row: MatchRow) -> Pairing:
+    return Pairing(row.match_id, row.round_id, row.player_a, row.player_b, replaces=row.replaces or "")

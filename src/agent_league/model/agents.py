@@ -28,12 +28,13 @@ class AgentState(StrEnum):
     SHUTDOWN = "SHUTDOWN"
 
 
+# an organiser may have a match played again after the end
 TRANSITIONS: dict[AgentState, frozenset[AgentState]] = {
     AgentState.INIT: frozenset({AgentState.REGISTERED, AgentState.SHUTDOWN}),
     AgentState.REGISTERED: frozenset({AgentState.ACTIVE, AgentState.SUSPENDED, AgentState.SHUTDOWN}),
     AgentState.ACTIVE: frozenset({AgentState.SUSPENDED, AgentState.SHUTDOWN}),
     AgentState.SUSPENDED: frozenset({AgentState.REGISTERED, AgentState.ACTIVE, AgentState.SHUTDOWN}),
-    AgentState.SHUTDOWN: frozenset(),
+    AgentState.SHUTDOWN: frozenset({AgentState.ACTIVE, AgentState.SUSPENDED}),
 }
 
 

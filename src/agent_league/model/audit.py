@@ -19,10 +19,23 @@ class OrganiserAction(StrEnum):
     RESUME = "RESUME"
     SUSPEND_PLAYER = "SUSPEND_PLAYER"
     REINSTATE_PLAYER = "REINSTATE_PLAYER"
+    RERUN_MATCH = "RERUN_MATCH"
+    VOID_MATCH = "VOID_MATCH"
+    AWARD_MATCH = "AWARD_MATCH"
+    WITHDRAW_PLAYER = "WITHDRAW_PLAYER"
+    ADMIT_PLAYER = "ADMIT_PLAYER"
 
 
-CORRECTIONS: frozenset[str] = frozenset()
-"""The actions that correct what was played."""
+CORRECTIONS: frozenset[str] = frozenset(
+    {
+        OrganiserAction.RERUN_MATCH,
+        OrganiserAction.VOID_MATCH,
+        OrganiserAction.AWARD_MATCH,
+        OrganiserAction.WITHDRAW_PLAYER,
+        OrganiserAction.ADMIT_PLAYER,
+    }
+)
+"""The actions that correct what was played, or who plays; each needs a reason."""
 
 
 def describe_action(action: str) -> str:

@@ -16,12 +16,14 @@ from agent_league.model.events import (
     Event,
     FreezeChanged,
     LeagueCompleted,
+    LeagueReopened,
     LeagueResumed,
     LeagueStarted,
     MatchAssigned,
     MatchFinished,
     MatchNotTaken,
     MatchOverdue,
+    MatchReplaced,
     PauseChanged,
     QuietHoursChanged,
     ReachabilityChanged,
@@ -56,7 +58,7 @@ class EventSentence:
         return f"{self.label} {self.text}".lstrip()
 
 
-def describe_event(event: Event, names: Mapping[str, str]) -> EventSentence:
+def describe_event(event: Event, names: Mapping[str, str]) -> EventSentence:  # noqa: PLR0911 - a table
     """Describe an event. `names` maps player ids to names; players missing there are called by their ids."""
     match event:
         case AgentRegistered(_, agent_id, name):
@@ -73,6 +75,9 @@ def describe_event(event: Event, names: Mapping[str, str]) -> EventSentence:
         case MatchFinished(result):
             kind, match_id = "trouble" if describe_fault(result, names) else "match", result.match_id
             return EventSentence(kind, describe_ending(result, names), match_id, match_id=match_id)
+        case MatchReplaced(match_id, pairing):
+            sentence = f"is played again, as {pairing.match_id}"
+            return EventSentence("match", sentence, match_id, match_id=pairing.match_id)
         case _:
             return EventSentence(*_describe_league_event(event))
 
@@ -101,7 +106,8 @@ def _describe_league_event(  # noqa: PLR0911, PLR0912 - a table: one line for ea
     | MatchOverdue
     | MatchNotTaken
     | LeagueCompleted
-    | CommandCarriedOut,
+    | CommandCarriedOut
+    | LeagueReopened,
 ) -> tuple[EventKind, str]:
     match event:
         case RegistrationRefused(who, _) if event.has_old_token:
@@ -140,6 +146,8 @@ def _describe_league_event(  # noqa: PLR0911, PLR0912 - a table: one line for ea
             has_champion = standings and not event.is_void
             who = _name_champions(standings) if has_champion else "there is no champion"
             return "league", f"The league is over; {who}"
+        case LeagueReopened():
+            return "league", "The league goes on: it needs another match"
         case CommandCarriedOut(entry):
             return "league", f"{entry.who}: {entry.change}{f' ({entry.reason})' if entry.reason else ''}"
 

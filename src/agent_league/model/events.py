@@ -12,7 +12,7 @@ from agent_league.model.agents import AgentState, Role
 from agent_league.model.audit import CORRECTIONS, AuditEntry
 from agent_league.model.group_table import GroupTable
 from agent_league.model.results import MatchResult, StandingsRow
-from agent_league.model.schedule import LeagueRound
+from agent_league.model.schedule import LeagueRound, Pairing
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +252,21 @@ class LeagueCompleted:
 
 
 @dataclass(frozen=True, slots=True)
+class MatchReplaced:
+    """A match is to be played again, under another id; its first result counts no more."""
+
+    match_id: str
+    pairing: Pairing
+
+
+@dataclass(frozen=True, slots=True)
+class LeagueReopened:
+    """A league that was over goes on, because an organiser's correction needs a match."""
+
+    league_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class CommandCarriedOut:
     """A command of an organiser was carried out; what it changed may have been told by events of its own before."""
 
@@ -287,6 +302,8 @@ Event = (
     | RoundCompleted
     | LeagueCompleted
     | CommandCarriedOut
+    | MatchReplaced
+    | LeagueReopened
 )
 
 

@@ -52,6 +52,7 @@ TERMINATION_TEXTS: Mapping[Termination, str] = {
     Termination.BAD_TOKEN: "showed a wrong token, or none",
     Termination.REFEREE_LOST: "had its referee lost",
     Termination.VOID: "was in a match that was aborted",
+    Termination.AWARDED: "had the match decided by the organiser",
 }
 """How a match ended for a player, as a predicate."""
 

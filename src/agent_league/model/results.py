@@ -17,6 +17,8 @@ OVERRULED_KEY = "overruled"
 """Key in the details of a match that the organiser's suspension decided: the result that was reported."""
 UNREPORTED_KEY = "unreported"
 """Key in the details of a match that the league made void: the referee that never reported it."""
+CORRECTED_KEY = "corrected"
+"""Key in the details of a match that an organiser has corrected: the action and its reason."""
 VOID_REASON = "void: counts for nobody"
 """Reason that the players of a void match are told."""
 
@@ -43,6 +45,8 @@ class Termination(StrEnum):
     BAD_TOKEN = "bad_token"  # noqa: S105 - the name of an ending
     REFEREE_LOST = "referee_lost"
     VOID = "void"
+    AWARDED = "awarded"
+    """An organiser decided the match; only the league says so, never a referee."""
 
 
 def find_termination(terminations: Iterable[Termination]) -> Termination:
@@ -138,6 +142,11 @@ class MatchResult:
         return all(self.terminations.get(player_id) is Termination.VOID for player_id in self.players)
 
     @property
+    def is_awarded(self) -> bool:
+        """Whether an organiser decided it, so that no game stands behind it."""
+        return Termination.AWARDED in self.terminations.values()
+
+    @property
     def is_unreported(self) -> bool:
         """Whether the league made it void because its referee never reported it."""
         return self.is_void and UNREPORTED_KEY in self.details
@@ -212,6 +221,42 @@ class MatchResult:
         """Whether two reports of one match have the same outcome and winner."""
         return self.match_id == other.match_id and self.reported_outcome == other.reported_outcome
 
+    @classmethod
+    def make_unplayed(cls, pairing: Pairing, referee_id: str | None) -> "MatchResult":
+        """The void result of a match that nobody has reported."""
+        return cls(
+            pairing.match_id,
+            pairing.round_id,
+            pairing.players,
+            Outcome.TECHNICAL_LOSS,
+            None,
+            {UNREPORTED_KEY: referee_id},
+            dict.fromkeys(pairing.players, Termination.VOID),
+        )
+
+    def make_void(self, correction: Mapping[str, Any]) -> "MatchResult":
+        """Return the result that counts once an organiser has made the match void."""
+        fault = f"made void by the organiser: {correction.get('reason')}"
+        details = {**self._keep_reported(Outcome.TECHNICAL_LOSS, None), FAULT_KEY: fault, CORRECTED_KEY: correction}
+        terminations = dict.fromkeys(self.players, Termination.VOID)
+        return replace(self, outcome=Outcome.TECHNICAL_LOSS, winner=None, details=details, terminations=terminations)
+
+    def award_to(self, winner: str | None, correction: Mapping[str, Any]) -> "MatchResult":
+        """Return the result that counts once an organiser has awarded the match; None is a draw."""
+        outcome = Outcome.TECHNICAL_LOSS if winner else Outcome.DRAW
+        details = {**self._keep_reported(outcome, winner), CORRECTED_KEY: correction}
+        details.pop(FAULT_KEY, None)
+        terminations = {one: Termination.NORMAL if one == winner else Termination.AWARDED for one in self.players}
+        return replace(self, outcome=outcome, winner=winner, details=details, terminations=terminations)
+
+    def _keep_reported(self, outcome: Outcome, winner: str | None) -> dict[str, Any]:
+        """The details, with the result as it was reported if another one is to count."""
+        details = {name: value for name, value in self.details.items() if name != UNREPORTED_KEY}
+        is_other = not self.is_unreported and (self.outcome, self.winner) != (outcome, winner)
+        if is_other and OVERRULED_KEY not in details:
+            details[OVERRULED_KEY] = {"status": str(self.outcome), "winner_player_id": self.winner}
+        return details
+
     def overrule_for_suspended(self, suspended: Collection[str]) -> "MatchResult":
         """Return the result that counts once the organiser has suspended these players: they lose."""
         guilty = [player_id for player_id in self.players if player_id in suspended]
@@ -225,6 +270,16 @@ class MatchResult:
         if (self.outcome, self.winner) != (Outcome.TECHNICAL_LOSS, winner):
             details = {**details, OVERRULED_KEY: {"status": str(self.outcome), "winner_player_id": self.winner}}
         return replace(self, outcome=Outcome.TECHNICAL_LOSS, winner=winner, details=details, terminations=terminations)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplacedMatch:
+    """A match that an organiser had played again: it stays in the record and counts no more."""
+
+    pairing: Pairing
+    referee_id: str | None
+    result: MatchResult
+    replaced_by: str
 
 
 @dataclass(frozen=True, slots=True)

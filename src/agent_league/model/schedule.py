@@ -17,10 +17,18 @@ class Pairing:
     player_b: str
     reason: str = ""
     """Why these two meet, in words."""
+    replaces: str = ""
+    """The id of the match that is played again as this one; empty for an ordinary one."""
 
     @property
     def players(self) -> tuple[str, str]:
         return (self.player_a, self.player_b)
+
+
+def make_rerun_id(match_id: str, replaces: str) -> str:
+    """The id under which a match is played again: R1M1-2 for R1M1, then R1M1-3."""
+    first, _, number = match_id.rpartition("-") if replaces else (match_id, "", "1")
+    return f"{first}-{int(number) + 1}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,11 +131,13 @@ _TABLE: Iterable[Method] = (
             " and the league doesn't start by itself; OPEN_REGISTRATION ends that; both only before the start."
             " PAUSE lets no further match begin, those in play end and count; RESUME goes on; both only while it"
             " runs. SUSPEND_PLAYER makes the player of `player_id` lose its matches technically, those in play too,"
-            " until REINSTATE_PLAYER. What is so already is answered ok and changes nothing."
+            " until REINSTATE_PLAYER. Corrections need a `reason`, and may come after the end: RERUN_MATCH has the"
+            " match of `match_id` played again under another id, VOID_MATCH makes it count for nobody, AWARD_MATCH"
+            " decides it for `player_id` or as a `draw`, WITHDRAW_PLAYER takes a player out, ADMIT_PLAYER lets it in"
+            " again, or lets one of that name enter late. What is so already is answered ok and changes nothing."
             " `reason` and what changed stand in the league's public audit log. Answers {status: ok} with `change`."
         ),
-        errors=(ErrorCode.SERVICE_UNAVAILABLE, ErrorCode.PLAYER_NOT_REGISTERED),
-        effect=Effect.REPEATABLE,
+        errors=(ErrorCode.SERVICE_UNAVAILABLE, ErrorCode.PLAYER_NOT_REGISTERED, ErrorCode.MATCH_NOT_FOUND),
     ),
     Method(
         name="report_match_result",

@@ -37,8 +37,8 @@ class ResultRow:
 
     @classmethod
     def from_result(cls, result: MatchResult, *, game: str = "", series: int = 0) -> "ResultRow | None":
-        """Return what ratings make of a match; None if it is void or both players lost it."""
-        if result.is_void or (result.outcome is Outcome.TECHNICAL_LOSS and result.winner is None):
+        """Return what ratings make of a match; None if it is void, awarded, or lost by both players."""
+        if result.is_void or result.is_awarded or (result.outcome is Outcome.TECHNICAL_LOSS and result.winner is None):
             return None
         player_a, player_b = result.players
         score = 0.5 if result.winner is None else float(result.winner == player_a)

@@ -323,7 +323,8 @@ class Referee(LeagueMember):
                 f"{self.agent_id} runs {self._playing_count} matches, its limit",
                 max_concurrent_matches=self._settings.max_concurrent_matches,
             )
-        if self._task_group is None or self.state not in (AgentState.REGISTERED, AgentState.ACTIVE):
+        is_over = self.state is AgentState.SHUTDOWN and self._session.has_foreign_manager
+        if self._task_group is None or self.state is AgentState.INIT or is_over:
             raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, f"{self.agent_id} is {self.state}")
         self.state = advance_state(self.state, AgentState.ACTIVE)
         seed = create_match_seed(self._settings.seed, order.league_id, order.match_id)
@@ -459,7 +460,7 @@ class Referee(LeagueMember):
                     return False
                 failures += 1
                 self.log.warning("report_failed", match_id=play.match.match_id, message=error.message)
-                if self._league_over.is_set():
+                if self.state is AgentState.SHUTDOWN:
                     return None
                 self._session.switch_manager_address()
                 await asyncio.sleep(reconnect_delay(failures, self._context.rng))

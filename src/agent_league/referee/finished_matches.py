@@ -63,7 +63,8 @@ class FinishedMatches(Mapping[str, FinishedMatch]):
         """Add a match with the content of its file, or without one the public part of its state."""
         match_id = play.match.match_id
         self._drop_match(match_id)
-        told = content or orjson.dumps(play.to_match_state(in_full=False))
+        public = None if play.order.hides_transcript else content
+        told = public or orjson.dumps(play.to_match_state(in_full=False))
         fitted = bytes(memoryview(told))  # the encoder's buffer may be twice as large
         past = self._matches[match_id] = FinishedMatch(match_id, play.order_key, play.token_hashes, play.state, fitted)
         self._total_bytes += len(past.content)

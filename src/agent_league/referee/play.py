@@ -149,7 +149,7 @@ class MatchPlay:
     def to_match_state(self, *, in_full: bool | None = None) -> dict[str, Any]:
         """Return the answer to `get_match_state`; messages and result only if the match is over, or `in_full`."""
         if in_full is None:
-            in_full = self.state is MatchState.FINISHED
+            in_full = self.state is MatchState.FINISHED and not self.order.hides_transcript
         return {
             "match_id": self.match.match_id,
             "state": str(self.state),

@@ -38,6 +38,8 @@ from agent_league.web.rendering import LiveSite, render
 ARCHIVED_PAGE = re.compile(rf"/{ARCHIVE_PATH}/[^/]+/")
 LEAGUES_PREFIX = f"/{LEAGUES_PATH}/"
 MAX_BODY = 8192
+INDEX_SECONDS = 1.0
+"""So old the index may be: with many leagues it costs more than anybody may ask of us at once."""
 MAX_NAMED = 12
 """Leagues that an answer names to somebody who asked for none of them."""
 ALLOWED_FETCH_SITES = ("same-origin", "none")
@@ -59,6 +61,9 @@ class ServerApp:
         self._may_organise = may_organise or LocalOrganisers(is_loopback_only=settings.is_loopback_only)
         self._site = LiveSite(network.public_path)
         self._header_check = make_header_check(network, [settings.host])
+        self._index_lock = asyncio.Lock()
+        self._built_indexes: dict[bool, tuple[str, float]] = {}
+        """By whether it is for organisers: the latest index, and when it was made."""
         self._metrics = make_server_metrics(server.read_samples)
         rate = settings.system.security.rate_limit_per_sec
         self._rate_limit = RateLimit(rate, settings.system.security.rate_limit_burst) if rate else None
@@ -145,12 +150,20 @@ class ServerApp:
         return f"{what}: {listed}{more}." if named else "There is none yet."
 
     async def _show_index(self, request: Request) -> Response:
-        told: dict[str, Any] = {"menu": MENU, "organiser": self._may_organise(request.scope), "choices": {}}
-        if told["organiser"]:
-            told["choices"] = await asyncio.to_thread(self._server.list_choices)
-        index = self._server.read_index()
-        text = await asyncio.to_thread(render_index, index, self._site, told)
+        text = await self._build_index(is_organiser=self._may_organise(request.scope) is not None)
         return Response(text, 200, {**SECURITY_HEADERS, "cache-control": "no-store"}, HTML_TYPE)
+
+    async def _build_index(self, *, is_organiser: bool) -> str:
+        """Build the index, or return one that is no older than INDEX_SECONDS; those who ask meanwhile wait for it."""
+        async with self._index_lock:
+            now = asyncio.get_running_loop().time()
+            text, made_at = self._built_indexes.get(is_organiser, ("", -INDEX_SECONDS))
+            if now - made_at >= INDEX_SECONDS:
+                choices = await asyncio.to_thread(self._server.list_choices) if is_organiser else {}
+                told = {"menu": MENU, "is_organiser": is_organiser, "choices": choices}
+                text = await asyncio.to_thread(render_index, self._server.read_index(), self._site, told)
+                self._built_indexes[is_organiser] = (text, now)
+        return text
 
     async def _show_health(self, _: Request) -> Response:
         return Response(orjson.dumps(self._server.health()), media_type="application/json")
@@ -168,6 +181,7 @@ class ServerApp:
             league = await self._server.make_league(wanted)
         except UserError as error:
             return _answer_json(422, text=str(error))
+        self._built_indexes.clear()
         path = self._site.to(f"{LEAGUES_PATH}/{league.league_id}/")
         return _answer_json(201, league_id=league.league_id, path=path)
 
@@ -182,6 +196,7 @@ class ServerApp:
             await self._server.begin_season(league.league_id)
         except UserError as error:
             return _answer_json(409, text=str(error))
+        self._built_indexes.clear()
         return _answer_json(201, path=self._site.to(f"{LEAGUES_PATH}/{league.league_id}/"))
 
     async def _show_archive(self, _: Request) -> Response:

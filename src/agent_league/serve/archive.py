@@ -12,6 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from agent_league.config import SystemConfig
 from agent_league.http.carrier import RequestRejected
+from agent_league.league.visibility import VISITOR
 from agent_league.log import JsonLogger
 from agent_league.storage.archive import ArchivedPaths
 from agent_league.storage.base import SeasonRow
@@ -85,10 +86,10 @@ class SeasonArchive:
 
     async def _read_season(self, season_id: int) -> WebApp | None:
         saved = await asyncio.to_thread(self._store.read_earlier_season, season_id)
-        if saved is None:
+        if saved is None or saved.season.settings.get("visibility") == "members":
             return None
         paths = await asyncio.to_thread(ArchivedPaths, self._home, saved.season.league_id, season_id)
-        reader = read_saved_league(saved, self._system, self._home, paths)
+        reader = read_saved_league(saved, self._system, self._home, paths, VISITOR)
         season = _describe_season(saved.season)
         note = f"A season of the archive, begun on {season.began}."
         site = LiveSite(f"{self._base}/{ARCHIVE_PATH}/{season_id}", f"{self._base}/", note, is_live=False)

@@ -11,6 +11,7 @@ from typing import Any
 from agent_league.games.registry import UnknownGame, load_playable_game
 from agent_league.league.app import LeagueManager
 from agent_league.league.state import LeaguePhase, LeagueState
+from agent_league.league.visibility import VISITOR, mask_state
 from agent_league.model.result_words import format_count
 from agent_league.model.results import select_champions
 from agent_league.serve.served_league import LeagueHealth, ServedLeague
@@ -134,7 +135,8 @@ def _describe_status(league: ServedLeague, state: LeagueState) -> str:
 
 def _describe_detail(state: LeagueState) -> str:
     if state.phase is LeaguePhase.COMPLETED:
-        return f"Won by {' and '.join(_list_champions(state))}" if state.results else ""
+        is_shown = state.results and state.config.visibility != "members"
+        return f"Won by {' and '.join(_list_champions(mask_state(state, VISITOR)))}" if is_shown else ""
     if state.phase is LeaguePhase.RUNNING and not state.roster.referees():
         return "No referee: waiting"
     return ""

@@ -42,6 +42,8 @@ class SeasonRow:
     registration_open: bool = True
     """Whether new players may register before the start."""
     paused: bool = False
+    admitted: Sequence[str] = field(default_factory=list)
+    """Display names that may still enter although registration is closed."""
     time_marks: Mapping[str, str] = field(default_factory=dict)
     """Which of the steps that are due at a time were taken, and when."""
 
@@ -74,6 +76,8 @@ class AgentRow:
     """Whether it knows match tokens and our other additions to the seeds' protocol."""
     barred: bool = False
     """Whether the organiser has suspended it."""
+    withdrawn: bool = False
+    """Whether it takes no part any more."""
     team_id: str | None = None
     """The team whose sign-up address it registered through."""
     versions: Sequence[Mapping[str, Any]] = field(default_factory=list)
@@ -90,6 +94,8 @@ class MatchRow:
     player_b: str
     referee_id: str | None = None
     result: Mapping[str, Any] | None = None
+    replaces: str | None = None
+    """The match that is played again as this one."""
 
 
 @dataclass(frozen=True, slots=True)

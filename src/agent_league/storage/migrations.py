@@ -108,4 +108,8 @@ STEPS: tuple[tuple[str, ...], ...] = (
         """,
     ),
     ("ALTER TABLE seasons ADD COLUMN time_marks TEXT NOT NULL DEFAULT '{{}}'",),
+    (
+        "ALTER TABLE matches ADD COLUMN replaces TEXT",
+        "ALTER TABLE seasons ADD COLUMN admitted TEXT NOT NULL DEFAULT '[]'",
+    ),
 )

@@ -202,17 +202,19 @@ class SqlStore:
         return replace(new, season_id=season_id, settings=json.loads(json.dumps(settings)))
 
     def write_rows(self, season_id: int, rows: Sequence[StoredRow]) -> None:
+        with self.write_transaction() as connection:
+            self.write_season_rows(connection, season_id, rows)
+
+    def write_season_rows(self, connection: Connection, season_id: int, rows: Sequence[StoredRow]) -> None:
+        """Write rows of a season in a transaction; raises ManagerReplaced."""
         groups: dict[type[StoredRow], list[dict[str, Any]]] = {}
         for row in {row_key(row): row for row in rows}.values():
             groups.setdefault(type(row), []).append(tables.row_to_values(season_id, row))
-        with self.write_transaction() as connection:
-            epoch = connection.execute(tables.SELECT_EPOCH, {"season": season_id}).scalar()
-            if epoch is None or epoch != self._epochs.get(season_id):
-                raise ManagerReplaced(
-                    f"Season {season_id} in the store {self._display_name} is no longer this manager's."
-                )
-            for kind, values in groups.items():
-                connection.execute(self._statements.write[kind], values)
+        epoch = connection.execute(tables.SELECT_EPOCH, {"season": season_id}).scalar()
+        if epoch is None or epoch != self._epochs.get(season_id):
+            raise ManagerReplaced(f"Season {season_id} in the store {self._display_name} is no longer this manager's.")
+        for kind, values in groups.items():
+            connection.execute(self._statements.write[kind], values)
 
     def put_season_aside(self, league_id: str) -> bool:
         with self.write_transaction() as connection:
@@ -223,7 +225,10 @@ class SqlStore:
             self._close_connection()
 
     def _load_season(self, connection: Connection, league_id: str) -> tuple[int, SavedSeason | None]:
-        found = connection.execute(self._statements.select_season, {"league": league_id}).mappings().first()
+        try:
+            found = connection.execute(self._statements.select_season, {"league": league_id}).mappings().first()
+        except ValueError as error:
+            raise damaged_league_error(f"The store {self._display_name}", league_id, error) from None
         return self._load_rows(connection, found) if found is not None else (0, None)
 
     def _load_rows(self, connection: Connection, found: Mapping[Any, Any]) -> tuple[int, SavedSeason]:
@@ -232,7 +237,9 @@ class SqlStore:
             epoch, season = tables.season_from_values(found)
             of_it = {"season": season.season_id}
             agents = [*map(tables.agent_from_values, connection.execute(tables.SELECT_AGENTS, of_it).mappings())]
-            matches = [*map(tables.match_from_values, connection.execute(tables.SELECT_MATCHES, of_it).mappings())]
+            matches = [
+                *map(tables.match_from_values, connection.execute(self._statements.select_matches, of_it).mappings())
+            ]
             there = inspect(connection).get_table_names()  # a reader of an older database finds fewer
             found_rounds = connection.execute(tables.SELECT_ROUNDS, of_it).mappings() if "rounds" in there else ()
             rounds = tuple(map(tables.round_from_values, found_rounds))

@@ -41,6 +41,7 @@ SEASONS = sa.table(
     *map(sa.column, ("season_id", "epoch", "league_id", "created_at", "phase", "rounds_completed", "signing_key")),
     *(sa.column(name, sa.Boolean) for name in ("put_aside", *FLAGS)),
     sa.column("settings", AsciiJson),
+    sa.column("admitted", AsciiJson),
     sa.column("time_marks", AsciiJson),
 )
 AGENTS = sa.table(
@@ -51,7 +52,7 @@ AGENTS = sa.table(
 )
 MATCHES = sa.table(
     "matches",
-    *map(sa.column, ("number", "season_id", "match_id", "round_id", "player_a", "player_b", "referee_id")),
+    *map(sa.column, ("number", "season_id", "match_id", "round_id", "player_a", "player_b", "referee_id", "replaces")),
     sa.column("result", AsciiJson),
 )
 ROUNDS = sa.table("rounds", sa.column("season_id"), sa.column("round_id"), sa.column("plan", AsciiJson))
@@ -67,12 +68,12 @@ SELECT_SEASON = "SELECT * FROM seasons WHERE league_id = :league AND NOT put_asi
 SELECT_PUT_ASIDE = "SELECT * FROM seasons WHERE put_aside AND phase <> 'REGISTRATION' ORDER BY season_id DESC"
 SELECT_PUT_ASIDE_ONE = "SELECT * FROM seasons WHERE season_id = :season AND put_aside"
 SELECT_AGENTS = sa.select(AGENTS).where(AGENTS.c.season_id == SEASON_ID).order_by(AGENTS.c.number)
-SELECT_MATCHES = sa.select(MATCHES).where(MATCHES.c.season_id == SEASON_ID).order_by(MATCHES.c.number)
+SELECT_MATCHES = "SELECT * FROM matches WHERE season_id = :season ORDER BY number"
 SELECT_ROUNDS = sa.select(ROUNDS).where(ROUNDS.c.season_id == SEASON_ID).order_by(ROUNDS.c.round_id)
 SELECT_AUDIT = sa.select(AUDIT).where(AUDIT.c.season_id == SEASON_ID).order_by(AUDIT.c.number)
 CLAIM_FIELDS = (
     *("display_name", "endpoint", "version", "game_types", "max_concurrent_matches", "protocol"),
-    *("alias", "style", "tolerated", "is_ours", "barred", "team_id", "versions"),
+    *("alias", "style", "tolerated", "is_ours", "barred", "withdrawn", "team_id", "versions"),
 )
 
 
@@ -82,11 +83,12 @@ class Statements:
     def __init__(self, backend: str) -> None:
         self._insert: Any = sqlite.insert if backend == "sqlite" else postgresql.insert
         lock = "" if backend == "sqlite" else " FOR SHARE"
-        json_values = {"settings": AsciiJson(), "time_marks": AsciiJson()}
+        json_values = {"settings": AsciiJson(), "time_marks": AsciiJson(), "admitted": AsciiJson()}
         kinds: dict[str, Any] = {**dict.fromkeys(FLAGS, sa.Boolean()), **json_values}
         self.select_season = sa.text(SELECT_SEASON + lock).columns(**kinds)
         self.select_put_aside = sa.text(SELECT_PUT_ASIDE).columns(**kinds)
         self.select_put_aside_one = sa.text(SELECT_PUT_ASIDE_ONE).columns(**kinds)
+        self.select_matches = sa.text(SELECT_MATCHES).columns(result=AsciiJson())
         self.insert_season = self._insert(SEASONS).returning(SEASONS.c.season_id, SEASONS.c.epoch)
         season: dict[str, Any] = {
             name: sa.bindparam(name) for name in SeasonRow.__slots__ if name not in ("season_id", "league_id")

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from agent_league.ratings.report import RatingReport
     from agent_league.ratings.results import ResultTable
 
+RatedProgress = tuple[int, LeaguePhase, int, int]
 REST_FACTOR = 20
 """While the league runs, new ratings wait so many times as long as the last ones took."""
 
@@ -84,8 +85,8 @@ class LeagueRatings:
         self._on_update = on_update
         self._now = clock
         self._report: RatingReport | None = None
-        self._rated: tuple[int, LeaguePhase] | None = None
-        """Of the last ratings: the rounds that were completed, and the league's phase."""
+        self._rated: RatedProgress | None = None
+        """Of the last ratings: the rounds that were completed, the league's phase, and how often it was corrected."""
         self._rest_until = 0.0
         self._task: asyncio.Task[None] | None = None
 
@@ -115,8 +116,9 @@ class LeagueRatings:
         if self._report is None and self._task is not None:
             await asyncio.shield(self._task)
 
-    def _read_progress(self) -> tuple[int, LeaguePhase]:
-        return self._state.rounds_completed, self._state.phase
+    def _read_progress(self) -> RatedProgress:
+        state = self._state
+        return state.rounds_completed, state.phase, len(state.audit_log), len(state.results)
 
     def _is_due(self) -> bool:
         if self._task is not None or not self._state.rounds_completed or self._rated == self._read_progress():

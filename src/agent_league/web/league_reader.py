@@ -5,6 +5,7 @@
 
 from collections import deque
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import takewhile
@@ -19,15 +20,18 @@ from agent_league.config.models import LeagueConfig, SystemConfig
 from agent_league.league.queries import LeagueQueries
 from agent_league.league.resume import translate_damage
 from agent_league.league.state import EventListener, LeaguePhase, LeagueState
+from agent_league.league.visibility import ORGANISER, Viewer, mask_state
 from agent_league.model.event_words import describe_event
 from agent_league.model.events import (
     CommandCarriedOut,
     Event,
     LeagueCompleted,
+    LeagueReopened,
     LeagueResumed,
     LeagueStarted,
     MatchAssigned,
     MatchFinished,
+    MatchReplaced,
     PauseChanged,
     RegistrationRefused,
     RoundCompleted,
@@ -138,6 +142,8 @@ class LeagueHistory:
                 return
             case CommandCarriedOut() if not event.is_correction:
                 return  # told by an event of its own
+            case CommandCarriedOut() | MatchReplaced() | LeagueReopened():
+                self._rebuild_from_results()
             case LeagueStarted():
                 self.started_at = now
                 self._pace_start = (now, 0)
@@ -147,6 +153,8 @@ class LeagueHistory:
                 self._rebuild_from_results()
             case MatchFinished():
                 self._add_recent_result(event.result)
+                if event.result.round_id <= len(self.ranks_by_round):
+                    self._rebuild_from_results()  # of a match that was played again, or corrected
             case RoundCompleted() if event.round_id == len(self.ranks_by_round) + 1:
                 self.ranks_by_round.append(
                     {row.player_id: RoundRank(row.shared_rank, row.points) for row in event.standings}
@@ -243,6 +251,13 @@ class LeagueReader:
         self.seat_offer = seats
         self.ratings = LeagueRatings(season, chronicle.note_change)
 
+    def seen_by(self, viewer: Viewer) -> "LeagueReader":
+        """Return a reader of the same league as a viewer may see it; it shares the history and the ratings."""
+        other = copy(self)
+        other.state = mask_state(self.state, viewer)
+        other.queries = LeagueQueries(other.state)
+        return other
+
     @property
     def title(self) -> str:
         return self.state.config.display_name or self.state.league_id
@@ -288,11 +303,19 @@ class LeagueReader:
 
 
 def read_saved_league(
-    saved: SavedSeason, system: SystemConfig, home: Path, paths: DataPaths | None = None
+    saved: SavedSeason,
+    system: SystemConfig,
+    home: Path,
+    paths: DataPaths | None = None,
+    viewer: Viewer = ORGANISER,
 ) -> LeagueReader:
-    """Read a stored league; changes made to its state afterwards are not saved. `paths` are those of its files."""
+    """Read a stored league as a viewer may see it; changes made to its state afterwards are not saved.
+
+    `paths` are those of its files.
+    """
     with translate_damage(saved.season.league_id):
         league = LeagueConfig.model_validate_json(orjson.dumps(saved.season.settings))
         season = LeagueState(league, system, saved.season, save_row=lambda _: None)
         season.restore_rows(saved)
-    return LeagueReader(season, home, LeagueHistory(season), paths=paths)
+    shown = mask_state(season, viewer)
+    return LeagueReader(shown, home, LeagueHistory(shown), paths=paths)

@@ -16,6 +16,7 @@ from agent_league.clock import format_utc
 from agent_league.http.sign_up_address import SIGN_UP_VARIABLE, add_sign_up_key
 from agent_league.league.roster import Member
 from agent_league.league.sign_up import SignUp
+from agent_league.league.visibility import Viewer
 from agent_league.model.agents import Role
 from agent_league.model.result_words import TERMINATION_TEXTS
 from agent_league.model.results import MatchResult, Termination
@@ -30,6 +31,7 @@ from agent_league.web.rendering import Site
 
 SHOWN_MATCHES = 50
 SHOWN_FAULTS = 10
+SHOWN_ROWS = 100
 
 
 class TeamPage:
@@ -49,9 +51,14 @@ class TeamPage:
         page = Page(
             "join", "my_agent.html", lambda reader, _: read_team_data(reader, team, row, address), title="My agent"
         )
-        told = {**read_page_data(page, "", self._reader, self._site), "refusal": refusal}
+        told = {**read_page_data(page, "", self._see(team), self._site), "refusal": refusal}
         text = await asyncio.to_thread(render_page, page, told, self._site)
         return Response(text, 200, {**SECURITY_HEADERS, "cache-control": "no-store"}, HTML_TYPE)
+
+    def _see(self, team: SignUpTeam | None) -> LeagueReader:
+        """The league as the team may see it: a member, with its own name."""
+        member = _find_member(self._reader, team)
+        return self._reader.seen_by(Viewer(member.agent_id if member else None, is_member=True))
 
 
 def read_team_data(
@@ -68,6 +75,7 @@ def read_team_data(
         "variable": SIGN_UP_VARIABLE,
         "agent": _build_agent(reader, member) if member else None,
         "names": reader.player_names,
+        "table": reader.state.standings()[:SHOWN_ROWS] if reader.state.results else (),
         "now": format_utc(reader.history.now()),
     }
 

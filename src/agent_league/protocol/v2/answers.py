@@ -242,6 +242,9 @@ class MatchAnswer(ExactPart):
     transcript_note: str | None = Field(
         description="Why the transcript is missing or cut, and where all of it is; null where it is whole."
     )
+    replaced_by: str | None = Field(
+        default=None, description="The match that counts in its place, where an organiser had it played again."
+    )
 
 
 class PlayerStats(StandingsLine):

@@ -42,26 +42,44 @@ class StartLeague(Message):
 
 
 LeagueAction = Literal[
-    "OPEN_REGISTRATION", "CLOSE_REGISTRATION", "PAUSE", "RESUME", "SUSPEND_PLAYER", "REINSTATE_PLAYER"
+    "OPEN_REGISTRATION",
+    "CLOSE_REGISTRATION",
+    "PAUSE",
+    "RESUME",
+    "SUSPEND_PLAYER",
+    "REINSTATE_PLAYER",
+    "RERUN_MATCH",
+    "VOID_MATCH",
+    "AWARD_MATCH",
+    "WITHDRAW_PLAYER",
+    "ADMIT_PLAYER",
 ]
 
 
 class ManageLeague(Message):
-    """The organiser opens or closes registration, pauses or goes on, or suspends a player; with the admin token."""
+    """The organiser opens or closes registration, pauses or goes on, suspends a player, or corrects what was played.
+
+    With the admin token.
+    """
 
     TYPE: ClassVar = "MANAGE_LEAGUE"
-    NEVER_SENT: ClassVar = "round_id match_id"
+    NEVER_SENT: ClassVar = "round_id"
 
     auth_token: OwnToken | None = Field(default=None, examples=["tok-admin-…"])
 
     action: LeagueAction = Field(description="What is to be done.")
     player_id: str | None = Field(
         default=None,
-        description="Who is to be suspended or reinstated, by id or name; not for the other actions.",
+        description=(
+            "The player, by id or name, of actions about a player; of AWARD_MATCH, who wins, or `draw`; not for the"
+            " other actions."
+        ),
         examples=[None],
     )
     reason: str | None = Field(
-        default=None, description="Why, in a sentence for the audit log, which is public.", examples=[None]
+        default=None,
+        description="Why, in a sentence for the audit log, which is public; needed for corrections.",
+        examples=[None],
     )
 
 

@@ -82,7 +82,9 @@ def read_player_data(reader: LeagueReader, key: str) -> PageData:
         "places": [places[key] for places in reader.history.ranks_by_round if key in places],
         "leaders": [next(iter(places.values())) for places in reader.history.ranks_by_round if key in places],
         "paths": reader.paths,
-        "history": reader.paths.history_file(key) if season.phase is LeaguePhase.COMPLETED else None,
+        "history": reader.paths.history_file(key)
+        if season.phase is LeaguePhase.COMPLETED and not season.hides_names
+        else None,
         "own_name": member.agent.display_name,
         "league_id": season.league_id,
     }

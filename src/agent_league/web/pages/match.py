@@ -19,6 +19,7 @@ from agent_league.text import MAX_SENTENCE, MAX_WORD, capitalise, format_move, q
 from agent_league.web.conversation import read_conversation
 from agent_league.web.league_reader import LeagueReader
 from agent_league.web.page import Page, PageData, PageNotFound
+from agent_league.web.pages.audit import build_audit_line
 
 MOST_STEPS = 301
 """Maximum positions in a page."""
@@ -30,7 +31,7 @@ def read_match_data(reader: LeagueReader, key: str) -> PageData:
         match = reader.queries.get_match(key)
     except Refusal:
         raise PageNotFound(_no_match_sentence(reader, key)) from None
-    result, names = season.results.get(key), reader.player_names
+    result, names = reader.queries.view_match(season.get_pairing(key)).result, reader.player_names
     state = match["state"]
     if state == "RUNNING" and match["referee_id"] is None:
         state = "PENDING"
@@ -57,6 +58,10 @@ def read_match_data(reader: LeagueReader, key: str) -> PageData:
         "recorded": result,
         "own_parameters": dict(season.config.game_parameters),
         "paths": reader.paths,
+        "hides_names": season.hides_names,
+        "corrections": [build_audit_line(reader, entry) for entry in season.audit_log if entry.target == key],
+        "replaces": season.get_pairing(key).replaces,
+        "replaced_by": match.get("replaced_by"),
     }
 
 
@@ -81,7 +86,7 @@ def complete_match_data(told: PageData) -> PageData:
         "parameters": ", ".join(
             f"{name} {format_move(value, MAX_WORD)}" for name, value in _game_parameters(content).items()
         ),
-        "reason": _describe_reason(found, result, told["told"]),
+        "reason": _describe_reason(None if told["hides_names"] else found, result, told["told"]),
         "timing": _read_timing(found),
         "draw": _read_draw(found),
         "steps": [_build_step(again, step, names) for step in steps],
@@ -89,13 +94,13 @@ def complete_match_data(told: PageData) -> PageData:
         "rounds": build_rounds_table(again.rounds, again.round_payoffs, MOST_STEPS) if again.rounds else None,
         "round_ends": {step.round: step.number for step in steps if step.totals},
         "side_names": names,
-        "entries": read_conversation(found) if found else [],
+        "entries": read_conversation(found) if found and not told["hides_names"] else [],
         "messages": sum(entry["direction"] != "drawn" for entry in found["transcript"]) if found else 0,
     }
 
 
 def list_match_keys(reader: LeagueReader) -> Iterable[str]:
-    return [pairing.match_id for pairing in reader.state.schedule.pairings]
+    return [*(pairing.match_id for pairing in reader.state.schedule.pairings), *reader.state.replaced_matches]
 
 
 def _no_match_sentence(reader: LeagueReader, key: str) -> str:
@@ -169,7 +174,8 @@ def _list_moves(step: ReplayStep, names: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def is_match_settled(reader: LeagueReader, key: str) -> bool:
-    return key in reader.state.results
+    """Whether a match is over and nobody has corrected it: then it is cached until somebody does."""
+    return key in reader.state.results and not any(entry.target == key for entry in reader.state.audit_log)
 
 
 MATCH_PAGE = Page(

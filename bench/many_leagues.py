@@ -1,0 +1,191 @@
+"""A hundred small leagues on one server: `python -m bench.many_leagues [--leagues 100]`.
+
+A `league serve` of its own in a folder that is deleted afterwards, and all players in one other process. Prints how
+long it took to start and to play, what the index cost meanwhile, and what the server used; every league must be whole.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from urllib.request import urlopen
+
+from agent_league.config import ConfigLoader
+from agent_league.config.home import make_home
+from agent_league.errors import PortInUse
+from agent_league.http.server import bind_socket
+from agent_league.launch.agent_plan import AgentListeners, PlayerPlan
+from agent_league.launch.serving import run_async, serve_agents
+from agent_league.league.resume import open_store
+from agent_league.players.app import PlayerSettings
+
+LIMIT_SECONDS = 600
+GAMES = ("even_odd", "tic_tac_toe", "rock_paper_scissors", "nim")
+SIZES = (4, 5, 6, 7, 8)
+FIRST_PLAYER_PORT = 21000
+
+
+@dataclass(frozen=True, slots=True)
+class SmallLeague:
+    """One of the leagues."""
+
+    league_id: str
+    game: str
+    players: int
+
+    @property
+    def matches(self) -> int:
+        return self.players * (self.players - 1) // 2
+
+
+def plan_leagues(count: int) -> list[SmallLeague]:
+    return [
+        SmallLeague(f"small_{number:03}", GAMES[number % len(GAMES)], SIZES[number % len(SIZES)])
+        for number in range(1, count + 1)
+    ]
+
+
+def write_leagues(home: Path, leagues: list[SmallLeague]) -> None:
+    folder = home / "config" / "leagues"
+    for league in leagues:
+        content = {
+            "league_id": league.league_id,
+            "game_type": league.game,
+            "participants": {"start_with": league.players, "max_players": league.players},
+        }
+        (folder / f"{league.league_id}.json").write_text(json.dumps(content))
+
+
+@contextmanager
+def running_server(home: Path, port: int) -> Iterator["subprocess.Popen[str]"]:
+    """Run `league serve` as a process; yields once it has said that it serves."""
+    command = [sys.executable, "-m", "agent_league", "serve", "--home", str(home), "--port", str(port), "--no-seats"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+        try:
+            for line in server.stderr or ():
+                if line.startswith("Ctrl-C"):
+                    break
+            yield server
+        finally:
+            server.send_signal(signal.SIGINT)
+            server.communicate(timeout=60)
+
+
+def play(home: Path, root: str, leagues: list[SmallLeague]) -> None:
+    """Run all players of all leagues in this process until each has heard of its league's end."""
+    system, ports = ConfigLoader(home).load_system(), find_free_ports()
+    plans = [
+        PlayerPlan(
+            PlayerSettings(
+                system=system,
+                home=home.parent / "players" / league.league_id,
+                manager=f"{root}/leagues/{league.league_id}/mcp",
+                endpoint=f"http://localhost:{port}/mcp",
+                wanted_id=f"P{number:02}",
+                display_name=f"Player {number}",
+                game_types=(league.game,),
+                exit_when_done=True,
+                seed="bench",
+            ),
+            port,
+        )
+        for league in leagues
+        for number, port in zip(range(1, league.players + 1), ports, strict=False)
+    ]
+    run_async(serve_agents(plans, asyncio.Event(), AgentListeners()))
+
+
+def find_free_ports() -> Iterator[int]:
+    """Yield ports that nobody listens on."""
+    for port in range(FIRST_PLAYER_PORT, 65000):
+        try:
+            bind_socket("127.0.0.1", port, "the bench").close()
+        except PortInUse:
+            continue
+        yield port
+
+
+def ask_index(root: str) -> float:
+    """Return how many seconds the index took."""
+    began = time.perf_counter()
+    with urlopen(f"{root}/", timeout=60) as answer:
+        answer.read()
+    return time.perf_counter() - began
+
+
+def read_usage(pid: int) -> tuple[float, float, int]:
+    """Return CPU seconds, MiB of memory and open files of a process."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    cpu = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return cpu, pages * os.sysconf("SC_PAGE_SIZE") / 2**20, len(list(Path(f"/proc/{pid}/fd").iterdir()))
+
+
+def check_leagues(home: Path, leagues: list[SmallLeague]) -> tuple[int, int]:
+    """Return the results and the technical losses in the store; raises SystemExit if a league isn't whole."""
+    store = open_store(home, None)
+    played = technical = 0
+    for league in leagues:
+        saved = store.read_season(league.league_id)
+        results = [match.result for match in saved.matches if match.result is not None] if saved else []
+        if len(results) != league.matches:
+            raise SystemExit(f"{league.league_id}: {len(results)} of {league.matches} matches")
+        played += len(results)
+        technical += sum("TECHNICAL" in json.dumps(result).upper() for result in results)
+    store.close()
+    return played, technical
+
+
+def measure(count: int) -> None:
+    leagues = plan_leagues(count)
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder, "SHARED")
+        make_home(home)
+        write_leagues(home, leagues)
+        probe = bind_socket("127.0.0.1", 0, "the bench")
+        port = probe.getsockname()[1]
+        probe.close()
+        root = f"http://localhost:{port}"
+        began = time.perf_counter()
+        with running_server(home, port) as server:
+            started = time.perf_counter()
+            players = get_context("spawn").Process(target=play, args=(home, root, leagues))
+            players.start()
+            index = []
+            most_files = 0
+            while players.is_alive() and time.perf_counter() - started < LIMIT_SECONDS:
+                index.append(ask_index(root))
+                most_files = max(most_files, read_usage(server.pid)[2])
+                players.join(timeout=0.5)
+            ended = time.perf_counter()
+            if players.is_alive():
+                players.terminate()
+                raise SystemExit(f"not over after {LIMIT_SECONDS} s")
+            cpu, memory, _ = read_usage(server.pid)
+        played, technical = check_leagues(home, leagues)
+    everybody = sum(league.players for league in leagues)
+    print(f"{count} leagues, {everybody} players, {played} matches, {technical} lost technically")
+    playing = ended - started
+    print(f"started in {started - began:.1f} s; played in {playing:.1f} s, {played / playing:.0f} matches/s")
+    print(f"index meanwhile: {sorted(index)[len(index) // 2] * 1000:.0f} ms median, {max(index) * 1000:.0f} ms at most")
+    print(f"server: {cpu:.1f} s of CPU, {memory:.0f} MiB, {most_files} open files at most")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--leagues", type=int, default=100)
+    measure(parser.parse_args().leagues)
+
+
+if __name__ == "__main__":
+    main()

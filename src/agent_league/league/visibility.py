@@ -1,0 +1,197 @@
+"""Who sees whose name: the one place that decides what the `visibility` of a league file hides, and from whom.
+
+`mask_state` gives a view of a league's state in which hidden players go by pseudonyms; pages, feed, exports, open tools
+and notices read that view, so that none of them has to know the rule. Names are hidden, results and ids are not.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from typing import Any, Literal, cast
+
+from agent_league.errors import ErrorCode, Refusal
+from agent_league.league.roster import Member
+from agent_league.league.state import LeagueState
+from agent_league.model.agents import AgentProfile, Role
+from agent_league.model.events import (
+    AgentRegistered,
+    Event,
+    LeagueCompleted,
+    LeagueResumed,
+    RegistrationRefused,
+    RoundCompleted,
+)
+from agent_league.model.group_table import GroupTable
+from agent_league.model.results import StandingsRow
+
+Visibility = Literal["everything", "pseudonyms", "top_ten", "members"]
+TOP = 10
+MEMBERS_ONLY = "this league shows itself to its members alone: its agents, with their token, and its organisers"
+
+
+@dataclass(frozen=True, slots=True)
+class Viewer:
+    """Somebody who looks at a league."""
+
+    player_id: str | None = None
+    """The player whose own agent, or team, it is."""
+    is_member: bool = False
+    is_organiser: bool = False
+    """Organisers, and the referees, who are theirs."""
+
+
+VISITOR = Viewer()
+ANY_AGENT = Viewer(is_member=True)
+"""Whoever gets a notice that is the same for all agents."""
+ORGANISER = Viewer(is_member=True, is_organiser=True)
+VIEWER: ContextVar[Viewer] = ContextVar("viewer", default=VISITOR)
+"""Who makes the current call, by the token that came with it."""
+
+
+def hides_from_visitors(visibility: Visibility) -> bool:
+    """Whether a league hides anything from anybody."""
+    return visibility != "everything"
+
+
+def require_view(state: LeagueState, viewer: Viewer) -> None:
+    """Raise a Refusal if a league isn't shown to this viewer at all."""
+    if state.config.visibility == "members" and not viewer.is_member:
+        raise Refusal(ErrorCode.AUTH_TOKEN_MISSING, MEMBERS_ONLY)
+
+
+def mask_state(state: LeagueState, viewer: Viewer) -> LeagueState:
+    """Return a league's state as a viewer may see it: itself, or a view of it that follows its changes."""
+    shown = _find_mask(state, viewer)
+    return state if shown is None else cast("LeagueState", shown)
+
+
+def mask_rows(state: LeagueState, rows: Sequence[StandingsRow], viewer: Viewer) -> tuple[StandingsRow, ...]:
+    """Return rows of the standings as a viewer may see them."""
+    shown = _find_mask(state, viewer)
+    return tuple(rows) if shown is None else shown.mask_rows(rows)
+
+
+def mask_event(state: LeagueState, event: Event, viewer: Viewer) -> Event:
+    """Return an event as a viewer may see it."""
+    shown = _find_mask(state, viewer)
+    return event if shown is None else shown.mask_event(event)
+
+
+def _find_mask(state: LeagueState, viewer: Viewer) -> "_MaskedState | None":
+    """Return the masked view of a state; None if this viewer sees all of it."""
+    visibility = state.config.visibility
+    is_all = visibility == "everything" or viewer.is_organiser or (visibility == "members" and viewer.is_member)
+    return None if is_all else _MaskedState(state, viewer)
+
+
+class _MaskedState:
+    """A league's state with pseudonyms; all that has no names is the state's own."""
+
+    hides_names = True
+
+    def __init__(self, state: LeagueState, viewer: Viewer) -> None:
+        self._state = state
+        self._viewer = viewer
+        self.roster = _MaskedRoster(self)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._state, name)
+
+    def standings(self) -> tuple[StandingsRow, ...]:
+        return self.mask_rows(self._state.standings())
+
+    def standings_after_round(self) -> tuple[StandingsRow, ...]:
+        return self.mask_rows(self._state.standings_after_round())
+
+    def iter_standings(self) -> Iterator[tuple[StandingsRow, ...]]:
+        return map(self.mask_rows, self._state.iter_standings())
+
+    def find_group_tables(self) -> list[GroupTable]:
+        return [*map(self.mask_group, self._state.find_group_tables())]
+
+    def collect_deviations(self) -> dict[str, tuple[str, ...]]:
+        """Nothing: they quote what agents wrote, which may be their names."""
+        return {}
+
+    def mask_rows(self, rows: Sequence[StandingsRow]) -> tuple[StandingsRow, ...]:
+        seen = self._list_seen()
+        return tuple(
+            row if row.player_id in seen else replace(row, display_name=make_pseudonym(row.player_id)) for row in rows
+        )
+
+    def mask_group(self, group: GroupTable) -> GroupTable:
+        rows = (replace(row, display_name=self.show_name(row.player_id, row.display_name)) for row in group.rows)
+        return replace(group, rows=tuple(rows))
+
+    def mask_event(self, event: Event) -> Event:
+        match event:
+            case AgentRegistered(role=Role.PLAYER):
+                name = self.show_name(event.agent_id, event.display_name)
+                return replace(event, display_name=name, endpoint="", tolerated=())
+            case RegistrationRefused():
+                return replace(event, who="Somebody", why=event.why.partition(" (")[0])
+            case RoundCompleted():
+                return replace(
+                    event, standings=self.mask_rows(event.standings), groups=tuple(map(self.mask_group, event.groups))
+                )
+            case LeagueCompleted():
+                return replace(event, standings=self.mask_rows(event.standings), tolerated={})
+            case LeagueResumed():
+                names = {player_id: self.show_name(player_id, name) for player_id, name in event.names.items()}
+                return replace(event, standings=self.mask_rows(event.standings), names=names)
+            case _:
+                return event
+
+    def show_name(self, player_id: str, name: str) -> str:
+        return name if player_id in self._list_seen() else make_pseudonym(player_id)
+
+    def mask_member(self, member: Member) -> Member:
+        if member.role is not Role.PLAYER or member.agent_id in self._list_seen():
+            return member
+        return replace(member, agent=self.mask_profile(member.agent), alias=None, versions=())
+
+    def mask_profile(self, profile: AgentProfile) -> AgentProfile:
+        return replace(profile, display_name=make_pseudonym(profile.agent_id), endpoint="", version="")
+
+    def _list_seen(self) -> frozenset[str]:
+        """The players whose names this viewer sees."""
+        own = {self._viewer.player_id} if self._viewer.player_id else set()
+        if self._state.config.visibility == "top_ten" and self._state.results:
+            own |= {row.player_id for row in self._state.standings()[:TOP]}
+        return frozenset(own)
+
+
+class _MaskedRoster:
+    """The roster of a masked state."""
+
+    def __init__(self, shown: _MaskedState) -> None:
+        self._shown = shown
+        self._roster = shown._state.roster  # noqa: SLF001 - its other half
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._roster, name)
+
+    def __iter__(self) -> Iterator[Member]:
+        return map(self._shown.mask_member, self._roster)
+
+    def __getitem__(self, agent_id: str) -> Member:
+        return self._shown.mask_member(self._roster[agent_id])
+
+    def get(self, agent_id: str) -> Member | None:
+        member = self._roster.get(agent_id)
+        return None if member is None else self._shown.mask_member(member)
+
+    def list_members(self, role: Role) -> list[Member]:
+        return [*map(self._shown.mask_member, self._roster.list_members(role))]
+
+    def players(self) -> Mapping[str, AgentProfile]:
+        seen = self._shown._list_seen()  # noqa: SLF001 - its other half
+        return {
+            player_id: profile if player_id in seen else self._shown.mask_profile(profile)
+            for player_id, profile in self._roster.players().items()
+        }
+
+
+def make_pseudonym(player_id: str) -> str:
+    """The name of a player whose own is hidden: the same everywhere, and nothing but its id in words."""
+    return f"Player {player_id.lstrip('P').lstrip('0') or player_id}"

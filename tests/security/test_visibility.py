@@ -1,0 +1,240 @@
+"""Visibility: a walk over every open surface of a league that was played, looking for names that are hidden."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import orjson
+import pytest
+
+from agent_league.agent.tasks import run_beside
+from agent_league.http.carrier import HttpReply
+from agent_league.http.client import HttpCarrier
+from agent_league.http.server import HttpServer
+from agent_league.launch.agent_plan import NO_LISTENERS
+from agent_league.launch.serving import make_agent_and_app
+from agent_league.league.app import LeagueManager
+from agent_league.league.visibility import make_pseudonym
+from agent_league.model.agents import Role
+from agent_league.protocol.methods import METHODS, Caller
+from agent_league.storage.access import AccessStore
+from agent_league.web.organiser.sessions import create_link
+from tests.cli.leagues import said
+from tests.conftest import BOUND, NO_PAUSES, free_ports
+from tests.protocol.traffic import make_league
+from tests.web.serving import Visitor
+
+NAME = re.compile(r"Quixote\d\d")
+ARGUMENTS = {"round_id": 1, "match_id": "R1M1", "player_id": "P01", "game_type": "even_odd"}
+
+
+class ListeningCarrier(HttpCarrier):
+    """Keeps what is sent, by the address that it is sent to. Every choice comes with its player's name beside it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sent: list[tuple[str, bytes]] = []
+        self.tokens: dict[str, str] = {}
+        """By player id."""
+
+    async def exchange(
+        self,
+        endpoint: str,
+        frame: bytes,
+        limit: float,
+        bearer: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> HttpReply:
+        self.sent.append((endpoint, frame))
+        reply = await super().exchange(endpoint, frame, limit, bearer, headers)
+        answer = orjson.loads(reply[1]) if b"register_player" in frame or b"choose_parity" in frame else {}
+        if b"register_player" in frame:
+            self.tokens[answer["result"]["player_id"]] = answer["result"]["auth_token"]
+        elif answer:
+            answer["result"]["note"] = "I am Quixote01"
+            return (reply[0], orjson.dumps(answer))
+        return reply
+
+
+@dataclass
+class PlayedLeague:
+    """A league that is over, whose agents still answer."""
+
+    manager: LeagueManager
+    visitor: Visitor
+    referee: Visitor
+    carrier: ListeningCarrier
+    player_endpoints: set[str] = field(default_factory=set)
+
+    @property
+    def access(self) -> AccessStore:
+        assert self.manager.access is not None
+        return self.manager.access
+
+    async def call(self, method: str, params: Any, of: Visitor | None = None) -> str:
+        frame = {"jsonrpc": "2.0", "method": method, "params": params, "id": 1}
+        return (await (of or self.visitor).post("/mcp", frame)).text
+
+    async def walk(self, cookie: str = "") -> dict[str, str]:
+        """Every page that a link leads to from the front page, by its path."""
+        found: dict[str, str] = {}
+        waiting = ["/"]
+        headers = {"cookie": cookie} if cookie else {}
+        while waiting:
+            path = waiting.pop()
+            if path in found:
+                continue
+            found[path] = (await self.visitor.get(path, **headers)).text
+            links = re.findall(r'href="(/[^"#?]*)', found[path])
+            waiting += [link for link in links if not link.startswith("/static/")]
+        return found
+
+
+@asynccontextmanager
+async def played(folder: Path, visibility: str, players: int) -> AsyncIterator[PlayedLeague]:
+    plan = make_league(folder, {**NO_PAUSES, "visibility": visibility}, players=players, referees=1, seed="7")
+    ports = free_ports(players + 2)
+    manager = replace(plan.manager, port=ports)
+    address = f"http://localhost:{ports}/mcp"
+    seats: list[Any] = [manager]
+    for at, seat in enumerate((*plan.referees, *plan.players), start=1):
+        own: dict[str, Any] = {"manager": address, "endpoint": f"http://localhost:{ports + at}/mcp"}
+        if at > 1:
+            own["display_name"] = f"Quixote{at - 1:02}"
+        seats.append(replace(seat, settings=replace(seat.settings, **own), port=ports + at))
+    carrier = ListeningCarrier()
+    async with asyncio.timeout(BOUND), AsyncExitStack() as ending:
+        ending.push_async_callback(carrier.close)
+        agents = []
+        for seat in seats:
+            agent, app = make_agent_and_app(seat, carrier, NO_LISTENERS)
+            server = HttpServer(app, "127.0.0.1", seat.port, "a test", "")
+            await server.start()
+            ending.push_async_callback(server.stop)
+            agents.append(agent)
+        await ending.enter_async_context(run_beside(*(agent.run() for agent in agents)))
+        jar = aiohttp.DummyCookieJar()
+        session = await ending.enter_async_context(aiohttp.ClientSession(cookie_jar=jar))
+        league = agents[0]
+        assert isinstance(league, LeagueManager)
+        visitor, referee = (Visitor(session, f"http://127.0.0.1:{port}") for port in (ports, ports + 1))
+        await league.completed.wait()
+        endpoints = {seat.settings.endpoint for seat in seats[2:]}
+        yield PlayedLeague(league, visitor, referee, carrier, endpoints)
+
+
+async def read_tools(league: PlayedLeague) -> dict[str, str]:
+    """What every open method of manager and referee answers, and every MCP resource."""
+    told = {}
+    for method in METHODS.values():
+        if method.caller is Caller.ANYBODY and Role.LEAGUE_MANAGER in method.served_by:
+            told[method.name] = await league.call(method.name, ARGUMENTS)
+        if method.caller is Caller.ANYBODY and Role.REFEREE in method.served_by:
+            told[f"referee's {method.name}"] = await league.call(method.name, ARGUMENTS, league.referee)
+    for kind in ("resources/list", "resources/templates/list", "prompts/list", "tools/list"):
+        told[kind] = await league.call(kind, {})
+    uris = set(re.findall(r'"uri(?:Template)?":"([^"]+)"', told["resources/list"] + told["resources/templates/list"]))
+    assert len(uris) > 3
+    for uri in sorted(uris):
+        for name, value in ARGUMENTS.items():
+            uri = uri.replace(f"{{{name}}}", str(value))  # noqa: PLW2901 - filled in
+        told[uri] = await league.call("resources/read", {"uri": uri})
+    return told
+
+
+async def read_feed(league: PlayedLeague) -> dict[str, str]:
+    told = {}
+    for form in ("html", "json"):
+        async with league.visitor.listening(f"?format={form}") as stream:
+            message = await stream.next()
+            assert message is not None
+            told[f"/events {form}"] = orjson.dumps(dict(message.sections)).decode()
+    return told
+
+
+def names_in(told: Mapping[str, str]) -> dict[str, set[str]]:
+    return {where: names for where, text in told.items() if (names := set(NAME.findall(text)))}
+
+
+async def test_nothing_open_tells_a_name_where_names_are_pseudonyms(tmp_path: Path) -> None:
+    async with played(tmp_path, "pseudonyms", 3) as league:
+        pages = await league.walk()
+        assert {"/", "/players", "/players/P01", "/matches/R1M1", "/rounds/1", "/schedule", "/cross-table"} <= set(
+            pages
+        )
+        assert make_pseudonym("P01") in pages["/players"]
+        tools, feed = await read_tools(league), await read_feed(league)
+        assert "Player 1" in tools["get_standings"]
+        other = {path: (await league.visitor.get(path)).text for path in ("/metrics", "/health")}
+        assert names_in({**pages, **tools, **feed, **other}) == {}
+        to_players = {
+            f"{at} to a player": frame.decode()
+            for at, (endpoint, frame) in enumerate(league.carrier.sent)
+            if endpoint in league.player_endpoints
+        }
+        assert any("final_standings" in frame for frame in to_players.values())
+        assert names_in(to_players) == {}
+        await check_own_view(league)
+        await check_organiser(league)
+    for option, where in (("--json", "league.json"), ("--csv", "tables"), ("--html", "site")):
+        assert said("export", "--home", tmp_path, option, tmp_path / "out" / where).code == 0
+    written = {str(file): file.read_text() for file in (tmp_path / "out").rglob("*") if file.is_file()}
+    assert len(written) > 10
+    assert names_in(written) == {}
+    full = said("export", "--home", tmp_path, "--json", "-", "--all-names")
+    assert len(set(NAME.findall(full.out))) == 3
+
+
+async def check_own_view(league: PlayedLeague) -> None:
+    """An agent sees its own name by its token, and no other."""
+    assert len(league.carrier.tokens) == 3
+    for player_id, token in league.carrier.tokens.items():
+        told = await league.call("get_standings", {"auth_token": token})
+        assert set(NAME.findall(told)) == {league.manager.state.roster[player_id].agent.display_name}
+
+
+async def check_organiser(league: PlayedLeague) -> None:
+    """An organiser sees all, by session and by the admin token."""
+    reply = await league.visitor.post(
+        f"/sign-in/{create_link(league.access, 'Ada', None)}", b"", content_type="application/x-www-form-urlencoded"
+    )
+    cookie = reply.headers["set-cookie"].partition(";")[0]
+    pages = await league.walk(cookie)
+    assert set(NAME.findall(pages["/players"])) == {"Quixote01", "Quixote02", "Quixote03"}
+    assert "CHOOSE_PARITY_CALL" in pages["/matches/R1M1"]
+
+
+async def test_members_alone_see_a_league_of_members(tmp_path: Path) -> None:
+    async with played(tmp_path, "members", 3) as league:
+        for path in ("/", "/players", "/matches/R1M1", "/events", "/schedule"):
+            reply = await league.visitor.get(path)
+            assert (reply.status, NAME.search(reply.text)) == (403, None), path
+        tools = await read_tools(league)
+        assert names_in(tools) == {}
+        assert "P01" not in tools["get_standings"]
+        to_players = [frame for endpoint, frame in league.carrier.sent if endpoint in league.player_endpoints]
+        assert any(b"Quixote01" in frame for frame in to_players), "agents are members"
+        await check_organiser(league)
+    assert "--all-names" in said("export", "--home", tmp_path, "--json", "-").error
+
+
+async def test_the_top_ten_have_names_and_the_others_don_t(tmp_path: Path) -> None:
+    async with played(tmp_path, "top_ten", 12) as league:
+        rows = league.manager.state.standings()
+        top, rest = ({row.display_name for row in part} for part in (rows[:10], rows[10:]))
+        told = {**await league.walk(), **await read_tools(league), **await read_feed(league)}
+        seen = set().union(*names_in(told).values())
+        assert seen == top
+        assert not seen & rest
+
+
+@pytest.mark.parametrize(
+    ("player_id", "name"), [("P01", "Player 1"), ("P100", "Player 100"), ("player_007", "Player player_007")]
+)
+def test_a_pseudonym_is_an_id_in_words(player_id: str, name: str) -> None:
+    assert make_pseudonym(player_id) == name

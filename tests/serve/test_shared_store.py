@@ -1,0 +1,70 @@
+"""The store that all leagues of a server share: one commit for many, and nobody's failure is another's."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_league.serve.shared_store import SharedStore
+from agent_league.storage.base import ManagerReplaced, MatchRow, StoreFailed
+from agent_league.storage.sql import SqlStore
+
+
+def match(name: str) -> MatchRow:
+    return MatchRow(name, 1, "P01", "P02")
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'league.db'}"
+
+
+async def test_rows_of_many_leagues_share_commits_and_each_finds_its_own(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = SharedStore(address)
+    seasons = [store.create_season(f"L{number}", "2026-01-01T00:00:00Z", "key", {}).season_id for number in range(20)]
+    commits = []
+    together = SharedStore._write_together
+
+    def count(*args: Any) -> list[Exception | None]:
+        commits.append(len(args[1]))
+        return together(*args)
+
+    monkeypatch.setattr(SharedStore, "_write_together", count)
+    await asyncio.gather(*(store.offload(store.write_rows, one, [match(f"R1M{one}")]) for one in seasons))
+    assert sum(commits) == 20
+    assert len(commits) < 5
+    store.close()  # one league ends
+    for number, season_id in enumerate(seasons):
+        saved = await store.offload(store.read_season, f"L{number}")
+        assert [row.match_id for row in saved.matches] == [f"R1M{season_id}"]
+    store.shut_down()
+
+
+async def test_a_league_that_another_process_took_over_fails_alone(address: str) -> None:
+    store, other = SharedStore(address), SqlStore(address)
+    mine, lost = (store.create_season(name, "2026-01-01T00:00:00Z", "key", {}).season_id for name in ("mine", "lost"))
+    other.open_season("lost")
+    other.close()
+    results = await asyncio.gather(
+        *(store.offload(store.write_rows, one, [match("R1M1")]) for one in (mine, lost, mine)), return_exceptions=True
+    )
+    assert [type(result) for result in results] == [type(None), ManagerReplaced, type(None)]
+    assert len((await store.offload(store.read_season, "mine")).matches) == 1
+    assert not (await store.offload(store.read_season, "lost")).matches
+    store.shut_down()
+
+
+async def test_a_store_that_is_gone_fails_for_everybody_and_comes_back(address: str, tmp_path: Path) -> None:
+    store = SharedStore(address)
+    seasons = [store.create_season(name, "2026-01-01T00:00:00Z", "key", {}).season_id for name in ("a", "b")]
+    (tmp_path / "league.db").rename(tmp_path / "away.db")
+    results = await asyncio.gather(
+        *(store.offload(store.write_rows, one, [match("R1M1")]) for one in seasons), return_exceptions=True
+    )
+    assert [type(result) for result in results] == [StoreFailed, StoreFailed]
+    (tmp_path / "away.db").rename(tmp_path / "league.db")
+    await asyncio.gather(*(store.offload(store.write_rows, one, [match("R1M1")]) for one in seasons))
+    store.shut_down()
