@@ -1,8 +1,8 @@
 """Traces which functions of ours a registration and a move pass: `python -m bench.call_trace [--list]`.
 
-Everything runs in this process on the memory carrier. A registration is traced from the start of a player until it has
-accepted the answer; what the player does then, such as opening its history, is no part of it. A move is traced from one
-question of a referee to its next. What has happened before, and is kept, isn't seen again.
+Everything runs in this process on the memory carrier. A registration is traced from the player's call to register until
+it has accepted the answer; what it does before and after, such as opening its history, is no part of it. A move is
+traced from one question of a referee to its next. What has happened before, and is kept, isn't seen again.
 """
 
 import asyncio
@@ -25,6 +25,7 @@ from agent_league.launch.plan import LeaguePlan, LeagueRequest, make_league_plan
 
 SOURCE = str(Path(agent_league.__file__).parent)
 QUESTION = b'"method":"make_move"'
+REGISTER, AFTER_REGISTERING = "LeagueRegistration.register", "Player._play_league"
 TRACED_QUESTION = 4
 """Which question of a match begins the trace; before it everything has been done once."""
 
@@ -32,11 +33,12 @@ TRACED_QUESTION = 4
 class FunctionTrace:
     """The functions of this package that are entered between `start` and `stop`, in order.
 
-    It also stops where the function `until` is entered.
+    With `since` it begins where that function is entered; it stops where `until` is.
     """
 
-    def __init__(self, until: str = "") -> None:
+    def __init__(self, since: str = "", until: str = "") -> None:
         self.calls: list[tuple[str, str]] = []
+        self._since = since
         self._until = until
 
     def start(self) -> None:
@@ -47,9 +49,14 @@ class FunctionTrace:
 
     def _note(self, frame: FrameType, event: str, _: Any) -> None:
         code = frame.f_code
-        if event == "call" and code.co_qualname == self._until:
+        if event != "call":
+            return
+        if code.co_qualname == self._until:
             self.stop()
-        elif event == "call" and code.co_filename.startswith(SOURCE) and "<" not in code.co_name:
+            return
+        if code.co_qualname == self._since:
+            self._since = ""
+        if not self._since and code.co_filename.startswith(SOURCE) and "<" not in code.co_name:
             self.calls.append((code.co_filename.removeprefix(f"{SOURCE}/"), code.co_qualname))
 
     @property
@@ -93,7 +100,7 @@ class TracedNetwork(MemoryNetwork):
 
 async def trace_registration(plan: LeaguePlan) -> FunctionTrace:
     """What a player's registration passes, on both sides; another has registered before it."""
-    network, trace, registered = MemoryNetwork(), FunctionTrace(until="Player._play_league"), asyncio.Event()
+    network, trace, registered = MemoryNetwork(), FunctionTrace(REGISTER, AFTER_REGISTERING), asyncio.Event()
     watchers = AgentListeners(
         on_player_event=lambda _id, _event: registered.set()
     )  # the first event of a player is just that

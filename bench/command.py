@@ -12,6 +12,7 @@ from pathlib import Path
 
 from bench import report
 from bench.calls import spread, traffic
+from bench.dial_out_cost import measure_dial_out_cost
 from bench.drill import measure
 from bench.effort import FULL, QUICK, Effort
 from bench.figures import Figures, Turn, growth_figures, league_figures, machine, simulate_figures, slow_figures
@@ -29,7 +30,7 @@ from bench.slow_peers import measure_slow_peers
 from bench.stock import Stock
 from bench.usage import require_proc
 
-PARTS = ("league", "slow_peers", "first_match", "simulate", "mcp")
+PARTS = ("league", "slow_peers", "first_match", "simulate", "mcp", "dial_out")
 JOBS = 2
 
 
@@ -72,6 +73,9 @@ def measured(setting: Setting, effort: Effort, parts: Sequence[str], folder: Pat
         _tell("what MCP costs")
         cost = measure_mcp_cost(setting, folder / "mcp", effort.mcp_rounds, effort.mcp_turns)
         figures["mcp"] = cost.figures()
+    if "dial_out" in parts:
+        _tell("what dialling out costs")
+        figures["dial_out"] = measure_dial_out_cost(setting, folder / "dial_out", effort.mcp_turns).figures()
     figures["goals"] = [goal.as_dict() for goal in goals(figures)]
     return figures
 

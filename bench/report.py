@@ -52,6 +52,7 @@ def lines(figures: Figures) -> list[str]:
         *_first(figures.get("first_match")),
         *_simulate(figures.get("simulate")),
         *_mcp(figures.get("mcp")),
+        *_dial_out(figures.get("dial_out")),
         *_goals(figures),
     ]
 
@@ -115,6 +116,18 @@ def _mcp(mcp: Figures | None) -> Iterator[str]:
         ("  with it, ratio", "player_start_ratio_with_mcp"),
     ):
         yield _row(f"  {words}", [mcp[key]])
+
+
+def _dial_out(cost: Figures | None) -> Iterator[str]:
+    if not cost:
+        return
+    yield from ("", "What a call to an agent costs, all that take part in it together")
+    for words, key in (
+        ("directly, us", "direct_call_microseconds"),
+        ("  to one that dials out, us", "dial_out_call_microseconds"),
+        ("  to one behind `league connect`, us", "connect_call_microseconds"),
+    ):
+        yield _row(f"  {words}", [cost[key]])
 
 
 def _goals(figures: Figures) -> Iterator[str]:

@@ -4,7 +4,7 @@ let secret = "";
 
 async function post(url, body, authorization = "", seconds = 60) {
   const headers = { "Content-Type": "application/json", Authorization: authorization };
-  const limits = { redirect: "error", signal: AbortSignal.timeout(seconds * 1000) };
+  const limits = { redirect: "error", signal: AbortSignal.timeout(Math.ceil(seconds * 1000)) };
   const answer = await fetch(url, { method: "POST", headers, body, ...limits });
   return { status: answer.status, body: await answer.text() };
 }

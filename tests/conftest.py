@@ -59,7 +59,10 @@ SLOW = (
     "tests/cli/test_agents.py::test_in_terminals_of_their_own_all_play_the_manager_s_game",
     "tests/cli/test_agents.py::test_league_start_starts_whoever_is_there",
     "tests/cli/test_check.py::test_an_agent_of_another_league_is_not_checked_and_says_how_it_can_be[referee]",
+    "tests/cli/test_class.py::test_a_class_plays_with_its_keys",
     "tests/cli/test_join.py",
+    "tests/league/test_ladder.py::test_a_hundred_players",
+    "tests/league/test_ladder.py::test_what_is_kept_is_bounded",
     "tests/cli/test_limits.py",
     "tests/cli/test_new.py",
     "tests/cli/test_pages.py::test_a_run_waits_for_the_people_who_are_to_play_and_lets_them_look_at_the_end[--",
@@ -89,6 +92,7 @@ SLOW = (
     "tests/test_comparing_page.py",
     "tests/test_docs.py::test_the_readme_s_leagues_run_as_they_stand",
     "tests/test_games_page.py",
+    "tests/security/test_visibility.py",
 )
 """What only `./league test --all` runs: browsers, Node, Java, other people's games, processes that are killed, commands
 that play for long; and single tests that take seconds for what others show more cheaply. Each is the beginning of a

@@ -2,7 +2,8 @@
 
 "P" is the protocol's own page with its section, "000" to "004" are the seeds, "CLI" is what the command promises and
 "REL" what docs/reliability.md does, "MCP" what docs/mcp.md and docs/mcp-hosts.md do, "Server" what `league serve`
-does. A test is named by its file under `tests/` (without `test_` and `.py`) and its name (without `test_`).
+does, "Class" what docs/class.md does.
+A test is named by its file under `tests/` (without `test_` and `.py`) and its name (without `test_`).
 `test_requirements.py` fails where a demand has no test, or names one that isn't there.
 """
 
@@ -56,7 +57,7 @@ REQUIREMENTS = (
         "Every example of the seeds is read without loss.",
         "protocol/golden::an_example_is_read_without_loss",
     ),
-    needs("004 Message Types", "All message types are known.", "protocol/messages::there_are_23_message_types"),
+    needs("004 Message Types", "All message types are known.", "protocol/messages::there_are_24_message_types"),
     needs(
         "002 1.4",
         "A frame is JSON-RPC 2.0 with method, params and id.",
@@ -1749,6 +1750,14 @@ REQUIREMENTS = (
     ),
     needs(
         "Server",
+        "A deployment's files hold what they say: commands, units, proxy with TLS, backup and restore.",
+        "serve/deployment::every_command_and_option_in_the_files_exists",
+        "serve/deployment::the_containers_commands_start_as_written_and_the_referee_finds_the_key",
+        "serve/deployment::a_backup_of_a_running_server_is_restored_and_its_leagues_go_on",
+        "serve/nginx::pages_streams_and_agents_that_dial_out_pass_through_tls_and_a_base_path",
+    ),
+    needs(
+        "Server",
         "Leagues are made in the browser, by a command and from a file; earlier seasons stay in an archive.",
         "serve/league_server::an_organiser_makes_a_league_in_the_browser",
         "serve/league_server::league_files_are_followed_while_the_server_runs",
@@ -1763,5 +1772,66 @@ REQUIREMENTS = (
         "serve/behind_proxy::all_addresses_are_below_the_public_one_and_a_house_referee_plays_there",
         "serve/behind_proxy::a_caller_is_known_by_the_address_that_a_trusted_proxy_tells_and_by_no_other",
         "serve/behind_proxy::rate_limits_count_the_callers_and_not_the_proxy",
+    ),
+    needs(
+        "Class",
+        "A roster makes one sign-up address a team; keys are shown once, kept as hashes, renewed and revoked.",
+        "league/class_roster::a_roster_is_read_under_the_names_that_people_use",
+        "league/class_roster::known_teams_keep_their_keys_and_new_ones_get_some",
+        "cli/class::a_roster_becomes_a_sheet_and_a_table_of_keys_that_are_kept_as_hashes",
+        "cli/class::keys_are_renewed_revoked_and_listed",
+        "cli/class::a_class_plays_with_its_keys_from_files_and_the_environment",
+        "storage/access::a_new_key_replaces_the_old_and_a_revoked_one_is_unknown",
+    ),
+    needs(
+        "Class",
+        "A key lets its team register and nothing else: one agent a key, replaced between matches, until a freeze.",
+        "security/sign_up::a_key_registers_its_team_and_no_other_way_leads_in",
+        "security/sign_up::a_team_replaces_its_agent_and_nobody_else_s",
+        "security/sign_up::an_open_league_takes_anybody_beside_the_teams",
+        "league/sign_up::a_replacement_counts_from_the_next_match_on",
+        "league/sign_up::a_frozen_league_takes_agents_back_as_they_were_and_no_others",
+    ),
+    needs(
+        "Class",
+        "Unknown and revoked keys get the same answer, attempts are limited, a key stands nowhere but at its owner.",
+        "security/sign_up::unknown_revoked_and_replaced_keys_get_the_same_answer",
+        "security/sign_up::a_flood_of_wrong_keys_is_stopped_and_keeps_nobody_out",
+        "security/sign_up::a_flood_of_sign_ups_by_one_team_is_stopped",
+        "security/sign_up::a_key_stands_in_no_file_page_metric_or_answer",
+        "security/sign_up::a_path_that_could_mean_another_leads_nowhere",
+        "security/sign_up::a_session_of_mcp_has_the_team_of_each_request",
+        "security/organisers::the_page_of_a_team_is_its_own",
+    ),
+    needs(
+        "Class",
+        "Referees need the organiser's own key wherever a league isn't loopback only; those of the house don't.",
+        "security/sign_up::a_student_can_t_be_a_referee",
+        "serve/organisers::a_key_of_one_league_is_none_in_another_and_the_house_referee_needs_none",
+    ),
+    needs(
+        "Class",
+        "Organisers sign in by a link that works once within a day, for at most twelve hours; it ends at once.",
+        "security/organisers::a_link_is_redeemed_by_its_button_and_once",
+        "security/organisers::a_session_lasts_twelve_hours_and_a_link_a_day",
+        "security/organisers::a_cookie_ends_with_sign_out_revocation_expiry_and_is_of_one_league",
+        "security/organisers::the_cookie_is_for_https_and_the_base_path_where_there_are_such",
+        "storage/access::of_many_who_take_a_link_at_once_one_gets_it",
+    ),
+    needs(
+        "Class",
+        "Every change needs a CSRF token and the right for that league, and stands in the audit log.",
+        "security/organisers::a_change_is_carried_out_once_and_stands_in_the_audit_log",
+        "security/organisers::a_form_of_another_site_or_without_its_token_changes_nothing",
+        "security/organisers::an_organiser_of_another_league_can_do_nothing_with_a_token_of_their_own",
+        "serve/organisers::an_organiser_of_one_league_can_do_nothing_in_another",
+        "serve/organisers::an_organiser_of_the_server_makes_leagues_and_organises_all",
+    ),
+    needs(
+        "Class",
+        "Visitors see what the league file allows, on every open surface alike.",
+        "security/visibility::nothing_open_tells_a_name_where_names_are_pseudonyms",
+        "security/visibility::members_alone_see_a_league_of_members",
+        "security/visibility::the_top_ten_have_names_and_the_others_don_t",
     ),
 )

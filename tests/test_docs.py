@@ -43,10 +43,15 @@ def blocks(page: str, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
 
 
+def _is_model(annotation: object) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, ConfigModel)
+
+
 def paths(model: type[ConfigModel], prefix: str = "") -> list[str]:
     found: list[str] = []
     for name, field in model.model_fields.items():
-        inner = field.annotation
+        parts = get_args(field.annotation) if type(None) in get_args(field.annotation) else ()
+        inner = next((one for one in parts if _is_model(one)), field.annotation)
         if isinstance(inner, type) and issubclass(inner, ConfigModel):
             found += paths(inner, f"{prefix}{name}.")
         elif name not in NOT_SHOWN:

@@ -65,6 +65,7 @@ _ADDRESS_PATTERN = re.compile(
 )
 """Each alternative begins at a word boundary, so that a long text is scanned once."""
 
+_DISCORD_MARKUP = re.compile(r"[\\*_~`|<>\[\]()#:-]")
 _EMOJI_RANGES = "\u00a9\u00ae\u203c\u2049\u2100-\u27bf\u2900-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
 EMOJI_JOINERS = re.compile(
     f"(?<=[{_EMOJI_RANGES}#*0-9])[\ufe0e\ufe0f]|(?<=[{_EMOJI_RANGES}\ufe0f])\u200d(?=[{_EMOJI_RANGES}])"
@@ -137,6 +138,16 @@ def quote_data(label: str, data: Any, longest: int = MAX_TEXT_LENGTH) -> str:
     if len(text) > MAX_QUOTE:
         text = f"{text[:MAX_QUOTE]} {ELLIPSIS} (cut here, {len(text)} characters in all)"
     return f'<league-data source="{label}">\n{text}\n</league-data>'
+
+
+def escape_for_slack(text: str) -> str:
+    """Escape text for a message to Slack, where `<` begins mentions and links."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def escape_for_discord(text: str) -> str:
+    """Escape text for a message to Discord: no markup, no link behind other words, and nobody is mentioned."""
+    return _DISCORD_MARKUP.sub(r"\\\g<0>", text).replace("@", "@\u200b")
 
 
 def redact_addresses(text: str) -> str:

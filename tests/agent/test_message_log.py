@@ -202,9 +202,11 @@ async def test_every_minute_the_number_is_told_and_calls_are_written_in_full_aga
     counted = CallLogLimit(log, "calls_refused", MAX_REFUSED_LINES)
     written = [counted.count_call("10.0.0.1", ["E012"]) for _ in range(12)]
     assert (written, log.log_file.exists()) == ([True] * 10 + [False] * 2, False)
+    assert counted.full_addresses == {"10.0.0.1"}
     await asyncio.sleep(MINUTE_SECONDS + 1)
     (told,) = map(json.loads, log.log_file.read_text("utf-8").splitlines())
     assert (told["address"], told["calls"], told["error_codes"]) == ("10.0.0.1", 12, {"E012": 12})
+    assert not counted.full_addresses
     assert counted.count_call("10.0.0.1", ["E012"])
     log.close()
 

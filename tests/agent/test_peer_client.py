@@ -229,6 +229,22 @@ async def test_what_is_wrong_with_the_first_style_is_told_in_the_end() -> None:
     assert peer.calls == [*INVITED, *LISTED, *combined(*INVITED)]
 
 
+async def test_an_agent_that_forgets_a_method_is_asked_for_it_in_combined_forms_once() -> None:
+    peer = Stranger(knows(handle_game_invitation=result(ACK)))
+    client = PeerClient(peer)
+    for _ in range(2):
+        await client.request_answer(PEER, INVITE, LIMIT)
+    assert peer.calls == INVITED[:1] * 2
+    peer.script = lambda *_: fault()
+    tried = []
+    for _ in range(2):
+        peer.calls = []
+        with pytest.raises(CallFailed):
+            await client.request_answer(PEER, INVITE, LIMIT)
+        tried.append(peer.calls)
+    assert tried == [[*INVITED, *LISTED, *combined(*INVITED)], [*INVITED, *IN_FRAMES]]
+
+
 @in_virtual_time
 async def test_who_refuses_with_a_league_error_has_understood() -> None:
     peer = Stranger(lambda *_: REFUSED)

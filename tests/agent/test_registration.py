@@ -384,6 +384,7 @@ async def test_a_token_or_league_that_is_no_string_is_none(agent: Agent) -> None
 async def test_neither_token_nor_key_is_in_the_log(agent: Agent, log: JsonLogger) -> None:
     agent.meets(always_reply(ACCEPTED))
     await agent.session.register()
+    log.flush()
     text = log.log_file.read_text("utf-8")
     assert "registered" in text
     assert "tok-p01-abc" not in text

@@ -67,6 +67,11 @@ def figures() -> Figures:
             "player_start_seconds": 0.5,
             "player_start_ratio_with_mcp": 1.05,
         },
+        "dial_out": {
+            "direct_call_microseconds": 200.1,
+            "dial_out_call_microseconds": 500.2,
+            "connect_call_microseconds": 700.3,
+        },
     }
     return {**found, "goals": [goal.as_dict() for goal in goals(found)]}
 

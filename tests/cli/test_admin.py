@@ -1,6 +1,7 @@
 """`league admin`: what an organiser says to a manager that runs, and what the command answers."""
 
 import json
+import re
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -125,6 +126,23 @@ def test_what_can_not_be_done_ends_with_a_sentence(
 ) -> None:
     with pytest.raises(error, match=sentence):
         waiting.admin(action, player)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["rerun"], r'which match\? expected `league admin rerun R1M1 --reason "\.\.\."`'),
+        (["void", "R1M1"], "league admin void: why[?] expected .*; the reason stands in the public audit log"),
+        (["award", "R1M1", "--reason", "x"], "who wins[?] expected `league admin award R1M1 P01"),
+        (["rerun", "R1M1", "P01", "--reason", "x"], "one name too many"),
+        (["withdraw", "--reason", "x"], "which player[?] expected `league admin withdraw P01"),
+        (["admit", "P01", "--reason", "  "], "league admin admit: why[?]"),
+    ],
+)
+def test_a_correction_names_what_it_lacks(tmp_path: Path, arguments: list[str], sentence: str) -> None:
+    done = league("admin", *arguments, "--home", tmp_path)
+    assert done.returncode == 2
+    assert re.search(sentence, done.stderr)
 
 
 def test_a_wrong_token_another_league_and_a_manager_that_is_not_there_are_told(

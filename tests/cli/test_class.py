@@ -4,6 +4,7 @@ import csv
 import io
 import re
 import stat
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from agent_league.config.home import make_home
 from agent_league.league.resume import open_store
 from agent_league.storage.access import hash_key
 from agent_league.storage.sql_access import SqlAccessStore
+from tests.cli.command import environment, free_ports, running
 from tests.cli.leagues import said
 
 ROSTER = "student id,name,e-mail,team\n1,<b>Ada</b>,ada@x.example,Red\n2,Bob,=cmd(),Red\n3,Cy,cy@x.example,Blue\n"
@@ -91,3 +93,51 @@ def test_wrong_input_is_named_and_loses_nothing(home: Path, tmp_path: Path) -> N
     assert "has no teams" in said("class", "--home", home).err
     assert said("class", "roster.csv", "--home", home, "--sheet", "this_year").code == 0
     assert (tmp_path / "this_year.html").is_file()
+
+
+def test_a_class_plays_with_its_keys_from_files_and_the_environment(home: Path, tmp_path: Path) -> None:
+    """As its people would type it: manager, referee and two teams, each in a terminal of its own."""
+    port = free_ports(4)
+    address = f"http://127.0.0.1:{port}"
+    # a league that others can reach, though it is bound to this machine
+    settings = ["--set", 'network.allowed_hosts=["localhost", "127.0.0.1", "lab-9"]']
+    assert said("class", "roster.csv", "--home", home, "--url", address).code == 0
+    table = (tmp_path / f"sign-up-{LEAGUE}.csv").read_text(encoding="utf-8-sig")
+    red, blue = dict.fromkeys(row["sign_up_url"] for row in csv.DictReader(io.StringIO(table)))
+    (tmp_path / "red.txt").write_text(f"{red}\n")
+    options = ["--port", port, "--players", 2, "--referees", 1, "--home", home, "--exit-when-done", *settings]
+    player = ["player", "--host", "127.0.0.1", "--exit-when-done", "--port"]
+    with ExitStack() as stack:
+        (manager,) = stack.enter_context(running(["manager", *options]))
+        manager.prints("Waiting for 2 players")
+        (stranger,) = stack.enter_context(running([*player, port + 3, "--manager", address, "--home", tmp_path / "x"]))
+        stranger.prints("Registration closed")
+        stranger.prints("sign-up address of their team alone")
+        with_file = [
+            *player,
+            port + 1,
+            "--key-file",
+            tmp_path / "red.txt",
+            "--home",
+            tmp_path / "r",
+            "--name",
+            "Red One",
+        ]
+        (first,) = stack.enter_context(running(with_file))
+        first.prints("Registered as P01.")
+        by_environment = [*player, port + 2, "--home", tmp_path / "b", "--name", "Blue One"]
+        (second,) = stack.enter_context(running(by_environment, env=environment(LEAGUE_SIGN_UP_URL=blue)))
+        second.prints("Registered as P02.")
+        (referee,) = stack.enter_context(running(["referee", "--port", port + 3, "--manager", address, "--home", home]))
+        manager.prints("Champion")
+        second.prints("R1M1 against P01: ")
+        texts = [one.text for one in (manager, stranger, first, second, referee)]
+    keys = [url.split("/")[-2] for url in (red, blue)]
+    assert "/join/[key]/mcp" in texts[2]
+    assert not any(key in text for key in keys for text in texts)
+    logs = [file for folder in (home, tmp_path / "r", tmp_path / "b") for file in (folder / "logs").rglob("*.jsonl")]
+    assert len(logs) > 4
+    assert not any(key in file.read_text() for key in keys for file in logs)
+    listed = said("class", "--home", home)
+    assert re.search(r"T01 +│ Red +│ +2 │ since [\d-]+ │ P01 Red One +│ 1", listed.out)
+    assert "2 of 2 teams signed up." in listed.err

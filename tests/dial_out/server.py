@@ -67,7 +67,7 @@ class DialServer:
 
     def sign_match_token(self, player_id: str, opponent: str = "P99") -> str:
         """A token as the referee of a match of these two would show it."""
-        issuer = self.manager.seat_members._token_issuer
+        issuer = self.manager.seat_members.token_issuer
         tokens = issuer.issue_match_tokens(Pairing("R1M1", 1, player_id, opponent), "REF01")
         return tokens.tokens_by_player[player_id]
 

@@ -260,3 +260,20 @@ async def test_a_closing_time_that_is_moved_opens_registration_again(home: Path)
         assert here.manager.state.is_registration_open
         await sleep_until("16 17:01", term.clock)
         assert not here.manager.state.is_registration_open
+
+
+@in_virtual_time
+async def test_the_organiser_may_call_a_round_before_its_time_and_end_a_freeze(home: Path) -> None:
+    term = TimedOffice(home, {"start": "2025-01-15 18:00", "rounds": ["18:00"], "freeze": "2025-01-15 18:30"})
+    async with at_work(term.open()) as here:
+        await seat(here)
+        assert (await here.manage("PLAY_ROUND"))["error_code"] == "E016"
+        await sleep_until("15 18:00", term.clock)
+        assert here.manager.state.is_frozen
+        assert (await here.manage("UNFREEZE_AGENTS"))["status"] == "ok"
+        assert await here.manage("PLAY_ROUND") == {"status": "ok"}
+        assert here.manager.state.audit_log[-1].change == "round 2 begins before its time"
+        await asyncio.sleep(120)
+        assert not here.manager.state.is_frozen
+        await asyncio.wait_for(here.manager.completed.wait(), 30 * DAY)
+    assert term.list_times(RoundStarted) == ["15 17:00", "15 18:00", "17 17:00"]

@@ -7,13 +7,16 @@ from agent_league.protocol.envelope import Message
 from agent_league.protocol.v2 import MESSAGES
 from tests.protocol.test_golden import OF_THE_SEEDS
 
-OURS = {"LEAGUE_QUERY_RESPONSE", "START_LEAGUE", "MANAGE_LEAGUE", "START_MATCH", "GAME_MOVE_CALL", "GAME_MOVE_RESPONSE"}
+OURS = {
+    *("LEAGUE_QUERY_RESPONSE", "START_LEAGUE", "MANAGE_LEAGUE", "REQUEST_MATCH"),
+    *("START_MATCH", "GAME_MOVE_CALL", "GAME_MOVE_RESPONSE"),
+}
 ENVELOPE = {"sender": "player:P01", "timestamp": "2025-01-15T10:00:00Z", "conversation_id": "conv-1"}
 
 
-def test_there_are_23_message_types() -> None:
+def test_there_are_24_message_types() -> None:
     assert set(MESSAGES) == OF_THE_SEEDS | OURS
-    assert len(MESSAGES) == 23
+    assert len(MESSAGES) == 24
 
 
 @pytest.mark.parametrize("model", MESSAGES.values(), ids=MESSAGES)

@@ -16,6 +16,7 @@ EXPECTED: dict[str, tuple[set[str], str | None, str | None, float]] = {
     "start_league": ({MANAGER}, "START_LEAGUE", OK, 10),
     "manage_league": ({MANAGER}, "MANAGE_LEAGUE", OK, 10),
     "report_match_result": ({MANAGER}, "MATCH_RESULT_REPORT", OK, 10),
+    "request_match": ({MANAGER}, "REQUEST_MATCH", OK, 10),
     "league_query": ({MANAGER}, "LEAGUE_QUERY", "LEAGUE_QUERY_RESPONSE", 10),
     "get_assigned_matches": ({MANAGER}, None, OK, 10),
     "get_standings": ({MANAGER}, None, OK, 10),

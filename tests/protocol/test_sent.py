@@ -20,6 +20,7 @@ NEVER_SENT = {
     "LEAGUE_QUERY": "our agents learn everything from notices",
     "START_LEAGUE": "the organiser's command sends it",
     "MANAGE_LEAGUE": "the organiser's command and page send it",
+    "REQUEST_MATCH": "only players of a practice ladder ask for matches",
     "GAME_MOVE_CALL": "Even/Odd has a question of its own",
 }
 

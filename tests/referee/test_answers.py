@@ -141,6 +141,11 @@ def test_a_choice_in_another_case_or_with_blanks_is_never_tolerated(choice: Any,
     assert caught.value.code is (ErrorCode.MISSING_REQUIRED_FIELD if missing else ErrorCode.INVALID_PARITY_CHOICE)
 
 
+def test_a_move_that_is_null_is_a_missing_one() -> None:
+    with pytest.raises(BadAnswer, match="missing: move_data"):
+        reader().parse_move_answer(STICKS.wire, {**MOVE, "move_data": None})
+
+
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("timestamp", ["2025-01-15T10:15:00", "2025-01-15T10:15:00+02:00", "yesterday", ""])
 def test_a_timestamp_in_local_time_is_never_tolerated(timestamp: str, strict: bool) -> None:

@@ -15,6 +15,7 @@ from tests.cli.command import LEAGUE, Running, environment
 
 STARTER = Path(agent_league.cli.__file__).parent / "starters" / "javascript" / "player.js"
 LATE_LISTENER = Path(__file__).with_name("late_listener.py")
+TWENTY_LINES = Path(__file__).parents[2] / "examples" / "dial_out.py"
 EXAMPLE = Path(__file__).parents[2] / "examples" / "my_player.py"
 MANAGER = "http://10.77.0.1:8000/mcp"
 
@@ -117,3 +118,40 @@ def test_an_agent_that_can_t_be_called_yet_holds_up_the_start_alone(
     assert manager.text.index("P03 can be called") < begun, "one that registered is not one that plays"
     assert "P01 is suspended: it is not reachable" in manager.text
     assert "P03 loses" not in manager.text
+
+
+def test_players_that_can_t_be_called_dial_out_and_lose_nothing(
+    machines: tuple[list[str], list[str]], tmp_path: Path
+) -> None:
+    """Ours, one of the standard library behind `league connect`, and one behind twenty lines of plain HTTP."""
+    here, there = machines
+    homes = iter([tmp_path / str(number) for number in range(9)])
+    with ExitStack() as stack:
+
+        def start(*command: object) -> Running:
+            return stack.enter_context(started(*command))
+
+        shared = next(homes)
+        manager = start(
+            *here, *LEAGUE, "manager", "--host", "0.0.0.0", "--players", 4, "--referees", 1, "--home", shared
+        )
+        manager.prints("Waiting for 4 players")
+        refused = start(*there, sys.executable, LATE_LISTENER, "127.0.0.1", 8101, MANAGER, "Alone", 0)
+        manager.prints("or let `league connect` carry your agent")
+        refused.close()
+        carried = start(*there, *LEAGUE, "connect", "http://localhost:8101/mcp", "--to", MANAGER, "--home", next(homes))
+        carried.prints("Now start your agent")
+        start(*there, sys.executable, LATE_LISTENER, "127.0.0.1", 8101, MANAGER, "Carried", 0)
+        carried.prints("Carried is registered as P01.")
+        start(*there, sys.executable, TWENTY_LINES, MANAGER, "http://localhost:8102/mcp")
+        manager.prints("P01 can be called")
+        start(*there, *LEAGUE, "player", "--dial-out", "--name", "Ours", "--manager", MANAGER, "--home", next(homes))
+        manager.prints("P02 can be called")
+        start(*there, sys.executable, LATE_LISTENER, "127.0.0.1", 8102, MANAGER, "Polled", 0)
+        manager.prints("Polled at http://10.77.0.1:8000/seats/S")
+        start(*here, *LEAGUE, "player", "--name", "At home", "--port", 8103, "--home", next(homes))
+        start(*here, *LEAGUE, "referee", "--home", shared)
+        manager.prints("Champion")
+    assert manager.text.count("at http://10.77.0.1:8000/seats/S") == 3
+    assert "loses" not in manager.text
+    assert "TECHNICAL_LOSS" not in manager.text

@@ -8,6 +8,8 @@ from typing import Any
 import orjson
 import pytest
 
+from agent_league.agent.sign_up_team import SIGN_UP_TEAM
+from agent_league.league.roster import RegistrationRejected
 from agent_league.model.events import AgentRegistered
 from agent_league.storage.access import create_key
 from agent_league.storage.paths import DataPaths
@@ -96,6 +98,30 @@ async def test_unknown_revoked_and_replaced_keys_get_the_same_answer(tmp_path: P
         for reply in answers:
             assert reply.headers["referrer-policy"] == "no-referrer"
             assert reply.headers["cache-control"] == "no-store"
+
+
+async def test_a_connection_that_outlasts_its_key_registers_nobody_any_more(tmp_path: Path) -> None:
+    async with classroom(tmp_path) as room:
+        key = room.add_team("T01")
+        team = await room.manager.sign_up.find_team(key)
+        assert team is not None
+        held = SIGN_UP_TEAM.set(team)  # as a dial-out seat keeps it
+        try:
+            await room.manager.sign_up.require_valid_key()
+            room.add_team("T01")
+            with pytest.raises(RegistrationRejected, match="the key of your team has ended"):
+                await room.manager.sign_up.require_valid_key()
+        finally:
+            SIGN_UP_TEAM.reset(held)
+
+
+async def test_a_taken_name_doesn_t_tell_whose_it_is_where_names_are_hidden(tmp_path: Path) -> None:
+    for visibility, is_told in (("pseudonyms", False), ("everything", True)):
+        async with classroom(tmp_path / visibility, {"visibility": visibility}) as room:
+            first, second = room.add_team("T01"), room.add_team("T02")
+            await room.register("Ada", first)
+            answer = await room.register("Ada", second, port=8102)
+            assert ("P01" in str(answer)) is is_told
 
 
 async def test_a_student_can_t_be_a_referee(tmp_path: Path) -> None:

@@ -69,9 +69,11 @@ async def until(is_so: Callable[[], bool]) -> None:
 
 
 def write_league(home: Path, league_id: str, **content: Any) -> Path:
-    """Write a league's file, as a person would."""
+    """Write a league's file, at once, so that a server that looks for files never finds half of it."""
     path = home / "config" / "leagues" / f"{league_id}.json"
-    path.write_text(json.dumps({"league_id": league_id, "game_type": "even_odd", **content}))
+    unfinished = path.with_suffix(".new")
+    unfinished.write_text(json.dumps({"league_id": league_id, "game_type": "even_odd", **content}))
+    unfinished.replace(path)
     return path
 
 

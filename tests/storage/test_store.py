@@ -9,8 +9,10 @@ import pytest
 from agent_league.storage.base import (
     AgentRow,
     AuditRow,
+    LadderRow,
     ManagerReplaced,
     MatchRow,
+    RemovedRow,
     SavedSeason,
     SeasonRow,
     Store,
@@ -266,3 +268,24 @@ def test_writing_no_rows_is_allowed(place: Place) -> None:
     store = place.store()
     store.write_rows(begin(store).season_id, [])
     assert saved(place).agents == []
+
+
+def test_rows_of_a_ladder_are_replaced_and_removed_and_a_removed_match_is_gone(place: Place) -> None:
+    store = place.store()
+    season_id, other = begin(store).season_id, begin(store, "another_league").season_id
+    rows = [LadderRow("pair/P01#1/P02#1", {"wins": 1}), LadderRow("player/ü 😀", NESTED)]
+    store.write_rows(season_id, [*rows, match("R1M1"), match("R1M2")])
+    store.write_rows(other, [rows[0], match("R1M1")])
+    store.write_rows(season_id, [LadderRow(rows[0].key, {"wins": 2}), RemovedRow(LadderRow, rows[1].key)])
+    assert list(saved(place).ladder) == [LadderRow(rows[0].key, {"wins": 2})]
+    changed = match("R1M1", referee_id="REF01")
+    store.write_rows(
+        season_id, [RemovedRow(MatchRow, "R1M2"), changed, RemovedRow(MatchRow, "R1M1"), RemovedRow(MatchRow, "R9M9")]
+    )
+    assert list(saved(place).matches) == []
+    assert (list(saved(place, "another_league").matches), list(saved(place, "another_league").ladder)) == (
+        [match("R1M1")],
+        rows[:1],
+    )
+    store.write_rows(season_id, [match("R1M1")])
+    assert list(saved(place).matches) == [match("R1M1")]

@@ -25,8 +25,8 @@ from tests.web.seasons import play_on, reader_of, season_of
 from tests.web.serving import Visitor, visiting
 
 ALL = {section.name for section in SECTIONS}
-AFTER_A_MATCH = ALL - {"agents", "bracket", "groups", "ratings"}
-"""What a match changes: agents are looked at less often, nothing is in groups, and ratings are those after a round."""
+AFTER_A_MATCH = ALL - {"agents", "bracket", "groups", "ladder", "ratings"}
+"""What a match changes: agents and queue are looked at less often, nothing is in groups, ratings are after a round."""
 JSON = "?form=json"
 
 

@@ -3,6 +3,7 @@
 An agent is not called any more after some failures in a row.
 """
 
+from dataclasses import dataclass
 from random import Random
 
 from agent_league.config.models import RetryPolicy
@@ -10,6 +11,7 @@ from agent_league.config.models import RetryPolicy
 JITTER = 0.1
 
 
+@dataclass(slots=True)
 class Breaker:
     """Counts consecutive failures: unanswered calls plus undelivered notices.
 
@@ -18,23 +20,22 @@ class Breaker:
     again.
     """
 
-    def __init__(self, threshold: int, failures: int = 0) -> None:
-        self._threshold = threshold
-        self.failures = failures
-        self._missed_notices = 0
+    threshold: int
+    failures: int = 0
+    missed_notices: int = 0
 
     @property
     def failure_count(self) -> int:
-        return self.failures + self._missed_notices
+        return self.failures + self.missed_notices
 
     @property
     def is_open(self) -> bool:
-        return self.failure_count >= self._threshold
+        return self.failure_count >= self.threshold
 
     def record_call(self, *, ok: bool) -> None:
         """Record the outcome of a call."""
         if ok:
-            self.failures = self._missed_notices = 0
+            self.failures = self.missed_notices = 0
         else:
             self.failures += 1
 
@@ -42,14 +43,14 @@ class Breaker:
         """Set the count of failed calls, such as one that another caller reports."""
         self.failures = failures
         if failures == 0:
-            self._missed_notices = 0
+            self.missed_notices = 0
 
     def record_notice(self, *, taken: bool) -> None:
-        self._missed_notices = 0 if taken else self._missed_notices + 1
+        self.missed_notices = 0 if taken else self.missed_notices + 1
 
     def half_close(self) -> None:
-        self.failures = min(self.failure_count, self._threshold - 1)
-        self._missed_notices = 0
+        self.failures = min(self.failure_count, self.threshold - 1)
+        self.missed_notices = 0
 
 
 def delay_before_retry(policy: RetryPolicy, failed_attempts: int, rng: Random) -> float:

@@ -8,7 +8,7 @@ import asyncio
 import json
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -19,7 +19,7 @@ import orjson
 from agent_league.clock import format_second
 from agent_league.errors import CallFailed
 from agent_league.http.caller_address import CALLER_ADDRESS, Address
-from agent_league.http.carrier import Carrier, HttpReply
+from agent_league.http.carrier import Carrier, HttpReply, pin_addresses
 from agent_league.log import MESSAGE_RECEIVED, MESSAGE_SENT, MESSAGE_UNANSWERED, JsonLogger
 from agent_league.protocol.methods import Caller
 from agent_league.text import encode_as_text
@@ -130,6 +130,9 @@ class LoggedCarrier:
         more = b"" if status == 200 else b',"status":%d' % status
         messages.write_line(MESSAGE_RECEIVED, endpoint, body, time.perf_counter() - began, more, is_json=None)
         return status, body
+
+    def pin_addresses(self, endpoint: str, addresses: Sequence[str]) -> None:
+        pin_addresses(self._carrier, endpoint, addresses)
 
     async def close(self) -> None:
         await self._carrier.close()

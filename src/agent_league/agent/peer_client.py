@@ -31,7 +31,7 @@ from agent_league.agent.jsonrpc import (
 )
 from agent_league.agent.metrics import OTHER_METHOD, AgentMetrics
 from agent_league.errors import BadAnswer, CallFailed, ErrorCode, MismatchedAnswer, PeerRefused, PeerUnreachable
-from agent_league.http.carrier import Carrier, make_timeout_error
+from agent_league.http.carrier import Carrier, make_timeout_error, pin_addresses
 from agent_league.protocol.tolerance import (
     CANONICAL,
     FORM_BY_NAME,
@@ -163,6 +163,10 @@ class PeerClient:
             if peer.form_name is None and form in FORM_BY_NAME:
                 peer.form_name = form
 
+    def pin_addresses(self, endpoint: str, addresses: Sequence[str]) -> None:
+        """Call the host of an endpoint at these IP addresses alone from now on, if there are any."""
+        pin_addresses(self._carrier, endpoint, addresses)
+
     async def request_answer(
         self, endpoint: str, call: PeerCall, limit: float, bearer: str | None = None, push: PushedAnswer | None = None
     ) -> PeerAnswer:
@@ -286,14 +290,15 @@ class PeerClient:
         """The forms to try for a call, the likeliest first."""
         if self.strict:
             return order_forms(call.method, call.protocol)[:1]
-        listed = () if call.method in peer.form_by_method else _forms_for_tools(peer.mcp_tools, call.method)
+        is_answered = call.method in peer.form_by_method
+        listed = _forms_for_tools(peer.mcp_tools, call.method) if peer.mcp_tools and not is_answered else ()
         known_by = (*peer.likely_forms(call.method), *(form.name for form in listed))
         forms = order_forms(call.method, call.protocol, *known_by)
-        if peer.tools and call.method not in peer.form_by_method:
+        if peer.tools and not is_answered:
             forms = tuple(sorted(forms, key=lambda form: not _is_listed_tool(form, call.method, peer.tools)))
         if call.method in peer.exhausted_methods:
             forms = tuple(form for form in forms if not form.is_combined)
-        if call.method in peer.form_by_method:
+        if is_answered:
             peer.ordered_forms[call.method] = forms
         return forms
 

@@ -82,6 +82,8 @@ class MemberSettings:
     seed: str | None = None
     exit_when_done: bool = False
     protocol: str = CURRENT_PROTOCOL
+    application_key: str | None = None
+    """The key to register with, where it isn't chosen by the agent itself."""
     logs_with_league: bool = False
     """Whether its log is in the folder of its league, where that of the manager is."""
     key_file: Path | None = None
@@ -155,9 +157,10 @@ class LeagueRegistration:
         self._not_registering.set()
         self.registered = asyncio.Event()
         """Set while we are registered, also if the registration was loaded from the credentials."""
+        self._credentials = settings.credentials
         known = self._load_credentials()
-        self._key_is_saved = known is not None
-        self._application_key = known or secrets.token_hex(32)
+        self._key_is_saved = known is not None or settings.application_key is not None
+        self._application_key = settings.application_key or known or secrets.token_hex(32)
 
     @property
     def sender(self) -> str:
@@ -452,24 +455,23 @@ class LeagueRegistration:
             raise LeagueFailed(f"{self._manager_address} answered the registration with {shown}")
         if not is_safe_name(agent_id):
             raise LeagueFailed(f"{self._manager_address} gave the id {quote(agent_id)}, which can't name a file")
-        self.agent_id = agent_id
-        self._set_token(answer.get("auth_token"))
-        self.league_id = _text_or_none(answer.get("league_id"))
-        self._trust_keys(answer.get("public_key"), answer.get("match_key"))
+        self._take_identity(agent_id, answer)
         self.callers.set_clock(answer.get("timestamp"))
         self._has_registered = True
         self._save_credentials()
         self.registered.set()
-        self._log.info("registered", agent_id=agent_id, league_id=self.league_id)
+        self._log.log_buffered("registered", agent_id=agent_id, league_id=self.league_id)
 
-    def _set_token(self, token: Any) -> None:
-        """Set our token and hide it in the log, which can't recognise the tokens of foreign managers by itself."""
-        self.token = _text_or_none(token)
-        if self.token:
+    def _take_identity(self, agent_id: str, told: Mapping[str, Any]) -> None:
+        """Take the id, token and league that an answer or the saved credentials give us, and trust the keys in them.
+
+        Raises LeagueFailed if a key can't be used, or if a manager that had a key has none now.
+        """
+        self.agent_id = agent_id
+        self.token, self.league_id = _text_or_none(told.get("auth_token")), _text_or_none(told.get("league_id"))
+        if self.token:  # the log can't recognise the tokens of foreign managers by itself
             self._log.add_secret(self.token)
-
-    def _trust_keys(self, public_key: Any, match_key: Any) -> None:
-        """Check callers by these keys from now on; raises LeagueFailed if a manager that had a key has none."""
+        public_key, match_key = told.get("public_key"), told.get("match_key")
         if self._has_registered and self.callers.has_key and public_key is None:
             raise LeagueFailed(
                 f"{self._manager_address} signed what it said when we registered, and now it doesn't: another "
@@ -485,18 +487,15 @@ class LeagueRegistration:
     def _load_credentials(self) -> str | None:
         """Resume the stored registration; returns the stored application key, if any."""
         try:
-            saved = self._settings.credentials.load()
+            saved = self._credentials.load()
         except DamagedFile as error:
             self._log.warning("credentials_damaged", message=str(error))
             self._show_remark(str(error))
             saved = {}
         agent_id, key = _text_or_none(saved.get("agent_id")), _text_or_none(saved.get("application_key"))
         if agent_id and is_safe_name(agent_id):
-            self.agent_id = agent_id
-            self._set_token(saved.get("auth_token"))
-            self.league_id = _text_or_none(saved.get("league_id"))
             with suppress(LeagueFailed):  # an edited file: the manager will send the key again
-                self._trust_keys(saved.get("public_key"), saved.get("match_key"))
+                self._take_identity(agent_id, saved)
                 # A foreign manager's machines are resolved when we register.
                 if self.callers.has_key or not self.callers.enabled:
                     self.registered.set()
@@ -512,7 +511,7 @@ class LeagueRegistration:
             "match_key": self.callers.match_key,
         }
         try:
-            self._settings.credentials.save(content)
+            self._credentials.save(content)
         except OSError as error:
             self._log.error("write_failed", error=str(error))
             return False

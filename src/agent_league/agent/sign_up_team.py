@@ -1,7 +1,7 @@
 """The team through whose sign-up address the current call came; no message can choose it."""
 
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from agent_league.model.agents import Role
 
@@ -14,6 +14,8 @@ class SignUpTeam:
     name: str
     role: Role = Role.PLAYER
     """As what its key lets agents register."""
+    key_sha256: str = field(default="", repr=False, compare=False)
+    """Hash of the key that it came in by, which may end while a connection lasts."""
 
 
 SIGN_UP_TEAM_KEY = "agent_league.sign_up_team"

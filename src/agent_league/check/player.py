@@ -72,6 +72,8 @@ from agent_league.protocol.envelope import Sender
 ANNOUNCED_MATCHES = 100
 """Matches of the round; more than a check needs."""
 MOVE_SCHEMA: dict[str, Any] = {"type": "integer", "minimum": 1, "maximum": 1_000_000}
+QUICK_SERVER_STEPS, QUICK_JSON_RPC_STEPS = 2, 4
+"""Steps of each kind, from the first, that a quick check has."""
 REPEATS = 8
 """How often a question is repeated: often enough that a random choice would differ at least once."""
 UNWRAP_HINT = 'Put the move itself into "move_data", without an object around it: not every league unwraps it.'
@@ -104,6 +106,20 @@ def build_player_steps(question: CheckQuestion = PARITY_QUESTION) -> list[Player
             "notify_league_completed",
             lambda subject: write_league_completed(subject, subject.agent_id),
         ),
+    ]
+
+
+def build_quick_player_steps(question: CheckQuestion = PARITY_QUESTION) -> list[PlayerStep]:
+    """Build the steps that tell within seconds whether a player can play: it is reached, joins and moves."""
+    method = question.method
+    moves = CHOICE_STEPS[:2] if method == CHOOSE else MOVE_STEPS
+    return [
+        *SERVER_STEPS[:QUICK_SERVER_STEPS],
+        *_build_question_steps(JOIN),
+        *JOIN_STEPS,
+        *_build_question_steps(method),
+        *moves,
+        *JSON_RPC_STEPS[:QUICK_JSON_RPC_STEPS],
     ]
 
 

@@ -9,6 +9,7 @@ from agent_league.check.fields import MessageRows, get_field, judge_timestamp, j
 from agent_league.check.http_probe import format_redacted, quote_redacted
 from agent_league.check.notices import RESULT_METHOD
 from agent_league.check.player import (
+    QUICK_SERVER_STEPS,
     UNKNOWN_FIELDS,
     build_latency_step,
     build_lenience_step,
@@ -64,6 +65,16 @@ def build_player_v1_steps() -> list[V1Step]:
         ),
         *HOSTILE_STEPS,
         _build_notice_step("LEAGUE_COMPLETE", _write_league_notice("notify_league_completed")),
+    ]
+
+
+def build_quick_player_v1_steps() -> list[V1Step]:
+    """Build the steps that tell within seconds whether a player can play."""
+    return [
+        *SERVER_STEPS[:QUICK_SERVER_STEPS],
+        *_build_question_steps(JOIN, "GAME_INVITATION"),
+        *_build_question_steps(CHOOSE, "PLAY_REQUEST"),
+        *_build_value_rows(CHOOSE, PLAY_VALUES),
     ]
 
 

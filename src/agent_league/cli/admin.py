@@ -38,6 +38,9 @@ class AdminAction(StrEnum):
     CLOSE = "close"
     PAUSE = "pause"
     RESUME = "resume"
+    FREEZE = "freeze"
+    UNFREEZE = "unfreeze"
+    ROUND = "round"
     SUSPEND = "suspend"
     REINSTATE = "reinstate"
     RERUN = "rerun"
@@ -54,6 +57,9 @@ ACTION_MESSAGES = {
     AdminAction.CLOSE: ("CLOSE_REGISTRATION", "Registration to {league} is closed; `league start{home}` starts it."),
     AdminAction.PAUSE: ("PAUSE", "{league} is paused: matches in play end, no other begins."),
     AdminAction.RESUME: ("RESUME", "{league} goes on."),
+    AdminAction.FREEZE: ("FREEZE_AGENTS", "No player is admitted to {league} or replaced any more."),
+    AdminAction.UNFREEZE: ("UNFREEZE_AGENTS", "Players may be admitted to {league} and replaced again."),
+    AdminAction.ROUND: ("PLAY_ROUND", "The next round of {league} begins now."),
     AdminAction.SUSPEND: (
         "SUSPEND_PLAYER",
         "{player} is suspended, and loses its matches or isn't paired, until it is reinstated.",

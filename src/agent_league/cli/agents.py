@@ -199,13 +199,12 @@ def _serve_agent(seat: "RefereePlan | PlayerPlan") -> None:
 
 def _find_referee_key_file(home: Path, loader: "ConfigLoader", manager: str, league_id: str | None) -> Path:
     """Return where the manager of a league of this folder writes its referees' key, if strangers can reach it."""
-    from agent_league.http.hosts import normalise_endpoint
+    from agent_league.http.hosts import is_same_endpoint
     from agent_league.launch.league_start import find_running_leagues
     from agent_league.storage.paths import DataPaths
 
-    place = normalise_endpoint(manager)
-    here = (league for league, endpoint in find_running_leagues(home).items() if normalise_endpoint(endpoint) == place)
-    found = next(here, None) or league_id or loader.load_system().default_league_id
+    here = (league for league, endpoint in find_running_leagues(home).items() if is_same_endpoint(endpoint, manager))
+    found = league_id or next(here, None) or loader.load_system().default_league_id
     return DataPaths(home).referee_key_file(found)
 
 

@@ -72,6 +72,10 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
     },
     "Tools": {
         "init": "Write a SHARED folder with the default configuration; files that are there stay as they are.",
+        "backup": (
+            "Write a backup of a SHARED folder, while leagues are played or not: configuration, data and database."
+        ),
+        "restore": "Write the SHARED folder that a backup holds. Its leagues go on from there with `league serve`.",
         "rebuild": (
             "Write the files of a league (standings, rounds, lost match files) anew from the manager's database."
         ),
@@ -89,6 +93,7 @@ SHARED_MODULES = {
     "join": ("play",),
     "catalogue": ("games", "strategies", "formats"),
     "agents": ("referee", "player"),
+    "backup": ("restore",),
     "admin": ("start",),
     "setup": ("init", "rebuild", "schemas", "spec", "bench", "version"),
     "simulate_faults": ("simulate-faults",),

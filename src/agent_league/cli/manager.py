@@ -33,6 +33,7 @@ from agent_league.model.result_words import format_count
 
 if TYPE_CHECKING:
     from agent_league.config import LeagueConfig
+    from agent_league.league.ladder_conductor import PlayerChecker
     from agent_league.storage.base import SavedSeason
 
 
@@ -74,7 +75,7 @@ def manager(
     from agent_league.storage.paths import DataPaths
 
     home, loader = open_or_create_home(
-        home, list_format_settings(format_, rounds) + add_strict_setting(settings, strict=strict)
+        home, list_format_settings(format_, rounds, has_end=False) + add_strict_setting(settings, strict=strict)
     )
     system = loader.load_system()
     with name_options_in_errors():
@@ -84,6 +85,8 @@ def manager(
     agents = loader.load_agents()
     players = len(agents.active_players) if players is None else players
     referees = min(1, len(agents.active_referees)) if referees is None else referees
+    if league.ladder:
+        players = referees = 0  # it is open from the first moment on
     if players:
         check_player_count(loader, league, players)
     port = port or system.network.default_league_manager_port
@@ -102,6 +105,7 @@ def manager(
         ),
         port,
         host,
+        check_player=_find_player_checker(league),
     )
     check_ports([seat])
     endpoint = own_endpoint(host, port, system.network.base_host)
@@ -118,7 +122,9 @@ def manager(
             print_remark(f"League Manager of {league.league_id} at {endpoint}; the game is {league.game_type}.")
             if not no_web:
                 print_pages_address(endpoint)
-            if not (saved and saved.matches):
+            if league.ladder:
+                print_remark(_describe_ladder(league))
+            elif not (saved and saved.matches):
                 _print_times(league)
                 awaits = "its time, or " if league.times.start else awaited
                 print_remark(f"Waiting for {awaits}`league start{_start_options(home, league.league_id)}`.")
@@ -127,6 +133,23 @@ def manager(
         stays = "The manager stays until Ctrl-C." if no_web else "The manager and its pages stay until Ctrl-C."
         terminal = ManagerEventPrinter(endpoint, players, referees, "" if exit_when_done else stays)
         run_async(serve_until_interrupted([seat], AgentListeners(on_league_event=terminal.handle_event), ready))
+
+
+def _find_player_checker(league: "LeagueConfig") -> "PlayerChecker | None":
+    """Load the checks only for a league that needs them."""
+    if league.ladder is None or not league.ladder.check:
+        return None
+    from agent_league.check.quick_check import check_ladder_player
+
+    return check_ladder_player
+
+
+def _describe_ladder(league: "LeagueConfig") -> str:
+    ladder = league.ladder
+    if ladder is None:
+        return ""
+    bots = f"; house bots: {', '.join(ladder.house_bots)}" if ladder.house_bots else ""
+    return f"A practice ladder: always open, everybody who is free is paired every {ladder.interval_sec:g} s{bots}."
 
 
 def _continue_or_begin(

@@ -163,11 +163,18 @@ def add_strict_setting(settings: list[str] | None, *, strict: bool) -> list[str]
     return [*(settings or []), *(["tolerance.strict=true"] if strict else [])]
 
 
-def list_format_settings(format_name: str | None, rounds: int | None) -> list[str]:
-    """Return the settings that `--format` and `--rounds` stand for, as `--set` has them; raises UserError."""
-    from agent_league.config.models import SWISS_TIEBREAKERS
+def list_format_settings(format_name: str | None, rounds: int | None, *, has_end: bool = True) -> list[str]:
+    """Return the settings that `--format` and `--rounds` stand for, as `--set` has them; raises UserError.
+
+    A command whose league has an end takes no practice ladder.
+    """
+    from agent_league.config.models import LADDER_FORMAT, SWISS_TIEBREAKERS
     from agent_league.formats.registry import load_format_class
 
+    if format_name == LADDER_FORMAT and not has_end:
+        if rounds:
+            raise UserError("--rounds: a practice ladder has no rounds and no end; leave it out")
+        return ["ladder.check=true"]
     try:
         if format_name:
             load_format_class(format_name)

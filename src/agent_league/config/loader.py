@@ -252,16 +252,23 @@ def _is_known_path(path: str, known: Collection[str]) -> bool:
 def _list_setting_paths(model: type[ConfigModel]) -> Iterator[str]:
     """List the paths of all settings of a file."""
     for name, field in model.model_fields.items():
-        inner = field.annotation
+        inner = _unwrap_optional(field.annotation)
         if isinstance(inner, type) and issubclass(inner, ConfigModel):
             yield from (f"{name}.{path}" for path in _list_setting_paths(inner))
         else:
             yield name
 
 
+def _unwrap_optional(annotation: Any) -> Any:
+    """Return the model of a part of a file that may be left out or null; other annotations as they are."""
+    models = [part for part in get_args(annotation) if isinstance(part, type) and issubclass(part, ConfigModel)]
+    return models[0] if models and type(None) in get_args(annotation) else annotation
+
+
 def _find_unknown_key(annotation: Any, data: Any) -> tuple[str, list[str]] | None:
     """Find the path of the first key in a file's data that its model doesn't know, and the keys it knows there."""
     inside: Iterator[tuple[str, Any, Any]] = iter(())
+    annotation = _unwrap_optional(annotation)
     if isinstance(annotation, type) and issubclass(annotation, ConfigModel):
         if not isinstance(data, dict):
             return None

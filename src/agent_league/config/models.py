@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from agent_league.config.base import ConfigModel
 from agent_league.config.times import TimesConfig
+from agent_league.config.webhooks import WebhookConfig
 from agent_league.model.agents import ANY_GAME
 from agent_league.model.grade_formula import ANY_COLUMN, parse_formula
 
@@ -106,6 +107,8 @@ class NetworkConfig(ConfigModel):
     default_player_port_range: PortRange = (8101, 8199)
     allowed_hosts: tuple[str, ...] = ("localhost", "127.0.0.1", "::1")
     """Hosts that an agent's address may name; `*` allows every host."""
+    webhook_hosts: tuple[str, ...] = ("hooks.slack.com", "discord.com")
+    """Hosts beside these to which webhooks may post; `*` allows every public address."""
     allowed_origins: tuple[str, ...] = ()
     """Web pages of others that may call our agents, such as `http://localhost:3000`; `*` allows every page."""
     public_url: PublicUrl | None = None
@@ -220,6 +223,8 @@ class SystemConfig(ConfigModel):
     circuit_breaker: CircuitBreakerConfig = CircuitBreakerConfig()
     heartbeat: HeartbeatConfig = HeartbeatConfig()
     logging: LoggingConfig = LoggingConfig()
+    webhooks: tuple[WebhookConfig, ...] = ()
+    """Where news of all leagues of this folder are posted."""
 
     def without_caller_checks(self) -> "SystemConfig":
         """Return a copy for practice, in which an agent answers every caller."""
@@ -325,6 +330,40 @@ class SchedulingConfig(ConfigModel):
     referee_assignment: AssignmentStrategy = "least_connections"
 
 
+LADDER_FORMAT = "ladder"
+"""What commands call a practice ladder where they ask for a format."""
+
+
+class LadderConfig(ConfigModel):
+    """A practice ladder: a league that is always open, without rounds and without an end."""
+
+    pairing: str = "nearest"
+    """The ladder, which decides who meets whom; `league formats` lists them."""
+    settings: dict[str, Any] = Field(default_factory=dict)
+    """The ladder's own settings, such as `house_games`."""
+    interval_sec: Seconds = 120
+    """How often everybody who is free is paired."""
+    matches_per_hour: Annotated[int, Field(ge=1, le=100_000)] = 30
+    """Matches in an hour that a player gets by itself; those that it asks for come on top."""
+    requests: Literal["automatic", "accepted", "off"] = "automatic"
+    """Whether a request is played at once, only if the other player asks for it too, or never."""
+    requests_per_hour: Annotated[int, Field(ge=1, le=100_000)] = 6
+    """Matches in an hour that a player may ask for."""
+    house_bots: tuple[str, ...] = ("random",)
+    """Strategies that play in the manager's own process, as pass marks."""
+    check: bool = True
+    """Whether a player is checked when it comes, and meets only house bots until it passes."""
+    keep_matches: Annotated[int, Field(ge=100, le=100_000)] = 1000
+    """Finished matches that are kept one by one; older ones count only in sums."""
+
+    @field_validator("house_bots")
+    @classmethod
+    def _check_house_bots(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(names)) != len(names) or not all(re.fullmatch(r"[a-z0-9_]{1,40}", name) for name in names):
+            raise ValueError("Input should be different names of strategies, such as random")
+        return names
+
+
 class ParticipantsConfig(ConfigModel):
     min_players: Annotated[int, Field(ge=2)] = 2
     max_players: Annotated[int, Field(ge=2)] = 100
@@ -365,7 +404,11 @@ class LeagueConfig(ConfigModel):
     scheduling: SchedulingConfig = SchedulingConfig()
     participants: ParticipantsConfig = ParticipantsConfig()
     grading: GradingConfig = GradingConfig()
+    ladder: LadderConfig | None = None
+    """Makes the league a practice ladder; the format under `scheduling` is not used then."""
     times: TimesConfig = TimesConfig()
+    webhooks: tuple[WebhookConfig, ...] = ()
+    """Where news of this league are posted, beside those of `system.json`."""
     registration: Literal["open", "keys"] | None = None
     """Whether players need the sign-up address of a team; None: as soon as there is a roster, on loopback never."""
     visibility: Literal["everything", "pseudonyms", "top_ten", "members"] = "everything"

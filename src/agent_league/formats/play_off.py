@@ -42,7 +42,10 @@ def pair_play_off(tournament: TournamentRecord, leaders: Sequence[str]) -> Leagu
 
 
 def split_leaders(tournament: TournamentRecord, leaders: Sequence[str]) -> PlayerGroups:
-    """Rank the leaders of a table by the play-offs that are over."""
+    """Rank the leaders of a table by the play-offs that are over.
+
+    Who played one and leads no more, because a result was corrected since, is not among them.
+    """
     groups: list[Sequence[str]] = [leaders]
     for players, rounds in _list_play_offs(tournament):
         matches = [pairing.match_id for round_ in rounds for pairing in round_.pairings]
@@ -50,6 +53,8 @@ def split_leaders(tournament: TournamentRecord, leaders: Sequence[str]) -> Playe
             break
         entrants = [tournament.find_entrant(player_id) for player_id in players]
         ranking = rank_by_points(replace(tournament, entrants=entrants, rounds=rounds))
+        level = [[one for one in group if one in groups[0]] for group in ranking]
+        ranking = [group for group in level if group]
         absent = [player_id for player_id in groups[0] if player_id not in players]
         groups = [*ranking, *([absent] if absent else []), *groups[1:]]
     return groups

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from agent_league.model.agents import Role
 from agent_league.model.grade_formula import GradeFormula, GradeUnknown
 from agent_league.model.names import normalise_confusables
-from agent_league.model.results import StandingsRow, Termination
+from agent_league.model.results import Outcome, StandingsRow, Termination
 from agent_league.ratings.tables import Rating
 from agent_league.storage.access import TeamRow
 from agent_league.text import shorten
@@ -32,6 +32,7 @@ class PlayerRecord:
     """How many there were of each kind."""
     deviations: int
     check_score: float | None = None
+    is_withdrawn: bool = False
 
     def list_columns(self, players: int) -> dict[str, float | None]:
         """Return what a formula may name."""
@@ -48,6 +49,7 @@ class PlayerRecord:
             "rating": rating.elo if rating else None,
             "rating_low": rating.low if rating else None,
             "rating_high": rating.high if rating else None,
+            "withdrawn": float(self.is_withdrawn),
             "deviations": self.deviations,
             "check_score": self.check_score,
         }
@@ -127,15 +129,16 @@ def read_player_records(reader: LeagueReader) -> dict[str, PlayerRecord]:
             rating=ratings.get(row.player_id) if row.played else None,
             technical_losses=losses.get(row.player_id, {}),
             deviations=len({*tolerated, *member.protocol_profile.deviations}),
+            is_withdrawn=member.is_withdrawn,
         )
     return records
 
 
 def _iter_technical_losses(reader: LeagueReader) -> Iterator[tuple[str, Termination]]:
     for result in reader.state.results.values():
-        if not result.is_void:
+        if not result.is_void and result.outcome is Outcome.TECHNICAL_LOSS:
             for player_id, how in result.terminations.items():
-                if how not in (Termination.NORMAL, Termination.VOID):
+                if how is not Termination.NORMAL and player_id != result.winner:
                     yield player_id, how
 
 

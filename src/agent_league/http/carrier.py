@@ -3,8 +3,8 @@
 import os
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Protocol, runtime_checkable
 
 from agent_league.errors import PeerTimeout, PeerUnreachable
 
@@ -47,6 +47,21 @@ class Carrier(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+@runtime_checkable
+class AddressPinner(Protocol):
+    """A carrier that can be told which addresses to connect to, whatever a name means by then."""
+
+    def pin_addresses(self, endpoint: str, addresses: Sequence[str]) -> None:
+        """Call the host of an endpoint at these IP addresses alone from now on; Host header and TLS keep its name."""
+        ...
+
+
+def pin_addresses(carrier: Carrier, endpoint: str, addresses: Sequence[str]) -> None:
+    """Pin the addresses of an endpoint's host, if there are any and the carrier resolves names."""
+    if addresses and isinstance(carrier, AddressPinner):
+        carrier.pin_addresses(endpoint, addresses)
 
 
 def make_timeout_error(endpoint: str, limit: float) -> PeerTimeout:

@@ -6,7 +6,7 @@ Written by hand on httptools, because a call costs a third to a fifth of what it
 import asyncio
 import re
 import ssl
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -207,11 +207,11 @@ class PeerConnectionPool:
 class HttpCarrier:
     """Calls agents over HTTP. Create it inside a running event loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, resolver: AddressResolver | None = None) -> None:
         self._loop = asyncio.get_running_loop()
         self._pools: dict[str, PeerConnectionPool] = {}
         self._busy_connections: set[ClientConnection] = set()
-        self._resolver = AddressResolver()
+        self._resolver = resolver or AddressResolver()
         self._is_closed = False
 
     async def exchange(
@@ -242,6 +242,14 @@ class HttpCarrier:
             raise make_unreachable_error(endpoint, describe_error(error)) from error
         except BadAnswer as error:
             raise BadAnswer(f"{error.message} from {endpoint}") from None
+
+    def pin_addresses(self, endpoint: str, addresses: Sequence[str]) -> None:
+        """Call the host of an endpoint at these IP addresses alone from now on; Host header and TLS keep its name."""
+        host = PeerConnectionPool(endpoint).host
+        if self._resolver.pin(host, addresses):
+            for known, pool in list(self._pools.items()):
+                if pool.host == host:
+                    self._pools.pop(known).close()
 
     async def close(self) -> None:
         self._is_closed = True

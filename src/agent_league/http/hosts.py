@@ -18,6 +18,10 @@ HOST_AND_PORT = re.compile(r"(\[[^][]+]|[^][:]+)(?::[0-9]*)?")
 MAX_ENDPOINT_LENGTH = 2000
 MAX_LOOKUPS = 4096
 LOOKUP_CACHE_SECONDS = 300
+RESOLVE_SECONDS = 3.0
+"""How long the name in a registration may take to be resolved."""
+MAX_ADDRESSES = 16
+"""Addresses of one name that are checked and called; a name with more is cut there."""
 
 
 class AddressResolver:
@@ -25,9 +29,20 @@ class AddressResolver:
 
     def __init__(self) -> None:
         self._lookups: dict[str, tuple[asyncio.Task[list[Any]], float]] = {}
+        self._pinned: dict[str, list[Any]] = {}
+
+    def pin(self, host: str, addresses: Sequence[str]) -> bool:
+        """Look a host up as these IP addresses from now on; returns whether that changes anything."""
+        kinds = [(socket.AF_INET6 if ":" in address else socket.AF_INET, address) for address in addresses]
+        pinned = [(kind, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (address, 0)) for kind, address in kinds]
+        is_new = {place[0] for *_, place in self._pinned.get(host, ())} != set(addresses)
+        self._pinned[host] = pinned
+        return is_new
 
     async def look_up(self, host: str) -> list[Any]:
-        """Return what `getaddrinfo` says; the caller may sort it for the next one."""
+        """Return what `getaddrinfo` says, or what is pinned; the caller may sort it for the next one."""
+        if host in self._pinned:
+            return self._pinned[host]
         loop = asyncio.get_running_loop()
         finding, until = self._lookups.get(host, (None, 0.0))
         if finding is None or loop.time() >= until or (finding.done() and finding.exception()):
@@ -93,10 +108,34 @@ def parse_typed_address(address: str) -> SplitResult | None:
     return parts if usable else None
 
 
-def find_endpoint_problem(endpoint: str, allowed_hosts: Sequence[str], caller: str | None = None) -> str | None:
+async def resolve_endpoint(endpoint: str) -> tuple[str, ...] | None:
+    """Resolve the host of an endpoint to its IP addresses; () if it needs none, None if it can't be resolved."""
+    try:
+        host = urlsplit(endpoint).hostname or ""
+        if not host or normalise_host(host) == "localhost" or _is_ip_address(host):
+            return ()
+        async with asyncio.timeout(RESOLVE_SECONDS):
+            found = await asyncio.get_running_loop().getaddrinfo(host, 0, type=socket.SOCK_STREAM)
+    except (OSError, ValueError):
+        return None
+    return tuple(dict.fromkeys(normalise_address(str(place[0])) for *_, place in found))[:MAX_ADDRESSES]
+
+
+def _is_ip_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    return True
+
+
+def find_endpoint_problem(
+    endpoint: str, allowed_hosts: Sequence[str], caller: str | None = None, addresses: Sequence[str] | None = ()
+) -> str | None:
     """Describe what is wrong with an agent's endpoint, or return None.
 
-    `caller` is the address that the agent calls from, where its endpoint may be, too.
+    `caller` is the address that the agent calls from, where its endpoint may be, too; `addresses` are those that its
+    host was resolved to, None if it couldn't be.
     """
     expected = "expected an address such as http://localhost:8101/mcp"
     try:
@@ -110,17 +149,25 @@ def find_endpoint_problem(endpoint: str, allowed_hosts: Sequence[str], caller: s
         return f"{expected}, at most {MAX_ENDPOINT_LENGTH} characters, without blanks or control characters"
     if "@" in parts.netloc or parts.fragment:
         return f"{expected}, without user name, password or fragment"
-    return _find_host_problem(endpoint, host, allowed_hosts, caller)
+    return _find_host_problem(endpoint, host, allowed_hosts, caller, addresses)
 
 
-def _find_host_problem(endpoint: str, host: str, allowed_hosts: Sequence[str], caller: str | None) -> str | None:
-    if caller is not None and not is_local_host(caller) and is_local_host(host):
+def _find_host_problem(
+    endpoint: str, host: str, allowed_hosts: Sequence[str], caller: str | None, addresses: Sequence[str] | None
+) -> str | None:
+    is_foreign = caller is not None and not is_local_host(caller)
+    if is_foreign and addresses is None:
+        return f"the host {host!r} can't be resolved here; name an IP address, such as the {caller} that you call from"
+    if is_foreign and any(map(is_local_host, (host, *(addresses or ())))):
+        means = f" (that is {', '.join(addresses)})" if addresses else ""
         return (
-            f"you registered {endpoint}, which only your own machine can call, but you call from {caller}:"
+            f"you registered {endpoint}{means}, which only your own machine can call, but you call from {caller}:"
             " start with --public-url and an address by which others reach you, or let `league connect` carry"
             " your agent"
         )
     if "*" in allowed_hosts or normalise_host(host) in (caller, *map(normalise_host, allowed_hosts)):
+        return None
+    if addresses and all(address == caller for address in addresses):
         return None
     where = f"neither the address that you call from ({caller}) nor" if caller else "not"
     return f"the host {host!r} is {where} in network.allowed_hosts of system.json"

@@ -10,6 +10,7 @@ from agent_league.agent.dialects import name_in_address
 from agent_league.agent.registration import RemarkCallback
 from agent_league.agent.runtime import Agent
 from agent_league.config import PlayerDefaults
+from agent_league.games.registry import seats_differ
 from agent_league.http.carrier import Carrier, FrameHandler
 from agent_league.http.hosts import LOOPBACK, are_all_loopback, own_endpoint
 from agent_league.launch.rulebook import Rulebook, make_result_decider
@@ -25,6 +26,7 @@ from agent_league.referee.settings import RefereeSettings
 if TYPE_CHECKING:
     from agent_league.league.app import LeagueManager
     from agent_league.league.journal import Offload
+    from agent_league.league.ladder_conductor import PlayerChecker
     from agent_league.referee.app import Referee
     from agent_league.storage.base import Store
 
@@ -76,6 +78,8 @@ class ManagerPlan(AgentPlan):
     settings: ManagerSettings
     path: str = ""
     """Where it is served on its host and port, such as `/leagues/spring`; empty: at the root."""
+    check_player: "PlayerChecker | None" = None
+    """How the players of a practice ladder are checked; None: not at all."""
 
     @property
     def endpoint(self) -> str:
@@ -116,6 +120,8 @@ class ManagerPlan(AgentPlan):
             store_offload=offload,
             tools=Rulebook(settings, lambda: manager.state.config).handlers(),
             derive_result=make_result_decider(settings.league.game_type),
+            check_player=self.check_player,
+            seats_differ=settings.league.ladder is None or seats_differ(settings.league.game_type),
         )
         return manager
 

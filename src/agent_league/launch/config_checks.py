@@ -8,11 +8,13 @@ from pydantic import ValidationError
 
 from agent_league.agent.dialects import DIALECTS
 from agent_league.config import ConfigLoader, GamesRegistry, LeagueConfig, LlmSettings, PlayerDefaults
+from agent_league.config.models import LadderConfig
 from agent_league.errors import ConfigError, UserError
 from agent_league.formats.base import Entrant, TournamentRecord
 from agent_league.games.base import REPEAT_PARAMETERS, BadParameters
 from agent_league.games.contract import try_random_games
 from agent_league.games.registry import Game, UnknownGame, load_playable_game
+from agent_league.ladders.registry import load_ladder
 from agent_league.league.tournament import make_format
 from agent_league.model.agents import ANY_GAME
 from agent_league.model.names import list_known_names
@@ -56,12 +58,26 @@ def choose_league_config(
     ):
         own["scheduling"] = league.scheduling.model_copy(update={"matches_per_round": None})
     league = league.model_copy(update=own)
+    if league.ladder:
+        _check_ladder(loader, file, league.ladder)
+        return league
     try:
         make_format(league.scheduling)
     except ConfigError as error:
         problem = str(error).removeprefix("format: ")
         raise loader.make_setting_error(file, "scheduling.format", problem) from None
     return league
+
+
+def _check_ladder(loader: ConfigLoader, file: str, ladder: LadderConfig) -> None:
+    """Check that the ladder and the strategies of the house bots are installed; raises ConfigError."""
+    try:
+        load_ladder(ladder.pairing, ladder.settings)
+    except ConfigError as error:
+        raise loader.make_setting_error(file, "ladder.pairing", str(error)) from None
+    for name in ladder.house_bots:
+        if problem := find_installation_problem(name):
+            raise loader.make_setting_error(file, "ladder.house_bots", problem)
 
 
 def adapt_league_to_protocols(
@@ -167,6 +183,8 @@ def check_player_count(loader: ConfigLoader, league: LeagueConfig, players: int)
         raise loader.make_setting_error(
             file, "participants.max_players", f"there is room for {most} players, and {players} will come"
         )
+    if league.ladder:
+        return
     entrants = [Entrant(f"P{seed:02}", seed) for seed in range(1, players + 1)]
     try:
         make_format(league.scheduling).next_round(TournamentRecord(entrants))

@@ -6,7 +6,8 @@ from contextlib import asynccontextmanager
 from agent_league.agent.runtime import Agent
 from agent_league.agent.tasks import run_beside
 from agent_league.http.memory import MemoryNetwork
-from agent_league.launch.agent_plan import NO_LISTENERS, AgentListeners, AgentPlan
+from agent_league.launch.agent_plan import NO_LISTENERS, AgentListeners, AgentPlan, ManagerPlan
+from agent_league.launch.house_bots import open_house_bots
 from agent_league.launch.plan import LeaguePlan
 from agent_league.league.app import LeagueManager
 from agent_league.model.events import Event
@@ -20,6 +21,8 @@ async def run_agents(
     agents = [seat.make_agent(network, watchers) for seat in seats]
     for seat, agent in zip(seats, agents, strict=True):
         network.attach(agent_endpoint(seat), agent.dispatcher.answer_request)
+        if isinstance(seat, ManagerPlan) and isinstance(agent, LeagueManager):
+            open_house_bots(agent, seat.settings, network)
     async with run_beside(*(agent.run() for agent in agents)):
         yield agents
 

@@ -118,6 +118,9 @@ def make_league_plan(loader: ConfigLoader, request: LeagueRequest) -> LeaguePlan
     system = loader.load_system()
     registry = loader.load_games_registry()
     league = choose_league_config(loader, registry, request.league_id, request.game, request.parameters)
+    if league.ladder:
+        told = "a practice ladder has no end; play it with `league manager` or `league serve`"
+        raise loader.make_setting_error(loader.league_file_name(league.league_id), "ladder", told)
     if request.seed is not None and league.scheduling.lot is None:
         league = league.model_copy(update={"scheduling": league.scheduling.model_copy(update={"lot": request.seed})})
     protocol = request.protocol or (V1 if league.protocol == PROTOCOL_V1 else V2)

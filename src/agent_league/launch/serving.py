@@ -21,6 +21,7 @@ from agent_league.http.server import HttpServer, bind_socket
 from agent_league.launch.agent_app import make_agent_app
 from agent_league.launch.agent_plan import NO_LISTENERS, AgentListeners, AgentPlan, ManagerPlan, PlayerPlan
 from agent_league.launch.dialled_player import run_dialled_player
+from agent_league.launch.house_bots import BOTS_PATH, open_house_bots
 from agent_league.league.visibility import ORGANISER, VISITOR, Viewer, hides_from_visitors, mask_event, mask_state
 from agent_league.model.events import Event
 
@@ -81,13 +82,21 @@ def make_agent_and_app(seat: AgentPlan, carrier: Carrier, watchers: AgentListene
     """Make an agent and what serves it."""
     if isinstance(seat, ManagerPlan):
         manager = seat.make_agent(carrier, watchers)
-        return manager, make_manager_app(seat, manager)
+        return manager, make_manager_app(seat, manager, carrier)
     agent = seat.make_agent(carrier, watchers)
     return agent, make_agent_app(seat, agent)
 
 
-def make_manager_app(seat: ManagerPlan, manager: "LeagueManager") -> AgentApp:
-    """Make what serves a manager: with its pages, its sign-up addresses and its organiser's page."""
+def make_manager_app(seat: ManagerPlan, manager: "LeagueManager", carrier: Carrier) -> AgentApp:
+    """Make what serves a manager: its own paths, and those of the house bots of a practice ladder."""
+    app = _make_own_app(seat, manager)
+    if bots := open_house_bots(manager, seat.settings, carrier):
+        app.add_path_app(BOTS_PATH, bots)
+    return app
+
+
+def _make_own_app(seat: ManagerPlan, manager: "LeagueManager") -> AgentApp:
+    """Make what serves a manager itself: with its pages, its sign-up addresses and its organiser's page."""
     from agent_league.web.organiser.app import ORGANISER_PATH, OrganiserApp  # noqa: PLC0415 - only where a manager sits
     from agent_league.web.organiser.sign_in import SIGN_IN_PATH, SignInApp  # noqa: PLC0415 - as above
     from agent_league.web.sign_up_app import SignUpApp  # noqa: PLC0415 - as above
@@ -100,7 +109,7 @@ def make_manager_app(seat: ManagerPlan, manager: "LeagueManager") -> AgentApp:
     reader, site = make_league_reader(seat, manager), make_league_site(seat)
     sessions = make_organiser_sessions(manager.access, seat.settings.system.network) if manager.access else None
     app = make_agent_app(seat, manager, make_manager_pages(seat, manager, reader, sessions))
-    team_page = TeamPage(reader, manager.sign_up, seat.endpoint, site)
+    team_page = TeamPage(reader, manager.sign_up, seat.endpoint, site, manager.request_match)
     app.add_path_app("join", SignUpApp(app, manager.sign_up, team_page))
     if sessions is not None:
         app.add_path_app(SIGN_IN_PATH, SignInApp(sessions, app.header_check, site, ORGANISER_PATH, reader.title))

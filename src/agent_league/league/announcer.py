@@ -95,6 +95,10 @@ class Announcer:
         everybody = self._members_in_order(None, Role.REFEREE, Role.PLAYER)
         self._post_notice("update_standings", everybody, self._messages.build_standings_update(round_id, rows))
 
+    def announce_standings_to(self, round_id: int, rows: Sequence[StandingsRow], members: Sequence[Member]) -> None:
+        """Send the standings to some agents, after a match that was no round's last."""
+        self._post_notice("update_standings", members, self._messages.build_standings_update(round_id, rows))
+
     def announce_league_completed(self, members: Sequence[Member] | None = None) -> None:
         """Announce the end to all agents, or to these members that missed it."""
         rows = self._state.standings()

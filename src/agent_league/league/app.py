@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import AsyncExitStack
 from functools import partial
 from random import Random
@@ -11,9 +11,9 @@ from typing import Any
 from agent_league.agent.dispatcher import Handler
 from agent_league.agent.metrics import AgentMetrics, GaugeValues, MetricKey
 from agent_league.agent.runtime import Agent
-from agent_league.agent.tasks import run_until_first
+from agent_league.agent.tasks import run_beside, run_until_first
 from agent_league.clock import Clock
-from agent_league.errors import LeagueFailed, Refusal
+from agent_league.errors import AgentLeagueError, ErrorCode, LeagueFailed, Refusal
 from agent_league.http.carrier import Carrier
 from agent_league.league.announcer import Announcer
 from agent_league.league.authorization import ManagerAuthorizer
@@ -24,6 +24,13 @@ from agent_league.league.dial_out.members import SeatMembers
 from agent_league.league.dial_out.seats import DialOutSeats
 from agent_league.league.handlers import ManagerHandlers
 from agent_league.league.journal import Journal, Offload
+from agent_league.league.ladder_conductor import (
+    CheckOrder,
+    CheckPlayer,
+    LadderConductor,
+    LadderTools,
+    PlayerChecker,
+)
 from agent_league.league.match_file_reader import MatchFiles
 from agent_league.league.match_runner import MatchRunner
 from agent_league.league.match_tokens import TokenIssuer, create_token, hash_token
@@ -41,14 +48,17 @@ from agent_league.league.resume import (
     save_referee_key,
     translate_damage,
 )
+from agent_league.league.roster import Member
 from agent_league.league.settings import ManagerSettings
 from agent_league.league.sign_up import SignUp
 from agent_league.league.state import LeaguePhase, LeagueState
 from agent_league.league.timekeeper import Timekeeper
 from agent_league.league.visibility import VIEWER, hides_from_visitors
-from agent_league.model.agents import AgentState, Role
+from agent_league.league.webhooks import WebhookSender, make_webhook_sender
+from agent_league.model.agents import AgentProfile, AgentState, Role
 from agent_league.model.audit import CORRECTIONS
 from agent_league.model.events import Event, ReachabilityChanged, StoreChanged
+from agent_league.model.ladder import CheckSummary
 from agent_league.model.results import find_termination
 from agent_league.protocol.checks import Envelope
 from agent_league.protocol.envelope import Sender
@@ -73,6 +83,10 @@ class LeagueManager(Agent):
     role = Role.LEAGUE_MANAGER
     agent_id = MANAGER_SENDER
     sender = MANAGER_SENDER
+    companions: list[Callable[[], Coroutine[Any, Any, None]]]
+    """What runs as long as the manager does, such as house bots; must not raise."""
+    completed: asyncio.Event
+    """Set once LEAGUE_COMPLETED was sent to all agents."""
 
     def __init__(
         self,
@@ -87,9 +101,12 @@ class LeagueManager(Agent):
         rng: Random | None = None,
         tools: Mapping[str, Handler] | None = None,
         derive_result: DeriveResult = lambda *_: None,
+        check_player: PlayerChecker | None = None,
+        seats_differ: bool = True,
     ) -> None:
         """`derive_result` knows the game: it derives a result from the details of a report.
 
+        A practice ladder needs `check_player`, without which nobody is checked, and whether `seats_differ` in its game.
         `store_offload` runs the writes to the store (default: as `offload` runs everything else that blocks).
         """
         system = settings.system
@@ -150,14 +167,13 @@ class LeagueManager(Agent):
             derive_result,
         )
         self._timekeeper = Timekeeper(self.state, self._clock, self.log, self._start_league)
-        self._conductor = Conductor(self.state, self._announcer, self._journal, self._matches, self._timekeeper)
-        if watcher:
-            self.add_watcher(watcher)
+        self._key, self.companions = key, []
+        self._conductor = self._make_conductor(LadderTools(offload, self._order_check(check_player), seats_differ))
+        self._webhooks = self._add_watchers(watcher)
         self.state.add_listener(self._publish_changes)
         self._started = asyncio.Event()
         self._start_failure: LeagueFailed | None = None
         self.completed = asyncio.Event()
-        """Set once LEAGUE_COMPLETED was sent to all agents."""
         self._authorizer = ManagerAuthorizer(
             self.state,
             hash_token(write_admin_token(settings, self.state.league_id)),
@@ -180,7 +196,9 @@ class LeagueManager(Agent):
             match_files=MatchFiles(settings.home, self.state.league_id, offload),
             derive_result=derive_result,
             seats=self.seats,
+            pin_addresses=self._pin_addresses,
             sign_up=self.sign_up,
+            request_match=self.request_match,
         )
         served = {**handlers.handlers_by_method(), **(tools or {})}
         if self._strict:
@@ -229,6 +247,31 @@ class LeagueManager(Agent):
             self._conductor.announce_correction()
         return sentence
 
+    def _pin_addresses(self, agent: AgentProfile) -> None:
+        """Call an agent at the addresses that were checked when it registered, whatever its name means by then."""
+        self._peer_client.pin_addresses(agent.endpoint, agent.addresses or ())
+
+    def _make_conductor(self, tools: LadderTools) -> Conductor | LadderConductor:
+        ladder, parts = self.state.ladder, (self._announcer, self._journal, self._matches)
+        if ladder is None:
+            return Conductor(self.state, *parts, self._timekeeper)
+        return LadderConductor(self.state, ladder, *parts, self._clock, self.log, tools)
+
+    def _order_check(self, check_player: PlayerChecker | None) -> CheckPlayer | None:
+        if check_player is None:
+            return None
+
+        async def check(member: Member) -> CheckSummary:
+            return await check_player(CheckOrder(member, self.state.config, self._settings.system, self._key))
+
+        return check
+
+    def issue_house_keys(self, names: Iterable[str]) -> dict[str, str]:
+        """Make the keys by which house bots of these names register; the same after a restart."""
+        keys = {name: self._key.derive_match_key(f"house bot {name}") for name in names}
+        self.state.house_bot_keys = {name: hash_token(key) for name, key in keys.items()}
+        return keys
+
     def _make_referee_key(self) -> None:
         """Make the referees' key, which they need from now on."""
         key = load_referee_key(self._settings.home, self.state.league_id, is_needed=True)
@@ -239,6 +282,18 @@ class LeagueManager(Agent):
         """Its own address."""
         network = self._settings.system.network
         return self._settings.endpoint or f"http://{network.base_host}:{network.default_league_manager_port}/mcp"
+
+    async def request_match(self, player_id: str, opponent: str) -> str:
+        """Ask for a match of a practice ladder on behalf of a player; returns what comes of it, as a sentence.
+
+        `opponent` is an id or a name. Raises a Refusal. Whether the caller may speak for the player was decided before.
+        """
+        queue = self.state.ladder.queue if self.state.ladder else None
+        if queue is None:
+            raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, "this league is no practice ladder; it pairs by its schedule")
+        sentence = queue.request_match(player_id, self.state.find_player_id(opponent))
+        await self._journal.wait_for_commit()
+        return sentence
 
     def _note_refused_call(self, method: str, params: Mapping[str, Any], refusal: Refusal) -> None:
         if method == "report_match_result":
@@ -282,10 +337,15 @@ class LeagueManager(Agent):
             ending.callback(self._mark_dismissed)
             ending.push_async_callback(self._announcer.close)
             ending.push_async_callback(self._tasks.close)
+            if self._webhooks:
+                ending.push_async_callback(self._webhooks.close)
             ending.push_async_callback(self.seats.close)
+            for member in self.state.roster:
+                self._pin_addresses(member.agent)
             self.log.info("manager_started", league_id=self.state.league_id, phase=self.state.phase)
             self._resume_league()
-            await self._play_while_saved()
+            async with run_beside(*(companion() for companion in self.companions)):
+                await self._play_while_saved()
 
     def _resume_league(self) -> None:
         """Go on where an earlier manager of this season stopped."""
@@ -293,10 +353,13 @@ class LeagueManager(Agent):
         if self._settings.endpoint:
             self._prober.announce_address()
         self.state.store_times()
-        self._timekeeper.take_due_steps()
-        if self.state.phase is LeaguePhase.REGISTRATION:
+        if self.state.phase is LeaguePhase.REGISTRATION and self.state.ladder:
+            self._start_league()  # a ladder is open from the first moment on
+        elif self.state.phase is LeaguePhase.REGISTRATION:
+            self._timekeeper.take_due_steps()
             self._start_if_complete()
         else:
+            self._timekeeper.take_due_steps()
             self.state.emit_resumed()
             self._prober.resume_probes()
             self._started.set()
@@ -330,16 +393,22 @@ class LeagueManager(Agent):
         broken = self._journal.save_failure
         try:
             await run_until_first(self._play_at_its_times(), asyncio.wait({broken}))
-        except Exception:
+        except Exception as error:
             if not broken.done():
+                self._report_failure(error)
                 raise
         if broken.done():
+            self._report_failure(broken.exception())
             await broken
+
+    def _report_failure(self, error: BaseException | None) -> None:
+        if self._webhooks:
+            self._webhooks.report_failure(str(error) if isinstance(error, AgentLeagueError) else repr(error))
 
     def _start_if_complete(self) -> None:
         wanted = self._settings
-        if self.state.times.plan.start is not None:
-            return  # it starts at its time
+        if self.state.times.plan.start is not None or self.state.phase is not LeaguePhase.REGISTRATION:
+            return  # it starts at its time, or has started
         if wanted.expected_players and wanted.expected_referees and self.state.is_registration_open:
             there = (
                 self.state.eligible_player_count >= wanted.expected_players
@@ -357,6 +426,14 @@ class LeagueManager(Agent):
             asyncio.get_running_loop().call_soon(self._start_if_complete)
         if self.changes:
             self.changes.notify_changed(*list_changed_resources(event))
+
+    def _add_watchers(self, watcher: Callable[[Event], None] | None) -> WebhookSender | None:
+        """Listen for the watcher that was given and for the league's webhooks, if there are such."""
+        webhooks = make_webhook_sender(self._settings, self.state, self._clock, self.log)
+        for listener in (watcher, webhooks.handle_event if webhooks else None):
+            if listener:
+                self.add_watcher(listener)
+        return webhooks
 
     def add_watcher(self, watcher: Callable[[Event], None]) -> None:
         """Call `watcher` with every event; its exceptions are logged and never stop the league."""

@@ -54,11 +54,12 @@ class ManagerAuthorizer:
         elif method.caller in (Caller.AGENT, Caller.REFEREE):
             sender = self._check_token(sender, token, now)
             self._check_sender(method, sender)
-        if not self._is_this_league(envelope.league_id):
+        named = envelope.league_id
+        if named not in (None, self._state.league_id) and str(named).lower() != self._state.league_uuid.lower():
             raise Refusal(
                 ErrorCode.LEAGUE_NOT_FOUND,
                 f"this is league {self._state.league_id!r}",
-                league_id=shorten(envelope.league_id),
+                league_id=shorten(named),
             )
         return sender
 
@@ -103,12 +104,6 @@ class ManagerAuthorizer:
         if owner.role is not Role.REFEREE:
             raise unregistered_refusal(sender, needs_referee=True)
         return sender
-
-    def _is_this_league(self, league_id: str | None) -> bool:
-        """Whether a message is for this league, under its own id or its UUID."""
-        if league_id is None or league_id == self._state.league_id:
-            return True
-        return league_id.lower() == self._state.league_uuid.lower()
 
     def _check_admin(self, token: str | None) -> None:
         if token is None:

@@ -6,11 +6,13 @@ from agent_league.model.events import (
     AgentRegistered,
     AgentStateChanged,
     Event,
+    LadderNews,
     LeagueCompleted,
     LeagueResumed,
     LeagueStarted,
     MatchAssigned,
     MatchFinished,
+    MatchPaired,
     MatchReplaced,
     RoundCompleted,
     RoundStarted,
@@ -27,8 +29,8 @@ def list_changed_resources(event: Event) -> tuple[str, ...]:
     match event:
         case AgentRegistered(role=Role.PLAYER):
             changed = (STANDINGS_URI, SCHEDULE_URI, *_player_resources(event.agent_id))
-        case AgentStateChanged():
-            changed = tuple(_player_resources(event.agent_id))
+        case AgentStateChanged(agent_id=agent_id) | LadderNews(player_id=agent_id):
+            changed = tuple(_player_resources(agent_id))
         case LeagueStarted() | LeagueResumed():
             changed = (
                 STANDINGS_URI,
@@ -38,6 +40,8 @@ def list_changed_resources(event: Event) -> tuple[str, ...]:
         case RoundStarted():
             matches = (build_resource_uri("matches", pairing.match_id) for pairing in event.round.pairings)
             changed = (STANDINGS_URI, build_resource_uri("rounds", event.round.round_id), *matches)
+        case MatchPaired(pairing):
+            changed = (SCHEDULE_URI, build_resource_uri("rounds", pairing.round_id))
         case MatchAssigned():
             changed = (build_resource_uri("matches", event.match_id),)
         case MatchReplaced():

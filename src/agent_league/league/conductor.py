@@ -53,7 +53,8 @@ class Conductor:
         self._has_announced_start = False
         self._corrected = asyncio.Event()
         """Set when a league that is over was corrected."""
-        self._correction_count = 0
+        self._correction_count = self._told_corrections = 0
+        """Corrections since the start, and those that the latest end was told with."""
         state.add_listener(self._handle_event)
 
     async def play(self) -> None:
@@ -81,7 +82,9 @@ class Conductor:
             return
         if self._state.phase is LeaguePhase.RUNNING:
             self._state.complete_league()
-        corrections = self._correction_count
+        elif self._told_corrections != self._correction_count:
+            self._state.emit_league_completed()
+        corrections = self._told_corrections = self._correction_count
         await self._journal.wait_for_commit()
         if self._state.phase is not LeaguePhase.COMPLETED:
             return

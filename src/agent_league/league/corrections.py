@@ -90,6 +90,10 @@ class Corrections:
         member = state.roster.find_by_id_or_name(Role.PLAYER, player)
         if member is None:
             return self._admit_late(player)
+        if state.ladder and not member.is_withdrawn:
+            told = f"{member.agent_id} may meet everybody, whatever its check says"
+            is_new = state.admit_to_ladder(member.agent_id)
+            return Change(told if is_new else f"nothing changed: {told} already", member.agent_id)
         if not member.is_withdrawn:
             raise _refuse(
                 f"{member.agent_id} takes part already; `reinstate` ends a suspension", player=member.agent_id

@@ -8,6 +8,7 @@ from agent_league.agent.dialects import dialect_of
 from agent_league.agent.dispatcher import OK, Handler, HandlerReply
 from agent_league.clock import Clock
 from agent_league.errors import ErrorCode, Refusal
+from agent_league.http.hosts import resolve_endpoint
 from agent_league.league.dial_out.registration import find_seat
 from agent_league.league.dial_out.seats import DialOutSeats
 from agent_league.league.journal import Journal
@@ -26,8 +27,9 @@ from agent_league.model.audit import OrganiserAction
 from agent_league.protocol import v2
 from agent_league.protocol.checks import describe_value, wrong_type_refusal
 from agent_league.protocol.envelope import Sender
-from agent_league.protocol.v2.registration import PlayerMeta, RefereeMeta, RegisterRequest
+from agent_league.protocol.v2.registration import RefereeMeta
 from agent_league.protocol.version import (
+    CURRENT_VERSION,
     MINIMUM_VERSION,
     is_semantic_version,
     is_supported_version,
@@ -57,10 +59,13 @@ class ManagerHandlers:
         match_files: MatchFiles,
         derive_result: DeriveResult,
         seats: DialOutSeats,
+        pin_addresses: Callable[[AgentProfile], None],
         sign_up: SignUp,
+        request_match: Callable[[str, str], Awaitable[str]],
     ) -> None:
         self._state = state
         self._sign_up = sign_up
+        self._request_match = request_match
         self._messages = messages
         self._clock = clock
         self._log = log
@@ -70,6 +75,7 @@ class ManagerHandlers:
         self._match_files = match_files
         self._derive_result = derive_result
         self._seats = seats
+        self._pin_addresses = pin_addresses
 
     @property
     def _queries(self) -> LeagueQueries:
@@ -80,12 +86,13 @@ class ManagerHandlers:
 
     def handlers_by_method(self) -> dict[str, Handler]:
         return {
-            "register_referee": self.register_referee,
-            "register_player": self.register_player,
+            "register_referee": self.register_agent,
+            "register_player": self.register_agent,
             "start_league": self.start_league,
             "manage_league": self.manage_league,
             "report_match_result": self.report_match_result,
             "league_query": self.league_query,
+            "request_match": self.request_match,
             "get_assigned_matches": self.get_assigned_matches,
             "get_standings": self.get_standings,
             "create_schedule": self.create_schedule,
@@ -93,12 +100,6 @@ class ManagerHandlers:
             "get_match": self.get_match,
             "get_player": self.get_player,
         }
-
-    async def register_player(self, message: v2.LeagueRegisterRequest) -> HandlerReply:
-        return await self._register_agent(Role.PLAYER, message, message.player_meta)
-
-    async def register_referee(self, message: v2.RefereeRegisterRequest) -> HandlerReply:
-        return await self._register_agent(Role.REFEREE, message, message.referee_meta)
 
     async def start_league(self, message: v2.StartLeague) -> HandlerReply:
         await self._carry_out(OrganiserCommand(OrganiserAction.START_LEAGUE))
@@ -160,6 +161,10 @@ class ManagerHandlers:
             }
         return self._messages.build_query_response(message.query_type, message.conversation_id, data, error)
 
+    async def request_match(self, message: v2.RequestMatch) -> HandlerReply:
+        sentence = await self._request_match(message.sender.partition(":")[2], message.opponent_id)
+        return {"status": "ok", "message": sentence}
+
     async def get_assigned_matches(self, params: Mapping[str, Any]) -> HandlerReply:
         referee_id = str(params["sender"]).partition(":")[2]
         self._state.poll_counts[referee_id] += 1
@@ -194,7 +199,9 @@ class ManagerHandlers:
     async def get_player(self, params: Mapping[str, Any]) -> HandlerReply:
         return self._queries.get_player(_require_argument(params, "player_id", str))
 
-    async def _register_agent(self, role: Role, message: RegisterRequest, meta: PlayerMeta) -> HandlerReply:
+    async def register_agent(self, message: v2.LeagueRegisterRequest | v2.RefereeRegisterRequest) -> HandlerReply:
+        meta = message.player_meta if isinstance(message, v2.LeagueRegisterRequest) else message.referee_meta
+        role = Role.REFEREE if isinstance(meta, RefereeMeta) else Role.PLAYER
         sender = Sender.parse(message.sender)
         if sender is None or sender.role is not role:
             raise Refusal(
@@ -215,6 +222,7 @@ class ManagerHandlers:
                 meta.version,
                 tuple(meta.game_types),
                 meta.max_concurrent_matches if isinstance(meta, RefereeMeta) else 1,
+                await resolve_endpoint(meta.contact_endpoint),
             ),
             token=message.auth_token,
             application_key=message.application_key,
@@ -225,6 +233,7 @@ class ManagerHandlers:
         self._sign_up.check_rate()
         key_needed = await self._sign_up.explain_needed_key(role)
         try:
+            await self._sign_up.require_valid_key()
             seated = find_seat(application, self._seats)
             seen = seated.application if seated else application
             admission = self._state.register(seen, self._clock.now(), key_needed)
@@ -236,6 +245,7 @@ class ManagerHandlers:
                 )
             return self._messages.build_rejected(role, rejection, message.conversation_id, how.protocol)
         self._sign_up.note_answer(self._clock.now(), None)
+        self._pin_addresses(admission.member.agent)
         answer = self._messages.build_accepted(role, admission, message.conversation_id)
         self._on_registered()
         await self._journal.wait_for_commit()
@@ -264,9 +274,9 @@ def _require_argument(params: Mapping[str, Any], name: str, kind: type[T]) -> T:
 
 def check_protocol_version(declared: str | None) -> None:
     """Raise a Refusal for a protocol version that is too old or unreadable."""
-    if declared is None or is_supported_version(declared):
+    if declared in (None, CURRENT_VERSION) or is_supported_version(str(declared)):
         return
-    code = ErrorCode.PROTOCOL_VERSION_MISMATCH if parse_version(declared) else ErrorCode.INVALID_MESSAGE_FORMAT
+    code = ErrorCode.PROTOCOL_VERSION_MISMATCH if parse_version(str(declared)) else ErrorCode.INVALID_MESSAGE_FORMAT
     raise Refusal(
         code,
         f"'protocol_version' must be {MINIMUM_VERSION} or newer",

@@ -24,6 +24,8 @@ class TimeMark(StrEnum):
     ROUNDS = "rounds"
     """From when on rounds are counted: the moment, the first round, and the rule that held."""
     FROZEN = "frozen"
+    UNFROZEN = "unfrozen"
+    """The organiser has ended a freeze: its time doesn't begin it again."""
 
 
 class LeagueTimes:
@@ -37,6 +39,8 @@ class LeagueTimes:
         """The end of the quiet hours that it is now; None outside of them."""
         self.start_obstacle = ""
         """Why the league hasn't started though its time has come; empty before that."""
+        self.called_round = 0
+        """The round that the organiser has called before its time. Not stored: a round that has begun goes on."""
         self.round_ended_at: datetime | None = None
         """When the last round was over, if this manager conducted it."""
 

@@ -40,6 +40,7 @@ from agent_league.model.events import (
     MatchOverdue,
     PauseChanged,
     QuietHoursChanged,
+    ReachabilityChanged,
 )
 from agent_league.model.schedule import LeagueRound, Pairing
 from agent_league.text import MAX_SENTENCE, redact_addresses, shorten, to_printable
@@ -135,15 +136,18 @@ class MatchRunner:
         self._capacity_slots: dict[tuple[str, int], asyncio.Semaphore] = {}
         self._referee_returned = asyncio.Event()
         self._hold_changed = asyncio.Event()
+        self._reach_changed = asyncio.Event()
         state.add_listener(self._handle_event)
 
     def _handle_event(self, event: Event) -> None:
+        if isinstance(event, ReachabilityChanged | AgentStateChanged):
+            self._reach_changed.set()
         match event:
             case MatchFinished():
                 self._resolve_match(event.result.match_id, played=True)
             case PauseChanged() | QuietHoursChanged():
                 self._hold_changed.set()
-            case AgentStateChanged(state=AgentState.ACTIVE):
+            case AgentStateChanged(state=AgentState.ACTIVE) | ReachabilityChanged():
                 self._referee_returned.set()
             case AgentRegistered():
                 for match in self.open_matches.values():
@@ -177,6 +181,7 @@ class MatchRunner:
     async def play_until_result(self, match: OpenMatch) -> str | None:
         """Start a match at its referee, or at another if that fails, until its result is recorded."""
         failures = 0
+        await self._wait_for_players(match.pairing)
         while not await self._play_with_referee(match):
             if self._state.is_on_hold:
                 await self.wait_while_on_hold()
@@ -422,7 +427,7 @@ class MatchRunner:
         return f"no referee takes the match {match.match_id}: {why}"
 
     def _get_round(self, pairing: Pairing) -> LeagueRound:
-        return self._state.schedule.rounds[pairing.round_id - 1]
+        return self._state.find_round(pairing)
 
     def _get_capacity_slot(self, referee: AgentProfile) -> asyncio.Semaphore:
         """The semaphore for a referee's capacity; a referee may return with another one."""
@@ -432,6 +437,13 @@ class MatchRunner:
             slot = self._capacity_slots[capacity] = asyncio.Semaphore(referee.max_concurrent_matches)
         return slot
 
+    async def _wait_for_players(self, pairing: Pairing) -> None:
+        """Wait while a player that came from another machine hasn't been called there yet, or is given up."""
+        players = [self._state.roster[player_id] for player_id in pairing.players]
+        while any(player.is_being_reached and not player.is_suspended for player in players):
+            self._reach_changed.clear()
+            await self._reach_changed.wait()
+
     async def wait_for_referees(self, unwilling: Container[str] = ()) -> list[AgentProfile]:
         """Wait until the league isn't on hold and a referee is available; [] if all referees are unwilling."""
         while True:
@@ -439,7 +451,8 @@ class MatchRunner:
             self._referee_returned.clear()
             roster = self._state.roster.referees()
             willing = {agent_id: referee for agent_id, referee in roster.items() if agent_id not in unwilling}
-            ready = [referee for agent_id, referee in willing.items() if not self._state.roster[agent_id].is_suspended]
+            members = [self._state.roster[agent_id] for agent_id in willing]
+            ready = [one.agent for one in members if not (one.is_suspended or one.is_being_reached)]
             if ready or not willing:
                 return ready
             self._log.error("no_referee", message="all referees are suspended; waiting for one to come back")

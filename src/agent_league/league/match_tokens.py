@@ -35,6 +35,7 @@ class TokenIssuer:
         self, key: SigningKey, league_id: str, clock: Clock, match_seconds: float, endpoint: str | None = None
     ) -> None:
         self._key = key
+        self.public_key: Mapping[str, str] = key.public_jwk
         self._league_id = league_id
         self._clock = clock
         self._match_seconds = match_seconds
@@ -42,10 +43,6 @@ class TokenIssuer:
         self._started_at = clock.now()
         self._call_tokens: dict[str, tuple[str, datetime]] = {}
         self._match_keys: dict[str, str] = {}
-
-    @property
-    def public_key(self) -> Mapping[str, str]:
-        return self._key.public_jwk
 
     def get_call_token(self, agent_id: str) -> str:
         """Return a valid token for the manager's calls to this agent, signing a new one if needed."""

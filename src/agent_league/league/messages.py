@@ -21,6 +21,11 @@ from agent_league.protocol.envelope import Message
 from agent_league.protocol.version import CURRENT_VERSION
 
 MANAGER_SENDER = str(Role.LEAGUE_MANAGER)
+RESPONSES: Mapping[Role, type[Message]] = {
+    Role.PLAYER: v2.LeagueRegisterResponse,
+    Role.REFEREE: v2.RefereeRegisterResponse,
+}
+"""The answers to registrations."""
 
 
 class ManagerMessages:
@@ -44,7 +49,7 @@ class ManagerMessages:
         if role is Role.PLAYER and admission.member.has_match_key:
             fields["match_key"] = self._token_issuer.get_match_key(admission.member.agent_id)
         fields |= dialect_of(admission.member.protocol_profile.protocol).registration_fields(self._state.league_uuid)
-        return self._response_model(role).write(**self._envelope_fields(conversation_id), **fields)
+        return RESPONSES[role].write(**self._envelope_fields(conversation_id), **fields)
 
     def build_rejected(
         self, role: Role, rejection: RegistrationRejected, conversation_id: str, protocol: str
@@ -57,7 +62,7 @@ class ManagerMessages:
             "detail": rejection.detail,
             **dialect_of(protocol).registration_fields(self._state.league_uuid),
         }
-        return self._response_model(role).write(**self._envelope_fields(conversation_id), **fields)
+        return RESPONSES[role].write(**self._envelope_fields(conversation_id), **fields)
 
     def build_round_announcement(
         self, round_: LeagueRound, plan: Mapping[str, str], role: Role, referee_id: str | None = None
@@ -214,6 +219,7 @@ class ManagerMessages:
             "state": str(member.state),
             "failures_in_a_row": member.breaker.failures,
             "match_token": match_token,
+            **({"addresses": list(member.agent.addresses)} if member.agent.addresses else {}),
             **({} if self._state.config.game_type in member.agent.game_types else {"move_method": "make_move"}),
         }
 
@@ -224,10 +230,6 @@ class ManagerMessages:
             "conversation_id": conversation_id,
             "league_id": self._state.league_id,
         }
-
-    @staticmethod
-    def _response_model(role: Role) -> type[Message]:
-        return v2.LeagueRegisterResponse if role is Role.PLAYER else v2.RefereeRegisterResponse
 
 
 def guest_referee_fields(referee_id: str, *players: Mapping[str, Any]) -> dict[str, Any]:

@@ -71,7 +71,7 @@ class OrganiserCommands:
         self._state.add_audit_entry(entry)
         return f"{entry.change}."
 
-    def _manage(self, command: OrganiserCommand) -> Change:
+    def _manage(self, command: OrganiserCommand) -> Change:  # noqa: PLR0911 - a table: one entry for each command
         state = self._state
         match command.action:
             case OrganiserAction.START_LEAGUE:
@@ -85,6 +85,12 @@ class OrganiserCommands:
                 is_paused = action is OrganiserAction.PAUSE
                 done = state.set_paused(is_paused=is_paused)
                 return _tell_change(done, "the league is paused" if is_paused else "the league goes on")
+            case OrganiserAction.FREEZE_AGENTS | OrganiserAction.UNFREEZE_AGENTS as action:
+                is_frozen = action is OrganiserAction.FREEZE_AGENTS
+                done = state.set_frozen(is_frozen=is_frozen, now=self._clock.now())
+                return _tell_change(done, "agents are frozen" if is_frozen else "agents may be admitted and replaced")
+            case OrganiserAction.PLAY_ROUND:
+                return Change(f"round {state.call_round(self._clock.now())} begins before its time")
             case OrganiserAction.SUSPEND_PLAYER:
                 player_id = state.find_player_id(command.target)
                 return _tell_change(state.bar_player(player_id), f"{player_id} is suspended", player_id)

@@ -23,6 +23,7 @@ from agent_league.league.resume import get_effective_config, translate_damage
 from agent_league.league.state import LeagueState
 from agent_league.log import JsonLogger
 from agent_league.model.events import (
+    AgentRegistered,
     CommandCarriedOut,
     Event,
     LeagueCompleted,
@@ -77,7 +78,8 @@ class LeagueProjections:
 
     def write_after_commit(self) -> None:
         """Write the files that are due; called after each commit, which proves that this manager still owns them."""
-        self._write_reported_matches()
+        if self._reported_matches:
+            self._write_reported_matches()
         self._write_corrections()
         if self._is_write_due:
             self._write_files()
@@ -117,6 +119,8 @@ class LeagueProjections:
                     outcome=result.outcome,
                     winner=result.winner,
                 )
+            case AgentRegistered():
+                self._log.log_buffered("AgentRegistered", **to_log_fields(event))
             case _:
                 self._log.info(type(event).__name__, **to_log_fields(event))
                 if isinstance(event, CommandCarriedOut) and self._state.has_match(event.entry.target):

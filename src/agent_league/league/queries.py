@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agent_league.errors import ErrorCode, Refusal
+from agent_league.league.ladder_view import LadderView
 from agent_league.league.state import LeagueState
 from agent_league.model.match_view import MatchView
 from agent_league.model.results import MatchResult
@@ -13,7 +14,7 @@ from agent_league.text import shorten
 
 
 class LeagueQueries:
-    """The four query types of LEAGUE_QUERY, and the plain read-only methods."""
+    """The query types of LEAGUE_QUERY, and the plain read-only methods."""
 
     def __init__(self, state: LeagueState) -> None:
         self._state = state
@@ -27,6 +28,8 @@ class LeagueQueries:
                 return self.get_schedule()
             case "GET_NEXT_MATCH":
                 return self.get_next_match(self._require_player_id(params, asker))
+            case "GET_LADDER":
+                return self.get_ladder(self._require_player_id(params, asker), asker)
             case _:
                 return self.get_player_stats(self._require_player_id(params, asker))
 
@@ -147,6 +150,15 @@ class LeagueQueries:
             "state": str(member.state) if member else None,
             "tolerated": list(self._state.collect_deviations().get(player_id, ())),
         }
+
+    def get_ladder(self, player_id: str, asker: str) -> dict[str, Any]:
+        """Where a player stands on a practice ladder: rating, versions, check and the queue; findings for itself."""
+        if self._state.ladder is None:
+            raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, "this league is no practice ladder")
+        told = LadderView(self._state, self._state.ladder).to_json(player_id)
+        if told["check"] and asker != player_id:
+            told["check"] = {**told["check"], "findings": []}
+        return {"league_id": self._state.league_id, **told}
 
     def _current_schedule(self) -> Schedule:
         """The schedule, or before the start its preview."""

@@ -4,23 +4,32 @@ import asyncio
 from contextlib import suppress
 from typing import Any
 
+from agent_league.agent.call_failures import find_http_status
 from agent_league.agent.peer_client import PeerClient
 from agent_league.agent.tasks import BackgroundTasks
 from agent_league.config.models import SystemConfig
-from agent_league.errors import CallFailed
+from agent_league.errors import CallFailed, PeerTimeout, PeerUnreachable
+from agent_league.http.call_limits import RateLimit
 from agent_league.http.caller_address import THIS_MACHINE, find_foreign_caller
+from agent_league.http.carrier import describe_error
+from agent_league.league.dial_out.seats import SEAT_PATTERN
 from agent_league.league.match_tokens import TokenIssuer
 from agent_league.league.messages import MANAGER_SENDER
 from agent_league.league.roster import Member
 from agent_league.league.state import LeagueState
 from agent_league.model.agents import AgentState, Role
 from agent_league.model.events import AgentRegistered, AgentStateChanged, Event
-from agent_league.text import MAX_PHRASE, shorten
 
 PLAYER_STATE, MATCH_STATE = "get_player_state", "get_match_state"
 REACH_WAITS = (0.1, 0.9, 2, 3, 6, 12, 16, 20)
 """Seconds before each call to an agent that has registered from another machine: a minute in all."""
 REACH_TIMEOUT = 5.0
+REACH_CALLS_PER_MINUTE = 12
+"""Calls to the addresses that one caller has registered: nobody makes us call an address without end."""
+PATIENT_REACH_CALLS = 4
+"""Calls without an answer after which a running league goes on without the agent."""
+REDIRECTS = range(300, 400)
+"""HTTP statuses that send us elsewhere, where nobody follows."""
 PROBE_METHODS = {Role.PLAYER: PLAYER_STATE, Role.REFEREE: MATCH_STATE}
 
 
@@ -54,6 +63,7 @@ class AgentProber:
         self._probe_tasks: dict[str, asyncio.Task[None]] = {}
         self._reach_tasks: dict[str, asyncio.Task[None]] = {}
         self._suspension_counts: dict[str, int] = {}
+        self._reach_limit = RateLimit(REACH_CALLS_PER_MINUTE / 60, REACH_CALLS_PER_MINUTE)
         state.add_listener(self._handle_event)
 
     def resume_probes(self) -> None:
@@ -76,31 +86,55 @@ class AgentProber:
         match event:
             case AgentStateChanged(state=AgentState.SUSPENDED):
                 self._start_probe(self._state.roster[event.agent_id])
-            case AgentRegistered() if find_foreign_caller((THIS_MACHINE,)):
-                self._start_reach_check(self._state.roster[event.agent_id])
+            case AgentRegistered() if caller := find_foreign_caller((THIS_MACHINE,)):
+                self._start_reach_check(self._state.roster[event.agent_id], caller)
 
-    def _start_reach_check(self, member: Member) -> None:
+    def _start_reach_check(self, member: Member, caller: str) -> None:
         if earlier := self._reach_tasks.get(member.agent_id):
             earlier.cancel()
-        member.is_reachable = False
-        self._reach_tasks[member.agent_id] = self._tasks.start(self._check_reach(member, member.agent.endpoint))
+        member.is_reachable, member.is_being_reached = False, True
+        check = self._check_reach(member, member.agent.endpoint, caller)
+        self._reach_tasks[member.agent_id] = self._tasks.start(check)
 
-    async def _check_reach(self, member: Member, endpoint: str) -> None:
-        """Call an agent until it answers anything, for a minute."""
+    async def _check_reach(self, member: Member, endpoint: str, caller: str) -> None:
+        """Call an agent until it answers anything, for a minute; meanwhile it gets no match."""
+        agent_id = member.agent_id
         for number, wait in enumerate(REACH_WAITS, start=1):
             await asyncio.sleep(wait)
+            await self._wait_for_turn(endpoint, caller)
             if member.agent.endpoint != endpoint:
                 return
-            try:
-                await self._caller.ask_agent(member, REACH_TIMEOUT)
-            except CallFailed as error:
-                if error.code.is_retryable:
-                    if number in (2, len(REACH_WAITS)):
-                        why = shorten(error.message, MAX_PHRASE)
-                        self._state.set_reachable(member.agent_id, is_reachable=False, why=why)
-                    continue
-            self._state.set_reachable(member.agent_id, is_reachable=True)
-            return
+            failure = await self._find_failure(member)
+            if failure is None:
+                member.is_being_reached = False
+                self._state.set_reachable(agent_id, is_reachable=True)
+                self._state.reactivate_agent(agent_id)
+                return
+            if number == PATIENT_REACH_CALLS:
+                self._state.suspend_agent(agent_id, "it is not reachable")
+            if number in (2, len(REACH_WAITS)):
+                member.is_being_reached = number < len(REACH_WAITS)
+                self._state.set_reachable(agent_id, is_reachable=False, why=failure)
+
+    async def _wait_for_turn(self, endpoint: str, caller: str) -> None:
+        """Wait until another call for this caller is allowed; one through its own connection always is."""
+        if not SEAT_PATTERN.search(endpoint):
+            while wait := self._reach_limit.count_requests(caller, 1):  # noqa: ASYNC110 - the limit tells how long
+                await asyncio.sleep(wait)
+
+    async def _find_failure(self, member: Member) -> str | None:
+        """Call an agent once; returns None if it answers. Of the answer nothing but its status is told."""
+        try:
+            await self._caller.ask_agent(member, REACH_TIMEOUT)
+        except PeerTimeout:
+            return f"no answer within {REACH_TIMEOUT:g} s"
+        except PeerUnreachable as error:
+            cause = error.__cause__
+            return describe_error(cause) if isinstance(cause, OSError) else "no HTTP answer"
+        except CallFailed as error:
+            status = find_http_status(error)
+            return f"HTTP {status}" if status in REDIRECTS else None
+        return None
 
     def _start_probe(self, member: Member) -> None:
         if member.is_barred:

@@ -66,7 +66,7 @@ def load_or_create_season(store: Store, league: LeagueConfig, clock: Clock) -> S
     saved = store.open_season(league.league_id)
     if saved is not None:
         return saved
-    settings = league.model_dump(mode="json")
+    settings = league.model_dump(mode="json", exclude={"webhooks"})
     return SavedSeason(
         store.create_season(league.league_id, format_utc(clock.now()), SigningKey.generate().private_jwk, settings)
     )
@@ -82,8 +82,12 @@ def translate_damage(league_id: str) -> Iterator[None]:
 
 
 def get_effective_config(saved: SavedSeason, league: LeagueConfig) -> LeagueConfig:
-    """Return the stored settings once the league has started; until then, and its times always, those of its file."""
+    """Return the stored settings once the league has started; until then, and its times always, those of its file.
+
+    How a practice ladder pairs is always as its file says: it has no end after which that could change.
+    """
     if saved.season.phase == "REGISTRATION":
         return league
     stored = LeagueConfig.model_validate_json(orjson.dumps(saved.season.settings))
-    return stored.model_copy(update={"times": league.times})
+    ladder = league.ladder if stored.ladder and league.ladder else stored.ladder
+    return stored.model_copy(update={"times": league.times, "ladder": ladder})

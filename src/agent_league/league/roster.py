@@ -6,7 +6,7 @@ Decides on every registration; the reasons of a rejection are those of the proto
 import re
 from bisect import insort
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -110,6 +110,8 @@ class Member:
     """Whether it takes no part any more; then it is barred as well, and stands at the end of the table."""
     is_reachable: bool = True
     """False from its registration at the address of another machine until a call there is answered. Not saved."""
+    is_being_reached: bool = False
+    """Whether such calls are still being tried, and no match is given to it. Not saved."""
     team_id: str | None = None
     """The team whose sign-up address it registered through."""
     versions: tuple[AgentVersion, ...] = ()
@@ -156,15 +158,19 @@ class AdmissionRules:
     """Whether no other machine can call the manager."""
     has_lasting_tokens: bool = False
     """Whether tokens are valid as long as the league: over weeks an agent may be called by nobody for days."""
+    hides_names: bool = False
+    """Whether nobody is told whose name is whose."""
     has_dial_out_seats: bool = False
     """Whether agents elsewhere may take part through connections that they open to the manager."""
 
-    @property
-    def is_loopback_only(self) -> bool:
-        """Whether all agents of the league are on this machine; much is allowed then that strangers may not."""
-        return is_loopback_only(
+    is_loopback_only: bool = field(init=False)
+    """Whether all agents of the league are on this machine; much is allowed then that strangers may not."""
+
+    def __post_init__(self) -> None:
+        is_alone = is_loopback_only(
             self.network, listens_on_loopback=self.listens_on_loopback, has_dial_out_seats=self.has_dial_out_seats
         )
+        object.__setattr__(self, "is_loopback_only", is_alone)  # it is asked for with every registration
 
     @property
     def allows_tokenless_return(self) -> bool:
@@ -261,7 +267,8 @@ class Roster:
             )
         namesake = self._find_by_name(application.profile.role, name)
         if namesake is not None and namesake is not known:
-            hint = f"if that is you, come back as {namesake.agent_id} with the same name, port and SHARED folder"
+            place = "" if self.rules.hides_names else f" as {namesake.agent_id}"
+            hint = f"if that is you, come back{place} with the same name, port and SHARED folder"
             detail = f"{application.profile.display_name!r} is taken; {hint}, else choose another name"
             raise RegistrationRejected(RejectReason.DUPLICATE_NAME, detail)
         if known is not None:
@@ -283,13 +290,13 @@ class Roster:
             _add_version(admission.member, now)
         return admission
 
-    def _find_endpoint_problem(self, endpoint: str) -> str | None:
+    def _find_endpoint_problem(self, endpoint: str, addresses: Sequence[str] | None) -> str | None:
         """Describe what is wrong with the address that the current caller registers, or return None."""
         caller, network = CALLER_ADDRESS.get(), self.rules.network
         address, hosts = normalise_address(caller[0]) if caller else None, network.allowed_hosts
         if caller is None and network.public_host:  # an agent of our own process, below our own public address
             hosts = (*hosts, network.public_host)
-        if problem := find_endpoint_problem(endpoint, hosts, address or None):
+        if problem := find_endpoint_problem(endpoint, hosts, address or None, addresses):
             return problem
         return "that is a sign-up address; expected your agent's own" if find_sign_up_key(endpoint) else None
 
@@ -350,7 +357,7 @@ class Roster:
         """Raise RegistrationRejected for an endpoint that may not be called, or is another member's seat."""
         if application.is_seated:
             self._check_seat_owner(application.profile.endpoint, applicant)
-        elif problem := self._find_endpoint_problem(application.profile.endpoint):
+        elif problem := self._find_endpoint_problem(application.profile.endpoint, application.profile.addresses):
             raise RegistrationRejected(RejectReason.INVALID_ENDPOINT, redact_keys(problem))
 
     def note_dial_out_seats(self) -> bool:
@@ -379,13 +386,15 @@ class Roster:
 
     def _find_barred_applicant(self, application: AgentApplication) -> Member | None:
         """Find a barred member that applies again under another name, by its address or key."""
+        barred = [member for member in self._members.values() if member.is_barred]
+        if not barred:
+            return None
         place, key = normalise_endpoint(application.profile.endpoint), _hash_application_key(application)
         return next(
             (
                 member
-                for member in self
-                if member.is_barred
-                and (normalise_endpoint(member.agent.endpoint) == place or (key and key == member.key_sha256))
+                for member in barred
+                if normalise_endpoint(member.agent.endpoint) == place or (key and key == member.key_sha256)
             ),
             None,
         )

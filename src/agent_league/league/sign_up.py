@@ -15,6 +15,7 @@ from agent_league.clock import format_utc
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.http.call_limits import RateLimit
 from agent_league.http.caller_address import CALLER_ADDRESS
+from agent_league.league.roster import RegistrationRejected, RejectReason
 from agent_league.league.state import LeagueState
 from agent_league.model.agents import Role
 from agent_league.storage.access import AccessStore, TeamRow, hash_key, is_same_hash
@@ -27,6 +28,7 @@ PLAYER_KEY_NEEDED = (
     "this league takes players by the sign-up address of their team alone (it ends in /join/KEY/mcp); ask the"
     " organiser for yours"
 )
+KEY_ENDED = "the key of your team has ended; ask the organiser for a new one"
 REFEREE_KEY_NEEDED = (
     "referees of this league need the organiser's key: start yours with the address that `league class --referee-key` "
     "prints"
@@ -76,7 +78,7 @@ class SignUp:
         row = await self.read_team(key)
         if is_same_hash(self._referee_key_sha256, hash_key(key)):
             return REFEREE_TEAM
-        return SignUpTeam(row.team_id, row.name, Role(row.role)) if row else None
+        return SignUpTeam(row.team_id, row.name, Role(row.role), hash_key(key)) if row else None
 
     async def read_team(self, key: str) -> TeamRow | None:
         """Read the team of a key from the roster."""
@@ -99,6 +101,15 @@ class SignUp:
         if asked is None and not is_closed_circle and self._access is not None:
             asked = "keys" if await self._offload(self._access.has_roster, self._state.league_id) else "open"
         return PLAYER_KEY_NEEDED if asked == "keys" else None
+
+    async def require_valid_key(self) -> None:
+        """Raise RegistrationRejected if the key by which the current caller came in has ended since."""
+        team = SIGN_UP_TEAM.get()
+        if team is None or not team.key_sha256 or self._access is None:
+            return
+        found = await self._offload(self._access.find_team, self._state.league_id, team.key_sha256)
+        if found is None:
+            raise RegistrationRejected(RejectReason.CLOSED, KEY_ENDED)
 
     def note_answer(self, now: datetime, why: str | None) -> None:
         """Remember for the page of the current caller's team why its registration was refused; None: it wasn't."""

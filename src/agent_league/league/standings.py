@@ -175,7 +175,7 @@ class StandingsTable:
         return sum(against[other] for other in fewer if other in against and other in rivals)
 
     def _build_row(self, rank: int, shared_rank: int, player_id: str, tiebreakers: Sequence[str]) -> StandingsRow:
-        tally = self._tallies[player_id]
+        tally = self.get_tally(player_id)
         record = (tally.played, tally.wins, tally.draws, tally.losses, tally.points)
         tiebreaks = {name: self._find_tiebreak(name, player_id) for name in tiebreakers}
         return StandingsRow(rank, player_id, self._names[player_id], *record, shared_rank, tiebreaks)

@@ -13,16 +13,31 @@ from itertools import takewhile
 from typing import Any
 
 from agent_league.agent.dialects import DIALECTS, dialect_of, make_league_uuid
+from agent_league.clock import format_utc
 from agent_league.config.models import LeagueConfig, SystemConfig
 from agent_league.errors import ErrorCode, LeagueFailed, Refusal
 from agent_league.formats.base import Entrant, Format, PlayerGroups, TournamentRecord
 from agent_league.formats.play_off import pair_play_off, split_leaders
 from agent_league.formats.progress import describe_progress
 from agent_league.formats.stage_views import find_group_tables
-from agent_league.league.agenda import LeagueFacts, TimedStep, count_rounds_from, list_steps
+from agent_league.ladders.base import LadderPairing
+from agent_league.league.agenda import LeagueFacts, StepKind, TimedStep, count_rounds_from, list_steps
+from agent_league.league.ladder_format import LADDER_ROUND, EndlessRound, rank_by_rating
+from agent_league.league.ladder_record import LadderRecord
+from agent_league.league.ladder_table import LadderTable
 from agent_league.league.league_times import LeagueTimes, TimeMark
+from agent_league.league.match_tokens import hash_token, hashes_match
 from agent_league.league.projected_rounds import LastRounds, find_last_rounds
-from agent_league.league.roster import Admission, AdmissionRules, AgentApplication, Member, Roster, merge_deviations
+from agent_league.league.roster import (
+    Admission,
+    AdmissionRules,
+    AgentApplication,
+    Member,
+    RegistrationRejected,
+    RejectReason,
+    Roster,
+    merge_deviations,
+)
 from agent_league.league.standings import StandingsTable
 from agent_league.league.stored_rows import (
     agent_to_row,
@@ -35,19 +50,21 @@ from agent_league.league.stored_rows import (
 )
 from agent_league.league.tournament import counts_byes, draw_number, lay_out_rounds, make_format, seed_players
 from agent_league.model.agents import AgentState, Role, advance_state
-from agent_league.model.audit import AuditEntry
+from agent_league.model.audit import AuditEntry, OrganiserAction
 from agent_league.model.events import (
     AgentRegistered,
     AgentStateChanged,
     CommandCarriedOut,
     Event,
     FreezeChanged,
+    LadderNews,
     LeagueCompleted,
     LeagueReopened,
     LeagueResumed,
     LeagueStarted,
     MatchAssigned,
     MatchFinished,
+    MatchPaired,
     MatchReplaced,
     PauseChanged,
     QuietHoursChanged,
@@ -55,11 +72,13 @@ from agent_league.model.events import (
     RefereeWaitChanged,
     RegistrationChanged,
     RegistrationRefused,
+    RoundCalled,
     RoundCompleted,
     RoundStarted,
     StartDelayed,
 )
 from agent_league.model.group_table import GroupTable
+from agent_league.model.ladder import CheckSummary, LadderMatch, OpenRequest
 from agent_league.model.names import MAX_NAME_LENGTH
 from agent_league.model.results import (
     FAULT_KEY,
@@ -75,8 +94,16 @@ from agent_league.model.results import (
 from agent_league.model.schedule import LeagueRound, Pairing, Schedule, make_rerun_id
 from agent_league.model.time_plan import RelativeFreeze
 from agent_league.protocol.version import CURRENT_PROTOCOL
-from agent_league.storage.base import DISMISSED_PHASE, AuditRow, SavedSeason, SeasonRow, StoredRow
-from agent_league.text import quote, redact_keys, shorten
+from agent_league.storage.base import (
+    DISMISSED_PHASE,
+    AuditRow,
+    MatchRow,
+    RemovedRow,
+    SavedSeason,
+    SeasonRow,
+    StoredRow,
+)
+from agent_league.text import MAX_WORD, quote, redact_keys, shorten, to_printable
 
 EventListener = Callable[[Event], None]
 SaveRow = Callable[[StoredRow], None]
@@ -149,15 +176,20 @@ class LeagueState:
                 network=system.network,
                 failure_threshold=self._failure_threshold,
                 strict=system.tolerance.strict,
+                hides_names=config.visibility != "everything",
                 listens_on_loopback=listens_on_loopback,
-                has_lasting_tokens=not config.times.plan.is_empty,
+                has_lasting_tokens=not config.times.plan.is_empty or config.ladder is not None,
                 has_dial_out_seats=has_dial_out_seats,
             )
         )
         self.phase = LeaguePhase.COMPLETED if season_row.phase == DISMISSED_PHASE else LeaguePhase(season_row.phase)
         self.lot = config.scheduling.lot or self.league_uuid
         """Decides what nothing else does; the same in every message of a season."""
-        self.format: Format = make_format(config.scheduling)
+        self.ladder = LadderRecord(config.ladder, save_row) if config.ladder else None
+        """What a practice ladder keeps; None in every other league."""
+        self.house_bot_keys: Mapping[str, str] = {}
+        """The names of the house bots, and the hash of the key that each of them registers with."""
+        self.format: Format = self._make_format()
         self.schedule = Schedule(())
         self.current_round = 0
         self.rounds_completed = season_row.rounds_completed
@@ -190,6 +222,8 @@ class LeagueState:
             self.roster.restore_member(member_from_row(agent, self._failure_threshold))
         self._set_schedule(schedule_from_rows(saved.matches, saved.rounds))
         self.current_round = self.rounds_completed
+        if self.ladder:
+            self._restore_ladder(self.ladder, saved)
         replacements = {row.replaces: row.match_id for row in saved.matches if row.replaces}
         for match in saved.matches:
             result = result_from_row(match)
@@ -239,8 +273,10 @@ class LeagueState:
         return len(self.schedule.rounds) > known
 
     def needs_further_round(self) -> bool:
-        """Whether the format would pair another round now that all results are in."""
-        return not self.has_play_off and next(lay_out_rounds(self.format, self.tournament), None) is not None
+        """Whether the format, or the play-off for first place, would pair another round by the results there are."""
+        if not self.has_play_off and next(lay_out_rounds(self.format, self.tournament), None) is not None:
+            return True
+        return self._pair_play_off() is not None
 
     def list_open_reruns(self) -> list[Pairing]:
         """List the matches of completed rounds that are to be played again, and aren't over."""
@@ -277,6 +313,12 @@ class LeagueState:
         return self.times.has_mark(TimeMark.FROZEN)
 
     @property
+    def pause_reason(self) -> str:
+        """Why the league is paused, in its organiser's words; empty if it isn't, or nobody said."""
+        pauses = (entry.reason for entry in reversed(self.audit_log) if entry.action == OrganiserAction.PAUSE)
+        return next(pauses, "") if self.is_paused else ""
+
+    @property
     def is_waiting_for_referee(self) -> bool:
         """Whether the league runs while every referee is suspended, so that no match can be assigned."""
         referees = self.roster.list_members(Role.REFEREE)
@@ -296,6 +338,7 @@ class LeagueState:
         before = {member.agent_id: member.agent for member in self.roster} if is_open and may_be_asking else {}
         name = application.profile.display_name
         closed = self._registration_closed_reason(name) if application.profile.role is Role.PLAYER else None
+        is_house = self._is_house_bot(application)
         frozen = "agents are frozen: yours can come back only as it was" if self.is_frozen else None
         admission = self.roster.register(application, closed=closed, now=now, frozen=frozen, key_needed=key_needed)
         member = admission.member
@@ -305,6 +348,9 @@ class LeagueState:
         if member.role is Role.PLAYER:
             for table in (self.standings_table, self.table_after_round):
                 table.add_player(member.agent_id, member.agent.display_name)
+            is_new_version = self.ladder and self.ladder.note_player(
+                member.agent_id, member.agent.version, format_utc(now), is_house=is_house
+            )
         if member.is_suspended and not member.is_barred:
             self._set_agent_state(member, AgentState.ACTIVE, "came back")
         self._save_row(agent_to_row(member))
@@ -321,8 +367,21 @@ class LeagueState:
                 new_version=admission.new_version,
             )
         )
+        if member.role is Role.PLAYER and is_new_version:
+            version = to_printable(member.agent.version, MAX_WORD)
+            self.emit(LadderNews(member.agent_id, f"comes with version {version}, which is rated apart"))
         self._emit_referee_wait()
         return admission
+
+    def _is_house_bot(self, application: AgentApplication) -> bool:
+        """Whether an applicant is a house bot by its key; raises RegistrationRejected if it only has such a name."""
+        name = application.profile.display_name
+        expected = self.house_bot_keys.get(name) if application.profile.role is Role.PLAYER else None
+        if expected is None:
+            return False
+        if not hashes_match(expected, hash_token(application.application_key or "")):
+            raise RegistrationRejected(RejectReason.DUPLICATE_NAME, f"{name!r} is a house bot; choose another name")
+        return True
 
     def report_refused_registration(self, who: str, why: str) -> bool:
         """Emit a refused registration, each one once; returns whether it was emitted."""
@@ -357,6 +416,8 @@ class LeagueState:
         """Explain why the league can't start yet, or return None if it can."""
         if self.phase is not LeaguePhase.REGISTRATION:
             return f"it {PHASE_DESCRIPTIONS[self.phase]}"
+        if self.ladder:
+            return None
         players, least = self.eligible_player_count, self.config.participants.min_players
         if players < least:
             members = self.roster.list_members(Role.PLAYER)
@@ -376,7 +437,7 @@ class LeagueState:
         seeded = seed_players(self.roster.players(), self.config.scheduling, self.lot)
         rules = self.config.scheduling.model_copy(update={"seeded_players": seeded})
         self.config = self.config.model_copy(update={"scheduling": rules})
-        self.format = make_format(rules)
+        self.format = self._make_format()
         self.standings_table = self._create_table()
         overlap = rules.overlap_rounds
         self.table_after_round = self._create_table(self._select_completed) if overlap else self.standings_table
@@ -385,7 +446,8 @@ class LeagueState:
         except LeagueFailed as error:
             self.config, self.format = config, format_
             raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, f"the league can't start: {error}") from error
-        self._update_season_row(settings=self.config.model_dump(mode="json"))  # final from here on
+        settings = self.config.model_dump(mode="json", exclude={"webhooks"})
+        self._update_season_row(settings=settings)  # final from here on
         self._enter_phase(LeaguePhase.RUNNING, AgentState.ACTIVE)
         for member in self.roster:
             if not member.is_reachable:
@@ -399,6 +461,7 @@ class LeagueState:
                 matches=len(self._pairings),
                 lot=self.lot,
                 is_fixed=self.format.is_fixed,
+                is_ladder=self.ladder is not None,
             )
         )
 
@@ -483,12 +546,28 @@ class LeagueState:
             begun = sum(1 for _ in takewhile(self.has_round_begun, rounds))
             self.times.count_rounds(count_rounds_from(plan, now, self.rounds_completed + begun + 1))
 
-    def set_frozen(self, *, is_frozen: bool, now: datetime) -> None:
-        """Forbid that agents are admitted or replaced, or allow it again; raises a Refusal after the end."""
+    def call_round(self, now: datetime) -> int:
+        """Let the next round begin though its time has not come; returns its number. Raises a Refusal if none waits."""
+        self._require_phase(LeaguePhase.RUNNING)
+        waiting = next((step for step in self.list_timed_steps(now) if step.kind is StepKind.ROUND), None)
+        if waiting is None:
+            raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, "no round waits for its time")
+        self.times.called_round = waiting.round_id
+        self.emit(RoundCalled(waiting.round_id))
+        return waiting.round_id
+
+    def set_frozen(self, *, is_frozen: bool, now: datetime) -> bool:
+        """Forbid that agents are admitted or replaced, or allow it again; returns False if it was so already.
+
+        Raises a Refusal after the end. What the organiser allows again isn't forbidden by the time of the freeze.
+        """
         self._require_phase(LeaguePhase.REGISTRATION, LeaguePhase.RUNNING)
-        if is_frozen != self.is_frozen:
-            self.times.set_mark(TimeMark.FROZEN, now.isoformat() if is_frozen else None)
-            self.emit(FreezeChanged(is_frozen))
+        if is_frozen == self.is_frozen:
+            return False
+        self.times.set_mark(TimeMark.FROZEN, now.isoformat() if is_frozen else None)
+        self.times.set_mark(TimeMark.UNFROZEN, None if is_frozen else now.isoformat())
+        self.emit(FreezeChanged(is_frozen))
+        return True
 
     def set_quiet(self, until: datetime | None) -> None:
         """Begin the quiet hours that end at `until`, or end them (None)."""
@@ -513,7 +592,7 @@ class LeagueState:
             is_running=is_running,
             has_opened=self.times.has_opened,
             has_closed=self.times.has_closed,
-            is_frozen=self.is_frozen,
+            is_frozen=self.is_frozen or self.times.has_mark(TimeMark.UNFROZEN),
             round_count=self.times.round_count,
             next_round=coming[0].round_id if waits else None,
             round_ended_at=self.times.round_ended_at,
@@ -594,8 +673,83 @@ class LeagueState:
         names = {player_id: player.display_name for player_id, player in self.roster.players().items()}
         return find_group_tables(self.format, self.tournament, names) if self.schedule.rounds else []
 
+    def _make_format(self) -> Format:
+        return EndlessRound() if self.ladder else make_format(self.config.scheduling)
+
+    def _restore_ladder(self, ladder: LadderRecord, saved: SavedSeason) -> None:
+        ladder.restore_rows(saved.ladder)
+        self.table_after_round = self.standings_table
+        reasons = {match_id: match.reason for match_id, match in ladder.matches.items()}
+        pairings = (replace(one, reason=reasons.get(one.match_id, "")) for one in self.schedule.pairings)
+        self._pairings = {pairing.match_id: pairing for pairing in pairings}
+        self._update_ladder_round()
+
+    def _update_ladder_round(self) -> None:
+        """Lay out the one round of a ladder: the matches that are kept."""
+        self.schedule = Schedule((LeagueRound(LADDER_ROUND, tuple(self._pairings.values())),))
+        self.current_round = LADDER_ROUND
+
+    def pair_ladder_match(self, paired: LadderPairing, at: str) -> Pairing:
+        """Add a match that the ladder of this league has paired."""
+        ladder = self._require_ladder()
+        last = max((int(match_id.rpartition("M")[2]) for match_id in self._pairings), default=0)
+        pairing = Pairing(f"R{LADDER_ROUND}M{last + 1}", LADDER_ROUND, *paired.players, paired.reason)
+        versions = {player_id: ladder.players[player_id].current.number for player_id in paired.players}
+        self._pairings[pairing.match_id] = pairing
+        self._update_ladder_round()
+        ladder.begin_match(pairing.match_id, LadderMatch(paired.reason, versions, at, paired.is_requested))
+        self._save_row(match_to_row(pairing, None, None))
+        self.emit(MatchPaired(pairing))
+        return pairing
+
+    def end_ladder_match(self, match_id: str, at: str) -> None:
+        """Note when a match has ended, and forget the oldest ones beyond those that are kept."""
+        ladder = self._require_ladder()
+        ladder.note_match_end(match_id, at)
+        while len(self.results) > ladder.config.keep_matches:
+            oldest = next(iter(self.results))
+            for known in (self.results, self._pairings, self.assigned_referees, self._fetchable_matches):
+                known.pop(oldest, None)
+            ladder.forget_match(oldest)
+            self._save_row(RemovedRow(MatchRow, oldest))
+        self._update_ladder_round()
+
+    def note_ladder_check(self, player_id: str, summary: CheckSummary) -> None:
+        """Store how the check of a player went."""
+        self._require_ladder().note_check(player_id, summary)
+        self.emit(LadderNews(player_id, summary.words, is_trouble=not summary.is_passed))
+
+    def admit_to_ladder(self, player_id: str) -> bool:
+        """Let a player meet others on the organiser's order, whatever its check says; False if it might already."""
+        player_id = self.find_player_id(player_id)
+        has_changed = self._require_ladder().admit_player(player_id)
+        if has_changed:
+            self.emit(LadderNews(player_id, "may meet everybody, as the organiser says"))
+        return has_changed
+
+    def request_ladder_match(self, request: OpenRequest) -> None:
+        """Store that a player asks for a match."""
+        self._require_ladder().add_request(request)
+        self.emit(LadderNews(request.player_id, f"asks for a match against {request.opponent_id}"))
+
+    def rank_ladder_again(self) -> None:
+        """Rank the players anew, after their ratings have changed."""
+        self.standings_table.rank_again()
+
+    def _require_ladder(self) -> LadderRecord:
+        if self.ladder is None:
+            raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, "this league is no practice ladder")
+        return self.ladder
+
+    def find_round(self, pairing: Pairing) -> LeagueRound:
+        """The round to announce a match with; a match of a ladder is announced alone."""
+        return LeagueRound(LADDER_ROUND, (pairing,)) if self.ladder else self.schedule.rounds[pairing.round_id - 1]
+
     def _pair_rounds(self) -> None:
         """Pair and save the rounds that can be paired now."""
+        if self.ladder:
+            self._update_ladder_round()
+            return
         rounds = [] if self.has_play_off else list(lay_out_rounds(self.format, self.tournament))
         if not rounds and (round_ := self._pair_play_off()):
             rounds = [round_]
@@ -650,10 +804,11 @@ class LeagueState:
                 lot=self.lot,
                 is_fixed=self.format.is_fixed and not self.has_play_off,
                 standings=self.standings(),
+                is_ladder=self.ladder is not None,
             )
         )
         if self.phase is LeaguePhase.COMPLETED:
-            self._emit_league_completed()
+            self.emit_league_completed()
         elif self.is_paused:
             self.emit(PauseChanged(is_paused=True))
         self._emit_referee_wait()
@@ -790,12 +945,16 @@ class LeagueState:
             [player_id for player_id in result.players if self.roster[player_id].is_barred]
         )
         self.results[result.match_id] = result
+        if self.ladder:
+            self.ladder.add_result(result, self.scoring)
         self._add_to_tables(result)
         self._save_row(match_to_row(self._pairings[result.match_id], referee_id, result))
         self.emit(MatchFinished(result))
 
     def correct_result(self, result: MatchResult) -> None:
         """Make this the result of its match, whatever it was before, and compute the tables anew."""
+        if self.ladder:
+            self.ladder.replace_result(self.results.get(result.match_id), result, self.scoring)
         self.results[result.match_id] = result
         referee_id = self.assigned_referees.get(result.match_id)
         self._save_row(match_to_row(self._pairings[result.match_id], referee_id, result))
@@ -803,7 +962,13 @@ class LeagueState:
         self.emit(MatchFinished(result))
 
     def replace_match(self, match_id: str) -> Pairing:
-        """Have a finished match played again, under a new id; the first one and its result stay in the record."""
+        """Have a finished match played again, under a new id; the first one and its result stay in the record.
+
+        Raises a Refusal in a practice ladder.
+        """
+        if self.ladder:
+            told = "a practice ladder plays no match again: make it void, and let the players ask for another one"
+            raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, told, match_id=match_id)
         old = self._pairings[match_id]
         new = replace(old, match_id=make_rerun_id(match_id, old.replaces), replaces=match_id)
         self.replaced_matches[match_id] = ReplacedMatch(
@@ -868,9 +1033,10 @@ class LeagueState:
 
     def complete_league(self) -> None:
         self._enter_phase(LeaguePhase.COMPLETED, AgentState.SHUTDOWN)
-        self._emit_league_completed()
+        self.emit_league_completed()
 
-    def _emit_league_completed(self) -> None:
+    def emit_league_completed(self) -> None:
+        """Emit the end with the table as it is now; again after a correction."""
         self.emit(
             LeagueCompleted(
                 league_id=self.league_id,
@@ -1035,6 +1201,8 @@ class LeagueState:
         """Whether a player may still enter: the league runs, its format allows it, and another round will be paired."""
         if self.phase is not LeaguePhase.RUNNING or not self.format.takes_late_entries:
             return False
+        if self.ladder:
+            return True
         return len(self.schedule.rounds) < (self.format.count_rounds(self.tournament) or 0)
 
     def _require_phase(self, *phases: LeaguePhase) -> None:
@@ -1094,6 +1262,9 @@ class LeagueState:
         """Create an empty table; `select_tournament` gives what it is ranked by, if that isn't all that was played."""
         get_tournament = select_tournament or (lambda: self._whole_tournament)
         names = {member.agent_id: member.agent.display_name for member in self.roster.list_members(Role.PLAYER)}
+        if (ladder := self.ladder) is not None:
+            players = self.roster.players
+            return LadderTable(names, ladder, self.scoring, rank=lambda: rank_by_rating(ladder, [*players()]))
         return StandingsTable(
             names,
             self.scoring,

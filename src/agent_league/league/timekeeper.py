@@ -24,6 +24,7 @@ from agent_league.model.events import (
     QuietHoursChanged,
     ReachabilityChanged,
     RegistrationChanged,
+    RoundCalled,
     RoundCompleted,
     RoundScheduled,
     StartedLate,
@@ -51,6 +52,7 @@ class Timekeeper:
         """Since when a delayed league could start."""
         self._changed = asyncio.Event()
         self._hold_changed = asyncio.Event()
+        self._round_called = asyncio.Event()
         state.add_listener(self._handle_event)
 
     async def run(self) -> None:
@@ -58,9 +60,7 @@ class Timekeeper:
         while True:
             self._changed.clear()
             coming = self.take_due_steps()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(self._find_sleep(coming)):
-                    await self._changed.wait()
+            await self._sleep_until(self._find_wake_up(coming), self._changed)
 
     def take_due_steps(self) -> Sequence[TimedStep]:
         """Take all steps that are due now; return those that were due or are to come."""
@@ -94,11 +94,12 @@ class Timekeeper:
             if begin != scheduled:
                 scheduled = begin
                 self._announce_time(round_, begin)
-            await asyncio.sleep(max(min((begin - now).total_seconds(), MAX_SLEEP_SECONDS), MIN_SLEEP_SECONDS))
+            self._round_called.clear()
+            await self._sleep_until(begin, self._round_called)
 
     def _find_begin(self, round_: LeagueRound, now: datetime) -> datetime | None:
         times = self._state.times
-        if self._state.has_round_begun(round_):
+        if self._state.has_round_begun(round_) or times.called_round == round_.round_id:
             return None
         return find_round_begin(times.plan, times.round_count, round_.round_id, now, times.round_ended_at)
 
@@ -142,18 +143,33 @@ class Timekeeper:
         elif now - planned > LATE_START and not is_delayed:
             state.emit(StartedLate(state.times.plan.format_moment(planned), int((now - planned).total_seconds())))
 
-    def _find_sleep(self, coming: Sequence[TimedStep]) -> float:
+    def _find_wake_up(self, coming: Sequence[TimedStep]) -> datetime | None:
         now = self._clock.now()
         wake_up = find_wake_up(self._state.times.plan, coming, now)
         moments = [wake_up, self._enough_since + GATHERING if self._enough_since else None]
-        waits = [(at - now).total_seconds() for at in moments if at and at > now]
-        return max(min([*waits, MAX_SLEEP_SECONDS]), MIN_SLEEP_SECONDS)
+        return min((at for at in moments if at and at > now), default=None)
+
+    async def _sleep_until(self, moment: datetime | None, changed: asyncio.Event) -> None:
+        """Sleep until a moment by the clock, or until `changed` is set; ends early if the clock is set back."""
+        last = self._clock.now()
+        while moment is None or last < moment:
+            left = MAX_SLEEP_SECONDS if moment is None else (moment - last).total_seconds()
+            seconds = max(min(left, MAX_SLEEP_SECONDS), MIN_SLEEP_SECONDS)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await changed.wait()
+                    return
+            if (now := self._clock.now()) < last:
+                return
+            last = now
 
     def _handle_event(self, event: Event) -> None:
         match event:
             case RoundCompleted():
                 self._state.times.round_ended_at = self._clock.now()
                 self._changed.set()
+            case RoundCalled():
+                self._round_called.set()
             case PauseChanged() | QuietHoursChanged():
                 self._hold_changed.set()
                 self._changed.set()

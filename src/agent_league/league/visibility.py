@@ -110,8 +110,9 @@ class _MaskedState:
         return [*map(self.mask_group, self._state.find_group_tables())]
 
     def collect_deviations(self) -> dict[str, tuple[str, ...]]:
-        """Nothing: they quote what agents wrote, which may be their names."""
-        return {}
+        """Those of players whose names are seen: they quote what agents wrote, which may be their names."""
+        seen = self._list_seen()
+        return {one: noted for one, noted in self._state.collect_deviations().items() if one in seen}
 
     def mask_rows(self, rows: Sequence[StandingsRow]) -> tuple[StandingsRow, ...]:
         seen = self._list_seen()

@@ -83,6 +83,11 @@ class AgentProfile:
     game_types: tuple[str, ...] = ()
     max_concurrent_matches: int = 1
     """Matches that a referee runs at the same time."""
+    addresses: tuple[str, ...] | None = ()
+    """The IP addresses of a name in its endpoint, as it was resolved and checked: it is called there alone.
+
+    None in an application whose name can't be resolved.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from agent_league.model.events import (
     CommandCarriedOut,
     Event,
     FreezeChanged,
+    LadderNews,
     LeagueCompleted,
     LeagueReopened,
     LeagueResumed,
@@ -23,6 +24,7 @@ from agent_league.model.events import (
     MatchFinished,
     MatchNotTaken,
     MatchOverdue,
+    MatchPaired,
     MatchReplaced,
     PauseChanged,
     QuietHoursChanged,
@@ -30,6 +32,7 @@ from agent_league.model.events import (
     RefereeWaitChanged,
     RegistrationChanged,
     RegistrationRefused,
+    RoundCalled,
     RoundCompleted,
     RoundScheduled,
     RoundStarted,
@@ -75,6 +78,13 @@ def describe_event(event: Event, names: Mapping[str, str]) -> EventSentence:  # 
         case MatchFinished(result):
             kind, match_id = "trouble" if describe_fault(result, names) else "match", result.match_id
             return EventSentence(kind, describe_ending(result, names), match_id, match_id=match_id)
+        case MatchPaired(pairing):
+            a, b = (names.get(player_id, player_id) for player_id in pairing.players)
+            match_id = pairing.match_id
+            return EventSentence("match", f"{a} against {b} ({pairing.reason})", match_id, match_id=match_id)
+        case LadderNews(player_id, text):
+            kind = "trouble" if event.is_trouble else "agent"
+            return EventSentence(kind, text, names.get(player_id, player_id), player_id)
         case MatchReplaced(match_id, pairing):
             sentence = f"is played again, as {pairing.match_id}"
             return EventSentence("match", sentence, match_id, match_id=pairing.match_id)
@@ -95,6 +105,7 @@ def _describe_league_event(  # noqa: PLR0911, PLR0912 - a table: one line for ea
     | StartDelayed
     | StartedLate
     | RoundScheduled
+    | RoundCalled
     | QuietHoursChanged
     | FreezeChanged
     | PauseChanged
@@ -116,7 +127,7 @@ def _describe_league_event(  # noqa: PLR0911, PLR0912 - a table: one line for ea
             return "trouble", f"{who} was not admitted: {why}"
         case RegistrationChanged(is_open):
             return "league", "Registration is open again" if is_open else "Registration is closed"
-        case StartDelayed() | StartedLate() | RoundScheduled() | QuietHoursChanged() | FreezeChanged():
+        case StartDelayed() | StartedLate() | RoundScheduled() | RoundCalled() | QuietHoursChanged() | FreezeChanged():
             return _describe_timed_event(event)
         case StoreChanged(is_there=True):
             return "league", "The database is back"
@@ -128,6 +139,8 @@ def _describe_league_event(  # noqa: PLR0911, PLR0912 - a table: one line for ea
             return "trouble", "The league has no referee: waiting for one to come, or to come back"
         case RefereeWaitChanged():
             return "league", "There is a referee again; the league goes on"
+        case LeagueStarted(is_ladder=True) | LeagueResumed(is_ladder=True):
+            return "league", "The practice ladder is open"
         case LeagueStarted(_, players, _, rounds, matches):
             counts = ((players, "player"), (rounds, "round"), (matches, "match"))
             return "league", f"The league starts: {', '.join(format_count(*count) for count in counts)}"
@@ -153,7 +166,7 @@ def _describe_league_event(  # noqa: PLR0911, PLR0912 - a table: one line for ea
 
 
 def _describe_timed_event(
-    event: StartDelayed | StartedLate | RoundScheduled | QuietHoursChanged | FreezeChanged,
+    event: StartDelayed | StartedLate | RoundScheduled | RoundCalled | QuietHoursChanged | FreezeChanged,
 ) -> tuple[EventKind, str]:
     match event:
         case StartDelayed(planned, why):
@@ -164,6 +177,8 @@ def _describe_timed_event(
         case RoundScheduled(round_id, at, is_late):
             missed = ": it has missed its own time" if is_late else ""
             return "league", f"Round {round_id} begins on {at}{missed}"
+        case RoundCalled(round_id):
+            return "league", f"Round {round_id} begins before its time, as the organiser wants it"
         case QuietHoursChanged(is_quiet, until):
             return "league", f"Quiet hours until {until}: no match begins" if is_quiet else "Quiet hours are over"
         case FreezeChanged(is_frozen):

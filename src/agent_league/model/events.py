@@ -108,6 +108,13 @@ class RoundScheduled:
 
 
 @dataclass(frozen=True, slots=True)
+class RoundCalled:
+    """The organiser lets the next round begin before its time."""
+
+    round_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class QuietHoursChanged:
     """Quiet hours begin, in which no match begins, or they are over."""
 
@@ -151,6 +158,8 @@ class LeagueStarted:
     """What orders players who are level."""
     is_fixed: bool = True
     """Whether all rounds are known, and points alone rank the players."""
+    is_ladder: bool = False
+    """Whether it is a practice ladder, which has no end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +178,7 @@ class LeagueResumed:
     """As in LeagueStarted."""
     is_fixed: bool = True
     standings: tuple[StandingsRow, ...] = ()
+    is_ladder: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,6 +288,23 @@ class CommandCarriedOut:
         return self.entry.action in CORRECTIONS
 
 
+@dataclass(frozen=True, slots=True)
+class MatchPaired:
+    """A practice ladder has paired two players."""
+
+    pairing: Pairing
+
+
+@dataclass(frozen=True, slots=True)
+class LadderNews:
+    """Something about a player of a practice ladder: a request, its check, a new version."""
+
+    player_id: str
+    text: str
+    """A predicate, such as "has passed its check"."""
+    is_trouble: bool = False
+
+
 Event = (
     AgentRegistered
     | RegistrationRefused
@@ -288,6 +315,7 @@ Event = (
     | StartDelayed
     | StartedLate
     | RoundScheduled
+    | RoundCalled
     | QuietHoursChanged
     | FreezeChanged
     | PauseChanged
@@ -302,6 +330,8 @@ Event = (
     | RoundCompleted
     | LeagueCompleted
     | CommandCarriedOut
+    | MatchPaired
+    | LadderNews
     | MatchReplaced
     | LeagueReopened
 )

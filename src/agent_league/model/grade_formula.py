@@ -24,6 +24,7 @@ GRADE_COLUMNS: Mapping[str, str] = {
     "rating": "the rating in Elo; the league's mean is 0",
     "rating_low": "the lower end of its 95% interval",
     "rating_high": "the upper end of its 95% interval",
+    "withdrawn": "1 if the organiser has withdrawn the player, else 0",
     "deviations": "kinds of deviations from the protocol that were tolerated",
     "check_score": "share of the check's steps that were passed, from 0 to 100",
     "documentation_bonus": "from the file of marks, else 0",

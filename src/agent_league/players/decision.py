@@ -23,8 +23,6 @@ MAX_DECISIONS = 1000
 
 CHOSEN, RAISED, ILLEGAL = "chosen", "raised", "illegal_move"
 QuestionKey = tuple[str, int, bytes]
-MatchedThought = tuple[Thought, list[Move]]
-"""A strategy's answer, and the legal moves equal to its move: one, or none."""
 
 
 class StrategyRunner:
@@ -86,22 +84,21 @@ class StrategyRunner:
             return self._start_task(ask_strategy(self._strategy, observation), observation, began)
         try:
             said: Any = self._strategy.choose(observation)
-            found = None if inspect.isawaitable(said) else _match_thought(said, observation)
+            is_decided = not inspect.isawaitable(said)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - as in _await_choice
             return self._replace_failed_choice(error, observation, began)
-        return (
-            self._accept_or_replace(found, observation, began) if found else self._start_task(said, observation, began)
-        )
+        accept = self._accept_or_replace if is_decided else self._start_task
+        return accept(said, observation, began)
 
     def _start_task(self, said: Awaitable[Any], observation: Observation, began: float) -> asyncio.Task[Thought]:
         return self._choices.start(self._await_choice(said, observation, began))
 
     async def _await_choice(self, said: Awaitable[Any], observation: Observation, began: float) -> Thought:
         try:
-            found = _match_thought(await said, observation)
+            choice = await said
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a strategy that raises must not stop the player
             return self._replace_failed_choice(error, observation, began)
-        return self._accept_or_replace(found, observation, began)
+        return self._accept_or_replace(choice, observation, began)
 
     def _replace_failed_choice(self, error: BaseException, observation: Observation, began: float) -> Thought:
         """Log the error of a strategy that raised, and play a random move instead."""
@@ -110,9 +107,13 @@ class StrategyRunner:
         self._warn_author(f"The strategy failed in {quote(observation.match_id)}; a random move was played.\n{trace}")
         return self._record_decision(Thought(_random_move(observation)), RAISED, observation, began)
 
-    def _accept_or_replace(self, found: MatchedThought, observation: Observation, began: float) -> Thought:
+    def _accept_or_replace(self, said: Any, observation: Observation, began: float) -> Thought:
         """Return the move as the referee wrote it (1 for True); log an illegal one and play a random move instead."""
-        thought, legal = found
+        thought = said if isinstance(said, Thought) else Thought(said)
+        try:
+            legal = find_equal_moves(thought.move, observation.legal_moves)
+        except Exception as error:  # noqa: BLE001 - a strategy's own object may refuse to be compared
+            return self._replace_failed_choice(error, observation, began)
         usage = thought.usage if isinstance(thought.usage, Usage) else None
         if legal:
             return self._record_decision(Thought(legal[0], usage, thought.reason), CHOSEN, observation, began)
@@ -160,11 +161,6 @@ async def ask_strategy(strategy: Strategy, observation: Observation) -> Thought:
     if inspect.isawaitable(said):
         said = await said
     return said if isinstance(said, Thought) else Thought(said)
-
-
-def _match_thought(said: Any, observation: Observation) -> MatchedThought:
-    thought = said if isinstance(said, Thought) else Thought(said)
-    return thought, find_equal_moves(thought.move, observation.legal_moves)
 
 
 def _random_move(observation: Observation) -> Move:

@@ -83,7 +83,7 @@ class Sensors:
             history,
             invitation,
             call.game_type,
-            _parse_legal_moves(request),
+            tuple(request.valid_options) if request.valid_options else _parse_move_schema(request),
             request.context,
             request.step,
             request.your_role,
@@ -184,10 +184,8 @@ def _load_rules(game_type: str, parameters: bytes) -> Rules | None:
         return None
 
 
-def _parse_legal_moves(request: v2.MoveRequest) -> Sequence[Any]:
-    """Return the listed moves, else those the schema allows. Raises Refusal if there are none."""
-    if request.valid_options:
-        return tuple(request.valid_options)
+def _parse_move_schema(request: v2.MoveRequest) -> Sequence[Any]:
+    """Return the moves that the schema allows, where none are listed. Raises Refusal if there are none."""
     if request.move_schema is None:
         if request.valid_options is None:
             missing = ["move_request.valid_options"]

@@ -50,10 +50,12 @@ class Envelope:
 
 def check_envelope(params: Mapping[str, Any], expected_type: str) -> Envelope:
     """Check the envelope of a `league.v2` message; raises a Refusal for the first fault in the protocol's order."""
-    if params.get("protocol") != PROTOCOL_V2 or not all(isinstance(params.get(name), str) for name in REQUIRED_FIELDS):
+    if params.get("protocol") != PROTOCOL_V2:
         check_required_fields(params, PROTOCOL_V2, REQUIRED_FIELDS)
-        wrong = next(name for name in REQUIRED_FIELDS if not isinstance(params[name], str))
-        raise wrong_type_refusal(wrong, "a string", params[wrong])
+    for name in REQUIRED_FIELDS:
+        if not isinstance(params.get(name), str):
+            check_required_fields(params, PROTOCOL_V2, REQUIRED_FIELDS)
+            raise wrong_type_refusal(name, "a string", params[name])
     for name, kinds in OPTIONAL_FIELDS.items():
         value = params.get(name)
         if type(value) not in kinds:

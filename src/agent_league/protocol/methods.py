@@ -12,7 +12,7 @@ from agent_league.model.agents import Role
 from agent_league.protocol import v2
 from agent_league.protocol.envelope import Message, MessagePart, StatusReply
 from agent_league.protocol.v2 import answers
-from agent_league.protocol.v2.league import ManagedLeague
+from agent_league.protocol.v2.league import ManagedLeague, RequestedMatch
 
 
 class Caller(StrEnum):
@@ -130,7 +130,9 @@ _TABLE: Iterable[Method] = (
             "What an organiser may do while a league lives, by `action`. CLOSE_REGISTRATION lets in no new player,"
             " and the league doesn't start by itself; OPEN_REGISTRATION ends that; both only before the start."
             " PAUSE lets no further match begin, those in play end and count; RESUME goes on; both only while it"
-            " runs. SUSPEND_PLAYER makes the player of `player_id` lose its matches technically, those in play too,"
+            " runs. FREEZE_AGENTS lets no player be admitted or replaced, until UNFREEZE_AGENTS. PLAY_ROUND begins the"
+            " next round before its time. SUSPEND_PLAYER makes the player of `player_id` lose its matches technically,"
+            " those in play too,"
             " until REINSTATE_PLAYER. Corrections need a `reason`, and may come after the end: RERUN_MATCH has the"
             " match of `match_id` played again under another id, VOID_MATCH makes it count for nobody, AWARD_MATCH"
             " decides it for `player_id` or as a `draw`, WITHDRAW_PLAYER takes a player out, ADMIT_PLAYER lets it in"
@@ -138,6 +140,20 @@ _TABLE: Iterable[Method] = (
             " `reason` and what changed stand in the league's public audit log. Answers {status: ok} with `change`."
         ),
         errors=(ErrorCode.SERVICE_UNAVAILABLE, ErrorCode.PLAYER_NOT_REGISTERED, ErrorCode.MATCH_NOT_FOUND),
+    ),
+    Method(
+        name="request_match",
+        served_by=_MANAGER,
+        caller=Caller.AGENT,
+        request=v2.RequestMatch,
+        answer=RequestedMatch,
+        title="Ask for a match",
+        description=(
+            "Asks for a match against `opponent_id` in a practice ladder. It is played as soon as both are free or,"
+            " where the league file says so, once the opponent asks for it too; house bots always agree. So many"
+            " requests an hour as the league file allows. Answers {status: ok} with `message`, a sentence."
+        ),
+        errors=(ErrorCode.SERVICE_UNAVAILABLE, ErrorCode.RATE_LIMIT_EXCEEDED, ErrorCode.PLAYER_NOT_REGISTERED),
     ),
     Method(
         name="report_match_result",
@@ -162,10 +178,10 @@ _TABLE: Iterable[Method] = (
         answer=answers.LeagueQueryAnswer,
         title="Ask about the league",
         description=(
-            "Answers a registered agent's question: GET_STANDINGS, GET_SCHEDULE, GET_NEXT_MATCH or"
-            " GET_PLAYER_STATS; the last two take `query_params.player_id` and are about the caller where it is"
-            " left out. `success` says whether there is an answer in `data` or a fault in `error`. Without a token,"
-            " use get_standings, create_schedule, get_match or get_player instead."
+            "Answers a registered agent's question: GET_STANDINGS, GET_SCHEDULE, GET_NEXT_MATCH,"
+            " GET_PLAYER_STATS or, in a practice ladder, GET_LADDER; the last three take `query_params.player_id` and"
+            " are about the caller where it is left out. `success` says whether there is an answer in `data` or a fault"
+            " in `error`. Without a token, use get_standings, create_schedule, get_match or get_player instead."
         ),
         errors=(ErrorCode.PLAYER_NOT_REGISTERED, ErrorCode.REFEREE_NOT_REGISTERED),
         effect=Effect.READS,

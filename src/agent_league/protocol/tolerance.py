@@ -108,7 +108,7 @@ class CallForm:
 
     def encode_request(self, method: str, message: Mapping[str, Any], request_id: int) -> bytes:
         """Encode a call as the body of the HTTP request."""
-        name = self.find_method_name(method)
+        name = self.method_names.get(method) or self.find_method_name(method)
         params: Mapping[str, Any] = {**message, "message_type": self.message_type} if self.message_type else message
         match self.frame:
             case MessageFrame.BARE:

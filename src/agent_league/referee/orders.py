@@ -118,6 +118,8 @@ class MatchOrders:
         """Check a foreign manager's player addresses against our allowed hosts; ours has done so. Raises Refusal."""
         for side, player in (("player_A", order.player_A), ("player_B", order.player_B)):
             problem = find_endpoint_problem(player.endpoint, self._settings.system.network.allowed_hosts)
+            if player.addresses:
+                problem = "only a manager that signs its calls may say at which 'addresses' a host is called"
             if problem:
                 raise Refusal(
                     ErrorCode.INVALID_MESSAGE_FORMAT, f"'{side}.endpoint': {problem}", field=f"{side}.endpoint"

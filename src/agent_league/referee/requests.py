@@ -142,6 +142,7 @@ class PlayerClient:
         self.deviations: dict[str, None] = {}
         """Deviations tolerated in this match, in order, each once."""
         context.peer_client.expect_form(player.endpoint, player.style)
+        context.peer_client.pin_addresses(player.endpoint, player.addresses)
 
     async def request_answer(self, question: PlayerRequest) -> Any:
         """Send a request in up to `max_retries` attempts; return the parsed value or Forfeit. Raises RequestTooLong."""

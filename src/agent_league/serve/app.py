@@ -22,16 +22,20 @@ from agent_league.http.call_limits import RateLimit
 from agent_league.http.caller_address import UNKNOWN_ADDRESS
 from agent_league.http.carrier import RequestRejected
 from agent_league.launch.agent_app import make_header_check
+from agent_league.launch.serving import make_organiser_sessions
 from agent_league.league.state import LeaguePhase
 from agent_league.serve.archive import ARCHIVE_PATH
-from agent_league.serve.index_page import LEAGUES_PATH, render_index
+from agent_league.serve.index_page import LEAGUES_PATH, hide_home, render_index
 from agent_league.serve.league_files import NewLeague
 from agent_league.serve.league_server import LeagueServer
-from agent_league.serve.organisers import LocalOrganisers, OrganiserCheck
+from agent_league.serve.organisers import LocalOrganisers, OrganiserCheck, SignedInOrganisers
 from agent_league.serve.served_league import MAX_TRACE, ServedLeague
 from agent_league.text import MAX_PHRASE, MAX_WORD, shorten, to_printable
 from agent_league.web.app import HTML_TYPE, SECURITY_HEADERS, serve_asset
 from agent_league.web.metrics import make_server_metrics
+from agent_league.web.organiser.forms import read_form
+from agent_league.web.organiser.sessions import OrganiserSession, is_csrf_token
+from agent_league.web.organiser.sign_in import PRIVATE_HEADERS, SIGN_IN_PATH, SignInApp
 from agent_league.web.page import PageNotFound
 from agent_league.web.rendering import LiveSite, render
 
@@ -46,6 +50,8 @@ ALLOWED_FETCH_SITES = ("same-origin", "none")
 MENU = (("", "Leagues"), (ARCHIVE_PATH, "Archive"))
 NUMBERS = ("players", "rounds")
 TEXTS = ("league_id", "title", "game", "format")
+SIGN_OUT_PATH = "/sign-out"
+CSRF_HEADER = "x-csrf-token"
 
 
 class ServerApp:
@@ -58,9 +64,12 @@ class ServerApp:
     ) -> None:
         settings, network = server.settings, server.settings.system.network
         self._server = server
-        self._may_organise = may_organise or LocalOrganisers(is_loopback_only=settings.is_loopback_only)
+        self._sessions = make_organiser_sessions(server.access, network)
+        local = LocalOrganisers(is_loopback_only=settings.is_loopback_only)
+        self._may_organise = may_organise or SignedInOrganisers(self._sessions, local)
         self._site = LiveSite(network.public_path)
         self._header_check = make_header_check(network, [settings.host])
+        self._sign_in = SignInApp(self._sessions, self._header_check, self._site, "")
         self._index_lock = asyncio.Lock()
         self._built_indexes: dict[bool, tuple[str, float]] = {}
         """By whether it is for organisers: the latest index, and when it was made."""
@@ -88,6 +97,12 @@ class ServerApp:
         try:
             if path.startswith(LEAGUES_PREFIX):
                 await self._serve_league(path, scope, receive, send)
+            elif path.startswith(f"/{SIGN_IN_PATH}/"):
+                self._header_check.check_request(scope)
+                await self._sign_in(scope, receive, send)
+            elif path == SIGN_OUT_PATH and scope["type"] == "http":
+                self._header_check.check_request(scope)
+                await (await self._sign_out(Request(scope, receive)))(scope, receive, send)
             elif scope["type"] == "http":
                 self._check_own_request(scope)
                 app = self._serve_season if ARCHIVED_PAGE.match(path) else self._router
@@ -150,7 +165,11 @@ class ServerApp:
         return f"{what}: {listed}{more}." if named else "There is none yet."
 
     async def _show_index(self, request: Request) -> Response:
-        text = await self._build_index(is_organiser=self._may_organise(request.scope) is not None)
+        organiser = await self._may_organise(request.scope)
+        if organiser and organiser.session:
+            text = await self._render_index(is_organiser=True, session=organiser.session)
+            return Response(text, 200, PRIVATE_HEADERS, HTML_TYPE)
+        text = await self._build_index(is_organiser=organiser is not None)
         return Response(text, 200, {**SECURITY_HEADERS, "cache-control": "no-store"}, HTML_TYPE)
 
     async def _build_index(self, *, is_organiser: bool) -> str:
@@ -159,11 +178,31 @@ class ServerApp:
             now = asyncio.get_running_loop().time()
             text, made_at = self._built_indexes.get(is_organiser, ("", -INDEX_SECONDS))
             if now - made_at >= INDEX_SECONDS:
-                choices = await asyncio.to_thread(self._server.list_choices) if is_organiser else {}
-                told = {"menu": MENU, "is_organiser": is_organiser, "choices": choices}
-                text = await asyncio.to_thread(render_index, self._server.read_index(), self._site, told)
+                text = await self._render_index(is_organiser=is_organiser)
                 self._built_indexes[is_organiser] = (text, now)
         return text
+
+    async def _render_index(self, *, is_organiser: bool, session: OrganiserSession | None = None) -> str:
+        choices = await asyncio.to_thread(self._server.list_choices) if is_organiser else {}
+        told = {"menu": MENU, "is_organiser": is_organiser, "choices": choices, "session": session}
+        return await asyncio.to_thread(render_index, self._server.read_index(), self._site, told)
+
+    async def _require_organiser(self, request: Request, what: str) -> None:
+        """Raise RequestRejected unless an organiser of the server makes this change, with their CSRF token."""
+        organiser = await self._may_organise(request.scope)
+        if organiser is None:
+            raise RequestRejected(403, f"only an organiser of this server may {what}")
+        if organiser.session and not is_csrf_token(organiser.session, request.headers.get(CSRF_HEADER, "")):
+            raise RequestRejected(403, "this page is no longer good; load it again")
+
+    async def _sign_out(self, request: Request) -> Response:
+        """End an organiser's session."""
+        form = await read_form(request, self._header_check)
+        session = await self._sessions.find_session(request.scope)
+        if session is None or not is_csrf_token(session, form.get("csrf", "")):
+            raise RequestRejected(403, "this page is no longer good; load it again")
+        cookie = await self._sessions.end_session(request.scope)
+        return RedirectResponse(self._site.to(""), 303, {**PRIVATE_HEADERS, "set-cookie": cookie})
 
     async def _show_health(self, _: Request) -> Response:
         return Response(orjson.dumps(self._server.health()), media_type="application/json")
@@ -174,21 +213,19 @@ class ServerApp:
 
     async def _make_league(self, request: Request) -> Response:
         """Make a league for an organiser: a JSON object with the fields of `NewLeague`."""
-        if self._may_organise(request.scope) is None:
-            raise RequestRejected(403, "only an organiser of this server may make leagues")
+        await self._require_organiser(request, "make leagues")
         try:
             wanted = parse_new_league(await _read_json_body(request))
             league = await self._server.make_league(wanted)
         except UserError as error:
-            return _answer_json(422, text=str(error))
+            return _answer_json(422, text=hide_home(str(error), self._server.settings.home))
         self._built_indexes.clear()
         path = self._site.to(f"{LEAGUES_PATH}/{league.league_id}/")
         return _answer_json(201, league_id=league.league_id, path=path)
 
     async def _begin_season(self, request: Request) -> Response:
         """Begin a new season of a league that is over, for an organiser: `{"league_id": ...}`."""
-        if self._may_organise(request.scope) is None:
-            raise RequestRejected(403, "only an organiser of this server may begin seasons")
+        await self._require_organiser(request, "begin seasons")
         league = self._server.leagues.get(str((await _read_json_body(request)).get("league_id")))
         if league is None or league.manager is None or league.manager.state.phase is not LeaguePhase.COMPLETED:
             return _answer_json(409, text="There is no such league here, or it isn't over.")

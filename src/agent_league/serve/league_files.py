@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_league.config import ConfigLoader
+from agent_league.config.models import LADDER_FORMAT
 from agent_league.errors import ConfigError, UserError
 from agent_league.games.base import BadParameters
 from agent_league.launch.config_checks import check_player_count, choose_league_config
@@ -67,7 +68,8 @@ class NewLeague:
 
     def to_json(self, default_game: str) -> dict[str, Any]:
         """Return the content of the league's file."""
-        scheduling = {"format": self.format, "rounds": self.rounds}
+        is_ladder = self.format == LADDER_FORMAT
+        scheduling = {"format": None if is_ladder else self.format, "rounds": self.rounds}
         participants = {"max_players": self.players, "start_with": self.players}
         content = {
             "schema_version": "1.0.0",
@@ -78,7 +80,8 @@ class NewLeague:
             "scheduling": {name: value for name, value in scheduling.items() if value is not None},
             "participants": {name: value for name, value in participants.items() if value is not None},
         }
-        return {name: value for name, value in content.items() if value not in ("", {})}
+        told = {name: value for name, value in content.items() if value not in ("", {})}
+        return {**told, "ladder": {}} if is_ladder else told
 
 
 def write_league_file(loader: ConfigLoader, wanted: NewLeague) -> Path:

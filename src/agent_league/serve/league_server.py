@@ -10,7 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from agent_league.check.quick_check import check_ladder_player
 from agent_league.config import ConfigLoader, SystemConfig
+from agent_league.config.models import LADDER_FORMAT
 from agent_league.http.exposure import is_loopback_only
 from agent_league.http.hosts import are_all_loopback, own_endpoint
 from agent_league.launch.agent_plan import ManagerPlan
@@ -35,6 +37,7 @@ from agent_league.serve.served_league import LeagueHealth, ServedLeague, ServedP
 from agent_league.serve.shared_store import SharedStore
 from agent_league.storage.paths import DataPaths
 from agent_league.storage.sql import resolve_store_address
+from agent_league.storage.sql_access import SqlAccessStore
 from agent_league.version import __version__
 
 SCAN_SECONDS = 2.0
@@ -93,6 +96,7 @@ class LeagueServer:
         )
 
         public_path = settings.system.network.public_path
+        self.access = SqlAccessStore(self._parts.store)
         self.archive = SeasonArchive(self._parts.store, settings.system, settings.home, public_path, self.log)
 
     async def start(self) -> None:
@@ -167,7 +171,7 @@ class LeagueServer:
 
         registry = self.settings.loader.load_games_registry()
         games = [(game.game_type, game.display_name or game.game_type) for game in registry.games if game.active]
-        return {"games": games, "formats": format_names()}
+        return {"games": games, "formats": (*format_names(), LADDER_FORMAT)}
 
     def read_index(self) -> LeagueIndex:
         """Read where every league stands."""
@@ -231,6 +235,7 @@ class LeagueServer:
             settings.port,
             settings.host,
             path=f"/{LEAGUES_PATH}/{league_id}",
+            check_player=check_ladder_player,
         )
         if not settings.referees:
             return ServedPlan(manager, ())

@@ -1,17 +1,28 @@
 """Who may make leagues and begin seasons on this server."""
 
+from dataclasses import dataclass
 from typing import Protocol
 
 from starlette.types import Scope
 
 from agent_league.http.hosts import is_loopback
+from agent_league.web.organiser.sessions import OrganiserSession, OrganiserSessions
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOrganiser:
+    """Somebody who may change what the server has."""
+
+    name: str
+    session: OrganiserSession | None = None
+    """None for somebody at the machine of a server that nobody else can reach, who has not signed in."""
 
 
 class OrganiserCheck(Protocol):
     """Decides whether a request may change what the server has."""
 
-    def __call__(self, scope: Scope) -> str | None:
-        """Return the organiser's name, or None if the request comes from nobody who may."""
+    async def __call__(self, scope: Scope) -> ServerOrganiser | None:
+        """Return the organiser, or None if the request comes from nobody who may."""
         ...
 
 
@@ -21,6 +32,20 @@ class LocalOrganisers:
     def __init__(self, *, is_loopback_only: bool) -> None:
         self._is_loopback_only = is_loopback_only
 
-    def __call__(self, scope: Scope) -> str | None:
+    async def __call__(self, scope: Scope) -> ServerOrganiser | None:
         client = scope.get("client")
-        return "organiser" if self._is_loopback_only and client and is_loopback(client[0]) else None
+        return ServerOrganiser("organiser") if self._is_loopback_only and client and is_loopback(client[0]) else None
+
+
+class SignedInOrganisers:
+    """Takes those for organisers who have signed in with a link for all leagues, and those whom `others` takes."""
+
+    def __init__(self, sessions: OrganiserSessions, others: OrganiserCheck) -> None:
+        self._sessions = sessions
+        self._others = others
+
+    async def __call__(self, scope: Scope) -> ServerOrganiser | None:
+        session = await self._sessions.find_session(scope)
+        if session is not None and session.league_id is None:
+            return ServerOrganiser(session.name, session)
+        return await self._others(scope)

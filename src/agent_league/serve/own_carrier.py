@@ -4,11 +4,11 @@ An address below our own `public_url` that isn't one of theirs is called at the 
 may not let us back in by its outer side.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from agent_league.agent.sign_up_team import SIGN_UP_TEAM
 from agent_league.http.caller_address import CALLER_ADDRESS
-from agent_league.http.carrier import FrameHandler, HttpReply
+from agent_league.http.carrier import FrameHandler, HttpReply, pin_addresses
 from agent_league.http.client import HttpCarrier
 from agent_league.http.memory import MemoryNetwork
 
@@ -55,6 +55,9 @@ class OwnCarrier:
         finally:
             CALLER_ADDRESS.reset(address)
             SIGN_UP_TEAM.reset(team)
+
+    def pin_addresses(self, endpoint: str, addresses: Sequence[str]) -> None:
+        pin_addresses(self._outside, endpoint, addresses)
 
     async def close(self) -> None:
         await self._outside.close()

@@ -154,7 +154,7 @@ class ServedLeague:
             record_endpoint(plan.manager.settings.home, self.league_id, endpoint)
             manager = plan.manager.make_agent(carrier, NO_LISTENERS, store, store.offload)
             ending.callback(manager.log.close)
-            app = make_manager_app(plan.manager, manager)
+            app = make_manager_app(plan.manager, manager, carrier)
             app.add_path_app(HOUSE_PATH, self._serve_referee)
             carrier.attach(endpoint, manager.dispatcher.answer_request)
             ending.callback(carrier.detach, endpoint)

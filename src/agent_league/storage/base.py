@@ -1,8 +1,8 @@
 """The store: the rows a league needs to go on after its manager was killed.
 
-Rows of five kinds (`StoredRow`), written in groups; a row replaces the one with the same key. Once `write_rows` has
-returned they are on disk. Implemented by `sql.py` and, for simulations, by `memory.py`; one contract test runs over
-both.
+Rows of six kinds, written in groups; a row replaces the one with the same key, and a RemovedRow removes it. Once
+`write_rows` has returned they are on disk. Implemented by `sql.py` and, for simulations, by `memory.py`; one contract
+test runs over both.
 """
 
 from collections.abc import Mapping, Sequence
@@ -80,6 +80,8 @@ class AgentRow:
     """Whether it takes no part any more."""
     team_id: str | None = None
     """The team whose sign-up address it registered through."""
+    addresses: Sequence[str] = field(default_factory=list)
+    """The IP addresses of a name in its endpoint, at which alone it is called."""
     versions: Sequence[Mapping[str, Any]] = field(default_factory=list)
     """What its team has registered one after the other: name, version and time of each."""
 
@@ -115,22 +117,41 @@ class AuditRow:
     entry: Mapping[str, Any]
 
 
-StoredRow = SeasonRow | AgentRow | MatchRow | RoundPlanRow | AuditRow
+@dataclass(frozen=True, slots=True)
+class LadderRow:
+    """What a practice ladder knows beside its matches: of a player, of a pair, of a match, of a request."""
+
+    key: str
+    """The kind and what it is about, such as `pair/P01#1/P02#3`."""
+    value: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedRow:
+    """A match or a row of a ladder that is no longer kept."""
+
+    kind: "type[MatchRow | LadderRow]"
+    key: str
+    """The match id, or the row's own key."""
+
+
+StoredRow = SeasonRow | AgentRow | MatchRow | RoundPlanRow | AuditRow | LadderRow | RemovedRow
+
+
+KEY_FIELDS: Mapping[type[StoredRow], str] = {
+    AgentRow: "agent_id",
+    MatchRow: "match_id",
+    RoundPlanRow: "round_id",
+    AuditRow: "number",
+    LadderRow: "key",
+}
 
 
 def row_key(row: StoredRow) -> tuple[type[StoredRow], str]:
     """Return the key of a row within its season."""
-    match row:
-        case SeasonRow():
-            return (SeasonRow, "")
-        case AgentRow():
-            return (AgentRow, row.agent_id)
-        case MatchRow():
-            return (MatchRow, row.match_id)
-        case RoundPlanRow():
-            return (RoundPlanRow, str(row.round_id))
-        case AuditRow():
-            return (AuditRow, str(row.number))
+    if isinstance(row, RemovedRow):
+        return (row.kind, row.key)
+    return (type(row), "" if isinstance(row, SeasonRow) else str(getattr(row, KEY_FIELDS[type(row)])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +164,8 @@ class SavedSeason:
     rounds: Sequence[RoundPlanRow] = ()
     audit: Sequence[AuditRow] = ()
     """In the order of their numbers."""
+    ladder: Sequence[LadderRow] = ()
+    """In the order of their keys."""
 
 
 def damaged_league_error(where: str, league_id: str, error: Exception) -> UserError:

@@ -11,8 +11,10 @@ from typing import Any
 from agent_league.storage.base import (
     AgentRow,
     AuditRow,
+    LadderRow,
     ManagerReplaced,
     MatchRow,
+    RemovedRow,
     RoundPlanRow,
     SavedSeason,
     SeasonRow,
@@ -60,6 +62,7 @@ class MemoryStore:
             matches=[row for row in rows if isinstance(row, MatchRow)],
             rounds=tuple(row for row in rows if isinstance(row, RoundPlanRow)),
             audit=tuple(sorted((row for row in rows if isinstance(row, AuditRow)), key=lambda row: row.number)),
+            ladder=tuple(sorted((row for row in rows if isinstance(row, LadderRow)), key=lambda row: row.key)),
         )
 
     def create_season(
@@ -78,7 +81,12 @@ class MemoryStore:
         season = self.database.seasons.get(season_id)
         if season is None or season.epoch != self._epochs.get(season_id):
             raise ManagerReplaced(f"season {season_id} is no longer this manager's")
-        season.rows.update({row_key(row): _row_to_json(row) for row in rows})
+        written = {row_key(row): None if isinstance(row, RemovedRow) else _row_to_json(row) for row in rows}
+        for key, text in written.items():
+            if text is None:
+                season.rows.pop(key, None)
+            else:
+                season.rows[key] = text
 
     def put_season_aside(self, league_id: str) -> bool:
         season_id = self.database.current_seasons.pop(league_id, None)

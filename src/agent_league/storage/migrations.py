@@ -112,4 +112,14 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "ALTER TABLE matches ADD COLUMN replaces TEXT",
         "ALTER TABLE seasons ADD COLUMN admitted TEXT NOT NULL DEFAULT '[]'",
     ),
+    (
+        """
+        CREATE TABLE ladder (
+            season_id BIGINT NOT NULL REFERENCES seasons (season_id),
+            key TEXT NOT NULL,
+            value TEXT NOT NULL,
+            PRIMARY KEY (season_id, key)
+        )
+        """,
+    ),
 )

@@ -207,9 +207,9 @@ class SqlStore:
 
     def write_season_rows(self, connection: Connection, season_id: int, rows: Sequence[StoredRow]) -> None:
         """Write rows of a season in a transaction; raises ManagerReplaced."""
-        groups: dict[type[StoredRow], list[dict[str, Any]]] = {}
+        groups: dict[tables.RowKind, list[dict[str, Any]]] = {}
         for row in {row_key(row): row for row in rows}.values():
-            groups.setdefault(type(row), []).append(tables.row_to_values(season_id, row))
+            groups.setdefault(tables.find_kind(row), []).append(tables.row_to_values(season_id, row))
         epoch = connection.execute(tables.SELECT_EPOCH, {"season": season_id}).scalar()
         if epoch is None or epoch != self._epochs.get(season_id):
             raise ManagerReplaced(f"Season {season_id} in the store {self._display_name} is no longer this manager's.")
@@ -219,6 +219,20 @@ class SqlStore:
     def put_season_aside(self, league_id: str) -> bool:
         with self.write_transaction() as connection:
             return connection.execute(tables.PUT_ASIDE, {"league": league_id}).rowcount > 0
+
+    @property
+    def is_on_server(self) -> bool:
+        """Whether the database is on a server of its own, and no file."""
+        return self._file is None
+
+    def copy_to_file(self, target: Path) -> bool:
+        """Write a copy of the database as it is at one moment to a new file; False if there is no file to copy."""
+        if self._file is None or not self._file.is_file():
+            return False
+        with self._lock, self._translate_errors(), self._engine.connect() as connection:
+            self._set_up_session(connection)
+            connection.exec_driver_sql("VACUUM INTO ?", (str(target),))
+        return True
 
     def close(self) -> None:
         with self._lock:
@@ -245,9 +259,11 @@ class SqlStore:
             rounds = tuple(map(tables.round_from_values, found_rounds))
             found_audit = connection.execute(tables.SELECT_AUDIT, of_it).mappings() if "audit" in there else ()
             audit = tuple(map(tables.audit_from_values, found_audit))
+            found_ladder = connection.execute(tables.SELECT_LADDER, of_it).mappings() if "ladder" in there else ()
+            ladder = tuple(sorted(map(tables.ladder_from_values, found_ladder), key=lambda row: row.key))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise damaged_league_error(f"The store {self._display_name}", str(found["league_id"]), error) from None
-        return epoch, SavedSeason(season, agents, matches, rounds, audit)
+        return epoch, SavedSeason(season, agents, matches, rounds, audit, ladder)
 
     @contextmanager
     def write_transaction(self) -> Iterator[Connection]:

@@ -13,7 +13,19 @@ import orjson
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from agent_league.storage.base import AgentRow, AuditRow, MatchRow, RoundPlanRow, SeasonRow, StoredRow
+from agent_league.storage.base import (
+    AgentRow,
+    AuditRow,
+    LadderRow,
+    MatchRow,
+    RemovedRow,
+    RoundPlanRow,
+    SeasonRow,
+    StoredRow,
+)
+
+RowKind = type[StoredRow] | tuple[type[RemovedRow], type[StoredRow]]
+"""What a row is written by: its type and, of one that is removed, the type of what it removes."""
 
 
 class AsciiJson(sa.TypeDecorator[Any]):
@@ -57,6 +69,7 @@ MATCHES = sa.table(
 )
 ROUNDS = sa.table("rounds", sa.column("season_id"), sa.column("round_id"), sa.column("plan", AsciiJson))
 AUDIT = sa.table("audit", sa.column("season_id"), sa.column("number"), sa.column("entry", AsciiJson))
+LADDER = sa.table("ladder", sa.column("season_id"), sa.column("key"), sa.column("value", AsciiJson))
 SEASON_ID: sa.BindParameter[int] = sa.bindparam("season")
 LEAGUE_ID: sa.BindParameter[str] = sa.bindparam("league")
 _IS_CURRENT = (SEASONS.c.league_id == LEAGUE_ID) & ~SEASONS.c.put_aside
@@ -71,9 +84,10 @@ SELECT_AGENTS = sa.select(AGENTS).where(AGENTS.c.season_id == SEASON_ID).order_b
 SELECT_MATCHES = "SELECT * FROM matches WHERE season_id = :season ORDER BY number"
 SELECT_ROUNDS = sa.select(ROUNDS).where(ROUNDS.c.season_id == SEASON_ID).order_by(ROUNDS.c.round_id)
 SELECT_AUDIT = sa.select(AUDIT).where(AUDIT.c.season_id == SEASON_ID).order_by(AUDIT.c.number)
+SELECT_LADDER = sa.select(LADDER).where(LADDER.c.season_id == SEASON_ID)
 CLAIM_FIELDS = (
     *("display_name", "endpoint", "version", "game_types", "max_concurrent_matches", "protocol"),
-    *("alias", "style", "tolerated", "is_ours", "barred", "withdrawn", "team_id", "versions"),
+    *("alias", "style", "tolerated", "is_ours", "barred", "withdrawn", "team_id", "versions", "addresses"),
 )
 
 
@@ -93,12 +107,15 @@ class Statements:
         season: dict[str, Any] = {
             name: sa.bindparam(name) for name in SeasonRow.__slots__ if name not in ("season_id", "league_id")
         }
-        self.write: Mapping[type[StoredRow], sa.Executable] = {
+        self.write: Mapping[RowKind, sa.Executable] = {
             SeasonRow: sa.update(SEASONS).where(SEASONS.c.season_id == SEASON_ID).values(season),
             AgentRow: self._upsert(AGENTS, "agent_id"),
             MatchRow: self._upsert(MATCHES, "match_id"),
             RoundPlanRow: self._upsert(ROUNDS, "round_id"),
             AuditRow: self._upsert(AUDIT, "number"),
+            LadderRow: self._upsert(LADDER, "key"),
+            (RemovedRow, MatchRow): _delete(MATCHES, "match_id"),
+            (RemovedRow, LadderRow): _delete(LADDER, "key"),
         }
 
     def _upsert(self, into: sa.TableClause, key: str) -> sa.Executable:
@@ -111,8 +128,20 @@ class Statements:
         return statement
 
 
+def _delete(table: sa.TableClause, key: str) -> sa.Executable:
+    """Remove the row with a key from a season."""
+    return sa.delete(table).where(table.c.season_id == SEASON_ID, table.c[key] == sa.bindparam("removed_key"))
+
+
+def find_kind(row: StoredRow) -> RowKind:
+    """Return what a row is written by."""
+    return (RemovedRow, row.kind) if isinstance(row, RemovedRow) else type(row)
+
+
 def row_to_values(season_id: int, row: StoredRow) -> dict[str, Any]:
     """Return the parameters of the statement that writes this row."""
+    if isinstance(row, RemovedRow):
+        return {"season": season_id, "removed_key": row.key}
     values = {name: getattr(row, name) for name in row.__slots__}
     if isinstance(row, AgentRow):
         values["claims"] = {name: values.pop(name) for name in CLAIM_FIELDS}
@@ -137,6 +166,10 @@ def round_from_values(answer: Mapping[Any, Any]) -> RoundPlanRow:
 
 def audit_from_values(answer: Mapping[Any, Any]) -> AuditRow:
     return AuditRow(**_select_fields(AuditRow, answer))
+
+
+def ladder_from_values(answer: Mapping[Any, Any]) -> LadderRow:
+    return LadderRow(**_select_fields(LadderRow, answer))
 
 
 def season_from_values(answer: Mapping[Any, Any]) -> tuple[int, SeasonRow]:

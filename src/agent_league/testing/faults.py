@@ -37,6 +37,8 @@ class FaultKind(StrEnum):
     """Clocks are wrong by up to hours, and jump."""
     PAUSES = "pauses"
     """The organiser pauses the league for a while."""
+    CORRECTIONS = "corrections"
+    """The organiser has matches played again, makes them void or awards them, in the middle and after the end."""
     SILENCE = "silence"
     """A referee accepts matches but none of its reports is sent, either ever or until faults end."""
 
@@ -55,6 +57,8 @@ class IncidentKind(StrEnum):
     FAIL_STORE = "fail store"
     TURN_CLOCK = "turn clock"
     PAUSE = "pause"
+    CORRECT = "correct"
+    """The organiser corrects a result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +98,8 @@ class Scenario:
     """Whether referees stay silent after all other faults have ended."""
     format: str = "round_robin"
     play_off: bool = False
+    late_corrections: int = 0
+    """Corrections after the end of the league."""
 
     @property
     def agent_names(self) -> tuple[str, ...]:
@@ -104,6 +110,8 @@ MANAGER_NAME = "manager"
 FORMATS = ("round_robin", "round_robin", "swiss", "knockout", "double_elimination", "groups", "gauntlet", "stages")
 """The formats that scenarios play in turn."""
 FRAME_FAULTS = (FaultKind.LOST, FaultKind.DELAYED, FaultKind.DOUBLED, FaultKind.BROKEN)
+DRAWN_APART = (FaultKind.PAUSES, FaultKind.SILENCE, FaultKind.CORRECTIONS)
+"""Drawn with generators of their own, so that they don't change the rest of a seed's scenario."""
 STEPS_PER_CALL = 4
 MOST_SILENT_PLAYERS = 4
 """In other leagues referees are silent only until faults end, because every match of a silent referee takes long."""
@@ -129,13 +137,15 @@ def make_scenario(
     format_name = formats[seed % len(formats)]
     players = players or rng.choice((2, 3, 4, 4, 5, 6, 8))
     referees = referees or rng.choice((1, 2, 2, 3))
-    drawn = (fault for fault in FaultKind if fault not in (FaultKind.PAUSES, FaultKind.SILENCE))
+    drawn = (fault for fault in FaultKind if fault not in DRAWN_APART)
     active = [fault for fault in drawn if rng.random() < 0.5 and fault in faults]
     names = list_agent_names(players, referees)
     steps = STEPS_PER_CALL * (players * (players - 1) * 6 + (players + referees) * players * 3)
     incidents = [incident for fault in active for incident in _draw_incidents(fault, names, steps, rng)]
     if FaultKind.PAUSES in faults:
         incidents += _draw_pauses(seed, steps)
+    corrections, late_corrections = _draw_corrections(seed, steps) if FaultKind.CORRECTIONS in faults else ([], 0)
+    incidents += corrections
     return Scenario(
         seed=seed,
         players=players,
@@ -153,6 +163,7 @@ def make_scenario(
         is_silence_permanent=players <= MOST_SILENT_PLAYERS and format_name == "round_robin",
         format=format_name,
         play_off=seed % 3 == 0,
+        late_corrections=late_corrections,
     )
 
 
@@ -202,6 +213,16 @@ def _draw_pauses(seed: int, steps: int) -> list[Incident]:
         Incident(_draw_step(steps, rng), IncidentKind.PAUSE, MANAGER_NAME, 10 ** rng.uniform(-1, 2))
         for _ in range(rng.choice((0, 0, 1, 3)))
     ]
+
+
+def _draw_corrections(seed: int, steps: int) -> tuple[list[Incident], int]:
+    """Draw corrections during the league, and how many follow its end."""
+    rng = Random(f"corrections {seed}")  # noqa: S311 - a simulation
+    during = [
+        Incident(_draw_step(steps, rng), IncidentKind.CORRECT, MANAGER_NAME, 0)
+        for _ in range(rng.choice((0, 0, 1, 3, 6)))
+    ]
+    return during, rng.choice((0, 0, 1, 2))
 
 
 def _draw_silent_referees(seed: int, names: tuple[str, ...]) -> tuple[str, ...]:

@@ -93,7 +93,8 @@ def each_pairing_has_one_result(evidence: LeagueEvidence) -> Iterator[str]:
 def rounds_follow_from_the_results(evidence: LeagueEvidence) -> Iterator[str]:
     """Each round is the one that the format pairs from the results before it, and none is missing at the end."""
     whole = evidence.rebuild_tournament()
-    for number, round_ in enumerate(whole.rounds):
+    # a round that was paired before a result was corrected stays as it is
+    for number, round_ in enumerate(() if evidence.is_corrected else whole.rounds):
         before = replace(whole, rounds=whole.rounds[:number], results=_select_results(whole.results, number))
         paired = _pair_next_round(evidence, before)
         if paired != round_:
@@ -122,9 +123,9 @@ def standings_follow_from_the_matches(evidence: LeagueEvidence) -> Iterator[str]
     if manager := evidence.world.manager:
         rows = [row.to_json() for row in manager.state.standings()]
         yield from _compare_standings("the manager's table", rows, expected)
-    for said in evidence.calls_of("notify_league_completed"):
+    ends = sorted(evidence.calls_of("notify_league_completed"), key=lambda said: said.call.sent_at)
+    for said in ends[-1:]:
         yield from _compare_standings("LEAGUE_COMPLETED", said.params["final_standings"], expected)
-        break
     filled = {
         incident.agent_name for incident in evidence.scenario.incidents if incident.kind is IncidentKind.FILL_DISK
     }
@@ -135,7 +136,7 @@ def standings_follow_from_the_matches(evidence: LeagueEvidence) -> Iterator[str]
 
 def updates_tell_the_table_of_their_round(evidence: LeagueEvidence) -> Iterator[str]:
     """A standings update after a round contains the results up to that round, and none of later ones."""
-    for said in evidence.calls_of("update_standings"):
+    for said in () if evidence.is_corrected else evidence.calls_of("update_standings"):
         round_id = said.params["round_id"]
         yield from _compare_standings(
             f"the update after round {round_id}", said.params["standings"], _compute_standings(evidence, round_id)
@@ -146,7 +147,7 @@ def only_what_a_silent_referee_took_is_void(evidence: LeagueEvidence) -> Iterato
     """A match is void only if its referee is silent and was asked at least twice."""
     orders = Counter((said.call.target, said.params["match_id"]) for said in evidence.calls_of("start_match"))
     for match_id, row in evidence.match_rows.items():
-        if not _is_void_match(row):
+        if not _is_void_match(row) or _is_corrected_match(row):
             continue
         referee = evidence.referee_agents[str(row.referee_id)]
         if referee not in evidence.scenario.silent_referees:
@@ -183,13 +184,30 @@ def acknowledged_results_are_kept(evidence: LeagueEvidence) -> Iterator[str]:
         if not said.is_ok:
             continue
         reported = said.params["result"]
-        row = evidence.match_rows.get(said.params["match_id"])
+        row = evidence.all_match_rows.get(said.params["match_id"])
         kept = (row.result or {}) if row else {}
+        if overruled := kept.get("details", {}).get("overruled"):
+            kept = {"outcome": overruled["status"], "winner": overruled["winner_player_id"]}
         if (kept.get("outcome"), kept.get("winner")) != (reported["status"], reported["winner"]):
             yield (
                 f"{said.params['match_id']} was acknowledged as {reported['status']} of {reported['winner']} "
                 f"and is kept as {kept.get('outcome')} of {kept.get('winner')}"
             )
+
+
+def acknowledged_corrections_are_kept(evidence: LeagueEvidence) -> Iterator[str]:
+    """A confirmed correction stands in the audit log, which has no gap; each rerun has one match that replaces it."""
+    audit = evidence.saved_league.audit if evidence.saved_league else ()
+    if [row.number for row in audit] != list(range(1, len(audit) + 1)):
+        yield f"the audit log has the numbers {[row.number for row in audit]}"
+    kept = Counter((row.entry["action"], row.entry["target"]) for row in audit)
+    for what, count in Counter(evidence.world.acknowledged_corrections).items():
+        if kept[what] < count:
+            yield f"{what} was confirmed {count} times and stands in the audit log {kept[what]} times"
+    replaced = Counter(row.replaces for row in evidence.all_match_rows.values() if row.replaces)
+    for match_id in {row.entry["target"] for row in audit if row.entry["action"] == "RERUN_MATCH"} | set(replaced):
+        if replaced[match_id] != 1 or kept["RERUN_MATCH", match_id] != 1:
+            yield f"{match_id} was played again {replaced[match_id]} times by {kept['RERUN_MATCH', match_id]} commands"
 
 
 def tokens_stay_good(evidence: LeagueEvidence) -> Iterator[str]:
@@ -227,6 +245,8 @@ def results_are_reported_until_answered(evidence: LeagueEvidence) -> Iterator[st
     killed = {moment.source: moment.at for moment in moments if moment.event == "killed"}
     last = {(said.call.source, said.params["match_id"]): said.call for said in evidence.calls_of("report_match_result")}
     for (referee, match_id), call in last.items():
+        if (row := evidence.all_match_rows.get(match_id)) and _is_void_match(row):
+            continue  # the end of its round has told the referee so
         if call.has_failed and killed.get(referee, 0) < call.sent_at < over - REPORTING_SECONDS:
             yield f"{referee} reported {match_id} without an answer, and never again"
 
@@ -334,7 +354,7 @@ def nobody_loses_without_a_fault(evidence: LeagueEvidence) -> Iterator[str]:
             ended.setdefault(said.params["match_id"], said.call.sent_at)
     for match_id, row in evidence.match_rows.items():
         result = row.result or {}
-        if result.get("outcome") != "TECHNICAL_LOSS" or _is_void_match(row):
+        if result.get("outcome") != "TECHNICAL_LOSS" or _is_void_match(row) or _is_corrected_match(row):
             continue
         for player_id in {row.player_a, row.player_b} - {result["winner"]}:
             how = result["terminations"].get(player_id, "nothing at all")
@@ -365,6 +385,7 @@ INVARIANTS: Sequence[Invariant] = (
     only_what_a_silent_referee_took_is_void,
     acknowledged_registrations_are_kept,
     acknowledged_results_are_kept,
+    acknowledged_corrections_are_kept,
     tokens_stay_good,
     results_come_from_their_referees,
     results_are_reported_until_answered,
@@ -423,6 +444,11 @@ def _rank_without_play_off(
     rounds = [round_ for round_ in tournament.rounds if not round_.is_play_off]
     by_format = evidence.chosen_format.rank_players(replace(tournament, rounds=rounds)) if rounds else None
     return _rank_players(rows, against) if by_format is None else by_format
+
+
+def _is_corrected_match(row: MatchRow) -> bool:
+    """Whether an organiser decided its result."""
+    return "corrected" in (row.result or {}).get("details", {})
 
 
 def _is_void_match(row: MatchRow) -> bool:

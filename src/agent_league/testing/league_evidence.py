@@ -93,8 +93,20 @@ class LeagueEvidence:
         return MemoryStore(self.world.memory).read_season(LEAGUE_ID)
 
     @cached_property
-    def match_rows(self) -> dict[str, MatchRow]:
+    def all_match_rows(self) -> dict[str, MatchRow]:
+        """By match id, with those that were played again."""
         return {row.match_id: row for row in self.saved_league.matches} if self.saved_league else {}
+
+    @cached_property
+    def match_rows(self) -> dict[str, MatchRow]:
+        """By match id: those that count."""
+        replaced = {row.replaces for row in self.all_match_rows.values()}
+        return {match_id: row for match_id, row in self.all_match_rows.items() if match_id not in replaced}
+
+    @property
+    def is_corrected(self) -> bool:
+        """Whether an organiser has corrected a result."""
+        return bool(self.saved_league and self.saved_league.audit)
 
     @cached_property
     def chosen_format(self) -> Format:
@@ -107,7 +119,7 @@ class LeagueEvidence:
         if saved is None:
             return TournamentRecord(())
         rows = self.match_rows.values()
-        rounds = schedule_from_rows(rows, saved.rounds).rounds
+        rounds = schedule_from_rows(saved.matches, saved.rounds).rounds
         played = [row for row in rows if results_until is None or row.round_id <= results_until]
         results = {row.match_id: result for row in played if (result := result_from_row(row))}
         seeded = saved.season.settings["scheduling"]["seeded_players"]

@@ -26,11 +26,13 @@ from agent_league.config.models import (
     ScoringConfig,
     StageConfig,
 )
-from agent_league.errors import AgentLeagueError, LeagueFailed
+from agent_league.errors import AgentLeagueError, LeagueFailed, Refusal
 from agent_league.league.app import LeagueManager
+from agent_league.league.organiser_commands import OrganiserCommand
 from agent_league.league.settings import ManagerSettings
 from agent_league.league.state import LeaguePhase
 from agent_league.model.agents import AgentState, Role
+from agent_league.model.audit import OrganiserAction as Action
 from agent_league.model.events import Event, to_log_fields
 from agent_league.players.app import Player, PlayerSettings
 from agent_league.players.strategies import load_strategy
@@ -176,10 +178,12 @@ class SimulatedWorld:
             ),
             participants=ParticipantsConfig(max_players=max(scenario.players, 100)),
         )
+        self.acknowledged_corrections: list[tuple[str, str]] = []
+        """Action and target of each correction that the manager has confirmed."""
         self.processes: list[SimulatedProcess] = []
         self.gone_agents: set[str] = set()
         self._started_agents: list[LeagueManager | Referee | Player] = []
-        self._step_count = 0
+        self._step_count = self._correction_count = 0
         self._incidents = list(reversed(scenario.incidents))
 
     @property
@@ -303,6 +307,8 @@ class SimulatedWorld:
             case IncidentKind.PAUSE:
                 self._set_paused(is_paused=True)
                 self.network.call_later(seconds, self._resume_league)
+            case IncidentKind.CORRECT:
+                self.correct_league()
             case IncidentKind.TURN_CLOCK:
                 self.agents[victim].clock.skew += seconds
 
@@ -325,6 +331,28 @@ class SimulatedWorld:
         life, manager = self.agents[MANAGER_NAME].process, self.manager
         if life and manager and manager.state.phase is LeaguePhase.RUNNING:
             life.run_within(partial(manager.state.set_paused, is_paused=is_paused))
+
+    def correct_league(self) -> None:
+        """Let the organiser correct one of the results that are there."""
+        life, manager = self.agents[MANAGER_NAME].process, self.manager
+        if life is None or manager is None or not manager.state.results:
+            return
+        self._correction_count += 1
+        dice = Random(f"correction {self._correction_count} {self.scenario.seed}")  # noqa: S311 - a simulation
+        pairing = manager.state.get_pairing(dice.choice(list(manager.state.results)))
+        action = dice.choice((Action.RERUN_MATCH, Action.RERUN_MATCH, Action.VOID_MATCH, Action.AWARD_MATCH))
+        winner = dice.choice((*pairing.players, "draw"))
+        command = OrganiserCommand(action, pairing.match_id, "simulated", winner=winner)
+        life.start_task(self._carry_out(manager, command))
+
+    async def _carry_out(self, manager: LeagueManager, command: OrganiserCommand) -> None:
+        try:
+            sentence = await manager.carry_out(command)
+        except Refusal as refusal:
+            self.trace.add_entry("refused", MANAGER_NAME, note=refusal.message)
+        else:
+            self.acknowledged_corrections.append((command.action, command.target))
+            self.trace.add_entry("corrected", MANAGER_NAME, note=sentence)
 
     def _resume_league(self) -> None:
         """Resume the league; again if the manager was killed before that was stored."""

@@ -167,7 +167,13 @@ async def _wait_until_over(world: SimulatedWorld) -> None:
     scenario = world.scenario
     await asyncio.sleep(scenario.healing_at)
     a_match = 2 * SILENT_MATCH_SECONDS if scenario.silent_referees else MATCH_SECONDS
-    await _poll_until(world.is_completed, LEAGUE_TIMEOUT_SECONDS + a_match * scenario.players**2)
+    limit = LEAGUE_TIMEOUT_SECONDS + a_match * scenario.players**2
+    await _poll_until(world.is_completed, limit)
+    for _ in range(scenario.late_corrections):
+        await _poll_until(lambda: not world.uninformed_agents(), NOTIFY_SECONDS)
+        world.correct_league()
+        await asyncio.sleep(POLL_SECONDS)
+        await _poll_until(world.is_completed, limit)
     await _poll_until(lambda: not world.uninformed_agents(), NOTIFY_SECONDS)
     await asyncio.sleep(FINAL_SECONDS)
 

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 
 from agent_league.formats.base import Format
 from agent_league.games.registry import seats_differ
+from agent_league.league.ladder_ratings import LadderRatingInput
+from agent_league.league.ladder_record import LadderRecord
 from agent_league.league.state import LeaguePhase, LeagueState
 from agent_league.league.trial_tournament import TrialTournament
 from agent_league.model.results import MatchResult, Outcome, Scoring
 from agent_league.ratings.numpy_import import import_numpy
-from agent_league.ratings.tables import ResultRow
+from agent_league.ratings.tables import ResultRow, TechnicalLossRatings
 
 if TYPE_CHECKING:
     from agent_league.ratings.report import RatingReport
@@ -73,6 +75,19 @@ class RatingInput:
         )
 
 
+def make_ladder_report(ladder: LadderRecord, game_type: str) -> "RatingReport | None":
+    """The report on a ladder's last ratings, which its conductor computes; for one that isn't running they are now."""
+    if ladder.queue is None and not ladder.ratings:
+        rated = LadderRatingInput.from_record(ladder, seats_differ=seats_differ(game_type)).compute()
+        ladder.set_ratings(rated.by_version, rated.table)
+    if not ladder.rating_table.games:
+        return None
+    from agent_league.ratings.report import RatingReport  # noqa: PLC0415 - loads numpy
+
+    lost = sum(tally.technical_a + tally.technical_b for tally in ladder.list_pairs().values())
+    return RatingReport(TechnicalLossRatings(ladder.rating_table, None), lost, (), None, None, None)
+
+
 class LeagueRatings:
     """The last ratings of a league, by the results of completed rounds."""
 
@@ -96,6 +111,8 @@ class LeagueRatings:
         In the background, return the last ones, and start to compute new ones if there are more results; a running
         event loop is needed for that.
         """
+        if self._state.ladder:
+            return make_ladder_report(self._state.ladder, self._state.config.game_type)
         if self._is_due():
             if self.works_in_background:
                 self._start_task()

@@ -31,9 +31,11 @@ NO_SUCH_PATH = "a sign-up address ends in /join/KEY/mcp; there is nothing else h
 TRIES_PER_SECOND, TRY_BURST = 1.0, 100
 """Wrong keys that may come from one network address. Right ones aren't counted: a class may share its address."""
 MAX_REMEMBERED_KEYS = 1000
+PAGE_METHODS = (*SAFE_METHODS, "POST")
+"""The page is asked for, or its form for a match is sent."""
 
 MakeTeamPage = Callable[[Request, str], Awaitable[Response]]
-"""Answers `GET /join/KEY` for a key that is good."""
+"""Answers `GET /join/KEY`, and its form by POST, for a key that is good."""
 
 
 class SignUpApp:
@@ -67,7 +69,7 @@ class SignUpApp:
         if path in CALL_PATHS or path.split("/", 2)[1] in PASSED_ON:
             inner = {**scope, "path": path, "raw_path": path.encode(), SIGN_UP_TEAM_KEY: team}
             await self._league_app(inner, receive, send)
-        elif path == "/" and self._make_page and scope["type"] == "http" and scope["method"] in SAFE_METHODS:
+        elif path == "/" and self._make_page and scope["type"] == "http" and scope["method"] in PAGE_METHODS:
             response = await self._make_page(Request(scope, receive), key)
             await response(scope, receive, send)
         else:

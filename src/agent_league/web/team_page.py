@@ -4,16 +4,18 @@ Shows the team its own agent: how it stands, its matches, what went wrong, its v
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from starlette.requests import Request
 from starlette.responses import Response
 
 from agent_league.agent.sign_up_team import SIGN_UP_TEAM, SignUpTeam
 from agent_league.clock import format_utc
+from agent_league.errors import Refusal
 from agent_league.http.sign_up_address import SIGN_UP_VARIABLE, add_sign_up_key
+from agent_league.league.ladder_view import LadderView
 from agent_league.league.roster import Member
 from agent_league.league.sign_up import SignUp
 from agent_league.league.visibility import Viewer
@@ -27,9 +29,14 @@ from agent_league.web.app import HTML_TYPE, SECURITY_HEADERS
 from agent_league.web.league_reader import LeagueReader
 from agent_league.web.page import Page
 from agent_league.web.pages import read_page_data, render_page
+from agent_league.web.pages.agents import read_ladder_player
 from agent_league.web.rendering import Site
 
 SHOWN_MATCHES = 50
+MAX_FORM = 4096
+"""Bytes of a form that are read."""
+RequestMatch = Callable[[str, str], Awaitable[str]]
+"""Asks for a match of a player against an opponent, in a practice ladder; raises a Refusal."""
 SHOWN_FAULTS = 10
 SHOWN_ROWS = 100
 
@@ -37,7 +44,10 @@ SHOWN_ROWS = 100
 class TeamPage:
     """Makes the page; `endpoint` is the manager's address for agents."""
 
-    def __init__(self, reader: LeagueReader, sign_up: SignUp, endpoint: str, site: Site) -> None:
+    def __init__(
+        self, reader: LeagueReader, sign_up: SignUp, endpoint: str, site: Site, request_match: RequestMatch
+    ) -> None:
+        self._request_match = request_match
         self._reader = reader
         self._sign_up = sign_up
         self._endpoint = endpoint
@@ -51,9 +61,26 @@ class TeamPage:
         page = Page(
             "join", "my_agent.html", lambda reader, _: read_team_data(reader, team, row, address), title="My agent"
         )
-        told = {**read_page_data(page, "", self._see(team), self._site), "refusal": refusal}
+        notice = await self._ask_for_match(request, team) if request.method == "POST" else ""
+        told = {**read_page_data(page, "", self._see(team), self._site), "refusal": refusal, "notice": notice}
         text = await asyncio.to_thread(render_page, page, told, self._site)
         return Response(text, 200, {**SECURITY_HEADERS, "cache-control": "no-store"}, HTML_TYPE)
+
+    async def _ask_for_match(self, request: Request, team: SignUpTeam | None) -> str:
+        """Ask for the match that the form names; returns what comes of it, as a sentence."""
+        member = _find_member(self._reader, team)
+        body = bytearray()
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > MAX_FORM:
+                return "That is too long for a form."
+        opponent = parse_qs(body.decode(errors="replace")).get("opponent", [""])[0]
+        if member is None or not opponent:
+            return "Choose an opponent first; your agent must be registered."
+        try:
+            return await self._request_match(member.agent_id, opponent)
+        except Refusal as refusal:
+            return f"Not now: {refusal.message}."
 
     def _see(self, team: SignUpTeam | None) -> LeagueReader:
         """The league as the team may see it: a member, with its own name."""
@@ -74,6 +101,7 @@ def read_team_data(
         "host": urlsplit(address).netloc,
         "variable": SIGN_UP_VARIABLE,
         "agent": _build_agent(reader, member) if member else None,
+        "ladder": read_ladder_player(reader, member.agent_id, is_own=True) if member else None,
         "names": reader.player_names,
         "table": reader.state.standings()[:SHOWN_ROWS] if reader.state.results else (),
         "now": format_utc(reader.history.now()),
@@ -120,7 +148,8 @@ def _build_agent(reader: LeagueReader, member: Member) -> dict[str, Any]:
             for one in finished[: -SHOWN_MATCHES - 1 : -1]
         ],
         "faults": _list_faults([one.result for one in reversed(finished) if one.result], player_id),
-        "tolerated": state.collect_deviations().get(player_id, ()),
+        "tolerated": reader.state.collect_deviations().get(player_id, ()),
+        "check": LadderView(state, state.ladder).describe_check(player_id) if state.ladder else None,
     }
 
 

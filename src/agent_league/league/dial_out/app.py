@@ -50,6 +50,8 @@ OPEN_SECONDS = 10.0
 """How long a new WebSocket may take to ask for its seat."""
 SEND_SECONDS = 20.0
 """How long a message to an agent may wait for it to read."""
+NOTE_SECONDS = 1.0
+"""The same for a sentence for people, for which nobody waits longer."""
 POLL_SECONDS = 25.0
 """How long a question for the next call is held if there is none; below the 30 s of common clients and proxies."""
 POLL_GRACE_SECONDS = 10.0
@@ -87,8 +89,9 @@ class WebSocketConnection(SeatConnection):
         await self.send_text(call.to_json())
 
     async def send_note(self, text: str) -> None:
-        with suppress(OSError):
-            await self.send_text(SeatNote(text=text).to_json())
+        with suppress(OSError, TimeoutError):
+            async with asyncio.timeout(NOTE_SECONDS):
+                await self.send_text(SeatNote(text=text).to_json())
 
     async def close(self, code: int, reason: str) -> None:
         if not self.is_closed:

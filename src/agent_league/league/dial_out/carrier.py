@@ -1,8 +1,8 @@
 """A carrier for the manager's own calls: seats are called through their connections, all others as before."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from agent_league.http.carrier import Carrier, HttpReply
+from agent_league.http.carrier import Carrier, HttpReply, pin_addresses
 from agent_league.league.dial_out.seats import DialOutSeats
 
 
@@ -24,6 +24,9 @@ class SeatCarrier:
         if (seat := self._seats.expect_seat(endpoint)) is not None:
             return await seat.exchange(frame, limit, bearer)
         return await self._carrier.exchange(endpoint, frame, limit, bearer, headers)
+
+    def pin_addresses(self, endpoint: str, addresses: Sequence[str]) -> None:
+        pin_addresses(self._carrier, endpoint, addresses)
 
     async def close(self) -> None:
         await self._carrier.close()

@@ -23,7 +23,7 @@ class SeatMembers:
         self.call_seconds = float(max(timeouts.model_dump().values()))
         """The longest that any call to a player may take; its caller may give up earlier."""
         self._state = state
-        self._token_issuer = token_issuer
+        self.token_issuer = token_issuer
         self._clock = clock
         self._members: dict[str, Member] = {}
         """By seat id, as last found."""
@@ -52,7 +52,7 @@ class SeatMembers:
             return None
         player_id = member.agent_id
         if player_id not in self._verifiers:
-            self._verifiers[player_id] = self._token_issuer.make_verifier(player_id)
+            self._verifiers[player_id] = self.token_issuer.make_verifier(player_id)
         verifier = self._verifiers[player_id]
 
         def is_good(token: str) -> bool:

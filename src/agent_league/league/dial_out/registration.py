@@ -59,7 +59,7 @@ def _take_seat(application: AgentApplication, seat: DialOutSeat, *, is_proven: b
         how = replace(how, deviations=(*how.deviations, f"dials out: called through its seat instead of {own}"))
     seated = replace(
         application,
-        profile=replace(profile, endpoint=seat.address),
+        profile=replace(profile, endpoint=seat.address, addresses=()),
         protocol_profile=how,
         is_seated=True,
         is_seat_proven=is_proven,

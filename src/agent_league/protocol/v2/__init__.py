@@ -10,6 +10,7 @@ from agent_league.protocol.v2.league import (
     LeagueQueryResponse,
     LeagueStandingsUpdate,
     ManageLeague,
+    RequestMatch,
     RoundAnnouncement,
     RoundCompletedNotice,
     Standing,
@@ -62,6 +63,7 @@ MESSAGES: Mapping[str, type[Message]] = {
         GameError,
         StartLeague,
         ManageLeague,
+        RequestMatch,
         StartMatch,
     )
 }
@@ -91,6 +93,7 @@ __all__ = [
     "MoveUsage",
     "RefereeRegisterRequest",
     "RefereeRegisterResponse",
+    "RequestMatch",
     "RoundAnnouncement",
     "RoundCompletedNotice",
     "Standing",

@@ -46,6 +46,9 @@ LeagueAction = Literal[
     "CLOSE_REGISTRATION",
     "PAUSE",
     "RESUME",
+    "FREEZE_AGENTS",
+    "UNFREEZE_AGENTS",
+    "PLAY_ROUND",
     "SUSPEND_PLAYER",
     "REINSTATE_PLAYER",
     "RERUN_MATCH",
@@ -88,6 +91,25 @@ class ManagedLeague(ExactPart):
 
     status: Literal["ok"] = Field(description="Always ok.")
     change: str = Field(description="What changed, as a sentence.", examples=["the league is paused."])
+
+
+class RequestMatch(Message):
+    """A player of a practice ladder asks for a match against another one."""
+
+    TYPE: ClassVar = "REQUEST_MATCH"
+    NEVER_SENT: ClassVar = "round_id match_id"
+
+    opponent_id: str = Field(description="Whom to meet, by id or name.", examples=["P02"])
+
+
+class RequestedMatch(ExactPart):
+    """The request stands."""
+
+    status: Literal["ok"] = Field(description="Always ok.")
+    message: str = Field(
+        description="What comes of it, as a sentence.",
+        examples=["The match P01 against P02 is played as soon as both are free."],
+    )
 
 
 class AnnouncedMatch(MessagePart):
@@ -205,7 +227,7 @@ class LeagueStandingsUpdate(Message):
 
 
 QueryType = Annotated[
-    Literal["GET_STANDINGS", "GET_SCHEDULE", "GET_NEXT_MATCH", "GET_PLAYER_STATS"],
+    Literal["GET_STANDINGS", "GET_SCHEDULE", "GET_NEXT_MATCH", "GET_PLAYER_STATS", "GET_LADDER"],
     Field(description="What is asked for.", examples=["GET_PLAYER_STATS"]),
 ]
 
@@ -220,7 +242,7 @@ class LeagueQuery(Message):
     query_type: QueryType
     query_params: dict[str, Any] = Field(
         default_factory=dict,
-        description="`player_id` for GET_NEXT_MATCH and GET_PLAYER_STATS; the caller where it is left out.",
+        description="`player_id` for GET_NEXT_MATCH, GET_PLAYER_STATS and GET_LADDER; the caller where it is left out.",
         examples=[{"player_id": "P01"}],
     )
 

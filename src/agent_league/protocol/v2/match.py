@@ -267,6 +267,12 @@ class MatchPlayer(MessagePart):
     failures_in_a_row: int = Field(default=0, description="How often in a row it gave no usable answer.", examples=[0])
     match_token: MatchToken | None = None
     """The token that authenticates the referee to this player alone."""
+    addresses: list[str] = Field(
+        default_factory=list,
+        description="The IP addresses of a name in `endpoint`, as the manager has checked them: it is called there.",
+        examples=[["203.0.113.7"]],
+        max_length=16,
+    )
     move_method: Literal["make_move"] | None = Field(
         default=None, description="make_move where the player is asked in no game's own words."
     )

@@ -11,6 +11,7 @@ from agent_league.clock import format_utc
 from agent_league.formats.bracket import BracketFormat
 from agent_league.formats.groups import Groups
 from agent_league.formats.stage_views import find_brackets, get_stage_format, has_stage_of
+from agent_league.league.ladder_view import LadderView
 from agent_league.league.roster import Member
 from agent_league.league.state import LeaguePhase
 from agent_league.league.times_view import view_times
@@ -30,6 +31,8 @@ from agent_league.web.league_reader import LeagueHistory, LeagueReader
 
 SectionData = dict[str, Any]
 SHOWN_NEWS = 40
+SHOWN_LATEST = 12
+"""Finished matches of a practice ladder that are shown."""
 MAX_RATED = 100
 """Players whose intervals are drawn."""
 BAR_WIDTH = 200
@@ -80,11 +83,14 @@ def read_progress(reader: LeagueReader) -> SectionData:
         "champion": next(iter(champions := _read_champions(reader)), None),
         "champions": champions,
         "has_play_off": season.has_play_off,
-        "format": describe_format(season.config.scheduling),
+        "format": describe_format(season.config.scheduling) if season.ladder is None else "practice ladder",
+        "is_ladder": season.ladder is not None,
         "stage": season.describe_progress(reader.current_round),
         "has_bracket": has_stage_of(season.format, BracketFormat),
         "has_groups": has_stage_of(season.format, Groups),
         "trouble": chronicle.store_problem,
+        "pause_reason": season.pause_reason,
+        "reruns": [pairing.match_id for pairing in season.list_open_reruns()],
         "starts_at_its_time": starts_at_its_time,
         "times": view_times(season, chronicle.now()).to_json(),
     }
@@ -153,12 +159,41 @@ def read_round(reader: LeagueReader) -> SectionData:
     rounds = reader.state.schedule.rounds
     if not rounds:
         return {"round_id": 0, "title": "", "status": "PENDING", "matches": []}
+    if reader.state.ladder:
+        return _read_latest_matches(reader)
     round_ = rounds[max(reader.current_round, 1) - 1]
     return {
         "round_id": round_.round_id,
         "title": round_.title,
         "status": reader.round_status(round_.round_id),
         "matches": [_read_match(reader.queries.view_match(pairing)) for pairing in round_.pairings],
+    }
+
+
+def _read_latest_matches(reader: LeagueReader) -> SectionData:
+    """Read the matches in play and the latest finished ones of a practice ladder."""
+    state = reader.state
+    playing = [pairing for pairing in state.schedule.pairings if pairing.match_id not in state.results]
+    latest = [state.get_pairing(match_id) for match_id in [*state.results][: -SHOWN_LATEST - 1 : -1]]
+    matches = [_read_match(reader.queries.view_match(pairing)) for pairing in (*playing, *latest)]
+    return {"round_id": 0, "title": "", "status": "RUNNING", "matches": matches}
+
+
+def read_ladder(reader: LeagueReader) -> SectionData:
+    """Read the pass marks and the queue of a practice ladder; empty in other leagues."""
+    state = reader.state
+    if state.ladder is None:
+        return {"is_ladder": False}
+    view, names = LadderView(state, state.ladder), reader.player_names
+    return {
+        "is_ladder": True,
+        "names": names,
+        "house_bots": [bot.player_id for bot in view.house_bots],
+        "rows": [row for row in view.list_rows() if not row["is_house"]][:MAX_RATED],
+        "queue": [entry for entry in view.list_queue() if entry["player_id"] in names],
+        "requests": view.list_requests(),
+        **view.describe_next_pairing(),
+        "interval_sec": state.ladder.config.interval_sec,
     }
 
 
@@ -308,6 +343,7 @@ SECTIONS = (
     Section("standings", read_standings, "_standings.html"),
     Section("ratings", read_ratings, "_ratings.html"),
     Section("round", read_round, "_round.html"),
+    Section("ladder", read_ladder, "_ladder.html", refresh_seconds=2),
     Section("bracket", read_bracket, "_bracket.html"),
     Section("groups", read_groups, "_groups.html"),
     Section("feed", read_feed, "_feed.html"),

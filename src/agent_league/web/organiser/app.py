@@ -113,9 +113,8 @@ class OrganiserApp:
             action = OrganiserAction(form.get("action", ""))
         except ValueError:
             raise RequestRejected(422, "'action' must name a command of an organiser") from None
-        command = OrganiserCommand(
-            action, form.get("target", "").strip(), form.get("reason", "").strip(), who=session.name
-        )
+        fields = {name: form.get(name, "").strip() for name in ("target", "reason", "winner")}
+        command = OrganiserCommand(action, **fields, who=session.name)
         try:
             said, is_refused = await self._league.carry_out(command), False
         except Refusal as refusal:

@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agent_league.clock import format_utc
+from agent_league.league.agenda import StepKind
 from agent_league.league.roster import Member
 from agent_league.league.state import PHASE_DESCRIPTIONS, LeaguePhase
+from agent_league.league.times_view import view_times
 from agent_league.model.agents import Role
 from agent_league.model.audit import OrganiserAction, describe_action
 from agent_league.storage.access import TeamRow
@@ -20,6 +22,9 @@ PLAIN_ACTIONS = {
     OrganiserAction.CLOSE_REGISTRATION: "Close registration",
     OrganiserAction.PAUSE: "Pause",
     OrganiserAction.RESUME: "Resume",
+    OrganiserAction.PLAY_ROUND: "Play the next round now",
+    OrganiserAction.FREEZE_AGENTS: "Freeze agents",
+    OrganiserAction.UNFREEZE_AGENTS: "Unfreeze agents",
 }
 """Commands for the whole league, with the words on their buttons."""
 
@@ -34,6 +39,7 @@ def read_organiser_data(reader: LeagueReader, teams: Sequence[TeamRow]) -> Mappi
         "is_open": state.is_registration_open,
         "is_paused": state.is_paused,
         "waits_for_referee": state.is_waiting_for_referee,
+        "part": {"times": view_times(state, reader.history.now()).to_json()},
         "played": len(state.results),
         "matches": len(state.schedule.pairings),
         "buttons": [(str(action), PLAIN_ACTIONS[action]) for action in _list_plain_actions(reader)],
@@ -41,6 +47,7 @@ def read_organiser_data(reader: LeagueReader, teams: Sequence[TeamRow]) -> Mappi
             (str(action), describe_action(action)) for action in OrganiserAction if action not in PLAIN_ACTIONS
         ],
         "agents": agents,
+        "has_checks": reader.state.ladder is not None,
         "ready": sum(one["is_ready"] for one in agents if one["role"] == "player"),
         "players": sum(one["role"] == "player" for one in agents),
         "entries": [build_audit_line(reader, entry) for entry in [*state.audit_log][: -SHOWN_ENTRIES - 1 : -1]],
@@ -56,7 +63,10 @@ def _list_plain_actions(reader: LeagueReader) -> list[OrganiserAction]:
         toggle = OrganiserAction.CLOSE_REGISTRATION if is_open else OrganiserAction.OPEN_REGISTRATION
         return [OrganiserAction.START_LEAGUE, toggle]
     if state.phase is LeaguePhase.RUNNING:
-        return [OrganiserAction.RESUME if state.is_paused else OrganiserAction.PAUSE]
+        steps = state.list_timed_steps(reader.history.now())
+        waits = [OrganiserAction.PLAY_ROUND] if any(step.kind is StepKind.ROUND for step in steps) else []
+        freeze = OrganiserAction.UNFREEZE_AGENTS if state.is_frozen else OrganiserAction.FREEZE_AGENTS
+        return [OrganiserAction.RESUME if state.is_paused else OrganiserAction.PAUSE, *waits, freeze]
     return []
 
 
@@ -92,7 +102,14 @@ def _build_agent(reader: LeagueReader, member: Member, team: TeamRow | None) -> 
         "last_seen": describe_age(read_last_seen(reader, member), now),
         "failures": member.breaker.failure_count,
         "technical": tally.technical_losses if tally else 0,
+        "check": _describe_check(reader, member.agent_id),
     }
+
+
+def _describe_check(reader: LeagueReader, player_id: str) -> str:
+    """How the check of a ladder's player went, in words; empty before it and in other leagues."""
+    player = reader.state.ladder.players.get(player_id) if reader.state.ladder else None
+    return player.check.words if player and player.check else ""
 
 
 def _build_missing_team(row: TeamRow) -> dict[str, Any]:
@@ -109,4 +126,5 @@ def _build_missing_team(row: TeamRow) -> dict[str, Any]:
         "last_seen": "not yet",
         "failures": 0,
         "technical": 0,
+        "check": "",
     }

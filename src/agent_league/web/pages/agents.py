@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from agent_league.league.ladder_view import LadderView
 from agent_league.league.match_file_reader import read_match
 from agent_league.league.roster import Member
 from agent_league.league.state import LeaguePhase
@@ -75,7 +76,9 @@ def read_player_data(reader: LeagueReader, key: str) -> PageData:
         "broken_off": sum(match["sign"] is ABORTED for match in finished),
         "tolerated": season.collect_deviations().get(key, ()),
         "matches": matches,
-        "reasons": [] if season.format.is_fixed else _list_reasons(season.schedule.rounds, key, matches),
+        "reasons": []
+        if season.format.is_fixed or season.ladder
+        else _list_reasons(season.schedule.rounds, key, matches),
         "form": finished[-FORM_LENGTH:],
         "failed": [match for match in finished if key in match["failures"]],
         "duels": _list_opponent_records(matches, standings),
@@ -86,7 +89,30 @@ def read_player_data(reader: LeagueReader, key: str) -> PageData:
         if season.phase is LeaguePhase.COMPLETED and not season.hides_names
         else None,
         "own_name": member.agent.display_name,
+        "ladder": read_ladder_player(reader, key),
         "league_id": season.league_id,
+    }
+
+
+def read_ladder_player(reader: LeagueReader, player_id: str, *, is_own: bool = False) -> dict[str, Any] | None:
+    """Read where a player of a practice ladder stands; None in other leagues.
+
+    The findings of its check are for its own team, and for everybody where all agents are on this machine.
+    """
+    state = reader.state
+    if state.ladder is None:
+        return None
+    view = LadderView(state, state.ladder)
+    told = view.to_json(player_id)
+    check = told["check"]
+    shows_findings = is_own or state.roster.rules.is_loopback_only
+    return {
+        **told,
+        "check": check if check is None or shows_findings else {**check, "findings": []},
+        "queue": next((one for one in told["queue"] if one["player_id"] == player_id), None),
+        "requests": [one for one in told["requests"] if player_id in (one["player_id"], one["opponent_id"])],
+        "opponents": [one for one in reader.player_names if one != player_id],
+        "takes_requests": state.ladder.config.requests != "off",
     }
 
 

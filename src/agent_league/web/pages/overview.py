@@ -87,7 +87,14 @@ def read_cross_table_data(reader: LeagueReader, _: str) -> PageData:
     }
 
 
-CROSS_TABLE_PAGE = Page("cross-table", "cross_table.html", read_cross_table_data, title="Cross table")
+def has_end(reader: LeagueReader) -> bool:
+    """Whether a league is no practice ladder, which has neither a whole schedule nor a whole cross table."""
+    return reader.state.ladder is None
+
+
+CROSS_TABLE_PAGE = Page(
+    "cross-table", "cross_table.html", read_cross_table_data, title="Cross table", is_offered=has_end
+)
 
 
 def read_bracket_data(reader: LeagueReader, _: str) -> PageData:
@@ -237,5 +244,7 @@ def _summarise_round(round_: LeagueRound, results: Mapping[str, MatchResult], st
     }
 
 
-SCHEDULE_PAGE = Page("schedule", "schedule.html", read_schedule_data, complete_schedule_data, title="Schedule")
+SCHEDULE_PAGE = Page(
+    "schedule", "schedule.html", read_schedule_data, complete_schedule_data, title="Schedule", is_offered=has_end
+)
 ROUND_PAGE = Page("rounds/{key}", "round.html", read_round_data, list_keys=list_round_keys)

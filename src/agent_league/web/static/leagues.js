@@ -4,11 +4,13 @@
   const form = document.getElementById("new-league");
   const problem = document.getElementById("new-problem");
   const button = document.getElementById("new-button");
+  const signedIn = document.querySelector("input[name='csrf']");
+  const csrf = signedIn ? signedIn.value : "";
 
   async function send(address, fields) {
     const answer = await fetch(address, {
       method: "POST",
-      headers: { "Content-Type": "application/json" },
+      headers: { "Content-Type": "application/json", "X-CSRF-Token": csrf },
       body: JSON.stringify(fields),
     });
     const isJson = (answer.headers.get("Content-Type") || "").startsWith("application/json");

@@ -1,0 +1,325 @@
+"""Webhooks: news reach real servers that fail, redirect, hang or ask to wait, and the league never waits for them."""
+
+import asyncio
+import base64
+import hashlib
+import hmac
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_league.config import ConfigLoader
+from agent_league.config.webhooks import WebhookConfig
+from agent_league.errors import ConfigError, UserError
+from agent_league.http.checked_resolver import CheckedResolver
+from agent_league.http.client import HttpCarrier
+from agent_league.league.webhook_messages import (
+    LeagueNews,
+    NewsSource,
+    find_news,
+    write_discord,
+    write_json,
+    write_slack,
+)
+from agent_league.league.webhooks import Webhook, WebhookSender, load_webhooks
+from agent_league.model.agents import AgentState
+from agent_league.model.events import AgentStateChanged, LeagueCompleted, LeagueStarted, RoundCompleted
+from agent_league.model.results import StandingsRow
+from tests.conftest import BOUND
+from tests.league.conftest import OfficeMaker
+from tests.league.office import LEAGUE_ID, Office
+
+OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+LOCAL = ("127.0.0.1",)
+
+
+def answer(status: str, body: str = "", headers: str = "") -> str:
+    return f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n{headers}\r\n{body}"
+
+
+@dataclass
+class HookServer:
+    """A server that answers posts one by one with what it was told; the last answer again and again. None: it hangs."""
+
+    answers: list[str | None]
+    url: str = ""
+    posts: list[tuple[dict[str, str], Any]] = field(default_factory=list)
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while head := (await reader.readuntil(b"\r\n\r\n")).decode():
+                lines = [line.partition(": ") for line in head.splitlines()[1:] if line]
+                headers = {name.lower(): value for name, _, value in lines}
+                body = await reader.readexactly(int(headers["content-length"]))
+                self.posts.append((headers, body))
+                self.news.set()
+                told = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+                if told is None:
+                    await asyncio.Event().wait()
+                else:
+                    writer.write(told.encode())
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+    async def wait_for_posts(self, count: int) -> list[Any]:
+        """The first bodies that came, as JSON."""
+        async with asyncio.timeout(BOUND):
+            while len(self.posts) < count:
+                self.news.clear()
+                await self.news.wait()
+        return [json.loads(body) for _, body in self.posts]
+
+
+@asynccontextmanager
+async def hook_server(*answers: str | None) -> AsyncIterator[HookServer]:
+    hook = HookServer(list(answers) or [OK])
+    tasks: set[asyncio.Task[None]] = set()
+
+    def begin(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        tasks.add(asyncio.create_task(hook.serve(reader, writer)))
+
+    server = await asyncio.start_server(begin, "127.0.0.1", 0)
+    hook.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/hook/secret-path"
+    try:
+        yield hook
+    finally:
+        server.close()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def make_sender(here: Office, *hooks: HookServer, allowed: tuple[str, ...] = LOCAL, **config: Any) -> WebhookSender:
+    webhooks = [
+        Webhook(f"webhooks.{number}", WebhookConfig(url=hook.url, **config), hook.url, b"key")
+        for number, hook in enumerate(hooks)
+    ]
+    waits = (0.001, 0.001, 0.001)
+    make: Callable[[], HttpCarrier] = lambda: HttpCarrier(CheckedResolver(allowed))  # noqa: E731
+    sender = WebhookSender(webhooks, here.manager.state, here.clock, here.manager.log, make, retry_waits=waits)
+    here.manager.add_watcher(sender.handle_event)
+    return sender
+
+
+def log_of(here: Office) -> str:
+    return (here.home / "logs" / "league" / LEAGUE_ID / "league.log.jsonl").read_text()
+
+
+async def test_a_league_tells_of_its_start_rounds_and_end(office: OfficeMaker) -> None:
+    here = office()
+    async with hook_server() as hook:
+        sender = make_sender(here, hook)
+        await here.play(4)
+        told = await hook.wait_for_posts(4)
+        await sender.close()
+    assert [one["type"] for one in told] == ["league.start", "league.round", "league.round", "league.end"]
+    assert told[0]["data"]["league_id"] == LEAGUE_ID
+    assert "is the champion" in told[-1]["data"]["text"] or "share the first place" in told[-1]["data"]["text"]
+    assert len(told[-1]["data"]["standings"]) == 4
+
+
+async def test_json_is_signed_as_standard_webhooks_are(office: OfficeMaker) -> None:
+    here = office()
+    async with hook_server() as hook:
+        sender = make_sender(here, hook)
+        sender.report_failure("the disk is full")
+        await hook.wait_for_posts(1)
+        await sender.close()
+    headers, body = hook.posts[0]
+    signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
+    expected = base64.b64encode(hmac.new(b"key", signed, hashlib.sha256).digest()).decode()
+    assert headers["webhook-signature"] == f"v1,{expected}"
+    assert json.loads(body)["data"]["text"] == "The league has failed: the disk is full."
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        answer("500 No"),
+        answer("503 Busy"),
+        answer("429 Slow", '{"retry_after": 0.001}'),
+        "no HTTP\r\n\r\n",
+    ],
+)
+async def test_a_post_that_fails_is_tried_again(office: OfficeMaker, first: str) -> None:
+    here = office()
+    async with hook_server(first, OK) as hook:
+        sender = make_sender(here, hook)
+        sender.report_failure("once")
+        told = await hook.wait_for_posts(2)
+        await sender.close()
+    assert told[0] == told[1]
+    assert hook.posts[0][0]["webhook-id"] == hook.posts[1][0]["webhook-id"]
+
+
+@pytest.mark.parametrize(
+    ("refusal", "posts"),
+    [
+        (answer("302 Found", headers="Location: http://127.0.0.1:1/\r\n"), 1),
+        (answer("404 Gone"), 1),
+        (answer("500 No"), 4),
+        (answer("429 Slow"), 4),
+    ],
+)
+async def test_a_post_is_given_up_and_the_next_one_goes_on(office: OfficeMaker, refusal: str, posts: int) -> None:
+    here = office()
+    async with hook_server(*([refusal] * posts), OK) as hook:
+        sender = make_sender(here, hook)
+        sender.report_failure("first")
+        sender.report_failure("second")
+        told = await hook.wait_for_posts(posts + 1)
+        await sender.close()
+    assert [one["data"]["text"][-7:] for one in told] == [" first."] * posts + ["second."]
+    failed = [line for line in log_of(here).splitlines() if '"webhook_failed"' in line]
+    assert len(failed) == posts
+    assert '"gives_up":true' in failed[-1].replace(" ", "")
+    assert "secret-path" not in log_of(here)
+
+
+async def test_a_webhook_that_hangs_holds_up_neither_the_league_nor_another_webhook(
+    office: OfficeMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent_league.league.webhooks.CLOSE_SECONDS", 0.01)
+    here = office()
+    async with hook_server(None) as stuck, hook_server() as hook:
+        sender = make_sender(here, stuck, hook)
+        await here.play(4)
+        await hook.wait_for_posts(4)
+        await sender.close()
+    assert len(stuck.posts) == 1
+    assert '"webhook_lost"' in log_of(here)
+
+
+async def test_a_host_that_is_not_allowed_is_never_called(office: OfficeMaker) -> None:
+    here = office()
+    async with hook_server() as hook:
+        sender = make_sender(here, hook, allowed=("chat.example.org",))
+        sender.report_failure("x")
+        await asyncio.wait(sender._workers.values())
+        await sender.close()
+        assert hook.posts == []
+    assert "its host is not allowed" in log_of(here)
+
+
+@pytest.mark.parametrize(
+    ("allowed", "name", "address", "is_called"),
+    [
+        (("chat.example.org",), "chat.example.org", "10.0.0.7", True),
+        (("chat.example.org",), "chat.example.org", "127.0.0.1", False),
+        (("chat.example.org",), "chat.example.org", "169.254.169.254", False),
+        (("*",), "chat.example.org", "93.184.216.34", True),
+        (("*",), "chat.example.org", "10.0.0.7", False),
+        (("*",), "chat.example.org", "::1", False),
+        (("*",), "chat.example.org", "::ffff:10.0.0.7", False),
+        (("localhost",), "localhost", "127.0.0.1", True),
+        (("127.0.0.1",), "chat.example.org", "93.184.216.34", False),
+    ],
+)
+async def test_a_name_is_called_only_where_all_its_addresses_may_be(
+    allowed: tuple[str, ...], name: str, address: str, is_called: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def look_up(*_: Any, **__: Any) -> list[Any]:
+        return [(2, 1, 6, "", (address, 0))]
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", look_up)
+    resolver = CheckedResolver(allowed)
+    if is_called:
+        assert (await resolver.look_up(name))[0][-1] == (address, 0)
+    else:
+        with pytest.raises(ValueError, match=r"not allowed|may not be called"):
+            await resolver.look_up(name)
+
+
+async def test_the_same_trouble_of_an_agent_is_told_once_in_a_while(office: OfficeMaker) -> None:
+    here = office()
+    async with hook_server() as hook:
+        sender = make_sender(here, hook)
+        for player in ("P01", "P01", "P02"):
+            sender.handle_event(AgentStateChanged(player, AgentState.SUSPENDED, "5 failures in a row"))
+        sender.report_failure("over")
+        told = await hook.wait_for_posts(3)
+        await sender.close()
+    assert [one["data"].get("agent_id") for one in told] == ["P01", "P02", None]
+
+
+def row(name: str) -> StandingsRow:
+    return StandingsRow(1, "P01", name, 1, 1, 0, 0, 3, 1)
+
+
+EVIL = "<!channel> <@U123> [x](http://evil.example/a) @everyone *b* tok-p01-abcdefghijklmnop\u202e"
+
+
+def test_strangers_text_is_safe_for_every_target() -> None:
+    news = find_news(RoundCompleted(3, (row(EVIL),)), {})
+    assert news is not None
+    source = NewsSource("spring", "Spring <1>")
+    slack, discord = json.loads(write_slack(source, news, "")), json.loads(write_discord(source, news, ""))
+    assert "<" not in slack["text"]
+    assert ">" not in slack["text"]
+    assert slack["text"].startswith("Spring &lt;1&gt;: Round 3 is complete; ")
+    assert (slack["mrkdwn"], slack["unfurl_links"]) == (False, False)
+    assert "@everyone" not in discord["content"]
+    assert "\\[x\\]" in discord["content"]
+    assert discord["allowed_mentions"] == {"parse": []}
+    for body in (write_json(source, news, ""), write_slack(source, news, ""), write_discord(source, news, "")):
+        assert b"evil.example" not in body
+        assert b"tok-p01" not in body
+        assert "\u202e" not in body.decode()
+
+
+def test_what_is_news() -> None:
+    assert find_news(AgentStateChanged("P01", AgentState.ACTIVE, "came back"), {}) is None
+    assert find_news(RoundCompleted(3, (), is_last=True), {}) is None  # the end follows
+    told = [find_news(event, {}) for event in (LeagueStarted("x", 4, 1, 3, 6), LeagueCompleted("x", 3, 6, (row("A"),)))]
+    assert [one.event for one in told if isinstance(one, LeagueNews)] == ["start", "end"]
+
+
+def load(home: Path, webhook: dict[str, Any], environ: dict[str, str] | None = None, **system: Any) -> list[Webhook]:
+    loader = ConfigLoader(home, {"webhooks": [webhook], **system})
+    return load_webhooks(loader.load_league(), loader.load_system(), home, environ or {})
+
+
+def test_an_address_comes_from_the_file_the_environment_or_a_file_of_its_own(home: Path) -> None:
+    url = "https://hooks.slack.com/services/T0/B0/secret"
+    (home / "hook.txt").write_text(f"{url}\n")
+    (home / "key.txt").write_text("whsec_a2V5\n")
+    found = [
+        *load(home, {"url": url}),
+        *load(home, {"url_env": "HOOK", "kind": "slack"}, {"HOOK": url}),
+        *load(home, {"url_file": "hook.txt", "secret_file": "key.txt"}),
+    ]
+    assert [webhook.url for webhook in found] == [url] * 3
+    assert found[-1].secret == b"key"
+    assert "T0" not in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("webhook", "problem"),
+    [
+        ({}, "exactly one of url, url_env and url_file"),
+        ({"url": "http://a.b/c", "url_env": "HOOK"}, "exactly one of url, url_env and url_file"),
+        ({"url": "ftp://a.b/c"}, "an address such as"),
+        ({"url": "https://user:pass@discord.com/x"}, "without a password"),
+        ({"url_env": "NOT SET"}, "the name of an environment variable"),
+        ({"url_env": "HOOK"}, "webhooks.0.url_env: the environment variable HOOK is not set"),
+        ({"url_file": "none.txt"}, "webhooks.0.url_file: can't read none.txt: No such file"),
+        ({"url": "https://evil.example/x"}, "the host 'evil.example' is not allowed"),
+        ({"url": "https://discord.com/x", "kind": "discord", "secret_env": "KEY"}, "only with kind json"),
+        ({"url": "https://discord.com/x", "kind": "teams"}, "'json', 'slack' or 'discord'"),
+        ({"url": "https://discord.com/x", "events": ["boom"]}, "'start', 'round'"),
+        ({"url": "https://discord.com/x", "secret_env": "KEY"}, "no base64"),
+    ],
+)
+def test_a_webhook_that_cannot_work_is_refused_with_a_sentence(
+    home: Path, webhook: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises((ConfigError, UserError), match=problem.replace(".", r"\.")):
+        load(home, webhook, {"KEY": "whsec_!"})
