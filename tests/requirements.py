@@ -2,7 +2,7 @@
 
 "P" is the protocol's own page with its section, "000" to "004" are the seeds, "CLI" is what the command promises and
 "REL" what docs/reliability.md does, "MCP" what docs/mcp.md and docs/mcp-hosts.md do, "Server" what `league serve`
-does, "Class" what docs/class.md does.
+does, "Class" what docs/class.md does, "Dial" what docs/dial-out.md does.
 A test is named by its file under `tests/` (without `test_` and `.py`) and its name (without `test_`).
 `test_requirements.py` fails where a demand has no test, or names one that isn't there.
 """
@@ -1833,5 +1833,83 @@ REQUIREMENTS = (
         "security/visibility::nothing_open_tells_a_name_where_names_are_pseudonyms",
         "security/visibility::members_alone_see_a_league_of_members",
         "security/visibility::the_top_ten_have_names_and_the_others_don_t",
+    ),
+    needs(
+        "Class",
+        "Registration, start, rounds, quiet hours and freeze have times in the league file, kept through restarts.",
+        "league/times::a_league_opens_closes_starts_and_plays_each_round_at_its_time",
+        "league/times::with_too_few_players_registration_goes_on_until_enough_are_there",
+        "league/times::a_manager_that_was_down_at_the_start_starts_at_once_and_says_so",
+        "league/times::a_round_that_was_missed_waits_for_the_next_round_time_and_is_caught_up_there",
+        "league/times::in_quiet_hours_no_match_begins",
+        "league/times::from_the_freeze_on_nobody_new_is_admitted_and_nobody_is_replaced",
+        "league/times::a_clock_that_jumps_is_noticed_within_seconds",
+        "config/times::times_that_cannot_work_are_refused_with_a_sentence",
+        "weeks_page::the_page_s_league_is_played_at_its_times",
+    ),
+    needs(
+        "Class",
+        "Webhooks tell of start, rounds, corrections, trouble and end, under the address rules of players.",
+        "league/webhooks::a_league_tells_of_its_start_rounds_and_end",
+        "league/webhooks::a_post_is_given_up_and_the_next_one_goes_on",
+        "league/webhooks::a_webhook_that_hangs_holds_up_neither_the_league_nor_another_webhook",
+        "league/webhooks::a_name_is_called_only_where_all_its_addresses_may_be",
+        "league/webhooks::strangers_text_is_safe_for_every_target",
+        "league/webhooks::json_is_signed_as_standard_webhooks_are",
+    ),
+    needs(
+        "Corrections",
+        "Every command of an organiser is kept with time, name, reason and what changed, through restarts.",
+        "league/audit::a_command_leaves_who_what_why_and_what_changed",
+        "league/audit::a_command_that_is_refused_leaves_nothing",
+        "league/audit::the_log_outlasts_the_manager_and_goes_on_with_the_next_number",
+        "storage/store::the_audit_log_is_read_back_in_the_order_of_its_numbers",
+    ),
+    needs(
+        "Corrections",
+        "Matches are played again, made void and awarded, after the end too; the table equals one built anew.",
+        "league/corrections::a_corrected_league_equals_one_built_anew_from_its_rows",
+        "league/corrections::a_match_is_played_again_after_the_end_and_everybody_is_told",
+        "league/corrections::a_repeated_report_of_the_first_match_is_not_taken_for_the_second",
+        "league/corrections::a_manager_that_is_killed_in_the_middle_of_a_rerun_goes_on_with_it",
+        "league/corrections::an_awarded_match_counts_by_the_rules_and_no_rating_counts_it",
+        "league/corrections::a_bracket_whose_next_match_was_paired_refuses_what_would_pair_others",
+        "web/corrections::a_corrected_match_says_so_on_its_page_and_links_to_what_replaced_it",
+        "grades/corrected_grades::grades_follow_corrections",
+    ),
+    needs(
+        "Corrections",
+        "A league that stands still says why on its front page.",
+        "web/corrections::the_front_page_says_why_a_league_stands_still",
+        "Dial",
+        "An agent that can't be called plays through a seat: any agent, ours, and by plain HTTP.",
+        "reliability/two_machines::players_that_can_t_be_called_dial_out_and_lose_nothing",
+        "dial_out/leagues::players_that_nobody_can_call_play_in_a_league_of_many",
+        "dial_out/twenty_lines::a_program_of_the_page_carries_an_agent",
+        "dial_out/twenty_lines::the_javascript_starter_dials_out_without_a_package",
+    ),
+    needs(
+        "Dial",
+        "A seat answers only calls with a token for its player; an answer counts for the calls of its own connection.",
+        "dial_out/seats::a_stranger_gets_403_and_the_agent_hears_nothing",
+        "dial_out/seats::a_seat_can_t_answer_for_another",
+        "dial_out/seats::a_second_socket_takes_the_seat_and_the_calls_of_the_first_fail",
+        "dial_out/seats::a_page_of_others_opens_no_seat",
+    ),
+    needs(
+        "Dial",
+        "The agent's side is no tunnel: one address, JSON, no redirects, no header but the authorisation.",
+        "dial_out/leagues::an_agent_s_answer_is_carried_within_the_limits_and_without_redirects",
+        "dial_out/leagues::what_is_no_json_and_what_is_too_long_is_not_forwarded",
+        "dial_out/leagues::no_header_but_the_call_s_authorisation_is_passed_on",
+    ),
+    needs(
+        "Dial",
+        "A name is resolved once, every address is checked, and the agent is called there; callbacks are limited.",
+        "league/other_machines::every_address_of_a_name_is_judged",
+        "league/other_machines::a_name_is_resolved_once_and_what_it_means_later_is_never_asked",
+        "league/other_machines::a_pinned_host_is_called_at_its_address_under_its_name",
+        "league/other_machines::one_caller_makes_us_call_a_few_times_a_minute",
+        "league/other_machines::of_an_answer_nothing_but_its_status_is_told",
     ),
 )

@@ -205,7 +205,7 @@ def test_whoever_looks_is_not_the_manager_and_makes_no_database(played: Path, tm
         (["p02"], "p02 is the id of a player: `league show player p02` shows it."),
         (
             ["standing"],
-            "(did you mean standings? there are: standings, schedule, groups, bracket, match, player, audit)",
+            "(did you mean standings? there are: standings, schedule, groups, bracket, match, player, audit, ladder)",
         ),
         (["standings", "--round", "1"], "--round is for `league show schedule`"),
         (["schedule", "--round", "9"], "--round 9: no such round; there are rounds 1 to 3"),

@@ -13,6 +13,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from agent_league.league.dial_out import app as dial_app
 from agent_league.league.dial_out import seats as seats_module
 from agent_league.protocol.tokens import SigningKey
+from agent_league.storage.paths import DataPaths
 from tests.conftest import BOUND
 from tests.dial_out.server import DialServer, serve_manager
 from tests.league.office import within
@@ -317,3 +318,15 @@ async def open_socket(server: DialServer, path: str = "/dial", origin: str | Non
     headers = {"Origin": origin} if origin else {}
     url = f"ws://localhost:{server.server.port}{path}"
     return await connect(url, proxy=None, max_size=None, additional_headers=headers)
+
+
+async def test_the_first_seat_opens_the_league_to_others_and_its_referees_find_their_key(
+    server: DialServer, home: Path
+) -> None:
+    assert server.manager.state.roster.rules.is_loopback_only
+    async with server.dial():
+        assert not server.manager.state.roster.rules.is_loopback_only
+        key = DataPaths(home).referee_key_file(server.manager.state.league_id).read_text().strip()
+        team = await server.manager.sign_up.find_team(key)
+        assert team is not None
+        assert team.role == "referee"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import agent_league.cli
 from agent_league.agent.app import AgentApp
 from agent_league.http.server import HttpServer
 from tests.conftest import BOUND
@@ -70,3 +71,19 @@ def test_the_page_shows_the_programs_as_they_are(language: str) -> None:
     assert f"```{language}\n{program}```" in page
     code = [line for line in program.splitlines() if line.strip() and not line.lstrip().startswith(("//", '"""'))]
     assert len(code) <= 30
+
+
+async def test_the_javascript_starter_dials_out_without_a_package(home: Path) -> None:
+    if (node := shutil.which("node")) is None:
+        pytest.skip("needs `node`")
+    starter = Path(agent_league.cli.__file__).parent / "starters" / "javascript" / "player.js"
+    async with asyncio.timeout(BOUND), serve_manager(home) as server:
+        command = (node, str(starter), "--dial-out", "--manager", server.endpoint, "--name", "Node")
+        async with running(*command):
+            roster = server.manager.state.roster
+            await until(lambda: bool(roster.players()))
+            seat = roster["P01"].agent.endpoint
+            assert "/seats/S" in seat
+            frame = {"jsonrpc": "2.0", "method": "nonsense", "params": {}, "id": 5}
+            status, body = await server.post(seat, frame, server.sign_match_token("P01"))
+            assert (status, b"no such method here" in body) == (200, True)

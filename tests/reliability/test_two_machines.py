@@ -1,8 +1,6 @@
 """A league over two machines: network namespaces with a cable between them."""
 
-import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -12,6 +10,7 @@ import pytest
 
 import agent_league.cli
 from tests.cli.command import LEAGUE, Running, environment
+from tests.reliability.machines import MachinesUnavailable, Prefix, connect_machines
 
 STARTER = Path(agent_league.cli.__file__).parent / "starters" / "javascript" / "player.js"
 LATE_LISTENER = Path(__file__).with_name("late_listener.py")
@@ -20,32 +19,14 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "my_player.py"
 MANAGER = "http://10.77.0.1:8000/mcp"
 
 
-def run_ip(*arguments: str) -> None:
-    subprocess.run(["ip", *arguments], check=True, capture_output=True)
-
-
 @pytest.fixture
-def machines() -> Iterator[tuple[list[str], list[str]]]:
+def machines() -> Iterator[tuple[Prefix, Prefix]]:
     """What a command begins with on each of two machines, 10.77.0.1 and 10.77.0.2."""
-    names = [f"league-{os.getpid()}-{number}" for number in (1, 2)]
-    cables = [f"al{os.getpid() % 100_000}x{number}" for number in (1, 2)]
-    if shutil.which("ip") is None:
-        pytest.skip("needs `ip`, of the package iproute2")
     try:
-        for name in names:
-            run_ip("netns", "add", name)
-        ends = [("name", cable, "netns", name) for cable, name in zip(cables, names, strict=True)]
-        run_ip("link", "add", *ends[0], "type", "veth", "peer", *ends[1])
-        for number, (name, cable) in enumerate(zip(names, cables, strict=True), start=1):
-            run_ip("-n", name, "addr", "add", f"10.77.0.{number}/24", "dev", cable)
-            for device in ("lo", cable):
-                run_ip("-n", name, "link", "set", device, "up")
-        yield tuple(["ip", "netns", "exec", name] for name in names)  # type: ignore[misc]
-    except subprocess.CalledProcessError as error:
-        pytest.skip(f"network namespaces can't be made here: {error.stderr.decode().strip()}")
-    finally:
-        for name in names:
-            subprocess.run(["ip", "netns", "delete", name], check=False, capture_output=True)
+        with connect_machines() as both:
+            yield both
+    except MachinesUnavailable as error:
+        pytest.skip(str(error))
 
 
 @contextmanager
@@ -58,7 +39,7 @@ def started(*command: object) -> Iterator[Running]:
 
 
 def test_players_on_another_machine_play_as_the_documents_tell_them(
-    machines: tuple[list[str], list[str]], tmp_path: Path
+    machines: tuple[Prefix, Prefix], tmp_path: Path
 ) -> None:
     here, there = machines
     players = 4 if shutil.which("node") else 3
@@ -92,7 +73,7 @@ def test_players_on_another_machine_play_as_the_documents_tell_them(
 
 
 def test_an_agent_that_can_t_be_called_yet_holds_up_the_start_alone(
-    machines: tuple[list[str], list[str]], tmp_path: Path
+    machines: tuple[Prefix, Prefix], tmp_path: Path
 ) -> None:
     here, there = machines
     homes = iter([["--home", tmp_path / str(number)] for number in range(9)])

@@ -203,7 +203,7 @@ class AgentApp:
     async def send_rejection(self, error: RequestRejected, scope: Scope, send: Send) -> None:
         """Answer a rejected request."""
         if scope["type"] == "websocket":
-            send = _as_websocket_denial(send)
+            send = deny_websocket(send)
         if error.answer is not None:
             await _send_response(send, error.status, error.answer, JSON_TYPE)
             return
@@ -262,7 +262,7 @@ def _make_rate_refusal(limit: RateLimit, wait: float) -> Refusal:
     )
 
 
-def _as_websocket_denial(send: Send) -> Send:
+def deny_websocket(send: Send) -> Send:
     """Send a response to the request that would open a WebSocket."""
 
     async def deny(event: Message) -> None:

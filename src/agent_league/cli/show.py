@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from agent_league.cli.ladder_view import print_ladder, read_ladder
 from agent_league.cli.options import ExistingHomeOption, JsonOption, StoredLeagueOption, StoreOption, open_league
 from agent_league.cli.terminal import (
     draw_standings,
@@ -43,6 +44,7 @@ class ShowSubject(StrEnum):
     MATCH = "match"
     PLAYER = "player"
     AUDIT = "audit"
+    LADDER = "ladder"
 
 
 SUBJECT_CHOICES = "|".join(ShowSubject)
@@ -71,7 +73,7 @@ def show(
     home: ExistingHomeOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Show a league's standings, schedule, groups or bracket, a match, a player or the organisers' commands.
+    """Show a league's standings, schedule, groups, bracket or ladder, a match, a player or the organisers' commands.
 
     It reads the manager's database, while the league runs and after.
     """
@@ -500,6 +502,7 @@ SUBJECTS: Mapping[
     ShowSubject.MATCH: (_read_match, _print_match),
     ShowSubject.PLAYER: (_read_player, _print_player),
     ShowSubject.AUDIT: (_read_audit, _print_audit),
+    ShowSubject.LADDER: (read_ladder, print_ladder),
 }
 """By subject: how it is read, as the data of `--json`, and how these are printed."""
 

@@ -42,6 +42,8 @@ MAX_CALLS = 32
 MAX_CALL_SECONDS = 120.0
 RETRY_STATUSES = (408, 425, 429, 500, 502, 503, 504)
 """HTTP statuses of a server that may take us later."""
+PATIENT_ATTEMPTS = 20
+"""Attempts, about a minute, in which a server that had us before may refuse us: it may be starting, or be replaced."""
 MCP_ACCEPT = {"Accept": "application/json, text/event-stream"}
 """What MCP servers insist on; nothing to any other."""
 
@@ -106,7 +108,8 @@ class DialClient:
                         await socket.send(OpenSeat(forwards=self._forwards, secret=self._secret).to_json())
                         await self._serve(socket)
                 except (OSError, TimeoutError, InvalidHandshake, InvalidURI, ConnectionClosed, ValueError) as error:
-                    _raise_if_final(error, self._url)
+                    is_patient = self._opened.done() and self._failures < PATIENT_ATTEMPTS
+                    _raise_if_final(error, self._url, is_patient=is_patient)
                     if self._failures == 0:
                         state = "The connection was lost" if self._opened.done() else "No connection yet"
                         self._remark(f"{state} ({_describe(error)}); dialling again until it is there.")
@@ -228,8 +231,11 @@ def _load_secret(credentials: CredentialsFile, remark: RemarkCallback) -> str | 
     return secret
 
 
-def _raise_if_final(error: Exception, url: str) -> None:
-    """Raise LeagueFailed for an end of the connection after which another attempt is useless."""
+def _raise_if_final(error: Exception, url: str, *, is_patient: bool) -> None:
+    """Raise LeagueFailed for an end of the connection after which another attempt is useless.
+
+    With `is_patient`, a refused request isn't: only what the server says over the connection is.
+    """
     shown = redact_tokens(url)
     if isinstance(error, ConnectionClosed) and error.rcvd is not None:
         reason = to_printable(error.rcvd.reason, MAX_SENTENCE)
@@ -239,7 +245,7 @@ def _raise_if_final(error: Exception, url: str) -> None:
             raise LeagueFailed(
                 "Another program has taken this seat: is the same agent connected twice? This one ends, that one stays."
             ) from None
-    if isinstance(error, InvalidStatus) and error.response.status_code not in RETRY_STATUSES:
+    if isinstance(error, InvalidStatus) and not is_patient and error.response.status_code not in RETRY_STATUSES:
         status, body = error.response.status_code, (error.response.body or b"").decode(errors="replace")
         said = f": {to_printable(body, MAX_SENTENCE)}" if body else ""
         raise LeagueFailed(

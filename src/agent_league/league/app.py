@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack
 from functools import partial
 from random import Random
 from typing import Any
+from urllib.parse import urlsplit
 
 from agent_league.agent.dispatcher import Handler
 from agent_league.agent.metrics import AgentMetrics, GaugeValues, MetricKey
@@ -129,6 +130,7 @@ class LeagueManager(Agent):
                 self._journal.queue_row,
                 settings.configs_by_protocol,
                 listens_on_loopback=settings.listens_on_loopback,
+                own_host=urlsplit(settings.endpoint or "").hostname or "",
                 has_dial_out_seats=settings.has_dial_out_seats,
             )
             self.state.restore_rows(saved)
@@ -183,7 +185,7 @@ class LeagueManager(Agent):
         self.access = open_access(store)
         """The league's roster and its organisers; None where the store has no room for them."""
         self.sign_up = self._make_sign_up(offload)
-        self.seat_members.on_exposed = self._make_referee_key
+        self.seat_members.on_exposed = self.sign_up.open_to_others
         self._commands = OrganiserCommands(self.state, self._clock, self._start_league)
         handlers = ManagerHandlers(
             self.state,
@@ -214,8 +216,16 @@ class LeagueManager(Agent):
     def _make_sign_up(self, offload: Offload) -> SignUp:
         """Make the sign-up of this league, with the key of referees on this machine."""
         home, league_id = self._settings.home, self.state.league_id
-        key = load_referee_key(home, league_id, is_needed=not self.state.roster.rules.is_loopback_only)
-        return SignUp(self.state, self.access, key, offload, partial(save_referee_key, home, league_id))
+        is_needed = self._settings.needs_referee_key and not self.state.roster.rules.is_loopback_only
+        key = load_referee_key(home, league_id, is_needed=is_needed)
+        return SignUp(
+            self.state,
+            self.access,
+            key,
+            offload,
+            partial(save_referee_key, home, league_id),
+            needs_referee_key=self._settings.needs_referee_key,
+        )
 
     async def authorize(
         self, method: Method, envelope: Envelope | None, params: Mapping[str, Any], bearer: str | None
@@ -271,11 +281,6 @@ class LeagueManager(Agent):
         keys = {name: self._key.derive_match_key(f"house bot {name}") for name in names}
         self.state.house_bot_keys = {name: hash_token(key) for name, key in keys.items()}
         return keys
-
-    def _make_referee_key(self) -> None:
-        """Make the referees' key, which they need from now on."""
-        key = load_referee_key(self._settings.home, self.state.league_id, is_needed=True)
-        self.sign_up.set_referee_key(key)
 
     @property
     def endpoint(self) -> str:

@@ -162,6 +162,8 @@ class AdmissionRules:
     """Whether nobody is told whose name is whose."""
     has_dial_out_seats: bool = False
     """Whether agents elsewhere may take part through connections that they open to the manager."""
+    own_host: str = ""
+    """The host of the manager's own address, below which agents of its process have theirs."""
 
     is_loopback_only: bool = field(init=False)
     """Whether all agents of the league are on this machine; much is allowed then that strangers may not."""
@@ -294,8 +296,8 @@ class Roster:
         """Describe what is wrong with the address that the current caller registers, or return None."""
         caller, network = CALLER_ADDRESS.get(), self.rules.network
         address, hosts = normalise_address(caller[0]) if caller else None, network.allowed_hosts
-        if caller is None and network.public_host:  # an agent of our own process, below our own public address
-            hosts = (*hosts, network.public_host)
+        if caller is None:  # an agent of our own process, below our own address
+            hosts = (*hosts, *filter(None, (network.public_host, self.rules.own_host)))
         if problem := find_endpoint_problem(endpoint, hosts, address or None, addresses):
             return problem
         return "that is a sign-up address; expected your agent's own" if find_sign_up_key(endpoint) else None

@@ -53,11 +53,14 @@ class SignUp:
         referee_key: str,
         offload: Callable[..., Awaitable[Any]] = asyncio.to_thread,
         save_referee_key: Callable[[str], None] = lambda _: None,
+        *,
+        needs_referee_key: bool = True,
     ) -> None:
         """Without `access` there is no roster; `referee_key` is that of referees on the organiser's own machine.
 
         `save_referee_key` writes it where they find it, if the league is opened to others only later.
         """
+        self._needs_referee_key = needs_referee_key
         self._referee_key = referee_key
         self._save_referee_key = save_referee_key
         self._is_closed_circle = state.roster.rules.is_loopback_only
@@ -69,9 +72,11 @@ class SignUp:
         self._refusals: dict[str, SignUpRefusal] = {}
         """The last refused registration of each team, until it is admitted."""
 
-    def set_referee_key(self, key: str) -> None:
-        """Replace the key of referees on the organiser's own machine."""
-        self._referee_key_sha256 = hash_key(key)
+    def open_to_others(self) -> None:
+        """Write the key that the organiser's own referees need once the league isn't loopback only."""
+        if self._is_closed_circle and not self._state.roster.rules.is_loopback_only:
+            self._save_referee_key(self._referee_key)
+            self._is_closed_circle = False
 
     async def find_team(self, key: str) -> SignUpTeam | None:
         """Find the team of a key; None if it is unknown or revoked, which takes the same work."""
@@ -90,13 +95,11 @@ class SignUp:
     async def explain_needed_key(self, role: Role) -> str | None:
         """Explain why a new agent needs a key to register, or return None. Agents of this process need none."""
         is_closed_circle = self._state.roster.rules.is_loopback_only
-        if self._is_closed_circle and not is_closed_circle:  # an agent has dialled out to it
-            self._save_referee_key(self._referee_key)
-            self._is_closed_circle = False
+        self.open_to_others()
         if SIGN_UP_TEAM.get() is not None or CALLER_ADDRESS.get() is None:
             return None
         if role is Role.REFEREE:
-            return None if is_closed_circle else REFEREE_KEY_NEEDED
+            return REFEREE_KEY_NEEDED if self._needs_referee_key and not is_closed_circle else None
         asked = self._state.config.registration
         if asked is None and not is_closed_circle and self._access is not None:
             asked = "keys" if await self._offload(self._access.has_roster, self._state.league_id) else "open"

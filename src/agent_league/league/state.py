@@ -147,6 +147,7 @@ class LeagueState:
         *,
         listens_on_loopback: bool = True,
         has_dial_out_seats: bool = False,
+        own_host: str = "",
     ) -> None:
         self._season_row = season_row
         self._save_row = save_row
@@ -180,6 +181,7 @@ class LeagueState:
                 listens_on_loopback=listens_on_loopback,
                 has_lasting_tokens=not config.times.plan.is_empty or config.ladder is not None,
                 has_dial_out_seats=has_dial_out_seats,
+                own_host=own_host,
             )
         )
         self.phase = LeaguePhase.COMPLETED if season_row.phase == DISMISSED_PHASE else LeaguePhase(season_row.phase)

@@ -12,11 +12,11 @@ from typing import Any
 
 import orjson
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route, Router
 from starlette.types import Receive, Scope, Send
 
-from agent_league.agent.app import MCP_PATH
+from agent_league.agent.app import MCP_PATH, deny_websocket
 from agent_league.errors import UserError
 from agent_league.http.call_limits import RateLimit
 from agent_league.http.caller_address import UNKNOWN_ADDRESS
@@ -65,7 +65,7 @@ class ServerApp:
         settings, network = server.settings, server.settings.system.network
         self._server = server
         self._sessions = make_organiser_sessions(server.access, network)
-        local = LocalOrganisers(is_loopback_only=settings.is_loopback_only)
+        local = LocalOrganisers(lambda: server.is_loopback_only)
         self._may_organise = may_organise or SignedInOrganisers(self._sessions, local)
         self._site = LiveSite(network.public_path)
         self._header_check = make_header_check(network, [settings.host])
@@ -250,8 +250,9 @@ class ServerApp:
 
     async def _answer_rejection(self, error: RequestRejected, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a person with a page, and a program with the sentence alone."""
-        if scope["type"] != "http":
-            await send({"type": "websocket.close", "code": 1008, "reason": shorten(error.sentence)})
+        if scope["type"] == "websocket":
+            denial = PlainTextResponse(error.sentence, error.status)
+            await denial({**scope, "type": "http"}, receive, deny_websocket(send))
             return
         self.refused(scope.get("client"), error.status, error.sentence)
         headers = {**SECURITY_HEADERS, "cache-control": "no-store"}

@@ -71,10 +71,6 @@ class ServerSettings:
         """The address by which others reach the server, without a slash at its end."""
         return self.system.network.public_url or self.local_root
 
-    @property
-    def is_loopback_only(self) -> bool:
-        return is_loopback_only(self.system.network, listens_on_loopback=are_all_loopback([self.host]))
-
 
 class LeagueServer:
     """All leagues of one home, in this process."""
@@ -83,6 +79,7 @@ class LeagueServer:
         self.settings = settings
         self.leagues: dict[str, ServedLeague] = {}
         self._stamps: dict[str, FileStamp] = {}
+        self._scan_lock = asyncio.Lock()
         self.log = JsonLogger(
             "server",
             log_root=DataPaths(settings.home).logs_folder,
@@ -99,6 +96,17 @@ class LeagueServer:
         self.access = SqlAccessStore(self._parts.store)
         self.archive = SeasonArchive(self._parts.store, settings.system, settings.home, public_path, self.log)
 
+    @property
+    def is_loopback_only(self) -> bool:
+        """Whether only this machine can take part in any of the leagues."""
+        settings = self.settings
+        managers = [league.manager for league in self.leagues.values() if league.manager]
+        return is_loopback_only(
+            settings.system.network,
+            listens_on_loopback=are_all_loopback([settings.host]),
+            has_dial_out_seats=any(manager.state.roster.rules.has_dial_out_seats for manager in managers),
+        )
+
     async def start(self) -> None:
         """Start all leagues that have a file; returns once each has begun or failed."""
         self.log.info("server_started", root=self.settings.public_root, version=__version__)
@@ -110,7 +118,10 @@ class LeagueServer:
         """Follow the league files until cancelled."""
         while True:
             await asyncio.sleep(SCAN_SECONDS)
-            await self.follow_files()
+            try:
+                await self.follow_files()
+            except Exception as error:  # noqa: BLE001 - a folder that can't be read ends no league
+                self.log.error("scan_failed", error=repr(error))
 
     async def close(self) -> None:
         """Stop all leagues; each goes on where it stopped when the server is started again."""
@@ -123,6 +134,10 @@ class LeagueServer:
 
     async def follow_files(self) -> None:
         """Serve leagues with a new file, start changed ones again, stop those whose file is gone."""
+        async with self._scan_lock:
+            await self._follow_files()
+
+    async def _follow_files(self) -> None:
         found = await asyncio.to_thread(list_league_files, self.settings.home)
         for league_id in self.leagues.keys() - found.keys():
             self.log.info("league_file_gone", league_id=league_id)
@@ -136,9 +151,9 @@ class LeagueServer:
                 await self._follow_change(self.leagues[league_id])
         self._stamps = found
         for league_id in await asyncio.to_thread(list_season_requests, self.settings.home):
+            drop_season_request(self.settings.home, league_id)
             if league_id in self.leagues:
                 await self.begin_season(league_id)
-            drop_season_request(self.settings.home, league_id)
 
     async def begin_season(self, league_id: str) -> None:
         """Put the season of a league aside, with its files, and begin another; raises UserError."""

@@ -1,5 +1,6 @@
 """Who may make leagues and begin seasons on this server."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -29,12 +30,12 @@ class OrganiserCheck(Protocol):
 class LocalOrganisers:
     """Takes everybody for an organiser on a server that nobody but this machine can reach, and nobody elsewhere."""
 
-    def __init__(self, *, is_loopback_only: bool) -> None:
+    def __init__(self, is_loopback_only: Callable[[], bool]) -> None:
         self._is_loopback_only = is_loopback_only
 
     async def __call__(self, scope: Scope) -> ServerOrganiser | None:
         client = scope.get("client")
-        return ServerOrganiser("organiser") if self._is_loopback_only and client and is_loopback(client[0]) else None
+        return ServerOrganiser("organiser") if client and self._is_loopback_only() and is_loopback(client[0]) else None
 
 
 class SignedInOrganisers:

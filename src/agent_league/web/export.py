@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from agent_league.errors import UserError
+from agent_league.league.ladder_view import LadderView
 from agent_league.model.agents import Role
 from agent_league.model.match_view import MatchView
 from agent_league.model.names import is_safe_name
@@ -183,6 +184,7 @@ def build_document(reader: LeagueReader, exported_at: str) -> dict[str, Any]:
         ],
         "groups": [table.to_json() for table in reader.state.find_group_tables()],
         "audit": [entry.to_json() for entry in reader.state.audit_log],
+        "ladder": LadderView(reader.state, reader.state.ladder).to_document() if reader.state.ladder else None,
     }
 
 
