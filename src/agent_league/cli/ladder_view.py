@@ -30,7 +30,7 @@ def print_ladder(console: "Console", told: Mapping[str, Any], reader: "LeagueRea
     bots = [row for row in told["rows"] if row["is_house"]]
     marks = [f">Above {bot['display_name']}" for bot in bots]
     columns = (">#", "Player", "Version", "Elo, 95%", *marks, ">Played", "Technical losses")
-    print_table(console, f"{reader.title}: practice ladder", columns, [_make_row(row, bots) for row in told["rows"]])
+    print_table(console, reader.title, columns, [_make_row(row, bots) for row in told["rows"]])
     recent = [f"{one['match_id']} {one['words']}." for one in told["recent"][:SHOWN_RECENT]]
     waiting = [f"{one['player_id']} asks for a match against {one['opponent_id']}." for one in told["requests"]]
     print_lines(console, [*waiting, *(["Latest matches:"] if recent else ["No match is over yet."]), *recent], "dim")
