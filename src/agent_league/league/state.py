@@ -771,6 +771,12 @@ class LeagueState:
         """Whether a play-off for first place has begun."""
         return bool(self.schedule.rounds) and self.schedule.rounds[-1].is_play_off
 
+    @property
+    def has_champions(self) -> bool:
+        """Whether the league is over, and not all of its matches were aborted."""
+        counts = any(not result.is_void for result in self.results.values())
+        return self.phase is LeaguePhase.COMPLETED and counts
+
     def _pair_play_off(self) -> LeagueRound | None:
         """Pair the next round of the play-off for first place, if the league file asks for one and it is needed."""
         is_over = 0 < self.rounds_completed == len(self.schedule.rounds)

@@ -28,6 +28,7 @@ from agent_league.config.models import (
     ScoringConfig,
     StageConfig,
 )
+from agent_league.config.times import TimesConfig
 from agent_league.errors import AgentLeagueError, LeagueFailed, Refusal
 from agent_league.league.app import LeagueManager
 from agent_league.league.organiser_commands import OrganiserCommand
@@ -52,6 +53,12 @@ STRATEGIES = ("random", "always_even", "always_odd", "alternating", "frequency",
 FIRST_PORTS = {Role.LEAGUE_MANAGER: 8000, Role.REFEREE: 8001, Role.PLAYER: 8101}
 SILENT_MATCH_SECONDS = 400.0
 """Time limit of a match if referees are silent: longer than any reported match takes, but less than an hour."""
+QUIET_MINUTES = [(hour, minute) for hour in range(24) for minute in (5, 25, 45)]
+ROUND_TIMES = TimesConfig(
+    rounds=tuple(f"{minute // 60:02}:{minute % 60:02}" for minute in range(0, 24 * 60, 2)),
+    quiet_hours=tuple(f"{hour:02}:{minute:02}-{hour:02}:{minute + 1:02}" for hour, minute in QUIET_MINUTES),
+    freeze="5 min before final",
+)
 RESTART_SECONDS = 1.0
 """Delay before an agent that could not start is started again."""
 
@@ -183,6 +190,7 @@ class SimulatedWorld:
                 overlap_rounds=scenario.overlap_rounds,
             ),
             participants=ParticipantsConfig(max_players=max(scenario.players, 100)),
+            times=ROUND_TIMES if scenario.has_times else TimesConfig(),
             ladder=LADDER if scenario.format == LADDER_FORMAT else None,
         )
         self.acknowledged_corrections: list[tuple[str, str]] = []

@@ -33,6 +33,8 @@ NOTIFY_SECONDS = 300.0
 LEAGUE_TIMEOUT_SECONDS = 2500.0
 """Time limit for a league after faults have ended, plus some for each match; one probe alone may wait half an hour."""
 MATCH_SECONDS = 10.0
+TIMED_ROUND_SECONDS = 120.0
+"""Longest wait for the time of a round, if rounds have times."""
 LADDER_SECONDS = 120.0
 """How long a practice ladder is played after faults have ended."""
 CHUNK_SIZE = 8
@@ -179,6 +181,7 @@ async def _wait_until_over(world: SimulatedWorld) -> None:
         await asyncio.sleep(FINAL_SECONDS)
         return
     a_match = 2 * SILENT_MATCH_SECONDS if scenario.silent_referees else MATCH_SECONDS
+    a_match += TIMED_ROUND_SECONDS if scenario.has_times else 0
     limit = LEAGUE_TIMEOUT_SECONDS + a_match * scenario.players**2
     await _poll_until(world.is_completed, limit)
     for _ in range(scenario.late_corrections):
