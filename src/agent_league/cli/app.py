@@ -25,7 +25,8 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
             "trouble."
         ),
         "show": (
-            "Show a league's standings, schedule, groups or bracket, a match, a player or the organisers' commands."
+            "Show a league's standings, schedule, groups, bracket or ladder, a match, a player or the organisers' "
+            "commands."
         ),
         "ratings": "Rate the players of several leagues together, over all their games, and say how sure that is.",
         "replay": "Show a finished match step by step: arrow keys, space, Home and End go through it, q ends.",

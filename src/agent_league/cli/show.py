@@ -92,10 +92,13 @@ def show(
 def _read_standings(reader: "LeagueReader", _: str, __: int | None) -> dict[str, Any]:
     from agent_league.league.times_view import view_times
     from agent_league.league.tournament import describe_format
+    from agent_league.model.results import list_champions
 
     season = reader.state
     return {
         **reader.queries.get_standings(),
+        "standings": [row.to_json_with_tiebreaks() for row in season.standings()],
+        "champions": list_champions(season.standings()) if season.has_champions else [],
         "total_rounds": season.planned_rounds,
         "format": describe_format(season.config.scheduling),
         "stage": season.describe_progress(reader.current_round),
@@ -120,13 +123,22 @@ def _print_standings(console: "Console", told: Mapping[str, Any], reader: "Leagu
     so_far = {
         "REGISTRATION": f"Registration is {is_open}; {format_count(len(rows), 'player')} so far.",
         "RUNNING": f"{told['matches_played']} of {matches} played, {told['rounds_completed']} of {rounds} completed.",
-        "COMPLETED": f"The league is over: {matches} in {rounds}.",
+        "COMPLETED": f"The league is over: {matches} in {rounds}.{_name_champions(reader)}",
     }
     stage = [f"{told['stage']}."] if told["stage"] else []
     times = [f"{one}." for one in view_times(reader.state, reader.history.now()).list_sentences()]
     print_lines(console, [so_far.get(told["phase"], told["phase"]), *stage, *times, *_suggest_subjects(reader)], "dim")
     if rated and rated.table.games:
         print_ratings(console, rated, reader.player_names, "How sure is this table?")
+
+
+def _name_champions(reader: "LeagueReader") -> str:
+    from agent_league.model.result_words import format_champions
+
+    season = reader.state
+    if not season.has_champions:
+        return ""
+    return f" {format_champions(season.standings(), has_play_off=season.has_play_off)}."
 
 
 def _suggest_subjects(reader: "LeagueReader") -> list[str]:

@@ -2,8 +2,8 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 from random import Random
 from typing import Any
@@ -170,7 +170,9 @@ class LeagueManager(Agent):
         )
         self._timekeeper = Timekeeper(self.state, self._clock, self.log, self._start_league)
         self._key, self.companions = key, []
-        self._conductor = self._make_conductor(LadderTools(offload, self._order_check(check_player), seats_differ))
+        self._conductor = self._make_conductor(
+            LadderTools(offload, self._remove_match_files, self._order_check(check_player), seats_differ)
+        )
         self._webhooks = self._add_watchers(watcher)
         self.state.add_listener(self._publish_changes)
         self._started = asyncio.Event()
@@ -275,6 +277,13 @@ class LeagueManager(Agent):
             return await check_player(CheckOrder(member, self.state.config, self._settings.system, self._key))
 
         return check
+
+    def _remove_match_files(self, match_ids: Sequence[str]) -> None:
+        """Remove the files of matches that are no longer kept; those of referees elsewhere are theirs to remove."""
+        paths = DataPaths(self._settings.home)
+        for match_id in match_ids:
+            with suppress(OSError):
+                paths.match_file(self.state.league_id, match_id).unlink()
 
     def issue_house_keys(self, names: Iterable[str]) -> dict[str, str]:
         """Make the keys by which house bots of these names register; the same after a restart."""
