@@ -140,6 +140,9 @@ class LeagueServer:
     async def _follow_files(self) -> None:
         found = await asyncio.to_thread(list_league_files, self.settings.home)
         for league_id in self.leagues.keys() - found.keys():
+            if self.settings.loader.has_league_file(league_id):  # a listing may miss a file that is replaced meanwhile
+                found[league_id] = self._stamps.get(league_id, (0, 0))
+        for league_id in self.leagues.keys() - found.keys():
             self.log.info("league_file_gone", league_id=league_id)
             await self.leagues.pop(league_id).stop()
         for league_id, stamp in found.items():
