@@ -62,6 +62,7 @@ SLOW = (
     "tests/cli/test_class.py::test_a_class_plays_with_its_keys",
     "tests/cli/test_join.py",
     "tests/league/test_ladder.py::test_a_hundred_players",
+    "tests/simulation/test_ladder.py",
     "tests/league/test_ladder.py::test_what_is_kept_is_bounded",
     "tests/cli/test_limits.py",
     "tests/cli/test_new.py",

@@ -26,11 +26,12 @@ def test_the_document_is_what_the_store_has(tmp_path: Path) -> None:
     season = keep(home, 5)
     told = said("export", "--home", home, "--json", "-").json
     first = ["schema_version", "exported_at", "league", "standings", "ratings", "matches", "agents"]
-    assert list(told) == [*first, "rounds", "groups", "audit"], "new ones are added at the end"
+    assert list(told) == [*first, "rounds", "groups", "audit", "ladder"], "new ones are added at the end"
     assert told["league"]["league_id"] == season.league_id
     assert (told["league"]["phase"], told["league"]["matches_played"]) == ("COMPLETED", 10)
     standings = [{name: row[name] for name in row if name != "technical_losses"} for row in told["standings"]]
-    assert standings == [row.to_json() for row in season.standings()]
+    assert standings == [row.to_json_with_tiebreaks() for row in season.standings()]
+    assert [list(row["tiebreaks"]) for row in standings] == [["wins", "head_to_head", "draws"]] * 5
     for match in told["matches"]:
         result = season.results[match["match_id"]]
         assert (match["status"], match["winner"]) == (result.outcome, result.winner)
@@ -57,7 +58,8 @@ def test_the_tables_are_the_document(tmp_path: Path) -> None:
     }
     for name, columns in TABLES.items():
         rows = read_csv((folder / f"{name}.csv").read_text(encoding="utf-8"))
-        assert [list(row) for row in rows] == [list(columns)] * len(tables[name])
+        further = ["head_to_head"] if name == "standings" else []
+        assert [list(row) for row in rows] == [[*columns, *further]] * len(tables[name])
         for row, known in zip(rows, tables[name], strict=True):
             for column in [name for name in columns if not isinstance(known.get(name, []), list)]:
                 value: Any = known[column]

@@ -50,7 +50,7 @@ def test_schemas_writes_one_file_a_message(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     written = {path.stem for path in (tmp_path / "out").glob("*.json")}
     assert {"GAME_INVITATION", "LEAGUE_COMPLETED", "START_MATCH", "GAME_MOVE_CALL"} <= written
-    assert len(written) == 23
+    assert len(written) == 24
     older = {path.stem for path in (tmp_path / "out" / "v1").glob("*.json")}
     assert {"PLAY_REQUEST", "GAME_RESULT", "LEAGUE_COMPLETE"} <= older
     assert len(older) == 12

@@ -63,7 +63,11 @@ def test_the_standings_are_those_of_the_store(played: Path) -> None:
     )
     printed = said("show", "standings", "--home", played).out
     assert all(row["display_name"] in printed for row in told["standings"])
-    assert "The league is over: 6 matches in 3 rounds." in printed
+    champions = [row for row in told["standings"] if row["shared_rank"] == 1]
+    assert [one["player_id"] for one in told["champions"]] == [row["player_id"] for row in champions]
+    assert "The league is over: 6 matches in 3 rounds. Champion" in printed
+    assert all(f"{row['display_name']} ({row['player_id']})" in printed for row in champions)
+    assert all(list(row["tiebreaks"]) == ["wins", "head_to_head", "draws"] for row in told["standings"])
 
 
 def test_the_schedule_has_every_match_and_a_round_its_own(played: Path) -> None:
@@ -201,7 +205,7 @@ def test_whoever_looks_is_not_the_manager_and_makes_no_database(played: Path, tm
         (["p02"], "p02 is the id of a player: `league show player p02` shows it."),
         (
             ["standing"],
-            "(did you mean standings? there are: standings, schedule, groups, bracket, match, player, audit)",
+            "(did you mean standings? there are: standings, schedule, groups, bracket, match, player, audit, ladder)",
         ),
         (["standings", "--round", "1"], "--round is for `league show schedule`"),
         (["schedule", "--round", "9"], "--round 9: no such round; there are rounds 1 to 3"),

@@ -114,6 +114,15 @@ def test_a_pair_swaps_the_seats_also_after_games_that_do_not_count(tmp_path: Pat
     assert [pair.points for pair in item.run()] == [(1.0, 0.0)]
 
 
+def test_a_large_difference_that_the_limit_left_open_is_decided_by_the_question_that_is_named() -> None:
+    found = play(("minimax", "first_legal"), "tic_tac_toe", "1", SequentialTest(), pairs=30)
+    assert found.verdict is Verdict.UNDECIDED
+    assert "--elo1 140 would decide it in fewer games" in " ".join(found.describe())
+    assert (
+        play(("minimax", "first_legal"), "tic_tac_toe", "1", SequentialTest(0, 140), pairs=30).verdict is Verdict.BETTER
+    )
+
+
 def test_what_went_wrong_is_counted_and_told(tmp_path: Path) -> None:
     broken = write_strategy(tmp_path, "broken.py", "no_such_name")
     found = play((broken, "random"), "even_odd", "7", SequentialTest(), pairs=4)

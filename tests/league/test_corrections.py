@@ -10,6 +10,7 @@ import pytest
 
 from agent_league.clock import SystemClock
 from agent_league.errors import Refusal
+from agent_league.launch.league_start import describe_progress
 from agent_league.league.organiser_commands import OrganiserCommand, OrganiserCommands
 from agent_league.league.state import LeaguePhase, LeagueState
 from agent_league.model.audit import CORRECTIONS, OrganiserAction
@@ -465,3 +466,22 @@ async def test_many_corrections_in_a_row_leave_one_truth(office: OfficeMaker) ->
     assert set(state.replaced_matches) == {"R1M1", "R1M1-2", "R1M1-3"}
     assert state.results[last].is_void
     assert [row.points for row in state.standings()] == [0, 0]
+
+
+async def test_a_league_whose_manager_was_stopped_after_the_end_is_corrected_by_the_next_one(home: Path) -> None:
+    succession = Succession(home, QUICK)
+    async with at_work(succession.next()) as first:
+        await play_league(first, 2)
+        judge = first.referees[0]
+    assert succession.saved.season.phase == "DISMISSED"
+    async with at_work(succession.next()) as second:
+        await second.completed()
+        assert await correct(second, "AWARD_MATCH", "R1M1", "P02") == OK
+        await within(judge.wait_for_calls("notify_league_completed", 2))
+        await second.completed()
+        assert second.manager.state.standings()[0].player_id == "P02"
+        judge._auto_report = False
+        assert await correct(second, "RERUN_MATCH", "R1M1") == OK
+        await within(judge.wait_for_calls("start_match", 2))
+    assert succession.saved.season.phase == "RUNNING", "it goes on with the rerun when it is started again"
+    assert describe_progress(succession.saved) == "0 of 1 matches played"

@@ -126,6 +126,16 @@ async def test_a_league_tells_of_its_start_rounds_and_end(office: OfficeMaker) -
     assert len(told[-1]["data"]["standings"]) == 4
 
 
+async def test_names_that_a_league_hides_are_in_no_post(office: OfficeMaker) -> None:
+    here = office({"visibility": "pseudonyms"})
+    async with hook_server() as hook:
+        sender = make_sender(here, hook)
+        players = await here.play(4)
+        await hook.wait_for_posts(4)
+        await sender.close()
+    assert not [player.name for player in players if any(player.name.encode() in body for _, body in hook.posts)]
+
+
 async def test_json_is_signed_as_standard_webhooks_are(office: OfficeMaker) -> None:
     here = office()
     async with hook_server() as hook:

@@ -32,7 +32,7 @@ STARTERS = Path(agent_league.cli.__file__).parent / "starters"
 STDLIB_PLAYER = Path(__file__).with_name("late_listener.py")
 SERVER = "http://10.77.0.1:8000"
 PRACTICE, SPRING = "practice", "spring"
-LIMITS = {"timeouts": {"move_timeout_sec": 30}, "retry_policy": {"base_delay_sec": 0.1}}
+LIMITS = {"timeouts.move_timeout_sec": 30, "retry_policy.base_delay_sec": 0.1}
 LADDER = {
     "league_id": PRACTICE,
     "display_name": "Practice",
@@ -108,7 +108,7 @@ class Term:
         self.tell(f"{self.teams} teams have their sign-up addresses.")
 
     def serve(self) -> Running:
-        settings = [part for group, values in LIMITS.items() for part in _list_settings(group, values)]
+        settings = [part for name, value in LIMITS.items() for part in ("--set", f"{name}={value}")]
         server = self.start(
             self.here, *LEAGUE, "serve", "--host", "10.77.0.1", "--port", 8000, "--home", self.home, *settings
         )
@@ -284,11 +284,6 @@ class Term:
 
     def describe_agents(self) -> str:
         return "\n".join(f"{name}: {agent.text[-300:]}" for name, agent in self.agents.items())
-
-
-def _list_settings(group: str, values: Mapping[str, object]) -> Iterator[str]:
-    for name, value in values.items():
-        yield from ("--set", f"{group}.{name}={value}")
 
 
 @contextmanager

@@ -131,6 +131,21 @@ async def test_league_files_are_followed_while_the_server_runs(home: Path) -> No
         assert (await stage.visitor.get("/leagues/late/")).status == 404
 
 
+async def test_a_folder_that_can_t_be_read_ends_no_league(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with asyncio.timeout(BOUND), serving(home) as stage:
+        scans = 0
+
+        def fail(_: Path) -> dict[str, Any]:
+            nonlocal scans
+            scans += 1
+            raise PermissionError(13, "Permission denied")
+
+        monkeypatch.setattr(league_server, "list_league_files", fail)
+        await until(lambda: scans >= 2)
+        assert stage.server.leagues[DEFAULT_LEAGUE].health is LeagueHealth.SERVED
+        assert (await stage.visitor.get("/health")).status == 200
+
+
 async def test_a_league_that_fails_harms_no_other_and_is_started_again(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

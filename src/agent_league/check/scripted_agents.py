@@ -233,6 +233,7 @@ def _new_manager(home: Path, games: Any, watch: Callable[[Event], None]) -> Leag
         expected_referees=0,
         serves_pages=False,
         offers_seats=False,
+        needs_referee_key=False,
     )
     return LeagueManager(settings, MemoryNetwork(), watcher=watch, store=MemoryStore())
 

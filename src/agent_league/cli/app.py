@@ -25,7 +25,8 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
             "trouble."
         ),
         "show": (
-            "Show a league's standings, schedule, groups or bracket, a match or a player, from its manager's database."
+            "Show a league's standings, schedule, groups, bracket or ladder, a match, a player or the organisers' "
+            "commands."
         ),
         "ratings": "Rate the players of several leagues together, over all their games, and say how sure that is.",
         "replay": "Show a finished match step by step: arrow keys, space, Home and End go through it, q ends.",
@@ -63,9 +64,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         ),
         "grades": "Grade a class by its league: for Canvas, Moodle, Gradescope, or as a table of everything.",
         "start": "Close registration and start the league now.",
-        "admin": (
-            "Open or close registration, pause or resume the league, suspend or reinstate a player, invite organisers."
-        ),
+        "admin": "Open or close registration, pause or resume, suspend players, correct results, invite organisers.",
         "verify": (
             "Check match files: the draw against its commitment, and the result against rules, moves and transcript."
         ),

@@ -43,7 +43,7 @@ from agent_league.model.events import (
 )
 from agent_league.model.group_table import GroupTable
 from agent_league.model.result_words import format_champions, format_count
-from agent_league.model.results import MatchResult, Scoring, StandingsRow, Termination, select_champions
+from agent_league.model.results import MatchResult, Scoring, StandingsRow, Termination, list_champions
 from agent_league.text import to_printable
 
 if TYPE_CHECKING:
@@ -256,17 +256,14 @@ def _name_champions(completed: LeagueCompleted) -> str:
 
 def summarise_league(completed: LeagueCompleted, strategies: Mapping[str, str], seconds: float) -> dict[str, Any]:
     """Summarise a completed league as JSON."""
-    champions = [
-        {"player_id": row.player_id, "display_name": row.display_name, "points": row.points}
-        for row in select_champions(completed.standings)
-    ]
+    champions = list_champions(completed.standings)
     return {
         "league_id": completed.league_id,
         "rounds": completed.rounds,
         "matches": completed.matches,
         "champion": None if completed.is_void else champions[0],
         "champions": [] if completed.is_void else champions,
-        "standings": [row.to_json() for row in completed.standings],
+        "standings": [row.to_json_with_tiebreaks() for row in completed.standings],
         "strategies": dict(strategies),
         "tolerated": {agent_id: list(noted) for agent_id, noted in completed.tolerated.items()},
         "broken_off": dict(completed.broken_off),

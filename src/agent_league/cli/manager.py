@@ -29,6 +29,7 @@ from agent_league.cli.options import (
     print_pages_address,
 )
 from agent_league.cli.terminal import format_options, print_remark
+from agent_league.errors import UserError
 from agent_league.model.result_words import format_count
 
 if TYPE_CHECKING:
@@ -48,6 +49,9 @@ def manager(
     format_: FormatOption = None,
     referees: Annotated[int | None, typer.Option(min=1, help="Start once so many referees are there.")] = None,
     new: Annotated[bool, typer.Option("--new", help="Begin a new league where an unfinished one is there.")] = False,
+    reopen: Annotated[
+        bool, typer.Option("--reopen", help="Serve the league that is over once more, to correct its results.")
+    ] = False,
     store: StoreOption = None,
     home: HomeOption = None,
     strict: StrictOption = False,
@@ -110,7 +114,7 @@ def manager(
     check_ports([seat])
     endpoint = own_endpoint(host, port, system.network.base_host)
     with lock_league(home, league.league_id, endpoint):
-        saved = _continue_or_begin(home, league.league_id, store, endpoint, new=new)
+        saved = _continue_or_begin(home, league.league_id, store, endpoint, new=new, reopen=reopen)
         per_round, full = league.scheduling.matches_per_round, players // 2
         if per_round is not None and per_round < full:
             print_remark(
@@ -153,13 +157,31 @@ def _describe_ladder(league: "LeagueConfig") -> str:
 
 
 def _continue_or_begin(
-    home: Path, league_id: str, store: str | None, endpoint: str, *, new: bool
+    home: Path, league_id: str, store: str | None, endpoint: str, *, new: bool, reopen: bool
 ) -> "SavedSeason | None":
-    """Print how an unfinished league goes on here and return it; else, or with `new`, make room for a new one."""
-    from agent_league.launch.league_start import describe_progress, load_unfinished, record_endpoint
+    """Print how an unfinished league goes on here and return it; else, or with `new`, make room for a new one.
 
+    `reopen` goes on with one that is over.
+    """
+    from agent_league.launch.league_start import (
+        describe_progress,
+        load_unfinished,
+        read_saved_season,
+        record_endpoint,
+    )
+
+    if new and reopen:
+        raise UserError("--new begins another league and --reopen goes on with the last one: choose one of them")
     saved = None if new else load_unfinished(home, league_id, store)
-    if saved:
+    if reopen and saved is None:
+        saved = read_saved_season(home, league_id, store)
+        if saved is None or not saved.matches:
+            raise UserError(f"--reopen: {home} has no {league_id} that was played")
+        print_remark(
+            f"{league_id} is over: {describe_progress(saved)}. `league admin rerun`, `void`, `award` and `withdraw` "
+            "correct it; agents that are to play start again."
+        )
+    elif saved:
         progress = describe_progress(saved)
         print_remark(f"Going on with the league that was left unfinished: {progress}. (--new begins another.)")
     else:

@@ -20,6 +20,7 @@ def new_league(
     rounds: int | None,
 ) -> None:
     """Write the file of a league, and say how it is served, joined and started."""
+    from agent_league.config.models import LADDER_FORMAT
     from agent_league.serve.league_files import NewLeague, write_league_file
 
     home, loader = open_or_create_home(home, None)
@@ -34,6 +35,9 @@ def new_league(
     root = server or f"http://localhost:{loader.load_system().network.default_league_manager_port}"
     address = f"{root}/leagues/{name}/"
     print_remark(f"{'1' if server else '2'}. Players join it: league player --manager {address}")
+    if format_name == LADDER_FORMAT:
+        print_remark(f"{'2' if server else '3'}. It is open as soon as it is served, and has no end.")
+        return
     by_itself = f"It starts once {players} players are there; before that" if players else "It starts on"
     start = f"league start{format_options({'--league-id': name})}{option}"
     print_remark(f"{'2' if server else '3'}. {by_itself}: {start}")

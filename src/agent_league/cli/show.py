@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from agent_league.cli.ladder_view import print_ladder, read_ladder
 from agent_league.cli.options import ExistingHomeOption, JsonOption, StoredLeagueOption, StoreOption, open_league
 from agent_league.cli.terminal import (
     draw_standings,
@@ -43,6 +44,7 @@ class ShowSubject(StrEnum):
     MATCH = "match"
     PLAYER = "player"
     AUDIT = "audit"
+    LADDER = "ladder"
 
 
 SUBJECT_CHOICES = "|".join(ShowSubject)
@@ -71,7 +73,7 @@ def show(
     home: ExistingHomeOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Show a league's standings, schedule, groups or bracket, a match, a player or the organisers' commands.
+    """Show a league's standings, schedule, groups, bracket or ladder, a match, a player or the organisers' commands.
 
     It reads the manager's database, while the league runs and after.
     """
@@ -90,10 +92,13 @@ def show(
 def _read_standings(reader: "LeagueReader", _: str, __: int | None) -> dict[str, Any]:
     from agent_league.league.times_view import view_times
     from agent_league.league.tournament import describe_format
+    from agent_league.model.results import list_champions
 
     season = reader.state
     return {
         **reader.queries.get_standings(),
+        "standings": [row.to_json_with_tiebreaks() for row in season.standings()],
+        "champions": list_champions(season.standings()) if season.has_champions else [],
         "total_rounds": season.planned_rounds,
         "format": describe_format(season.config.scheduling),
         "stage": season.describe_progress(reader.current_round),
@@ -118,13 +123,22 @@ def _print_standings(console: "Console", told: Mapping[str, Any], reader: "Leagu
     so_far = {
         "REGISTRATION": f"Registration is {is_open}; {format_count(len(rows), 'player')} so far.",
         "RUNNING": f"{told['matches_played']} of {matches} played, {told['rounds_completed']} of {rounds} completed.",
-        "COMPLETED": f"The league is over: {matches} in {rounds}.",
+        "COMPLETED": f"The league is over: {matches} in {rounds}.{_name_champions(reader)}",
     }
     stage = [f"{told['stage']}."] if told["stage"] else []
     times = [f"{one}." for one in view_times(reader.state, reader.history.now()).list_sentences()]
     print_lines(console, [so_far.get(told["phase"], told["phase"]), *stage, *times, *_suggest_subjects(reader)], "dim")
     if rated and rated.table.games:
         print_ratings(console, rated, reader.player_names, "How sure is this table?")
+
+
+def _name_champions(reader: "LeagueReader") -> str:
+    from agent_league.model.result_words import format_champions
+
+    season = reader.state
+    if not season.has_champions:
+        return ""
+    return f" {format_champions(season.standings(), has_play_off=season.has_play_off)}."
 
 
 def _suggest_subjects(reader: "LeagueReader") -> list[str]:
@@ -488,6 +502,7 @@ SUBJECTS: Mapping[
     ShowSubject.MATCH: (_read_match, _print_match),
     ShowSubject.PLAYER: (_read_player, _print_player),
     ShowSubject.AUDIT: (_read_audit, _print_audit),
+    ShowSubject.LADDER: (read_ladder, print_ladder),
 }
 """By subject: how it is read, as the data of `--json`, and how these are printed."""
 

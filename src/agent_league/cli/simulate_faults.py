@@ -36,6 +36,7 @@ def simulate_faults(
 
     After each one the promises of a league are checked. The first seed that breaks one is shown; it repeats exactly.
     """
+    from agent_league.config.models import LADDER_FORMAT
     from agent_league.formats.registry import load_format
     from agent_league.testing.faults import FORMATS, make_scenario
     from agent_league.testing.simulation import simulate_scenario, simulate_scenarios
@@ -44,7 +45,7 @@ def simulate_faults(
     kinds = _parse_fault_kinds(faults)
     chosen = tuple(name.strip() for name in formats.split(",") if name.strip()) or FORMATS
     for name in chosen:
-        if name not in FORMATS:
+        if name not in (*FORMATS, LADDER_FORMAT):
             load_format(name)
     scenarios = [make_scenario(seed, players, referees, kinds, chosen) for seed in range(first, last + 1)]
     if trace and len(scenarios) > 1:

@@ -166,13 +166,23 @@ class Comparison:
         if self.cut_short_reason:
             yield f"It ended early: {self.cut_short_reason}."
         elif self.verdict is Verdict.UNDECIDED and self.is_over:
-            yield "The limit came first: more games (--limit), or a coarser question (a larger --elo1), may decide it."
+            yield self._describe_limit()
         yield from self._describe_trouble()
         if means := self.mean_payoffs:
             yield (
                 f"In this game amounts count, and this told only who had more: mean payoff {means[0]:.2f} of {one},"
                 f" {means[1]:.2f} of {other}."
             )
+
+    def _describe_limit(self) -> str:
+        """Say what may decide a question that was still open when the limit came."""
+        if self.state.elo.low > self.test.elo1:
+            coarser = 2 * round(max(self.test.elo1, 0)) + 100
+            return (
+                "The limit came first. As the difference is much larger than --elo1 asks for,"
+                f" --elo1 {coarser} would decide it in fewer games."
+            )
+        return "The limit came first: more games (--limit), or a coarser question (a larger --elo1), may decide it."
 
     def _describe_trouble(self) -> Iterator[str]:
         """Yield what makes the results less trustworthy."""

@@ -80,9 +80,11 @@ def read_saved_season(home: Path, league_id: str, store: str | None, or_else: st
 
 def describe_progress(saved: SavedSeason) -> str:
     """Describe how far a saved league is."""
-    played = sum(match.result is not None for match in saved.matches)
+    replaced = {match.replaces for match in saved.matches}
+    matches = [match for match in saved.matches if match.match_id not in replaced]
+    played = sum(match.result is not None for match in matches)
     players = sum(agent.role == "player" for agent in saved.agents)
-    return f"{played} of {len(saved.matches)} matches played" if saved.matches else f"{players} players registered"
+    return f"{played} of {len(matches)} matches played" if matches else f"{players} players registered"
 
 
 def describe_lost_league(home: Path, league_id: str, store: str | None) -> str | None:

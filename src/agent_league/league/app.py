@@ -2,8 +2,8 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 from random import Random
 from typing import Any
@@ -170,7 +170,9 @@ class LeagueManager(Agent):
         )
         self._timekeeper = Timekeeper(self.state, self._clock, self.log, self._start_league)
         self._key, self.companions = key, []
-        self._conductor = self._make_conductor(LadderTools(offload, self._order_check(check_player), seats_differ))
+        self._conductor = self._make_conductor(
+            LadderTools(offload, self._remove_match_files, self._order_check(check_player), seats_differ)
+        )
         self._webhooks = self._add_watchers(watcher)
         self.state.add_listener(self._publish_changes)
         self._started = asyncio.Event()
@@ -216,8 +218,16 @@ class LeagueManager(Agent):
     def _make_sign_up(self, offload: Offload) -> SignUp:
         """Make the sign-up of this league, with the key of referees on this machine."""
         home, league_id = self._settings.home, self.state.league_id
-        key = load_referee_key(home, league_id, is_needed=not self.state.roster.rules.is_loopback_only)
-        return SignUp(self.state, self.access, key, offload, partial(save_referee_key, home, league_id))
+        is_needed = self._settings.needs_referee_key and not self.state.roster.rules.is_loopback_only
+        key = load_referee_key(home, league_id, is_needed=is_needed)
+        return SignUp(
+            self.state,
+            self.access,
+            key,
+            offload,
+            partial(save_referee_key, home, league_id),
+            needs_referee_key=self._settings.needs_referee_key,
+        )
 
     async def authorize(
         self, method: Method, envelope: Envelope | None, params: Mapping[str, Any], bearer: str | None
@@ -267,6 +277,13 @@ class LeagueManager(Agent):
             return await check_player(CheckOrder(member, self.state.config, self._settings.system, self._key))
 
         return check
+
+    def _remove_match_files(self, match_ids: Sequence[str]) -> None:
+        """Remove the files of matches that are no longer kept; those of referees elsewhere are theirs to remove."""
+        paths = DataPaths(self._settings.home)
+        for match_id in match_ids:
+            with suppress(OSError):
+                paths.match_file(self.state.league_id, match_id).unlink()
 
     def issue_house_keys(self, names: Iterable[str]) -> dict[str, str]:
         """Make the keys by which house bots of these names register; the same after a restart."""

@@ -6,7 +6,7 @@ everything that is sent to an agent has been committed before.
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -67,6 +67,8 @@ class LadderTools:
     """What a ladder needs from outside the league."""
 
     offload: Offload
+    remove_files: Callable[[Sequence[str]], None]
+    """Removes the files of these matches, which are no longer kept."""
     check_player: CheckPlayer | None = None
     """None: nobody is checked."""
     seats_differ: bool = True
@@ -155,8 +157,10 @@ class LadderConductor:
             problem = await self._matches.play_until_result(match)
             if problem:
                 self._state.record_void_match(match_id, match.referee_id, problem)
-            self._state.end_ladder_match(match_id, format_utc(self._clock.now()))
+            forgotten = self._state.end_ladder_match(match_id, format_utc(self._clock.now()))
             await self._journal.wait_for_commit()
+            if forgotten:
+                await self._tools.offload(self._tools.remove_files, forgotten)
         finally:
             self._matches.open_matches.pop(match_id, None)
             self.queue.end_match(pairing)

@@ -123,6 +123,17 @@ class LadderView:
             return None
         return {**player.check.to_json(), "is_passed": player.check.is_passed, "words": player.check.words}
 
+    def to_document(self) -> dict[str, Any]:
+        """The whole ladder: table, versions of all players, requests and latest matches."""
+        return {
+            "league_id": self._state.league_id,
+            "rows": self.list_rows(),
+            "versions": {player_id: self.list_versions(player_id) for player_id in self._state.roster.players()},
+            "requests": self.list_requests(),
+            "recent": self.list_recent(),
+            **self.describe_next_pairing(),
+        }
+
     def to_json(self, player_id: str) -> dict[str, Any]:
         """Where one player stands, with the whole queue."""
         rows = {row["player_id"]: row for row in self.list_rows()}

@@ -14,7 +14,7 @@ from agent_league.league.roster import Admission, Member, RegistrationRejected
 from agent_league.league.state import LeagueState
 from agent_league.league.visibility import ANY_AGENT, VISITOR, hides_from_visitors, mask_rows, mask_state
 from agent_league.model.agents import Role
-from agent_league.model.results import MatchResult, Outcome, StandingsRow, select_champions
+from agent_league.model.results import MatchResult, Outcome, StandingsRow, list_champions
 from agent_league.model.schedule import LeagueRound, Pairing
 from agent_league.protocol import v2
 from agent_league.protocol.envelope import Message
@@ -158,10 +158,7 @@ class ManagerMessages:
 
     def build_league_completed(self, rows: Sequence[StandingsRow]) -> dict[str, Any]:
         rows = mask_rows(self._state, rows, ANY_AGENT)
-        champions = [
-            {"player_id": row.player_id, "display_name": row.display_name, "points": row.points}
-            for row in select_champions(rows)
-        ]
+        champions = list_champions(rows)
         message = v2.LeagueCompletedNotice.write(
             **self._envelope_fields("conv-league-complete"),
             total_rounds=len(self._state.schedule.rounds),

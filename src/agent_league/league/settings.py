@@ -27,6 +27,8 @@ class ManagerSettings:
     """The league if all its players speak that protocol, where it isn't `league` under the protocol's own rules."""
     endpoint: str | None = None
     """Its own address, which its call tokens carry, so that agents find a manager that has moved."""
+    needs_referee_key: bool = True
+    """Whether referees need the organiser's key if others than this machine can reach it; not in a check's league."""
     listens_on_loopback: bool = True
     """Whether no other machine can call it."""
     has_dial_out_seats: bool = False

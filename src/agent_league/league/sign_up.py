@@ -53,11 +53,14 @@ class SignUp:
         referee_key: str,
         offload: Callable[..., Awaitable[Any]] = asyncio.to_thread,
         save_referee_key: Callable[[str], None] = lambda _: None,
+        *,
+        needs_referee_key: bool = True,
     ) -> None:
         """Without `access` there is no roster; `referee_key` is that of referees on the organiser's own machine.
 
         `save_referee_key` writes it where they find it, if the league is opened to others only later.
         """
+        self._needs_referee_key = needs_referee_key
         self._referee_key = referee_key
         self._save_referee_key = save_referee_key
         self._is_closed_circle = state.roster.rules.is_loopback_only
@@ -96,7 +99,7 @@ class SignUp:
         if SIGN_UP_TEAM.get() is not None or CALLER_ADDRESS.get() is None:
             return None
         if role is Role.REFEREE:
-            return None if is_closed_circle else REFEREE_KEY_NEEDED
+            return REFEREE_KEY_NEEDED if self._needs_referee_key and not is_closed_circle else None
         asked = self._state.config.registration
         if asked is None and not is_closed_circle and self._access is not None:
             asked = "keys" if await self._offload(self._access.has_roster, self._state.league_id) else "open"

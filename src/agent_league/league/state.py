@@ -704,8 +704,9 @@ class LeagueState:
         self.emit(MatchPaired(pairing))
         return pairing
 
-    def end_ladder_match(self, match_id: str, at: str) -> None:
-        """Note when a match has ended, and forget the oldest ones beyond those that are kept."""
+    def end_ladder_match(self, match_id: str, at: str) -> list[str]:
+        """Note when a match has ended, and forget the oldest ones beyond those that are kept; returns their ids."""
+        forgotten = []
         ladder = self._require_ladder()
         ladder.note_match_end(match_id, at)
         while len(self.results) > ladder.config.keep_matches:
@@ -713,8 +714,10 @@ class LeagueState:
             for known in (self.results, self._pairings, self.assigned_referees, self._fetchable_matches):
                 known.pop(oldest, None)
             ladder.forget_match(oldest)
+            forgotten.append(oldest)
             self._save_row(RemovedRow(MatchRow, oldest))
         self._update_ladder_round()
+        return forgotten
 
     def note_ladder_check(self, player_id: str, summary: CheckSummary) -> None:
         """Store how the check of a player went."""
@@ -767,6 +770,12 @@ class LeagueState:
     def has_play_off(self) -> bool:
         """Whether a play-off for first place has begun."""
         return bool(self.schedule.rounds) and self.schedule.rounds[-1].is_play_off
+
+    @property
+    def has_champions(self) -> bool:
+        """Whether the league is over, and not all of its matches were aborted."""
+        counts = any(not result.is_void for result in self.results.values())
+        return self.phase is LeaguePhase.COMPLETED and counts
 
     def _pair_play_off(self) -> LeagueRound | None:
         """Pair the next round of the play-off for first place, if the league file asks for one and it is needed."""

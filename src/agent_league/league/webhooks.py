@@ -33,6 +33,7 @@ from agent_league.http.webhook_signature import (
 from agent_league.league.agenda import StepKind
 from agent_league.league.settings import ManagerSettings
 from agent_league.league.state import LeagueState
+from agent_league.league.visibility import ANY_AGENT, mask_event, mask_state
 from agent_league.league.webhook_messages import (
     WRITERS,
     LeagueNews,
@@ -175,9 +176,12 @@ class WebhookSender:
             await self._carrier.close()
 
     def handle_event(self, event: Event) -> None:
-        """Queue the news of an event, if it is any."""
-        names = {player_id: player.display_name for player_id, player in self._state.roster.players().items()}
-        if (news := find_news(event, names)) is not None and not self._is_repeated(news):
+        """Queue the news of an event, if it is any; names are hidden as they are from the league's members."""
+        shown = mask_state(self._state, ANY_AGENT)
+        names = {player_id: player.display_name for player_id, player in shown.roster.players().items()}
+        if (news := find_news(mask_event(self._state, event, ANY_AGENT), names)) is not None and not self._is_repeated(
+            news
+        ):
             self._queue_news(self._add_next_round(news))
 
     def _add_next_round(self, news: LeagueNews) -> LeagueNews:

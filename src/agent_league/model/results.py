@@ -304,10 +304,22 @@ class StandingsRow:
         """Return the row as messages, answers and files have it."""
         return {name: getattr(self, name) for name in self.__slots__ if name != "tiebreaks"}
 
+    def to_json_with_tiebreaks(self) -> dict[str, Any]:
+        """Return the row as commands and exports have it, which show what separates players."""
+        return {**self.to_json(), "tiebreaks": dict(self.tiebreaks)}
+
 
 def select_champions(rows: Sequence[StandingsRow]) -> Sequence[StandingsRow]:
     """The rows of a final table that share the first place."""
     return [row for row in rows if row.shared_rank == rows[0].shared_rank]
+
+
+def list_champions(rows: Sequence[StandingsRow]) -> list[dict[str, Any]]:
+    """List the champions of a final table, as messages and commands name them."""
+    return [
+        {"player_id": row.player_id, "display_name": row.display_name, "points": row.points}
+        for row in select_champions(rows)
+    ]
 
 
 @dataclass(frozen=True, slots=True)

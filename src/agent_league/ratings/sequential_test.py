@@ -110,14 +110,20 @@ class SequentialTest:
 
     def describe(self, state: SequentialState, player: str, opponent: str) -> str:
         """Say the verdict in a sentence for a person."""
-        found = f"{state.elo.value:+.0f} Elo (95%: {_say_interval(state.elo)}) after {2 * state.pairs} games"
-        if state.verdict is not Verdict.UNDECIDED:
-            wrong = 100 * (self.alpha if state.verdict is Verdict.BETTER else self.beta)
-            said = self.describe_verdict(state.verdict, player, opponent)
-            return f"{said}: {found}. If this were wrong, a test would still say so in {wrong:.3g}% of cases."
         if not state.pairs:
             return f"Nothing is known yet of {player} and {opponent}."
-        return f"It is open whether {player} is better than {opponent}: {found} don't decide it."
+        score = 100 * expected_score(state.elo.value)
+        found = f"{state.elo.value:+.0f} Elo (95%: {_say_interval(state.elo)}), a score of {score:.0f}%"
+        games = f"{2 * state.pairs} games"
+        if state.verdict is Verdict.UNDECIDED:
+            open_ = f"It is open whether {player} is better than {opponent}"
+            return f"{open_}: {games} don't decide it. So far it is {found}."
+        said = self.describe_verdict(state.verdict, player, opponent)
+        is_better = state.verdict is Verdict.BETTER
+        otherwise = "weren't" if (self.elo0 >= 0 if is_better else self.elo1 <= 0) else "were"
+        wrong = 100 * (self.alpha if is_better else self.beta)
+        still = f"If it {otherwise}, a test like this would still say so {wrong:.3g}% of the time"
+        return f"{said}: {found} in {games}. {still}."
 
     def describe_verdict(self, verdict: Verdict, player: str, opponent: str) -> str:
         """Say what a verdict that isn't open means, without a full stop."""

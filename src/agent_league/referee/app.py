@@ -402,6 +402,8 @@ class Referee(LeagueMember):
             if over := self._awaited_reports.pop(match_id, None):
                 over.set_result(None)
             self._finished_matches.add_match(play, content)
+            if self._league_over.is_set() and not self._match_tasks:
+                self.state = AgentState.SHUTDOWN  # after a match that was played again, or an order that came late
         self._start_queued_matches()
 
     def _answer_match_start(self, play: MatchPlay) -> None:

@@ -251,8 +251,8 @@ class ServerApp:
     async def _answer_rejection(self, error: RequestRejected, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a person with a page, and a program with the sentence alone."""
         if scope["type"] == "websocket":
-            response = PlainTextResponse(error.sentence, error.status)
-            await response({**scope, "type": "http"}, receive, deny_websocket(send))
+            denial = PlainTextResponse(error.sentence, error.status)
+            await denial({**scope, "type": "http"}, receive, deny_websocket(send))
             return
         self.refused(scope.get("client"), error.status, error.sentence)
         headers = {**SECURITY_HEADERS, "cache-control": "no-store"}

@@ -79,6 +79,7 @@ class LeagueServer:
         self.settings = settings
         self.leagues: dict[str, ServedLeague] = {}
         self._stamps: dict[str, FileStamp] = {}
+        self._scan_lock = asyncio.Lock()
         self.log = JsonLogger(
             "server",
             log_root=DataPaths(settings.home).logs_folder,
@@ -117,7 +118,10 @@ class LeagueServer:
         """Follow the league files until cancelled."""
         while True:
             await asyncio.sleep(SCAN_SECONDS)
-            await self.follow_files()
+            try:
+                await self.follow_files()
+            except Exception as error:  # noqa: BLE001 - a folder that can't be read ends no league
+                self.log.error("scan_failed", error=repr(error))
 
     async def close(self) -> None:
         """Stop all leagues; each goes on where it stopped when the server is started again."""
@@ -130,6 +134,10 @@ class LeagueServer:
 
     async def follow_files(self) -> None:
         """Serve leagues with a new file, start changed ones again, stop those whose file is gone."""
+        async with self._scan_lock:
+            await self._follow_files()
+
+    async def _follow_files(self) -> None:
         found = await asyncio.to_thread(list_league_files, self.settings.home)
         for league_id in self.leagues.keys() - found.keys():
             self.log.info("league_file_gone", league_id=league_id)
@@ -143,9 +151,9 @@ class LeagueServer:
                 await self._follow_change(self.leagues[league_id])
         self._stamps = found
         for league_id in await asyncio.to_thread(list_season_requests, self.settings.home):
+            drop_season_request(self.settings.home, league_id)
             if league_id in self.leagues:
                 await self.begin_season(league_id)
-            drop_season_request(self.settings.home, league_id)
 
     async def begin_season(self, league_id: str) -> None:
         """Put the season of a league aside, with its files, and begin another; raises UserError."""

@@ -100,6 +100,8 @@ class Scenario:
     play_off: bool = False
     late_corrections: int = 0
     """Corrections after the end of the league."""
+    has_times: bool = False
+    """Whether rounds are played every two minutes, with quiet minutes between and a freeze before the final."""
 
     @property
     def agent_names(self) -> tuple[str, ...]:
@@ -164,6 +166,7 @@ def make_scenario(
         format=format_name,
         play_off=seed % 3 == 0,
         late_corrections=late_corrections,
+        has_times=seed % 7 == 5 and format_name != "ladder",
     )
 
 

@@ -14,11 +14,14 @@ from typing import Any
 import orjson
 from pydantic import ValidationError
 
+from agent_league.config.models import LadderConfig
 from agent_league.errors import Refusal
 from agent_league.formats.base import PlayerGroups, TournamentRecord
 from agent_league.formats.play_off import pair_play_off, split_leaders
+from agent_league.league.ladder_record import LadderRecord
+from agent_league.league.stored_rows import result_from_row
 from agent_league.league.tournament import counts_byes
-from agent_league.model.results import MatchResult
+from agent_league.model.results import MatchResult, Scoring
 from agent_league.model.schedule import LeagueRound
 from agent_league.protocol.checks import check_envelope, parse_fields
 from agent_league.protocol.methods import METHODS
@@ -397,6 +400,58 @@ INVARIANTS: Sequence[Invariant] = (
     nobody_loses_without_a_fault,
     no_token_is_written,
 )
+
+
+def ladder_sums_follow_from_the_matches(evidence: LeagueEvidence) -> Iterator[str]:
+    """The sums of a practice ladder count each of its results once, for the right versions and seats."""
+    saved = evidence.saved_league
+    if saved is None:
+        return
+    rows = {row.key: row.value for row in saved.ladder}
+    record = LadderRecord(LadderConfig(), save_row=lambda _: None)
+    record.restore_rows(row for row in saved.ladder if not row.key.startswith(("pair/", "tally/")))
+    for row in saved.matches:
+        if (result := result_from_row(row)) is not None:
+            record.add_result(result, Scoring())
+    pairs = {f"pair/{one}/{other}": tally.to_json() for (one, other), tally in record.list_pairs().items()}
+    for key in sorted({*pairs, *(key for key in rows if key.startswith("pair/"))}):
+        if rows.get(key) != pairs.get(key):
+            yield f"{key} is {rows.get(key)}, and the matches give {pairs.get(key)}"
+
+
+def ladder_players_meet_one_at_a_time(evidence: LeagueEvidence) -> Iterator[str]:
+    """The ladder goes on after all faults, and pairs nobody who still plays."""
+    open_matches = Counter(
+        player_id
+        for row in evidence.match_rows.values()
+        if row.result is None
+        for player_id in (row.player_a, row.player_b)
+    )
+    for player_id, times in open_matches.items():
+        if times > 1:
+            yield f"{player_id} has {times} open matches"
+    if not any(row.result for row in evidence.match_rows.values()):
+        yield "no match has a result"
+
+
+LADDER_INVARIANTS: Sequence[Invariant] = (
+    nobody_raised,
+    ladder_sums_follow_from_the_matches,
+    ladder_players_meet_one_at_a_time,
+    only_what_a_silent_referee_took_is_void,
+    acknowledged_registrations_are_kept,
+    acknowledged_results_are_kept,
+    tokens_stay_good,
+    results_come_from_their_referees,
+    results_are_reported_until_answered,
+    ids_are_unique,
+    no_match_has_two_winners,
+    draws_match_their_commitments,
+    messages_are_valid,
+    nobody_loses_without_a_fault,
+    no_token_is_written,
+)
+"""Those of a practice ladder, which has neither rounds nor an end."""
 
 
 def _compute_standings(evidence: LeagueEvidence, until: int | None = None) -> dict[str, dict[str, Any]]:

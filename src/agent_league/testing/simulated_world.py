@@ -19,13 +19,16 @@ from unittest.mock import patch
 
 from agent_league.config import GamesRegistry, LeagueConfig, SystemConfig
 from agent_league.config.models import (
+    LADDER_FORMAT,
     GameEntry,
     HeartbeatConfig,
+    LadderConfig,
     ParticipantsConfig,
     SchedulingConfig,
     ScoringConfig,
     StageConfig,
 )
+from agent_league.config.times import TimesConfig
 from agent_league.errors import AgentLeagueError, LeagueFailed, Refusal
 from agent_league.league.app import LeagueManager
 from agent_league.league.organiser_commands import OrganiserCommand
@@ -50,6 +53,12 @@ STRATEGIES = ("random", "always_even", "always_odd", "alternating", "frequency",
 FIRST_PORTS = {Role.LEAGUE_MANAGER: 8000, Role.REFEREE: 8001, Role.PLAYER: 8101}
 SILENT_MATCH_SECONDS = 400.0
 """Time limit of a match if referees are silent: longer than any reported match takes, but less than an hour."""
+QUIET_MINUTES = [(hour, minute) for hour in range(24) for minute in (5, 25, 45)]
+ROUND_TIMES = TimesConfig(
+    rounds=tuple(f"{minute // 60:02}:{minute % 60:02}" for minute in range(0, 24 * 60, 2)),
+    quiet_hours=tuple(f"{hour:02}:{minute:02}-{hour:02}:{minute + 1:02}" for hour, minute in QUIET_MINUTES),
+    freeze="5 min before final",
+)
 RESTART_SECONDS = 1.0
 """Delay before an agent that could not start is started again."""
 
@@ -103,6 +112,10 @@ class SimulatedDisks:
 def _is_writing_call(mode: Any = 0o777, *_: Any, **__: Any) -> bool:
     """Whether a call of `os.open`, `os.mkdir` or `io.open` with this second argument may create something."""
     return not set("wax+").isdisjoint(mode) if isinstance(mode, str) else bool(mode & (os.O_CREAT | 0o777))
+
+
+LADDER = LadderConfig(interval_sec=15, matches_per_hour=10_000, house_bots=(), check=False, keep_matches=100_000)
+"""A practice ladder that forgets nothing, so that its sums can be compared with its matches."""
 
 
 class FailingStore:
@@ -177,6 +190,8 @@ class SimulatedWorld:
                 overlap_rounds=scenario.overlap_rounds,
             ),
             participants=ParticipantsConfig(max_players=max(scenario.players, 100)),
+            times=ROUND_TIMES if scenario.has_times else TimesConfig(),
+            ladder=LADDER if scenario.format == LADDER_FORMAT else None,
         )
         self.acknowledged_corrections: list[tuple[str, str]] = []
         """Action and target of each correction that the manager has confirmed."""
@@ -262,6 +277,19 @@ class SimulatedWorld:
             for seat in self.agents.values()
             if isinstance(seat.agent, Referee | Player) and seat.agent.state is not AgentState.SHUTDOWN
         ]
+
+    @property
+    def is_ladder(self) -> bool:
+        return self.league.ladder is not None
+
+    def end_ladder(self) -> None:
+        """Let no further match of a practice ladder begin; it has no other end."""
+        self._set_paused(is_paused=True)
+
+    def has_open_match(self) -> bool:
+        """Whether a match that a referee was given has no result in the store."""
+        saved = MemoryStore(self.memory).read_season(LEAGUE_ID)
+        return saved is not None and any(row.referee_id and row.result is None for row in saved.matches)
 
     def close(self) -> None:
         """Close the log files of all agents ever started."""
@@ -427,6 +455,8 @@ def _create_simulated_agent(name: str, root: Path, skew: float) -> SimulatedAgen
 
 def _choose_format(scenario: Scenario) -> dict[str, Any]:
     """The format of a scenario as in a league file; of its stages the first depends on its seed."""
+    if scenario.format == LADDER_FORMAT:
+        return {}
     if scenario.format != "stages":
         return {"format": scenario.format}
     groups = StageConfig(format="groups", advance=2)

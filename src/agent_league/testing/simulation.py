@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from agent_league.child_processes import open_process_pool
 from agent_league.testing.agent_lives import KillableEventLoop, cancel_all
 from agent_league.testing.faults import Scenario
-from agent_league.testing.invariants import INVARIANTS
+from agent_league.testing.invariants import INVARIANTS, LADDER_INVARIANTS
 from agent_league.testing.league_evidence import LeagueEvidence
 from agent_league.testing.simulated_world import SILENT_MATCH_SECONDS, SimulatedWorld
 
@@ -33,6 +33,10 @@ NOTIFY_SECONDS = 300.0
 LEAGUE_TIMEOUT_SECONDS = 2500.0
 """Time limit for a league after faults have ended, plus some for each match; one probe alone may wait half an hour."""
 MATCH_SECONDS = 10.0
+TIMED_ROUND_SECONDS = 120.0
+"""Longest wait for the time of a round, if rounds have times."""
+LADDER_SECONDS = 120.0
+"""How long a practice ladder is played after faults have ended."""
 CHUNK_SIZE = 8
 """Scenarios given to a worker process at once."""
 
@@ -150,7 +154,11 @@ async def _run_simulation(
 
 
 def _build_report(world: SimulatedWorld, evidence: LeagueEvidence, keep_events: bool) -> SimulationReport:
-    breaches = [InvariantBreach(check.__name__, what) for check in INVARIANTS for what in check(evidence)]
+    breaches = [
+        InvariantBreach(check.__name__, what)
+        for check in (LADDER_INVARIANTS if world.is_ladder else INVARIANTS)
+        for what in check(evidence)
+    ]
     return SimulationReport(
         scenario=world.scenario,
         breaches=breaches,
@@ -166,7 +174,14 @@ async def _wait_until_over(world: SimulatedWorld) -> None:
     """Wait until the league is over, all agents know it and no more is sent; or until the time limits."""
     scenario = world.scenario
     await asyncio.sleep(scenario.healing_at)
+    if world.is_ladder:
+        await asyncio.sleep(LADDER_SECONDS)
+        world.end_ladder()
+        await _poll_until(lambda: not world.has_open_match(), LEAGUE_TIMEOUT_SECONDS)
+        await asyncio.sleep(FINAL_SECONDS)
+        return
     a_match = 2 * SILENT_MATCH_SECONDS if scenario.silent_referees else MATCH_SECONDS
+    a_match += TIMED_ROUND_SECONDS if scenario.has_times else 0
     limit = LEAGUE_TIMEOUT_SECONDS + a_match * scenario.players**2
     await _poll_until(world.is_completed, limit)
     for _ in range(scenario.late_corrections):

@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from agent_league.errors import UserError
+from agent_league.league.ladder_view import LadderView
 from agent_league.model.agents import Role
 from agent_league.model.match_view import MatchView
 from agent_league.model.names import is_safe_name
@@ -183,6 +184,7 @@ def build_document(reader: LeagueReader, exported_at: str) -> dict[str, Any]:
         ],
         "groups": [table.to_json() for table in reader.state.find_group_tables()],
         "audit": [entry.to_json() for entry in reader.state.audit_log],
+        "ladder": LadderView(reader.state, reader.state.ladder).to_document() if reader.state.ladder else None,
     }
 
 
@@ -206,7 +208,7 @@ def _league_data(reader: LeagueReader) -> dict[str, Any]:
 def _standings_data(reader: LeagueReader) -> list[dict[str, Any]]:
     table = reader.state.standings_table
     return [
-        {**row.to_json(), "technical_losses": table.get_tally(row.player_id).technical_losses}
+        {**row.to_json_with_tiebreaks(), "technical_losses": table.get_tally(row.player_id).technical_losses}
         for row in reader.state.standings()
     ]
 
@@ -283,6 +285,7 @@ TABLES: Mapping[str, tuple[str, ...]] = {
 }
 """The columns of each table, in order."""
 FLATTENED: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
+    "standings": lambda row: {name: value for name, value in row["tiebreaks"].items() if name not in row},
     "matches": _split_sides,
     "agents": _join_lists,
 }
@@ -293,4 +296,11 @@ def format_table_csv(told: Mapping[str, Any], name: str) -> str:
     """Format one table of a document as CSV with a header row; a missing value is an empty cell."""
     flatten = FLATTENED.get(name, dict)
     rows = [{**row, **flatten(row)} for row in (_list_ratings(told) if name == "ratings" else told[name])]
-    return DataTable(TABLES[name], [[row[column] for column in TABLES[name]] for row in rows]).to_csv()
+    columns = list_columns(told, name)
+    return DataTable(columns, [[row[column] for column in columns] for row in rows]).to_csv()
+
+
+def list_columns(told: Mapping[str, Any], name: str) -> list[str]:
+    """List the columns of a table; the standings have those of the league's tiebreakers as well."""
+    tiebreakers = told["standings"][0]["tiebreaks"] if name == "standings" and told["standings"] else ()
+    return list(dict.fromkeys((*TABLES[name], *tiebreakers)))

@@ -125,8 +125,8 @@ class LeagueHistory:
         done, left = len(season.results) - already, matches - len(season.results)
         if season.phase is not LeaguePhase.RUNNING or season.is_paused or done < MIN_RESULTS_FOR_ESTIMATE or not left:
             return None
-        if not season.format.is_fixed:
-            return None  # more matches are to be paired
+        if not season.format.is_fixed or season.times.plan.round_times:
+            return None  # more matches are to be paired, or rounds wait for their times
         return (self._clock.now() - since).total_seconds() / done * left
 
     def _handle_event(self, event: Event) -> None:

@@ -30,6 +30,7 @@ from agent_league.lab.evaluation.in_process_players import (
 from agent_league.lab.evaluation.private_league import PracticeManager, PracticeReferee
 from agent_league.lab.evaluation.running_player import ConnectionContext, RunningPlayer, connect_player
 from agent_league.league.match_tokens import TokenIssuer
+from agent_league.model.names import list_known_names
 from agent_league.players.strategies import find_installation_problem, strategy_names
 from agent_league.protocol.tokens import SigningKey
 
@@ -92,10 +93,9 @@ def is_address(text: str) -> bool:
         raise UserError(f"{text} is a {what}: {hint}, or give its address, such as http://localhost:8101/mcp")
     if any(mark in text for mark in ":/.") or text == "localhost":
         return True
-    known = ", ".join(strategy_names())
     raise UserError(
         f"{text!r} is neither the address of a player, such as http://localhost:8101/mcp, nor a Python file, nor a "
-        f"strategy (there are: {known})"
+        f"strategy {list_known_names(text, strategy_names())}"
     )
 
 

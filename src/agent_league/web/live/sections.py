@@ -20,7 +20,7 @@ from agent_league.model.agents import Role, id_sort_key
 from agent_league.model.event_words import EventSentence, describe_event
 from agent_league.model.match_view import MatchView
 from agent_league.model.result_words import ResultLabel, label_result
-from agent_league.model.results import select_champions
+from agent_league.model.results import list_champions
 from agent_league.model.tables import CUT_BY_SEED, TIEBREAKER_TITLES, list_shown_tiebreakers
 from agent_league.ratings.rating_words import format_games_to_separate, format_group, format_likelihood, format_rating
 from agent_league.ratings.tables import Rating
@@ -282,12 +282,7 @@ def _seconds_taken(chronicle: LeagueHistory) -> int | None:
 
 def _read_champions(reader: LeagueReader) -> list[SectionData]:
     season = reader.state
-    if season.phase is not LeaguePhase.COMPLETED or all(result.is_void for result in season.results.values()):
-        return []
-    return [
-        {"player_id": row.player_id, "display_name": row.display_name, "points": row.points}
-        for row in select_champions(season.standings())
-    ]
+    return list_champions(season.standings()) if season.has_champions else []
 
 
 def _read_stage(reader: LeagueReader, kind: type[object]) -> SectionData:
