@@ -1881,6 +1881,8 @@ REQUIREMENTS = (
         "Corrections",
         "A league that stands still says why on its front page.",
         "web/corrections::the_front_page_says_why_a_league_stands_still",
+    ),
+    needs(
         "Dial",
         "An agent that can't be called plays through a seat: any agent, ours, and by plain HTTP.",
         "reliability/two_machines::players_that_can_t_be_called_dial_out_and_lose_nothing",

@@ -122,6 +122,8 @@ def _find_sentence(answer: Any) -> str | None:
 
 def describe_failed_contact(address: str, failed: CallFailed) -> str:
     """Say in a few words what happened at an address instead of the expected answer."""
+    if isinstance(failed, PeerTimeout | PeerUnreachable) and find_http_status(failed):
+        return f"what is there answers: {failed.message}"
     if isinstance(failed, PeerTimeout):
         return failed.message
     if isinstance(failed, PeerUnreachable):

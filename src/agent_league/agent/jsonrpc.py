@@ -178,7 +178,7 @@ def parse_reply(status: int, body: bytes, request_id: int | None = None) -> Any:
     try:
         frame = read_json(extract_event_data(body) if body.startswith(EVENT_STREAM_PREFIXES) else body)
     except ValueError:
-        raise _make_gateway_error(status) or BadAnswer(
+        raise _make_gateway_error(status, body) or BadAnswer(
             f"HTTP {status} and no JSON", body[:MAX_SENTENCE].decode(errors="replace")
         ) from None
     if request_id is not None and not is_answer_to(frame, request_id):
@@ -187,13 +187,14 @@ def parse_reply(status: int, body: bytes, request_id: int | None = None) -> Any:
     return frame
 
 
-def _make_gateway_error(status: int) -> CallFailed | None:
+def _make_gateway_error(status: int, body: bytes) -> CallFailed | None:
     """The error of what stands between us and an agent (a dial-out seat, a proxy) if it can't be reached there."""
+    said = f"HTTP {status}: {shorten(body[:MAX_SENTENCE].decode(errors='replace'), MAX_SENTENCE)}"
     match status:
         case HTTPStatus.BAD_GATEWAY:
-            return PeerUnreachable("HTTP 502: the agent can't be reached behind its address")
+            return PeerUnreachable(said)
         case HTTPStatus.GATEWAY_TIMEOUT:
-            return PeerTimeout("HTTP 504: no answer from the agent behind its address")
+            return PeerTimeout(said)
     return None
 
 
