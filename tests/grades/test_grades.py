@@ -111,7 +111,7 @@ def test_moodle_and_gradescope_find_student_and_score(home: Path) -> None:
     identifier, email, score, feedback = moodle.values()
     assert (identifier, email, float(score)) == ("1001", "ada@example.org", points)
     assert list(moodle)[:2] == ["ID number", "Email address"]
-    assert f"with {points} points after" in feedback
+    assert f"with {points} point" in feedback
     scope = grade(home, "--gradescope")[0]
     assert (scope["First Name"], scope["Last Name"], scope["SID"]) == ("Ada", "Lovelace", "1001")
     assert (float(scope["Total Score"]), scope["Max Points"], scope["Status"]) == (points, "100", "Graded")

@@ -11,6 +11,7 @@ from typing import Any
 
 from agent_league.errors import UserError
 from agent_league.grades.grade_rows import GradeRow, GradeSheet
+from agent_league.model.result_words import format_count
 from agent_league.model.tables import DataTable
 from agent_league.text import quote
 
@@ -96,7 +97,8 @@ def describe_evidence(row: GradeRow) -> str:
     table = row.record.standing
     technical = sum(row.record.technical_losses.values())
     lost = f", {technical} technically lost" if technical else ""
-    told = f"Rank {table.shared_rank} with {table.points} points after {table.played} matches{lost}."
+    points, played = format_count(table.points, "point"), format_count(table.played, "match")
+    told = f"Rank {table.shared_rank} with {points} after {played}{lost}."
     return " ".join(filter(None, (told, row.problem and f"No grade: {row.problem}.", row.evidence)))
 
 
