@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from agent_league.errors import ConfigError
-from agent_league.formats import registry
 from agent_league.formats.gauntlet import Gauntlet
-from agent_league.formats.registry import FORMAT_ENTRY_POINTS, format_names, load_format, setting_names
+from agent_league.formats.registry import FORMAT_ENTRY_POINTS, FORMATS, load_format
 from agent_league.formats.round_robin import DoubleRoundRobin, RoundRobin
 from agent_league.formats.swiss import Swiss
 
@@ -58,12 +57,9 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     (tmp_path / "strangers_formats.py").write_text(STRANGERS)
     (tmp_path / "formats_quitter.py").write_text("raise SystemExit(3)")
     monkeypatch.syspath_prepend(tmp_path)
-    caches = (registry._find_entry_points, registry.load_format_class)
-    for kept in caches:
-        kept.cache_clear()
+    FORMATS.forget()
     yield
-    for kept in caches:
-        kept.cache_clear()
+    FORMATS.forget()
 
 
 def test_every_format_of_ours_is_found_by_its_name() -> None:
@@ -72,7 +68,7 @@ def test_every_format_of_ours_is_found_by_its_name() -> None:
         if find_spec(module) is not None:
             assert getattr(import_module(module), made).name == name
             assert load_format(name).name == name
-    assert {"round_robin", "double_round_robin", "swiss", "gauntlet", "marathon"} <= set(format_names())
+    assert {"round_robin", "double_round_robin", "swiss", "gauntlet", "marathon"} <= set(FORMATS.names)
 
 
 def test_settings_make_a_format() -> None:
@@ -80,7 +76,7 @@ def test_settings_make_a_format() -> None:
     assert load_format("round_robin", {"cycles": 3, "rounds": 2}) == RoundRobin(3, None, 2)
     assert load_format("double_round_robin", {"matches_per_round": 2}) == DoubleRoundRobin(matches_per_round=2)
     assert load_format("gauntlet", {"challengers": ["P02"]}) == Gauntlet(("P02",))
-    assert setting_names("double_round_robin") == ("matches_per_round", "rounds")
+    assert FORMATS.setting_names("double_round_robin") == ("matches_per_round", "rounds")
 
 
 def test_what_is_wrong_is_said() -> None:

@@ -10,13 +10,13 @@ import pytest
 from agent_league.errors import ConfigError
 from agent_league.ladders.base import FreePlayer, LadderPairing, LadderSituation, MatchRequest
 from agent_league.ladders.nearest import Nearest
-from agent_league.ladders.registry import ladder_names, load_ladder
+from agent_league.ladders.registry import LADDERS, load_ladder
 from agent_league.testing.ladder_contract import check_ladder
 
 
 def test_every_installed_ladder_keeps_the_contract() -> None:
-    assert "nearest" in ladder_names()
-    for name in ladder_names():
+    assert "nearest" in LADDERS.names
+    for name in LADDERS.names:
         check_ladder(lambda name=name: load_ladder(name), seeds=range(2))  # type: ignore[misc]
 
 

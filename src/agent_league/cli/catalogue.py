@@ -69,10 +69,10 @@ def formats(
     json: JsonOption = False,
 ) -> None:
     """List the tournament formats that leagues can have; with a name, tell its settings."""
-    from agent_league.formats.registry import format_names
+    from agent_league.formats.registry import FORMATS
 
     if name is None:
-        found = [_or_error({"format": one}, _describe_format, one) for one in format_names()]
+        found = [_or_error({"format": one}, _describe_format, one) for one in FORMATS.names]
         print_json({"formats": found}) if json else _print_formats(found)
         return
     told = _describe_format(name)
@@ -82,9 +82,9 @@ def formats(
 def _describe_format(name: str) -> dict[str, Any]:
     from dataclasses import MISSING, fields
 
-    from agent_league.formats.registry import load_format_class
+    from agent_league.formats.registry import FORMATS
 
-    kind = load_format_class(name)
+    kind = FORMATS.load_class(name)
     summary, _, more = (kind.__doc__ or "").strip().partition("\n\n")
     return {
         "format": name,

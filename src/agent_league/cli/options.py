@@ -169,7 +169,7 @@ def list_format_settings(format_name: str | None, rounds: int | None, *, has_end
     A command whose league has an end takes no practice ladder.
     """
     from agent_league.config.models import LADDER_FORMAT, SWISS_TIEBREAKERS
-    from agent_league.formats.registry import load_format_class
+    from agent_league.formats.registry import FORMATS
 
     if format_name == LADDER_FORMAT and not has_end:
         if rounds:
@@ -177,7 +177,7 @@ def list_format_settings(format_name: str | None, rounds: int | None, *, has_end
         return ["ladder.check=true"]
     try:
         if format_name:
-            load_format_class(format_name)
+            FORMATS.load_class(format_name)
     except ConfigError as error:
         raise UserError(f"--format: {str(error).removeprefix('format: ')}") from None
     chosen = [f"scheduling.format={format_name}", "scheduling.stages=[]"] if format_name else []

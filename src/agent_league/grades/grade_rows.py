@@ -22,7 +22,7 @@ Marks = Mapping[str, Mapping[str, float]]
 
 
 @dataclass(frozen=True, slots=True)
-class PlayerRecord:
+class GradedPlayer:
     """What a league says about one player."""
 
     standing: StandingsRow
@@ -63,7 +63,7 @@ class GradeRow:
     name: str
     email: str
     team: str
-    record: PlayerRecord | None
+    record: GradedPlayer | None
     """None: the team has no agent in the league."""
     grade: float | None
     problem: str = ""
@@ -86,7 +86,7 @@ def make_grade_sheet(
     reader: LeagueReader, teams: Sequence[TeamRow], formula: GradeFormula, marks: Marks, pages: str
 ) -> GradeSheet:
     """Grade every student of the teams, or every player if there are none. `pages` is the address of the pages."""
-    records = read_player_records(reader)
+    records = read_graded_players(reader)
     grader = _Grader(formula, len(records), marks, pages)
     if not teams:
         rows = [
@@ -111,7 +111,7 @@ def make_grade_sheet(
     return GradeSheet(reader.title, rows, alone)
 
 
-def read_player_records(reader: LeagueReader) -> dict[str, PlayerRecord]:
+def read_graded_players(reader: LeagueReader) -> dict[str, GradedPlayer]:
     """Read what the league says about each player, in the order of the table."""
     state = reader.state
     report = reader.rate_players()
@@ -123,7 +123,7 @@ def read_player_records(reader: LeagueReader) -> dict[str, PlayerRecord]:
     for row in state.standings():
         member = state.roster[row.player_id]
         tolerated = {one for result in state.results.values() for one in result.tolerated.get(row.player_id, ())}
-        records[row.player_id] = PlayerRecord(
+        records[row.player_id] = GradedPlayer(
             standing=row,
             version=member.agent.version,
             rating=ratings.get(row.player_id) if row.played else None,
@@ -160,7 +160,7 @@ class _Grader:
     marks: Marks
     pages: str
 
-    def grade_student(self, student_id: str, name: str, email: str, team: str, record: PlayerRecord | None) -> GradeRow:
+    def grade_student(self, student_id: str, name: str, email: str, team: str, record: GradedPlayer | None) -> GradeRow:
         columns: dict[str, float | None] = (
             record.list_columns(self.players) if record else {"players": self.players, "played": 0, "points": 0}
         )

@@ -8,7 +8,7 @@ from dataclasses import replace
 from agent_league.config.models import SchedulingConfig
 from agent_league.errors import LeagueFailed
 from agent_league.formats.base import Format, TournamentRecord
-from agent_league.formats.registry import load_format, setting_names
+from agent_league.formats.registry import FORMATS, load_format
 from agent_league.formats.settings import make_settings_error
 from agent_league.formats.stages import Stage, Stages
 from agent_league.model.agents import AgentProfile
@@ -21,7 +21,7 @@ MAX_ROUNDS = 10_000
 
 def make_format(scheduling: SchedulingConfig) -> Format:
     """Make the format that a league file asks for; raises ConfigError."""
-    if scheduling.rounds is not None and (scheduling.stages or "rounds" not in setting_names(scheduling.format)):
+    if scheduling.rounds is not None and (scheduling.stages or "rounds" not in FORMATS.setting_names(scheduling.format)):
         which = "stages" if scheduling.stages else scheduling.format
         raise make_settings_error(which, "rounds", "no number of rounds (leave out --rounds)", scheduling.rounds)
     if scheduling.stages:
@@ -29,7 +29,7 @@ def make_format(scheduling: SchedulingConfig) -> Format:
     settings = dict(scheduling.settings)
     if scheduling.rounds is not None:
         settings["rounds"] = scheduling.rounds
-    if scheduling.matches_per_round is not None and "matches_per_round" in setting_names(scheduling.format):
+    if scheduling.matches_per_round is not None and "matches_per_round" in FORMATS.setting_names(scheduling.format):
         settings["matches_per_round"] = scheduling.matches_per_round
     return load_format(scheduling.format, settings)
 

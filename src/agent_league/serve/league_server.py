@@ -185,11 +185,11 @@ class LeagueServer:
 
     def list_choices(self) -> Mapping[str, Any]:
         """Return the games and formats that a new league can have."""
-        from agent_league.formats.registry import format_names  # noqa: PLC0415 - only organisers ask
+        from agent_league.formats.registry import FORMATS  # noqa: PLC0415 - only organisers ask
 
         registry = self.settings.loader.load_games_registry()
         games = [(game.game_type, game.display_name or game.game_type) for game in registry.games if game.active]
-        return {"games": games, "formats": (*format_names(), LADDER_FORMAT)}
+        return {"games": games, "formats": (*FORMATS.names, LADDER_FORMAT)}
 
     def read_index(self) -> LeagueIndex:
         """Read where every league stands."""
