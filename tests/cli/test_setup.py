@@ -59,7 +59,8 @@ def test_schemas_writes_one_file_a_message(tmp_path: Path) -> None:
 def test_rebuild_writes_what_was_lost_from_the_database(tmp_path: Path) -> None:
     done = league("run", "--json", "--home", tmp_path, *ports())
     assert done.returncode == 0, done.stderr
-    table = json.loads(done.stdout)["standings"]
+    rows = json.loads(done.stdout)["standings"]
+    table = [{name: value for name, value in row.items() if name != "tiebreaks"} for row in rows]
     folder = tmp_path / "data" / "leagues" / LEAGUE_ID
     match = tmp_path / "data" / "matches" / LEAGUE_ID / "R1M2.json"
     for path in (folder / "standings.json", folder / "rounds.json", match):

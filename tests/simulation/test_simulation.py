@@ -40,6 +40,10 @@ def test_every_league_keeps_its_promises_whatever_goes_wrong(seeds: range) -> No
         )
 
 
+def test_a_match_may_be_played_again_in_the_moment_in_which_the_last_round_ends() -> None:
+    assert not simulate_scenario(make_scenario(902, formats=("gauntlet",))).breaches
+
+
 def test_the_same_seed_repeats_exactly() -> None:
     scenarios = [
         scenario

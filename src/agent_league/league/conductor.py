@@ -106,8 +106,8 @@ class Conductor:
     async def _play_rounds(self, completed: int) -> None:
         """Play the rounds after the completed ones; the end of a round may add the next."""
         try:
-            async with asyncio.TaskGroup() as self._group:
-                group = self._group
+            async with asyncio.TaskGroup() as group:
+                self._group = group
                 for pairing in self._state.list_open_reruns():
                     self._start_rerun(pairing)
                 for number in itertools.count(completed):
@@ -119,6 +119,7 @@ class Conductor:
                     self._round_tasks.append(
                         group.create_task(self._end_round(round_.round_id, matches, self._round_tasks[-1:]))
                     )
+                self._group = None  # a finished group takes no task: a rerun from here on is found by the next call
         except ExceptionGroup as raised:
             if failed := raised.subgroup(LeagueFailed):
                 raise failed.exceptions[0] from None

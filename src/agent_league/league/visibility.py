@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
 from agent_league.errors import ErrorCode, Refusal
-from agent_league.league.roster import Member
+from agent_league.league.roster import Member, Roster
 from agent_league.league.state import LeagueState
 from agent_league.model.agents import AgentProfile, Role
 from agent_league.model.events import (
@@ -92,7 +92,7 @@ class _MaskedState:
     def __init__(self, state: LeagueState, viewer: Viewer) -> None:
         self._state = state
         self._viewer = viewer
-        self.roster = _MaskedRoster(self)
+        self.roster = _MaskedRoster(self, state.roster)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._state, name)
@@ -111,11 +111,11 @@ class _MaskedState:
 
     def collect_deviations(self) -> dict[str, tuple[str, ...]]:
         """Those of players whose names are seen: they quote what agents wrote, which may be their names."""
-        seen = self._list_seen()
+        seen = self.list_seen()
         return {one: noted for one, noted in self._state.collect_deviations().items() if one in seen}
 
     def mask_rows(self, rows: Sequence[StandingsRow]) -> tuple[StandingsRow, ...]:
-        seen = self._list_seen()
+        seen = self.list_seen()
         return tuple(
             row if row.player_id in seen else replace(row, display_name=make_pseudonym(row.player_id)) for row in rows
         )
@@ -144,17 +144,17 @@ class _MaskedState:
                 return event
 
     def show_name(self, player_id: str, name: str) -> str:
-        return name if player_id in self._list_seen() else make_pseudonym(player_id)
+        return name if player_id in self.list_seen() else make_pseudonym(player_id)
 
     def mask_member(self, member: Member) -> Member:
-        if member.role is not Role.PLAYER or member.agent_id in self._list_seen():
+        if member.role is not Role.PLAYER or member.agent_id in self.list_seen():
             return member
         return replace(member, agent=self.mask_profile(member.agent), alias=None, versions=())
 
     def mask_profile(self, profile: AgentProfile) -> AgentProfile:
         return replace(profile, display_name=make_pseudonym(profile.agent_id), endpoint="", version="")
 
-    def _list_seen(self) -> frozenset[str]:
+    def list_seen(self) -> frozenset[str]:
         """The players whose names this viewer sees."""
         own = {self._viewer.player_id} if self._viewer.player_id else set()
         if self._state.config.visibility == "top_ten" and self._state.results:
@@ -165,9 +165,9 @@ class _MaskedState:
 class _MaskedRoster:
     """The roster of a masked state."""
 
-    def __init__(self, shown: _MaskedState) -> None:
+    def __init__(self, shown: _MaskedState, roster: Roster) -> None:
         self._shown = shown
-        self._roster = shown._state.roster  # noqa: SLF001 - its other half
+        self._roster = roster
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._roster, name)
@@ -186,7 +186,7 @@ class _MaskedRoster:
         return [*map(self._shown.mask_member, self._roster.list_members(role))]
 
     def players(self) -> Mapping[str, AgentProfile]:
-        seen = self._shown._list_seen()  # noqa: SLF001 - its other half
+        seen = self._shown.list_seen()
         return {
             player_id: profile if player_id in seen else self._shown.mask_profile(profile)
             for player_id, profile in self._roster.players().items()
