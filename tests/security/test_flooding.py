@@ -16,7 +16,7 @@ from agent_league.launch.agent_app import make_agent_app
 from agent_league.launch.agent_plan import AgentPlan, ManagerPlan
 from agent_league.league.resume import open_store
 from agent_league.league.roster import MAX_REFEREES
-from agent_league.league.state import MAX_FAILURE_COUNT
+from agent_league.league.state_agents import MAX_FAILURE_COUNT
 from agent_league.model.agents import AgentState
 from agent_league.model.events import AgentStateChanged, Event, MatchFinished
 from tests.http.wire import Connection, request
