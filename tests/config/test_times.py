@@ -13,9 +13,9 @@ from agent_league.config.times import TimesConfig, parse_days
 from agent_league.errors import ConfigError
 from agent_league.league.agenda import (
     MAX_LATENESS,
-    LeagueFacts,
     RoundCount,
     StepKind,
+    TimedFacts,
     count_rounds_from,
     find_round_begin,
     list_steps,
@@ -184,12 +184,12 @@ def test_steps_come_in_order_and_are_listed_until_they_are_taken() -> None:
     found = plan(
         registration_opens="2026-10-12 08:00", registration_closes="2026-10-25 23:59", start="2026-10-26 18:00"
     )
-    before = LeagueFacts(is_registering=True, is_running=False)
+    before = TimedFacts(is_registering=True, is_running=False)
     assert [step.kind for step in list_steps(found, before, utc("2026-10-30 00:00"))] == [
         StepKind.OPEN,
         StepKind.CLOSE,
         StepKind.START,
     ]
-    opened = LeagueFacts(is_registering=True, is_running=False, has_opened=True, has_closed=True)
+    opened = TimedFacts(is_registering=True, is_running=False, has_opened=True, has_closed=True)
     assert [step.kind for step in list_steps(found, opened, utc("2026-10-30 00:00"))] == [StepKind.START]
     assert list_steps(TimesConfig().plan, before, utc("2026-10-30 00:00")) == []

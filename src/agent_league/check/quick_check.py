@@ -31,7 +31,7 @@ MAX_FINDINGS = 20
 JUDGED = (StepVerdict.PASS, StepVerdict.WARNING, StepVerdict.FAIL)
 
 
-class LadderPlayer(PlayerSubject):
+class CheckedLadderPlayer(PlayerSubject):
     """A player of a running league, called in that league's name."""
 
     def __init__(self, probe: HttpProbe, options: CheckOptions, order: CheckOrder) -> None:
@@ -65,7 +65,7 @@ async def check_ladder_player(order: CheckOrder) -> CheckSummary:
     steps: list[CheckStep[Any]] = [
         *(build_quick_player_v1_steps() if is_v1 else build_quick_player_steps(_find_question(order)))
     ]
-    subject: TrialPlayer = (LadderPlayerV1 if is_v1 else LadderPlayer)(probe, options, order)
+    subject: TrialPlayer = (LadderPlayerV1 if is_v1 else CheckedLadderPlayer)(probe, options, order)
     try:
         await subject.open()
         outcomes = await run_steps(steps, subject, TOTAL_SECONDS)

@@ -49,7 +49,7 @@ class RoundCount:
 
 
 @dataclass(frozen=True, slots=True)
-class LeagueFacts:
+class TimedFacts:
     """How far a league is, as far as its times depend on it."""
 
     is_registering: bool
@@ -94,14 +94,14 @@ def find_round_begin(
     return None if coming is None or coming <= now else coming
 
 
-def list_steps(plan: TimePlan, facts: LeagueFacts, now: datetime) -> list[TimedStep]:
+def list_steps(plan: TimePlan, facts: TimedFacts, now: datetime) -> list[TimedStep]:
     """List the steps that are due or to come, the earliest first. A step that was taken is in it no more."""
     if plan.is_empty:
         return []
     return sorted(_iter_steps(plan, facts, now), key=lambda step: step.at)
 
 
-def _iter_steps(plan: TimePlan, facts: LeagueFacts, now: datetime) -> Iterator[TimedStep]:
+def _iter_steps(plan: TimePlan, facts: TimedFacts, now: datetime) -> Iterator[TimedStep]:
     if facts.is_registering:
         if plan.opens and not facts.has_opened:
             yield TimedStep(StepKind.OPEN, plan.opens)
@@ -119,7 +119,7 @@ def _iter_steps(plan: TimePlan, facts: LeagueFacts, now: datetime) -> Iterator[T
         yield TimedStep(StepKind.QUIET_END, end)
 
 
-def find_freeze(plan: TimePlan, facts: LeagueFacts, now: datetime) -> datetime | None:
+def find_freeze(plan: TimePlan, facts: TimedFacts, now: datetime) -> datetime | None:
     """When agents are frozen; None if never, or if that can't be known yet."""
     if not isinstance(plan.freeze, RelativeFreeze):
         return plan.freeze

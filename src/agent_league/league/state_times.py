@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import takewhile
 
 from agent_league.errors import ErrorCode, Refusal
-from agent_league.league.agenda import LeagueFacts, StepKind, TimedStep, count_rounds_from, list_steps
+from agent_league.league.agenda import StepKind, TimedFacts, TimedStep, count_rounds_from, list_steps
 from agent_league.league.league_times import TimeMark
 from agent_league.league.projected_rounds import LastRounds, find_last_rounds
 from agent_league.league.state_agents import LeagueAgents
@@ -141,13 +141,13 @@ class LeagueTiming(LeagueAgents):
         """List the steps that are due or to come at a time, the earliest first."""
         return list_steps(self.times.plan, self.collect_facts(), now)
 
-    def collect_facts(self) -> LeagueFacts:
+    def collect_facts(self) -> TimedFacts:
         """How far the league is, as far as its times depend on it."""
         is_running = self.phase is LeaguePhase.RUNNING
         coming = self.schedule.rounds[self.rounds_completed :] if is_running else ()
         waits = bool(coming) and self.current_round == self.rounds_completed and not self.has_round_begun(coming[0])
         last = self._find_last_rounds()
-        return LeagueFacts(
+        return TimedFacts(
             is_registering=self.phase is LeaguePhase.REGISTRATION,
             is_running=is_running,
             has_opened=self.times.has_opened,

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from agent_league.clock import format_countdown, format_utc
-from agent_league.league.agenda import LeagueFacts, StepKind, TimedStep, list_steps
+from agent_league.league.agenda import StepKind, TimedFacts, TimedStep, list_steps
 from agent_league.league.state import LeaguePhase, LeagueState
 from agent_league.model.time_plan import TimePlan
 
@@ -58,7 +58,7 @@ class TimesView:
 
 def view_coming_league(plan: TimePlan, now: datetime) -> TimesView:
     """Look at the times of a league that has not started, by its file alone."""
-    steps = list_steps(plan, LeagueFacts(is_registering=True, is_running=False), now)
+    steps = list_steps(plan, TimedFacts(is_registering=True, is_running=False), now)
     return TimesView(plan, now, [step for step in steps if step.at > now])
 
 

@@ -21,7 +21,9 @@ MAX_ROUNDS = 10_000
 
 def make_format(scheduling: SchedulingConfig) -> Format:
     """Make the format that a league file asks for; raises ConfigError."""
-    if scheduling.rounds is not None and (scheduling.stages or "rounds" not in FORMATS.setting_names(scheduling.format)):
+    if scheduling.rounds is not None and (
+        scheduling.stages or "rounds" not in FORMATS.setting_names(scheduling.format)
+    ):
         which = "stages" if scheduling.stages else scheduling.format
         raise make_settings_error(which, "rounds", "no number of rounds (leave out --rounds)", scheduling.rounds)
     if scheduling.stages:

@@ -33,7 +33,7 @@ SMALLEST_NEAR = 30
 
 
 @dataclass(slots=True)
-class TrialPlayer:
+class TrialEntrant:
     """A player of a trial, and what the league knows of it."""
 
     player: FreePlayer
@@ -67,13 +67,13 @@ def check_ladder(
                 contract.check_fairness(max_side_gap)
                 if pairs_near:
                     contract.check_nearness()
-            except BrokenPromise as broken:
+            except BrokenLadderPromise as broken:
                 raise AssertionError(contract.describe(str(broken))) from None
             except Exception as error:
                 raise AssertionError(contract.describe(f"it breaks down: {quote(error, MAX_PHRASE)}")) from error
 
 
-class BrokenPromise(Exception):
+class BrokenLadderPromise(Exception):
     """A promise that a ladder doesn't keep."""
 
 
@@ -88,7 +88,7 @@ class LadderContract:
         self._is_lively = seed % 2 == 1
         bots = self._random.randrange(3)
         self._players = {
-            player_id: TrialPlayer(
+            player_id: TrialEntrant(
                 FreePlayer(
                     player_id,
                     rating=self._random.gauss(0, 300),
@@ -184,7 +184,7 @@ class LadderContract:
         is_full = situation.max_pairings is not None and len(pairings) >= situation.max_pairings
         could = next((pair for pair in combinations(left, 2) if _may_meet(*pair)), None)
         if could and not is_full:
-            raise BrokenPromise(f"{could[0].player_id} and {could[1].player_id} are free and due, but not paired")
+            raise BrokenLadderPromise(f"{could[0].player_id} and {could[1].player_id} are free and due, but not paired")
         free = {player.player_id: player for player in situation.players}
         for pairing in pairings:
             one, other = (free[player_id] for player_id in pairing.players)
@@ -268,7 +268,7 @@ class LadderContract:
 
     def _require(self, is_kept: bool, problem: str) -> None:
         if not is_kept:
-            raise BrokenPromise(problem)
+            raise BrokenLadderPromise(problem)
 
 
 def _may_meet(one: FreePlayer, other: FreePlayer) -> bool:
