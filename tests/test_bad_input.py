@@ -133,6 +133,8 @@ class Arena:
             ]
             return copy.deepcopy((health, season.standings(), season.results, season.assigned_referees, members))
         if isinstance(agent, Referee):
+            if agent._league_over.is_set():
+                health["state"] = "over"  # ACTIVE while a match is played, which ends by itself
             steps = {"jsonrpc": "2.0", "method": "draw_number", "params": {"sender": "league_manager"}, "id": 1}
             return health, sorted(self.call(role, steps)["result"]["matches"])
         told = self.call(role, {"jsonrpc": "2.0", "method": "get_player_state", "id": 1})["result"]
@@ -158,6 +160,7 @@ class Arena:
         mine: dict[str, dict[str, Json]] = {
             "league_query": {"sender": "player:P01", "auth_token": self.token("player")},
             "report_match_result": {"sender": "referee:REF01", "auth_token": self.token("referee")},
+            "request_match": {"auth_token": self.token("player")},
         }
         correct: dict[str, dict[str, Frame]] = {}
         for role in ROLES:
@@ -176,6 +179,7 @@ def _our_own_requests(league_id: str) -> dict[str, Frame]:
     messages: dict[str, Frame] = {
         "start_league": _message("START_LEAGUE", "player:P01", auth_token="tok-admin-unknown"),
         "manage_league": _message("MANAGE_LEAGUE", "player:P01", auth_token="tok-admin-unknown", action="PAUSE"),
+        "request_match": _message("REQUEST_MATCH", "player:P01", opponent_id="P02"),
         "start_match": _message(
             "START_MATCH",
             "league_manager",
@@ -512,7 +516,9 @@ def test_nobodys_token_is_that_of_the_organiser(arena: Arena) -> None:
         assert code_of(post_anything(arena, "manager", json.dumps(frame).encode())) == "E012"
 
 
-@pytest.mark.parametrize("method", ["league_query", "report_match_result", "start_league", "manage_league"])
+@pytest.mark.parametrize(
+    "method", ["league_query", "report_match_result", "start_league", "manage_league", "request_match"]
+)
 def test_without_a_token_nothing_is_told_or_taken(arena: Arena, method: str) -> None:
     frame = copy.deepcopy(arena.correct["manager"][method])
     for deed in ("null", "missing"):

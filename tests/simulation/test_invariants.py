@@ -60,9 +60,18 @@ def the_first(evidence: LeagueEvidence, method: str) -> RecordedCall:
 
 def change_match(evidence: LeagueEvidence, **changes: Any) -> None:
     """Changes the result of one match that was won."""
-    match_id, row = next((key, row) for key, row in evidence.match_rows.items() if row.result and row.result["winner"])
-    changed: MatchRow = replace(row, result={**(row.result or {}), **changes})
-    evidence.match_rows = {**evidence.match_rows, match_id: changed}
+    row = next(row for row in evidence.match_rows.values() if row.result and row.result["winner"])
+    put_match(evidence, replace(row, result={**(row.result or {}), **changes}))
+
+
+def put_match(evidence: LeagueEvidence, row: MatchRow) -> None:
+    """Puts a changed row in the place of the one with its id, wherever rows are read."""
+    saved = evidence.saved_league
+    assert saved
+    rows = [row if one.match_id == row.match_id else one for one in saved.matches]
+    evidence.saved_league = replace(saved, matches=rows)
+    evidence.all_match_rows = {**evidence.all_match_rows, row.match_id: row}
+    evidence.match_rows = {**evidence.match_rows, row.match_id: row}
 
 
 def drop_result(evidence: LeagueEvidence) -> None:
@@ -71,9 +80,8 @@ def drop_result(evidence: LeagueEvidence) -> None:
 
 
 def swap_a_pairing(evidence: LeagueEvidence) -> None:
-    match_id, row = next(iter(evidence.match_rows.items()))
-    swapped: MatchRow = replace(row, player_a=row.player_b, player_b=row.player_a)
-    evidence.match_rows = {**evidence.match_rows, match_id: swapped}
+    row = next(iter(evidence.match_rows.values()))
+    put_match(evidence, replace(row, player_a=row.player_b, player_b=row.player_a))
 
 
 def take_points(evidence: LeagueEvidence) -> None:
@@ -204,7 +212,13 @@ def void_what_was_played(evidence: LeagueEvidence) -> None:
     evidence.match_rows = {**evidence.match_rows, match_id: changed}
 
 
+def replay_without_command(evidence: LeagueEvidence) -> None:
+    row = next(iter(evidence.match_rows.values()))
+    put_match(evidence, replace(row, replaces="R1M1"))
+
+
 TAMPERS: list[tuple[Tamper, str]] = [
+    (replay_without_command, "acknowledged_corrections_are_kept"),
     (drop_result, "each_pairing_has_one_result"),
     (swap_a_pairing, "rounds_follow_from_the_results"),
     (take_points, "standings_follow_from_the_matches"),

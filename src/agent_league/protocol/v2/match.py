@@ -372,7 +372,9 @@ class StartMatch(Message):
         default=None, description="What this league is called in league.v1; no other league has it."
     )
     hides_transcript: bool | None = Field(
-        default=None, description="Whether `get_match_state` keeps the messages to itself: the league hides names."
+        default=None,
+        description="Whether `get_match_state` keeps the messages to itself: the league hides names.",
+        examples=[None],
     )
 
     @model_validator(mode="before")
