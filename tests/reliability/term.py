@@ -205,12 +205,14 @@ class Term:
         ]
 
     def correct(self) -> None:
-        """Play a group match again and award another after an appeal."""
-        self.command("admin", "rerun", "R1M1", "--league-id", SPRING, "--reason", "the network was down")
-        self.wait_for("the rerun", lambda: "R1M1-2" in self.results())
+        """Play the final again and award a group match as it was decided, after an appeal."""
+        final = list(self.results())[-1]
+        self.command("admin", "rerun", final, "--league-id", SPRING, "--reason", "the network was down")
+        self.wait_for("the rerun", lambda: f"{final}-2" in self.results())
+        self.wait_for("the end with it", self.is_over)
         decided = self.results()["R1M2"]["winner"] or "draw"
         said = self.command("admin", "award", "R1M2", decided, "--league-id", SPRING, "--reason", "an appeal")
-        self.tell(f"R1M1 was played again; {said.strip()}")
+        self.tell(f"{final} was played again; {said.strip()}")
         self.wait_for("the corrected end", self.is_over)
         self.check_table()
 
