@@ -199,7 +199,7 @@ PLAY_IN_LEAGUES = (
 async def test_a_referee_that_leagues_are_played_with_fails_only_where_players_fail_or_orders_are_repeated(
     kind: type[SampleReferee],
 ) -> None:
-    report = await check_guest(kind, role=Role.REFEREE, timeout=10, match_seconds=20, silent_match_seconds=0.2)
+    report = await check_guest(kind, role=Role.REFEREE, timeout=10, match_seconds=8, silent_match_seconds=0.2)
     assert set(found(report)) <= set(WEAKNESSES)
 
 
