@@ -1791,6 +1791,7 @@ REQUIREMENTS = (
         "security/sign_up::an_open_league_takes_anybody_beside_the_teams",
         "league/sign_up::a_replacement_counts_from_the_next_match_on",
         "league/sign_up::a_frozen_league_takes_agents_back_as_they_were_and_no_others",
+        "league/sign_up::a_frozen_league_takes_a_laptop_with_another_address_back",
     ),
     needs(
         "Class",
@@ -1887,6 +1888,7 @@ REQUIREMENTS = (
         "An agent that can't be called plays through a seat: any agent, ours, and by plain HTTP.",
         "reliability/two_machines::players_that_can_t_be_called_dial_out_and_lose_nothing",
         "dial_out/leagues::players_that_nobody_can_call_play_in_a_league_of_many",
+        "dial_out/leagues::a_player_that_is_only_an_mcp_server_plays_behind_connect",
         "dial_out/twenty_lines::a_program_of_the_page_carries_an_agent",
         "dial_out/twenty_lines::the_javascript_starter_dials_out_without_a_package",
     ),
