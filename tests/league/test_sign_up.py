@@ -87,9 +87,7 @@ async def test_a_frozen_league_takes_a_laptop_with_another_address_back(office: 
     for player_id, port in (("P01", 8201), ("P02", 8202)):
         assert room.manager.state.roster[player_id].agent.endpoint == f"http://localhost:{port}/mcp"
     assert len(room.manager.state.roster["P02"].versions) == 1
-    told = [
-        describe_event(one, {}).text for one in room.events if isinstance(one, AgentRegistered) and one.returned
-    ]
+    told = [describe_event(one, {}).text for one in room.events if isinstance(one, AgentRegistered) and one.returned]
     assert told == ["is back, at another address"] * 2
 
 

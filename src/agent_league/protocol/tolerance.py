@@ -283,7 +283,9 @@ def find_mcp_headers(frame: Any) -> Mapping[str, str] | None:
     They repeat what the body says, so that who carries a body alone can write them again.
     """
     params = frame.get("params") if isinstance(frame, dict) else None
-    about = params.get("_meta") if isinstance(params, dict) else None
+    if not isinstance(params, dict):
+        return None
+    about = params.get("_meta")
     if not isinstance(about, dict) or about.get(_MCP_VERSION_FIELD) != MCP_REVISION:
         return None
     named = {"Mcp-Method": frame.get("method"), "Mcp-Name": params.get("name")}
