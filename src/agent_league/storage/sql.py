@@ -220,6 +220,11 @@ class SqlStore:
         with self.write_transaction() as connection:
             return connection.execute(tables.PUT_ASIDE, {"league": league_id}).rowcount > 0
 
+    def connect_arguments(self) -> dict[str, Any]:
+        """The arguments by which the database's driver connects, for somebody who needs a connection of their own."""
+        named = self._engine.dialect.create_connect_args(self._engine.url)[1]
+        return {**CONNECT_OPTIONS[self.backend], **named}
+
     @property
     def is_on_server(self) -> bool:
         """Whether the database is on a server of its own, and no file."""
@@ -365,7 +370,9 @@ class SqlStore:
             version = self._check_schema_version(connection)
             if version < newest:
                 for statement in migrations.STEPS[version]:
-                    connection.exec_driver_sql(statement.format(numbered=migrations.SERIAL_KEY[self.backend]))
+                    kinds = {"numbered": migrations.SERIAL_KEY, "binary": migrations.BINARY}
+                    chosen = {name: by_backend[self.backend] for name, by_backend in kinds.items()}
+                    connection.exec_driver_sql(statement.format(**chosen))
                 connection.execute(text(migrations.INSERT_VERSION), {"version": version + 1})
         return version >= newest
 
