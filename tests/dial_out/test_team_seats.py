@@ -31,7 +31,7 @@ async def dial(room: Classroom, key: str | None, **asked: Any) -> AsyncIterator[
 
 def seat_path(agent: DialledAgent) -> str:
     """The path of the manager's address for the agent of a seat."""
-    return "/dial/" + agent.seat["manager"].partition("/dial/")[2]
+    return f"/dial/{agent.seat['manager'].partition('/dial/')[2]}"
 
 
 async def refusal(room: Classroom, key: str | None, **asked: Any) -> str:
