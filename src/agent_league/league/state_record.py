@@ -88,7 +88,7 @@ class LeagueRecord:
                 name: dialect.adapt_rules(config, explicit_parameters=config.game_parameters)
                 for name, dialect in DIALECTS.items()
             },
-            **setup.configs_by_protocol,
+            **{name: one.model_copy(update={"times": config.times}) for name, one in setup.configs_by_protocol.items()},
         }
         """The league's settings for each protocol; which one is played is decided at the start."""
         if season_row.phase == LeaguePhase.REGISTRATION and config.protocol:
@@ -118,6 +118,8 @@ class LeagueRecord:
         self.audit_log: list[AuditEntry] = []
         """The organisers' commands that were carried out, in order."""
         self._pairings: dict[str, Pairing] = {}
+        self.event_count = 0
+        """Events since the state was made: while it is the same, nothing has changed."""
         self._listeners: list[EventListener] = []
 
     def add_listener(self, listener: EventListener) -> None:
@@ -125,6 +127,7 @@ class LeagueRecord:
 
     def emit(self, event: Event) -> None:
         """Tell all listeners."""
+        self.event_count += 1
         for listener in self._listeners:
             listener(event)
 

@@ -1,7 +1,8 @@
 """What a server tells the others of its leagues, for their index; and the index with the leagues of others in it."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import asdict, fields, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,12 @@ PLAYERS_PER_WEIGHT = 10
 """So many players weigh as much as a league does by itself."""
 
 
-def summarise_leagues(leagues: Iterable[ServedLeague], home: Path) -> dict[str, LeagueSummary]:
+def summarise_leagues(leagues: Iterable[ServedLeague], home: Path, now: datetime) -> dict[str, LeagueSummary]:
     """Say how far leagues are and how much work they are; of those that are starting, nothing."""
     found = {}
     for league in leagues:
         if league.manager is not None:
-            entry, phase = asdict(read_entry(league, league.manager)), league.manager.state.phase
+            entry, phase = asdict(read_entry(league, league.manager, now)), league.manager.state.phase
             weight = 0.0 if phase is LeaguePhase.COMPLETED else 1 + entry["players"] / PLAYERS_PER_WEIGHT
             found[league.league_id] = LeagueSummary(league.league_id, weight, {"phase": phase, "entry": entry})
         elif league.health is LeagueHealth.FAILED:
@@ -51,6 +52,12 @@ def add_others_leagues(index: LeagueIndex, view: DirectoryView, own: Collection[
         failed=(*index.failed, *failed),
         starting=tuple(sorted((*index.starting, *starting))),
     )
+
+
+def read_summaries_version(view: DirectoryView, own: Collection[str]) -> Hashable:
+    """Return a value that changes with what is told of other servers' leagues."""
+    others = (lease for lease in view.leagues.values() if lease.league_id not in own)
+    return tuple((lease.league_id, lease.is_defined, repr(lease.summary)) for lease in others)
 
 
 def _merge(own: Iterable[LeagueEntry], others: Iterable[LeagueEntry]) -> tuple[LeagueEntry, ...]:

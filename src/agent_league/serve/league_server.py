@@ -4,13 +4,14 @@ Owns the set of leagues. `served_league` has one of them, `app` the paths and pa
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from agent_league.check.quick_check import check_ladder_player
+from agent_league.clock import SystemClock
 from agent_league.config import ConfigLoader, SystemConfig
 from agent_league.config.models import LADDER_FORMAT
 from agent_league.http.exposure import is_loopback_only
@@ -23,8 +24,8 @@ from agent_league.league.state import LeaguePhase
 from agent_league.log import JsonLogger
 from agent_league.serve.archive import SeasonArchive
 from agent_league.serve.house_referee import plan_house_referees
-from agent_league.serve.index_page import LEAGUES_PATH, LeagueIndex, hide_home, read_index
-from agent_league.serve.index_summaries import add_others_leagues, summarise_leagues
+from agent_league.serve.index_page import LEAGUES_PATH, LeagueIndex, hide_home, read_index, read_index_version
+from agent_league.serve.index_summaries import add_others_leagues, read_summaries_version, summarise_leagues
 from agent_league.serve.league_files import (
     FileStamp,
     NewLeague,
@@ -225,7 +226,7 @@ class LeagueServer:
             if league and league.manager and league.manager.state.phase is LeaguePhase.COMPLETED:
                 await self._put_season_aside(league)
             await shared.note_season_begun(league_id)
-        await shared.tell_others(summarise_leagues(self.leagues.values(), self.settings.home))
+        await shared.tell_others(summarise_leagues(self.leagues.values(), self.settings.home, SystemClock().now()))
 
     async def begin_season(self, league_id: str) -> None:
         """Put the season of a league aside, with its files, and begin another; raises UserError."""
@@ -275,8 +276,13 @@ class LeagueServer:
 
     def read_index(self) -> LeagueIndex:
         """Read where every league stands."""
-        own = read_index(self.leagues.values(), self.settings.home)
+        own = read_index(self.leagues.values(), self.settings.home, SystemClock().now())
         return add_others_leagues(own, self.shared.owners.view, [*self.leagues]) if self.shared else own
+
+    def read_index_version(self) -> Hashable:
+        """Return a value that changes with what the index shows."""
+        own = read_index_version(self.leagues.values())
+        return (own, read_summaries_version(self.shared.owners.view, [*self.leagues])) if self.shared else own
 
     def describe_problem(self, league: ServedLeague) -> str:
         """Say why a league isn't served, in words for strangers."""

@@ -57,30 +57,33 @@ class SharedLeagueFiles:
         self, league_id: str, stamp: FileStamp | None, known: KnownFile | None, lease: LeagueLease | None
     ) -> KnownFile | None:
         """Bring one file together with the store; returns what both have in common then, None if neither has any."""
-        is_defined = lease is not None and lease.is_defined
-        path = self._path(league_id)
-        if stamp is None and path.is_file():  # a listing may miss a file that is replaced meanwhile
-            return known
         if stamp is None:
-            if known is None:
-                return self._fetch(league_id) if is_defined else None
-            if is_defined:
-                self._log.info("league_file_removed_for_all", league_id=league_id)
-                self._directory.remove_league(league_id)
-            return None
+            return self._settle_missing_file(league_id, known, lease)
         sha256 = self._hash_file(league_id, stamp)
         if sha256 is None:
             return known
-        if known is not None and sha256 == known.sha256:
-            if lease is not None and not lease.is_defined:
-                self._log.info("league_file_removed_elsewhere", league_id=league_id)
-                path.unlink(missing_ok=True)
-                return None
-            if lease is not None:
-                return known if lease.version == known.version else self._fetch(league_id)
-        if known is None and is_defined:
-            return self._settle_first_meeting(league_id, sha256)
-        return self._publish(league_id)
+        if known is None or lease is None or sha256 != known.sha256:
+            is_first_meeting = known is None and lease is not None and lease.is_defined
+            return self._settle_first_meeting(league_id, sha256) if is_first_meeting else self._publish(league_id)
+        if not lease.is_defined:
+            self._log.info("league_file_removed_elsewhere", league_id=league_id)
+            self._path(league_id).unlink(missing_ok=True)
+            return None
+        return known if lease.version == known.version else self._fetch(league_id)
+
+    def _settle_missing_file(
+        self, league_id: str, known: KnownFile | None, lease: LeagueLease | None
+    ) -> KnownFile | None:
+        """Write a file that was made elsewhere, or remove for all one that was deleted here."""
+        if self._path(league_id).is_file():  # a listing may miss a file that is replaced meanwhile
+            return known
+        if lease is None or not lease.is_defined:
+            return None
+        if known is None:
+            return self._fetch(league_id)
+        self._log.info("league_file_removed_for_all", league_id=league_id)
+        self._directory.remove_league(league_id)
+        return None
 
     def _settle_first_meeting(self, league_id: str, sha256: str) -> KnownFile | None:
         """Decide between a file and the store's of the same name: the store's counts, a copy of the other is kept."""

@@ -113,9 +113,14 @@ class SharedLeagues:
                 await give_up()
                 self._told.clear()
                 self.owners.begin_anew()
-                while not await self._try(self.owners.enter, "server_not_entered"):
-                    await asyncio.sleep(REENTER_SECONDS)
-                self.owners.changed.set()
+                await self._enter_again()
+
+    async def _enter_again(self) -> None:
+        is_in = await self._try(self.owners.enter, "server_not_entered")
+        while not is_in:
+            await asyncio.sleep(REENTER_SECONDS)
+            is_in = await self._try(self.owners.enter, "server_not_entered")
+        self.owners.changed.set()
 
     async def _follow_for_ever(self, follow: Callable[[], Awaitable[None]]) -> None:
         while True:
