@@ -88,6 +88,11 @@ def resolve_store_address(home: Path, asked_for: str | None = None) -> str:
     return asked_for or file.render_as_string(hide_password=False)
 
 
+def is_on_server(address: str) -> bool:
+    """Whether a store is in a database server, which several processes of any machines can share; raises UserError."""
+    return _parse_address(address).get_backend_name() == POSTGRES
+
+
 class SqlStore:
     """A `Store` in a database. It connects on first use, and again after a connection was lost."""
 
