@@ -64,7 +64,7 @@ class _Server:
         self.server_id = server_id
         self.owner: ServerRow | None = None
         self.passer = CallPasser(CallSigner(KEY, time.time), "127.0.0.1")
-        self._calls = LeagueCalls(leagues, self, self.passer, log)
+        self._calls = LeagueCalls(leagues.get, self, self.passer, log)
 
     def has_league(self, league_id: str) -> bool:
         return league_id == LEAGUE

@@ -136,6 +136,10 @@ class LeagueServer:
             has_dial_out_seats=any(manager.state.roster.rules.has_dial_out_seats for manager in managers),
         )
 
+    def find_league(self, league_id: str) -> ServedLeague | None:
+        """Find a league that this server has."""
+        return self.leagues.get(league_id)
+
     async def start(self) -> None:
         """Start all leagues that have a file; returns once each has begun or failed."""
         self.log.info("server_started", root=self.settings.public_root, version=__version__)

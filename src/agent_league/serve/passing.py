@@ -89,8 +89,9 @@ class IncomingCall:
 class CallPasser:
     """Passes calls on to other servers. Create it inside a running event loop."""
 
-    def __init__(self, signer: CallSigner, own_host: str) -> None:
-        """`own_host` is the host at which other servers reach this one."""
+    def __init__(self, signer: CallSigner, own_host: str, *, is_exposed: bool = False) -> None:
+        """`own_host` is the host at which other servers reach this one; `is_exposed`: others than its machine do."""
+        self._is_exposed = is_exposed
         self._signer = signer
         self._own_host = "" if is_loopback(own_host) else own_host
         self._client = StreamedClient()
@@ -136,7 +137,8 @@ class CallPasser:
             client = (self._own_host, client[1])
         server = scope.get("server") or UNKNOWN_ADDRESS
         host = next((value for name, value in scope["headers"] if name == b"host"), b"")
-        return PassedCaller((client[0], client[1]), (server[0], server[1] or 0), host.decode("latin-1"))
+        came_to = (server[0], server[1] or 0)
+        return PassedCaller((client[0], client[1]), came_to, host.decode("latin-1"), is_exposed=self._is_exposed)
 
     async def _read_body(self, receive: Receive) -> bytes:
         body, more = bytearray(), True
