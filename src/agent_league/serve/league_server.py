@@ -41,7 +41,7 @@ from agent_league.serve.served_league import LeagueHealth, ServedLeague, ServedP
 from agent_league.serve.shared_leagues import SharedLeagues
 from agent_league.serve.shared_store import SharedStore
 from agent_league.storage.paths import DataPaths
-from agent_league.storage.sql import is_on_server, resolve_store_address
+from agent_league.storage.sql import find_database_file, resolve_store_address
 from agent_league.storage.sql_access import SqlAccessStore
 from agent_league.version import __version__
 
@@ -71,7 +71,7 @@ class ServerSettings:
     @property
     def shares_store(self) -> bool:
         """Whether other servers may have the same store: always, if that is a database server."""
-        return is_on_server(self.store_address)
+        return find_database_file(self.store_address) is None
 
     @property
     def home(self) -> Path:

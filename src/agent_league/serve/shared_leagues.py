@@ -48,6 +48,8 @@ class SharedLeagues:
         await self.owners.run_directory(self._files.synchronise, view)
         own = await self.owners.claim_leagues()
         leases = self.owners.view.leagues
+        if leases != view.leagues:  # what was defined meanwhile may have been claimed too
+            await self.owners.run_directory(self._files.synchronise, self.owners.view)
         for league_id in [one for one in own if not leases[one].is_defined]:
             self._told.pop(league_id, None)
         return {one: (leases[one].version, 0) for one in own if leases[one].is_defined}

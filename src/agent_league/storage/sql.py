@@ -88,9 +88,10 @@ def resolve_store_address(home: Path, asked_for: str | None = None) -> str:
     return asked_for or file.render_as_string(hide_password=False)
 
 
-def is_on_server(address: str) -> bool:
-    """Whether a store is in a database server, which several processes of any machines can share; raises UserError."""
-    return _parse_address(address).get_backend_name() == POSTGRES
+def find_database_file(address: str) -> Path | None:
+    """Find the file of a store; None if it is in a database server, which several processes share. Raises UserError."""
+    url = _parse_address(address)
+    return Path(url.database or "").absolute() if url.get_backend_name() == SQLITE else None
 
 
 class SqlStore:
