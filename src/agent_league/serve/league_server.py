@@ -62,7 +62,7 @@ class ServerSettings:
     """House referees of each league."""
     offers_seats: bool = True
     internal_url: str | None = None
-    """Where other servers of the same store reach this one; None: where it listens."""
+    """Where other servers of the same store pass calls on to this one; None: `server_links` chooses."""
 
     @property
     def store_address(self) -> str:
