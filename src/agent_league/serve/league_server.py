@@ -4,13 +4,14 @@ Owns the set of leagues. `served_league` has one of them, `app` the paths and pa
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from agent_league.check.quick_check import check_ladder_player
+from agent_league.clock import SystemClock
 from agent_league.config import ConfigLoader, SystemConfig
 from agent_league.config.models import LADDER_FORMAT
 from agent_league.http.exposure import is_loopback_only
@@ -23,7 +24,7 @@ from agent_league.league.state import LeaguePhase
 from agent_league.log import JsonLogger
 from agent_league.serve.archive import SeasonArchive
 from agent_league.serve.house_referee import plan_house_referees
-from agent_league.serve.index_page import LEAGUES_PATH, LeagueIndex, hide_home, read_index
+from agent_league.serve.index_page import LEAGUES_PATH, LeagueIndex, hide_home, read_index, read_index_version
 from agent_league.serve.league_files import (
     FileStamp,
     NewLeague,
@@ -193,7 +194,11 @@ class LeagueServer:
 
     def read_index(self) -> LeagueIndex:
         """Read where every league stands."""
-        return read_index(self.leagues.values(), self.settings.home)
+        return read_index(self.leagues.values(), self.settings.home, SystemClock().now())
+
+    def read_index_version(self) -> Hashable:
+        """Return a value that changes with what the index shows."""
+        return read_index_version(self.leagues.values())
 
     def describe_problem(self, league: ServedLeague) -> str:
         """Say why a league isn't served, in words for strangers."""
