@@ -178,7 +178,9 @@ def make_manager_pages(
     desk = (
         SeatRoutes(
             BrowserSeats(
-                public, BrowserPlayers(settings, manager.state, seat.host, seat.port, OutsidePlayer, seat.path)
+                public,
+                BrowserPlayers(settings, manager.state, seat.host, seat.port, OutsidePlayer, seat.path),
+                manager.sign_up.needs_player_key,
             ),
             site,
         )
