@@ -66,9 +66,14 @@ class PlayerSpec:
     """The settings of a model."""
 
     @property
+    def file_name(self) -> str:
+        """The path of the Python file of a player of that kind, as it is named."""
+        return self.source.rpartition(":")[0] or self.source
+
+    @property
     def file(self) -> Path:
         """The Python file of a player of that kind."""
-        name = self.source.rpartition(":")[0] or self.source
+        name = self.file_name
         place = Path(self.home, name)
         return place if place.is_file() or not Path(name).is_file() else Path(name)
 
