@@ -88,6 +88,12 @@ def resolve_store_address(home: Path, asked_for: str | None = None) -> str:
     return asked_for or file.render_as_string(hide_password=False)
 
 
+def find_database_file(address: str) -> Path | None:
+    """Find the file of a store; None if it is in a database server, which several processes share. Raises UserError."""
+    url = _parse_address(address)
+    return Path(url.database or "").absolute() if url.get_backend_name() == SQLITE else None
+
+
 class SqlStore:
     """A `Store` in a database. It connects on first use, and again after a connection was lost."""
 
@@ -266,9 +272,11 @@ class SqlStore:
             audit = tuple(map(tables.audit_from_values, found_audit))
             found_ladder = connection.execute(tables.SELECT_LADDER, of_it).mappings() if "ladder" in there else ()
             ladder = tuple(sorted(map(tables.ladder_from_values, found_ladder), key=lambda row: row.key))
+            found_news = connection.execute(tables.SELECT_NEWS, of_it).mappings() if "news" in there else ()
+            news = tuple(map(tables.news_from_values, found_news))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise damaged_league_error(f"The store {self._display_name}", str(found["league_id"]), error) from None
-        return epoch, SavedSeason(season, agents, matches, rounds, audit, ladder)
+        return epoch, SavedSeason(season, agents, matches, rounds, audit, ladder, news)
 
     @contextmanager
     def write_transaction(self) -> Iterator[Connection]:

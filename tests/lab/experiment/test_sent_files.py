@@ -14,7 +14,7 @@ from agent_league.lab.experiment.sent_files import collect_files
 SENT = ("mine.py", "below/weights.bin", "taste.py")
 KEPT = (
     *(".env", ".git/config", "key.pem", "my_tokens.json", "Secrets.txt", "__pycache__/mine.pyc"),
-    *("results/experiment.toml", "results/games.csv", "env/pyvenv.cfg", "env/lib/code.py"),
+    *("results/games.sqlite", "results/games.csv", "env/pyvenv.cfg", "env/lib/code.py"),
     *("SHARED/config/system.json", "SHARED/data/league.db"),
 )
 
@@ -81,6 +81,6 @@ def test_a_player_whose_file_stays_at_home_is_refused(tmp_path: Path, name: str,
 def test_a_folder_with_too_much_in_it_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_files(tmp_path, *SENT)
     monkeypatch.setattr(sent_files, "MAX_FILES", 2)
-    with pytest.raises(UserError, match=r"has more than 2 files or .* into a folder of their own$"):
-        with collect_files([make_player(tmp_path)]):
-            pass
+    wanted = r"has more than 2 files or .* into a folder of their own$"
+    with pytest.raises(UserError, match=wanted), collect_files([make_player(tmp_path)]):
+        pass

@@ -16,6 +16,7 @@ from typing import Any
 from agent_league.errors import UserError
 from agent_league.games.registry import FILES_VARIABLE
 from agent_league.lab.experiment.contestants import PlayerKind, PlayerSpec
+from agent_league.lab.experiment.row_store import DATABASE_NAME
 
 MAX_BYTES = 100 * 1024**2
 MAX_FILES = 2000
@@ -25,7 +26,7 @@ SKIPPED_NAMES = (
     *("*secret*", "*token*", "*password*", "*credential*"),
 )
 """Names of files and folders that stay at home."""
-SKIPPED_MARKS = ("pyvenv.cfg", "experiment.toml", "config/system.json")
+SKIPPED_MARKS = ("pyvenv.cfg", DATABASE_NAME, "config/system.json")
 """A folder with one of these stays at home: an environment, an experiment's results, a league's SHARED folder."""
 GAMES_FOLDER = "games_of_files"
 
