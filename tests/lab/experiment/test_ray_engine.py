@@ -78,7 +78,7 @@ def test_on_a_real_cluster(folder: Path, subtests: pytest.Subtests, monkeypatch:
     games = (GameSpec("own", "own_nim"), GameSpec("connect_four", "connect_four"))
     players = (RANDOM, PlayerSpec("bandit", PlayerKind.STRATEGY, "bandit"), make_file_player(folder, "mine.py"))
     plan = ExperimentPlan(games, players, tuple(map(str, range(30))), rounds=3)
-    expected = play_plan(plan, jobs=2)
+    expected = play_plan(plan)
     monkeypatch.delenv(FILES_VARIABLE)
     with start_cluster() as nodes:
         monkeypatch.setenv(FILES_VARIABLE, str(folder.parent / "rules" / "own_nim.py"))
