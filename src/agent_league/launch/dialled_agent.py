@@ -1,6 +1,7 @@
 """An agent of this process that dials out: it needs no port, and is called through its seat at the league's server."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -18,8 +19,13 @@ SEAT_CREDENTIALS = "seat"
 """The role under which a seat's secret is kept beside the credentials of agents."""
 
 
-async def run_dialled_agent(plan: PlayerPlan | RefereePlan, carrier: Carrier, listeners: AgentListeners) -> None:
-    """Open a seat, then register and be called through it until the agent is done."""
+async def run_dialled_agent(
+    plan: PlayerPlan | RefereePlan,
+    carrier: Carrier,
+    listeners: AgentListeners,
+    on_made: Callable[[Agent], None] | None = None,
+) -> None:
+    """Open a seat, then register and be called through it until the agent is done; `on_made` is told the agent."""
     from agent_league.launch.dial_client import DialClient, FrameForwarder  # noqa: PLC0415 - only who dials loads it
 
     settings = plan.settings
@@ -36,6 +42,8 @@ async def run_dialled_agent(plan: PlayerPlan | RefereePlan, carrier: Carrier, li
     async def play() -> None:
         seat = await client.wait_until_open()
         agent = make_seated_agent(plan, seat, carrier, listeners)
+        if on_made:
+            on_made(agent)
         forwarder.handler = agent.dispatcher.answer_request
         await agent.run()
         await asyncio.sleep(0)  # lets the answer to the last call go
