@@ -12,10 +12,11 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AsyncExitStack, ExitStack, suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
 from agent_league.config import ConfigLoader
 from agent_league.launch.agent_plan import PlayerPlan
@@ -25,6 +26,7 @@ from agent_league.players.observation import Move, Observation, Strategy
 from agent_league.players.strategies import load_strategy
 from agent_league.storage.base import SavedSeason
 from agent_league.storage.directory import ServerDirectory
+from agent_league.storage.match_files import list_kept_matches
 from agent_league.storage.sql import SqlStore
 from tests.cli.command import LEAGUE, Running
 from tests.conftest import free_ports, make_home
@@ -86,11 +88,16 @@ class Verdict:
 class SlowStrategy:
     """Plays as another strategy does, after a while."""
 
-    def __init__(self, inner: Strategy, seconds: float) -> None:
+    asked: ClassVar[Counter[str]] = Counter()
+    """How often players of each league were asked for a move."""
+
+    def __init__(self, inner: Strategy, seconds: float, league_id: str = "") -> None:
         self._inner = inner
         self._seconds = seconds
+        self._league_id = league_id
 
     async def choose(self, observation: Observation) -> Move:
+        self.asked[self._league_id] += 1
         await asyncio.sleep(self._seconds)
         chosen = self._inner.choose(observation)
         return await chosen if asyncio.iscoroutine(chosen) else chosen
@@ -99,12 +106,15 @@ class SlowStrategy:
 class Site:
     """Servers behind a proxy, each with a home of its own, and the store that they share."""
 
-    def __init__(self, folder: Path, store: str, plan: Plan, proxy_port: int) -> None:
+    def __init__(self, folder: Path, store: str, plan: Plan, proxy_port: int | None = None) -> None:
+        """Without a proxy the last server's own address is the public one."""
         self._folder = folder
         self.store = store
         self._plan = plan
         self.ports = [free_ports(2) for _ in range(plan.servers)]
-        self.public_url = f"http://localhost:{proxy_port}/league"
+        self.public_url = (
+            f"http://localhost:{proxy_port}/league" if proxy_port else f"http://localhost:{self.ports[-1]}"
+        )
         self._running: dict[int, Running] = {}
         self._store = SqlStore(store)
         self.directory = ServerDirectory(self._store, plan.lease)
@@ -123,8 +133,9 @@ class Site:
         }
         options = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
         addresses = ["--public-url", self.public_url, "--internal-url", f"http://127.0.0.1:{port + 1}"]
+        words = [*addresses, *options]
         self._running[number] = Running(
-            [*LEAGUE, "serve", "--home", self.home(number), "--port", port, "--store", self.store, *addresses, *options],
+            [*LEAGUE, "serve", "--home", self.home(number), "--port", port, "--store", self.store, *words],
             cwd=self._folder,
         )
 
@@ -132,13 +143,28 @@ class Site:
         self._running[number].prints("Serving ")
 
     def kill(self, number: int) -> None:
-        self._running[number].signal(signal.SIGKILL)
+        self.signal(number, signal.SIGKILL)
         self._running[number].ends()
+        self._running.pop(number).close()
+
+    def signal(self, number: int, what: signal.Signals) -> None:
+        self._running[number].signal(what)
 
     def close(self) -> None:
         for server in self._running.values():
             server.close()
         self._store.close()
+
+    def write_leagues(self, leagues: Sequence[str]) -> None:
+        """Write the files of leagues into the first server's home, from which they reach all others."""
+        for league_id in leagues:
+            write_league(
+                self.home(0),
+                league_id,
+                game_type="prisoners_dilemma",
+                game_parameters={"repeat": self._plan.moves},
+                participants={"start_with": len(STRATEGIES)},
+            )
 
     def owner_numbers(self) -> dict[str, int | None]:
         """By league: the number of the server that owns it; None if nobody does."""
@@ -166,6 +192,9 @@ class Site:
             )
             return int(found.scalar() or 0)
 
+    def count_files(self, saved: SavedSeason) -> int:
+        return len(list_kept_matches(self._store, saved.season.season_id))
+
     def is_over(self, league_id: str) -> bool:
         saved = self.read(league_id)
         return saved is not None and saved.season.phase in ("COMPLETED", "DISMISSED") and saved.season.announced
@@ -190,7 +219,7 @@ def make_player_plans(site: Site, folder: Path, leagues: Sequence[str], seconds:
                 league_id=league_id,
             ),
             port,
-            strategy=SlowStrategy(load_strategy(strategy), seconds),
+            strategy=SlowStrategy(load_strategy(strategy), seconds, league_id),
         )
         for port, (league_id, strategy) in enumerate(wanted, start=first)
     ]
@@ -222,15 +251,14 @@ def find_complaints(site: Site, leagues: Sequence[str]) -> Iterator[str]:
             yield f"{league_id} has {len(results)} matches, {sum(map(bool, results.values()))} of them played"
         for match_id, result in results.items():
             terminations = (result or {}).get("terminations", {})
-            if set(terminations.values()) != {"normal"}:
-                yield f"{league_id} {match_id} ended technically: {result}"
+            if not {*terminations.values()} <= {"normal"}:
+                yield f"{league_id} {match_id} ended technically: {terminations}"
         if read_table(saved) != expected:
             yield f"{league_id} has another table than the undisturbed league: {read_table(saved)}, not {expected}"
         if (referees := [agent.agent_id for agent in saved.agents if agent.role == "referee"]) != ["REF01"]:
             yield f"{league_id} has the referees {referees}"
-        with_file = site.count_files(league_id) if hasattr(site, "count_files") else MATCHES
-        if with_file != MATCHES:
-            yield f"{league_id} has {with_file} match files"
+        if (kept := site.count_files(saved)) != MATCHES:
+            yield f"{league_id} has {kept} match files in the store"
 
 
 class Killer:
@@ -252,9 +280,9 @@ class Killer:
         total = len(leagues) * MATCHES
         moments = sorted(self._rng.uniform(0.05, 0.75) for _ in range(self._plan.kills))
         for turn, moment in enumerate(moments):
-            await self._until(lambda due=moment * total: self._site.count_played(leagues) >= due)  # type: ignore[misc]
+            await self.wait_until(lambda due=moment * total: self._site.count_played(leagues) >= due)  # type: ignore[misc]
             await self._kill(victims[turn % len(victims)])
-        await self._until(lambda: all(map(self._site.is_over, leagues)))
+        await self.wait_until(lambda: all(map(self._site.is_over, leagues)))
         self.verdict.seconds = time.monotonic() - began
 
     async def _kill(self, number: int) -> None:
@@ -264,22 +292,31 @@ class Killer:
         await asyncio.to_thread(self._site.kill, number)
         killed_at = time.monotonic()
         self.verdict.kills += 1
-        await asyncio.sleep(self._rng.uniform(0, 1.5 * self._plan.lease))
-        self._site.start(number)
-
-        def are_taken() -> bool:
-            owners = self._site.owner_numbers()
-            return all(owners[league_id] is not None for league_id in orphans)
-
-        await self._until(are_taken)
-        await asyncio.to_thread(self._site.wait_until_ready, number)
-        took = time.monotonic() - killed_at
+        await asyncio.gather(self._watch_takeover(orphans, killed_at), self._start_again(number))
         after = self._site.owner_numbers()
         self.verdict.moved += sum(after[league_id] != number for league_id in orphans)
-        self.verdict.longest_takeover = max(self.verdict.longest_takeover, took)
-        self._say(f"all of them had an owner {took:.1f} s later; server {number} is back")
 
-    async def _until(self, is_so: Callable[[], bool]) -> None:
+    async def _watch_takeover(self, orphans: Sequence[str], killed_at: float) -> None:
+        """Wait until leagues of a killed server have been claimed, by another or by itself, started again."""
+        epochs = {one: self._site.directory.read_view().leagues[one].epoch for one in orphans}
+
+        def are_taken() -> bool:
+            leagues = self._site.directory.read_view().leagues
+            return all(leagues[one].epoch > epoch for one, epoch in epochs.items())
+
+        await self.wait_until(are_taken)
+        took = time.monotonic() - killed_at
+        self.verdict.longest_takeover = max(self.verdict.longest_takeover, took)
+        self._say(f"all of them had an owner {took:.1f} s later")
+
+    async def _start_again(self, number: int) -> None:
+        await asyncio.sleep(self._rng.uniform(0, 1.5 * self._plan.lease))
+        self._site.start(number)
+        await asyncio.to_thread(self._site.wait_until_ready, number)
+        self._say(f"server {number} is back")
+
+    async def wait_until(self, is_so: Callable[[], bool]) -> None:
+        """Wait until something is so in the store; raises TimeoutError after the plan's limit."""
         async with asyncio.timeout(self._plan.limit):
             while not await asyncio.to_thread(is_so):  # noqa: ASYNC110 - other processes tell nobody
                 await asyncio.sleep(0.1)
@@ -299,42 +336,31 @@ async def kill_servers(plan: Plan, folder: Path, store: str, say: Say = lambda _
             site.start(number)
         for number in range(plan.servers):
             await asyncio.to_thread(site.wait_until_ready, number)
-        for league_id in (UNDISTURBED, *leagues):
-            write_league(
-                site.home(0),
-                league_id,
-                game_type="prisoners_dilemma",
-                game_parameters={"repeat": plan.moves},
-                participants={"start_with": len(STRATEGIES)},
-            )
+        site.write_leagues([UNDISTURBED, *leagues])
         killer = Killer(plan, site, say)
-        await killer._until(lambda: site.is_served([UNDISTURBED, *leagues]))
+        await killer.wait_until(lambda: site.is_served([UNDISTURBED, *leagues]))
         say(f"{len(leagues) + 1} leagues on {plan.servers} servers: {Counter(site.owner_numbers().values())}")
         async with AsyncExitStack() as playing:
-            await playing.enter_async_context(_running_players(site, folder, [UNDISTURBED], 0.0))
-            await killer._until(lambda: site.is_over(UNDISTURBED))
-            await playing.enter_async_context(_running_players(site, folder, leagues, plan.thinking))
+            await playing.enter_async_context(run_players(site, folder, [UNDISTURBED], 0.0))
+            await killer.wait_until(lambda: site.is_over(UNDISTURBED))
+            await playing.enter_async_context(run_players(site, folder, leagues, plan.thinking))
             with suppress(TimeoutError):
                 await killer.play(leagues)
         killer.verdict.complaints = [*find_complaints(site, leagues)]
         return killer.verdict
 
 
-class _running_players:  # noqa: N801 - used as a function
-    """Players in this process, as long as the context lasts."""
-
-    def __init__(self, site: Site, folder: Path, leagues: Sequence[str], seconds: float) -> None:
-        self._plans = make_player_plans(site, folder, leagues, seconds)
-        self._task: asyncio.Task[None] | None = None
-
-    async def __aenter__(self) -> None:
-        self._task = asyncio.create_task(serve_agents(self._plans, asyncio.Event()))
-
-    async def __aexit__(self, *_: object) -> None:
-        assert self._task is not None
-        self._task.cancel()
+@asynccontextmanager
+async def run_players(site: Site, folder: Path, leagues: Sequence[str], seconds: float) -> AsyncIterator[None]:
+    """Run the players of leagues in this process as long as the context lasts."""
+    plans = make_player_plans(site, folder, leagues, seconds)
+    task = asyncio.create_task(serve_agents(plans, asyncio.Event()))
+    try:
+        yield
+    finally:
+        task.cancel()
         with suppress(asyncio.CancelledError):
-            await self._task
+            await task
 
 
 def main() -> int:
@@ -345,24 +371,25 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=4)
     parser.add_argument("--lease", type=float, default=6.0, help="seconds")
     asked = parser.parse_args()
+    began = time.monotonic()
+
+    def say(text: str) -> None:
+        sys.stdout.write(f"{time.monotonic() - began:6.1f} s  {text}\n")
+        sys.stdout.flush()
+
     if (folder := programs()) is None:
-        print(MISSING)
+        say(MISSING)
         return 2
     plan = Plan(asked.seed, asked.servers, asked.leagues, asked.kills, asked.lease)
-    began = time.monotonic()
     with postgres_server(folder) as postgres, tempfile.TemporaryDirectory(prefix="servers-") as place:
-        verdict = asyncio.run(
-            kill_servers(
-                plan, Path(place), postgres.address(), lambda text: print(f"{time.monotonic() - began:6.1f} s  {text}")
-            )
-        )
-    print(
+        verdict = asyncio.run(kill_servers(plan, Path(place), postgres.address(), say))
+    say(
         f"{plan.leagues} leagues of {len(STRATEGIES)} on {plan.servers} servers in {verdict.seconds:.0f} s:"
-        f" {verdict.kills} kills, {verdict.moved} moves of a league, at most {verdict.longest_takeover:.1f} s without an"
-        f" owner; {len(verdict.complaints)} complaints"
+        f" {verdict.kills} kills, {verdict.moved} moves of a league, at most {verdict.longest_takeover:.1f} s"
+        f" without an owner; {len(verdict.complaints)} complaints"
     )
     for sentence in verdict.complaints:
-        print(f"- {sentence}")
+        say(f"- {sentence}")
     return int(bool(verdict.complaints))
 
 
