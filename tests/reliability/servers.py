@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from agent_league.config import ConfigLoader
+from agent_league.config.home import make_home
 from agent_league.launch.agent_plan import PlayerPlan
 from agent_league.launch.serving import serve_agents
 from agent_league.players.app import PlayerSettings
@@ -29,7 +30,7 @@ from agent_league.storage.directory import ServerDirectory
 from agent_league.storage.match_files import list_kept_matches
 from agent_league.storage.sql import SqlStore
 from tests.cli.command import LEAGUE, Running
-from tests.conftest import free_ports, make_home
+from tests.conftest import free_ports
 from tests.serve.nginx import running_nginx
 from tests.serve.stage import write_league
 from tests.storage.postgres import MISSING, postgres_server, programs
