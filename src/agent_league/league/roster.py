@@ -333,7 +333,8 @@ class Roster:
                     "this token is not valid here; register without one to get a new one",
                     expected_format="tok-{agent_id}-{hash}",
                 )
-        if application.is_seat_proven and (owner := self.find_by_endpoint(application.profile.endpoint)):
+        owner = self.find_by_endpoint(application.profile.endpoint) if application.is_seat_proven else None
+        if owner is not None and owner.role is application.profile.role:
             return owner
         namesake = self._find_by_name(application.profile.role, application.profile.display_name)
         if namesake is None:

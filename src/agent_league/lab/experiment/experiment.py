@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 from agent_league.errors import UserError
 from agent_league.lab.experiment.contestants import PlayerKind
-from agent_league.lab.experiment.engines import Engine, ProcessEngine
+from agent_league.lab.experiment.engine_choice import PROCESSES, choose_engine
+from agent_league.lab.experiment.engines import Engine
 from agent_league.lab.experiment.folder import open_folder, read_folder, write_games_csv
 from agent_league.lab.experiment.plan import Shard
+from agent_league.lab.experiment.ray_cluster import Remark
 from agent_league.lab.experiment.resolution import ResolvedExperiment, resolve_data, resolve_file
 from agent_league.lab.experiment.row_store import DATABASE_NAME, RowStore
 from agent_league.lab.experiment.rows import GameRow
@@ -56,18 +58,20 @@ class Experiment:
         out: Path | str,
         *,
         jobs: int = 1,
-        engine: Engine | None = None,
+        on: str = PROCESSES,
         shard: Shard | None = None,
         watch: ProgressListener = lambda _: None,
+        remark: Remark = lambda _: None,
     ) -> "ExperimentResults":
         """Play what is missing in the folder `out`, and return what is there.
 
-        With several `jobs` the calling script must be importable without playing. Interrupted, it keeps what is
-        finished; called again, it goes on. Raises UserError if the folder holds another experiment.
+        `on` is where: "processes" of this machine, "ray" or "ray=ADDRESS". With several `jobs` the calling script must
+        be importable without playing. Interrupted, it keeps what is finished; called again, it goes on. Raises
+        UserError if the folder holds another experiment.
         """
         folder = Path(out)
         with open_folder(self.resolved, folder, shard) as store:
-            engines: list[tuple[Engine, bool]] = [(engine or ProcessEngine(jobs), False)]
+            engines: list[tuple[Engine, bool]] = [(choose_engine(on, jobs, self.resolved.plan.players, remark), False)]
             if any(player.kind is PlayerKind.ADDRESS for player in self.resolved.plan.players):
                 raise UserError("players at addresses can't play yet")
             ExperimentRun(self.resolved, store, engines, shard, watch).play()

@@ -1,9 +1,9 @@
 """Browser seats: a person takes one, gets its handle, and plays through it as a player of the league.
 
 Owns the seats and their limits. `parts` renders them, `requests` handles HTTP. The players are in the manager's
-process, registered over HTTP; in a league of more than this machine they dial out to it, so that referees elsewhere
-reach them and no further port is open. After a restart a seat is found again by the hash of its handle; only the hash is stored,
-in a private file.
+process, registered over HTTP; in a league of more than this machine they dial out, so that referees elsewhere reach
+them and no further port is open. After a restart a seat is found again by the hash of its handle; only the hash is
+stored, in a private file.
 """
 
 import asyncio
