@@ -21,6 +21,7 @@ from agent_league.lab.experiment.rows import GameRow
 from tests.conftest import BOUND
 from tests.lab.experiment.ray_nodes import RayNodes, needs_ray, start_cluster
 from tests.lab.experiment.test_pieces import play_plan, to_csv
+from tests.lab.ray_league_play import check_league_over_nodes
 
 pytestmark = needs_ray
 
@@ -97,6 +98,8 @@ def test_on_a_real_cluster(folder: Path, subtests: pytest.Subtests, monkeypatch:
                 play_one_piece(nodes, GameSpec("chess", "chess"), RANDOM)
         with subtests.test("one of two nodes is killed in the middle: the rows are those of processes"):
             assert play_and_interfere(plan, nodes, second.kill) == expected
+        with subtests.test("a league has its referees and players on both nodes, and survives the loss of one"):
+            check_league_over_nodes(folder.parent, nodes, nodes.add_node())
 
 
 def play_and_interfere(plan: ExperimentPlan, nodes: RayNodes, interfere: Callable[[], None]) -> str:
