@@ -1,13 +1,13 @@
 """An experiment as Python knows it: `Experiment` plays it, `ExperimentResults` reads what is in its folder."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from agent_league.errors import UserError
 from agent_league.lab.experiment.contestants import PlayerKind
-from agent_league.lab.experiment.engines import Engine, ProcessEngine
+from agent_league.lab.experiment.engines import CallSettings, Engine, ProcessEngine
 from agent_league.lab.experiment.folder import open_folder, read_folder, write_games_csv
 from agent_league.lab.experiment.plan import Shard
 from agent_league.lab.experiment.resolution import ResolvedExperiment, resolve_data, resolve_file
@@ -59,18 +59,27 @@ class Experiment:
         engine: Engine | None = None,
         shard: Shard | None = None,
         watch: ProgressListener = lambda _: None,
+        remark: Callable[[str], None] = lambda _: None,
+        calls: CallSettings | None = None,
     ) -> "ExperimentResults":
         """Play what is missing in the folder `out`, and return what is there.
 
         With several `jobs` the calling script must be importable without playing. Interrupted, it keeps what is
         finished; called again, it goes on. Raises UserError if the folder holds another experiment.
+        `watch` is told how far it is, and `remark` what a person should know; `calls` is how players at addresses are
+        called, which always happens in this process.
         """
         folder = Path(out)
         with open_folder(self.resolved, folder, shard) as store:
-            engines: list[tuple[Engine, bool]] = [(engine or ProcessEngine(jobs), False)]
-            if any(player.kind is PlayerKind.ADDRESS for player in self.resolved.plan.players):
-                raise UserError("players at addresses can't play yet")
-            ExperimentRun(self.resolved, store, engines, shard, watch).play()
+            kinds = {player.kind for player in self.resolved.plan.players}
+            own = ProcessEngine(jobs, 1) if PlayerKind.MODEL in kinds else ProcessEngine(jobs)
+            engines: list[tuple[Engine, bool]] = [(engine or own, False)]
+            if PlayerKind.ADDRESS in kinds:
+                from agent_league.lab.experiment.address_engine import AddressEngine  # noqa: PLC0415 - it loads HTTP
+
+                engines.append((AddressEngine(calls or CallSettings(), remark), True))
+            for sentence in ExperimentRun(self.resolved, store, engines, shard, watch).play():
+                remark(sentence)
         return ExperimentResults(folder, self.resolved)
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
@@ -273,7 +274,9 @@ def _label_players(players: Sequence[PlayerSpec], names: Sequence[str | None], w
 
 
 def _shorten_source(player: PlayerSpec) -> str:
-    """Return a short label: of `path/to/mine.py:choose` only `mine.py`."""
+    """Return a short label: of `path/to/mine.py:choose` only `mine.py`, of an address the host and port."""
+    if player.kind is PlayerKind.ADDRESS:
+        return urlsplit(player.source).netloc
     match = FILE_PATTERN.fullmatch(player.source)
     if player.kind is not PlayerKind.FILE or match is None:
         return player.source
