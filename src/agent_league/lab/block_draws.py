@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Iterator
+from functools import cache
 from itertools import chain
 from operator import length_hint
 from random import Random
@@ -22,9 +23,7 @@ class BlockDraws:
 
     def __init__(self, dice: Random, count: int) -> None:
         self._dice = dice
-        shift = 8 - count.bit_length()
-        self._places_of_bytes = bytes(byte >> shift for byte in range(256))
-        self._skipped_bytes = bytes(byte for byte in range(256) if byte >> shift >= count)
+        self._places_of_bytes, self._skipped_bytes = _map_bytes(count)
         self._before_block: Any = None
         self._bytes = b""
         """The highest byte of each word of the block."""
@@ -48,3 +47,10 @@ class BlockDraws:
             self._block = iter(self._bytes.translate(self._places_of_bytes, self._skipped_bytes))
             yield self._block
             words = min(2 * words, LONGEST_BLOCK)
+
+
+@cache
+def _map_bytes(count: int) -> tuple[bytes, bytes]:
+    """Return the place that each highest byte of a word stands for, and the bytes that stand for none."""
+    shift = 8 - count.bit_length()
+    return bytes(byte >> shift for byte in range(256)), bytes(byte for byte in range(256) if byte >> shift >= count)
