@@ -26,6 +26,7 @@ from agent_league.league.visibility import ORGANISER, VISITOR, Viewer, hides_fro
 from agent_league.model.events import Event
 
 if TYPE_CHECKING:
+    from agent_league.launch.league_grades import LeagueGrades
     from agent_league.league.app import LeagueManager
     from agent_league.storage.access import AccessStore
     from agent_league.web.league_reader import LeagueReader
@@ -113,8 +114,16 @@ def _make_own_app(seat: ManagerPlan, manager: "LeagueManager") -> AgentApp:
     app.add_path_app("join", SignUpApp(app, manager.sign_up, team_page))
     if sessions is not None:
         app.add_path_app(SIGN_IN_PATH, SignInApp(sessions, app.header_check, site, ORGANISER_PATH, reader.title))
-        app.add_path_app(ORGANISER_PATH, OrganiserApp(reader, manager, sessions, app.header_check, site))
+        organiser = OrganiserApp(reader, manager, sessions, app.header_check, site, _make_grades(seat, manager, reader))
+        app.add_path_app(ORGANISER_PATH, organiser, organiser.close)
     return app
+
+
+def _make_grades(seat: ManagerPlan, manager: "LeagueManager", reader: "LeagueReader") -> "LeagueGrades | None":
+    from agent_league.launch.league_grades import LeagueGrades  # noqa: PLC0415 - as above
+
+    pages = seat.endpoint.removesuffix("/mcp")
+    return LeagueGrades(reader, manager.access, seat.settings.home, pages) if manager.access else None
 
 
 def make_organiser_sessions(access: "AccessStore", network: NetworkConfig) -> "OrganiserSessions":

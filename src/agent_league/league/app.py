@@ -383,11 +383,8 @@ class LeagueManager(Agent):
             self.state.mark_dismissed()
 
     async def _play_at_its_times(self) -> None:
-        """Play the league; beside it, if it has times, take the steps that are due."""
-        if self.state.times.plan.is_empty:
-            await self._play_league()
-        else:
-            await run_until_first(self._play_league(), self._timekeeper.run())
+        """Play the league; beside it, take the steps that are due by its times."""
+        await run_until_first(self._play_league(), self._timekeeper.run())
 
     async def _play_league(self) -> None:
         await self._started.wait()
