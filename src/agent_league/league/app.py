@@ -353,6 +353,7 @@ class LeagueManager(Agent):
             ending.push_async_callback(self._tasks.close)
             if self._webhooks:
                 ending.push_async_callback(self._webhooks.close)
+                self._webhooks.start()
             ending.push_async_callback(self.seats.close)
             for member in self.state.roster:
                 self._pin_addresses(member.agent)
@@ -440,7 +441,8 @@ class LeagueManager(Agent):
 
     def _add_watchers(self, watcher: Callable[[Event], None] | None) -> WebhookSender | None:
         """Listen for the watcher that was given and for the league's webhooks, if there are such."""
-        webhooks = make_webhook_sender(self._settings, self.state, self._clock, self.log)
+        commit = self._journal.wait_for_commit
+        webhooks = make_webhook_sender(self._settings, self.state, self._clock, self.log, commit)
         for listener in (watcher, webhooks.handle_event if webhooks else None):
             if listener:
                 self.add_watcher(listener)

@@ -14,6 +14,7 @@ from agent_league.config.models import LeagueConfig, SystemConfig
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.league.ladder_record import LadderRecord
 from agent_league.league.league_times import LeagueTimes, TimeMark
+from agent_league.league.news_outbox import NewsOutbox
 from agent_league.league.roster import AdmissionRules, Roster
 from agent_league.model.agents import Role
 from agent_league.model.audit import AuditEntry, OrganiserAction
@@ -106,6 +107,8 @@ class LeagueRecord:
         """Decides what nothing else does; the same in every message of a season."""
         self.ladder = LadderRecord(config.ladder, setup.save_row) if config.ladder else None
         """What a practice ladder keeps; None in every other league."""
+        self.outbox = NewsOutbox(setup.save_row)
+        """News for webhooks that have yet to be delivered."""
         self.times = LeagueTimes(
             config.times.plan, season_row.time_marks, lambda marks: self._update_season_row(time_marks=marks)
         )

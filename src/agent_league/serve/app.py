@@ -27,9 +27,12 @@ from agent_league.launch.serving import make_organiser_sessions
 from agent_league.league.state import LeaguePhase
 from agent_league.serve.archive import ARCHIVE_PATH
 from agent_league.serve.index_page import LEAGUES_PATH, hide_home, render_index
+from agent_league.serve.internal_app import NotOwner, is_passed
+from agent_league.serve.league_calls import LeagueCalls
 from agent_league.serve.league_files import NewLeague
 from agent_league.serve.league_server import LeagueServer
 from agent_league.serve.organisers import LocalOrganisers, OrganiserCheck, SignedInOrganisers
+from agent_league.serve.passing import AnswerBroken
 from agent_league.serve.served_league import MAX_TRACE, ServedLeague
 from agent_league.text import MAX_PHRASE, MAX_WORD, shorten, to_printable
 from agent_league.web.app import HTML_TYPE, SECURITY_HEADERS, serve_asset
@@ -62,10 +65,16 @@ class ServerApp:
     takes_websockets = True
 
     def __init__(
-        self, server: LeagueServer, may_organise: OrganiserCheck | None = None, extra_routes: Sequence[BaseRoute] = ()
+        self,
+        server: LeagueServer,
+        may_organise: OrganiserCheck | None = None,
+        extra_routes: Sequence[BaseRoute] = (),
+        calls: LeagueCalls | None = None,
     ) -> None:
+        """`calls` passes on those for leagues of other servers that share the store, if there are any."""
         settings, network = server.settings, server.settings.system.network
         self._server = server
+        self._calls = calls
         self._sessions = make_organiser_sessions(server.access, network)
         local = LocalOrganisers(lambda: server.is_loopback_only)
         self._may_organise = may_organise or SignedInOrganisers(self._sessions, local)
@@ -117,6 +126,11 @@ class ServerApp:
             await self._answer_rejection(error, scope, receive, send)
         except PageNotFound as error:
             await self._answer_rejection(RequestRejected(404, str(error)), scope, receive, send)
+        except NotOwner:
+            raise  # told to the server that has passed the call
+        except AnswerBroken as error:
+            self._server.log.warning("answer_broken", path=shorten(path, MAX_PHRASE), why=str(error))
+            raise  # the connection is closed by the server
         except Exception as error:
             trace = "".join(traceback.format_exception(error))[-MAX_TRACE:]
             self._server.log.error("page_failed", path=shorten(path, MAX_PHRASE), trace=trace)
@@ -134,7 +148,9 @@ class ServerApp:
         """Pass a request on to its league, with the prefix taken off."""
         league_id, slash, rest = path.removeprefix(LEAGUES_PREFIX).partition("/")
         league = self._server.leagues.get(league_id)
-        if league is None:
+        if league is None and not (self._calls and self._calls.has_league(league_id)):
+            if is_passed(scope):
+                raise NotOwner(league_id)
             raise RequestRejected(
                 404, f"There is no league “{to_printable(league_id, MAX_WORD)}” here. {self._name_leagues()}"
             )
@@ -142,7 +158,11 @@ class ServerApp:
             await RedirectResponse(self._site.to(f"{LEAGUES_PATH}/{league_id}/"), 307)(scope, receive, send)
             return
         root = f"{self._site.base}{LEAGUES_PREFIX}{league_id}"
-        await league({**scope, "path": f"/{rest}", "root_path": root}, receive, send)
+        inner = {**scope, "path": f"/{rest}", "root_path": root}
+        if self._calls:
+            await self._calls.serve(league_id, scope, inner, receive, send)
+        elif league:
+            await league(inner, receive, send)
 
     async def _serve_season(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on to a season of the archive, with the prefix taken off."""

@@ -156,4 +156,14 @@ STEPS: tuple[tuple[str, ...], ...] = (
         )
         """,
     ),
+    (
+        """
+        CREATE TABLE news (
+            season_id BIGINT NOT NULL REFERENCES seasons (season_id),
+            number BIGINT NOT NULL,
+            post TEXT NOT NULL,
+            PRIMARY KEY (season_id, number)
+        )
+        """,
+    ),
 )

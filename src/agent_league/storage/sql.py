@@ -266,9 +266,11 @@ class SqlStore:
             audit = tuple(map(tables.audit_from_values, found_audit))
             found_ladder = connection.execute(tables.SELECT_LADDER, of_it).mappings() if "ladder" in there else ()
             ladder = tuple(sorted(map(tables.ladder_from_values, found_ladder), key=lambda row: row.key))
+            found_news = connection.execute(tables.SELECT_NEWS, of_it).mappings() if "news" in there else ()
+            news = tuple(map(tables.news_from_values, found_news))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise damaged_league_error(f"The store {self._display_name}", str(found["league_id"]), error) from None
-        return epoch, SavedSeason(season, agents, matches, rounds, audit, ladder)
+        return epoch, SavedSeason(season, agents, matches, rounds, audit, ladder, news)
 
     @contextmanager
     def write_transaction(self) -> Iterator[Connection]:
