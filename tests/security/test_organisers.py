@@ -10,6 +10,7 @@ import pytest
 
 from agent_league.clock import SystemClock, format_utc
 from agent_league.storage.access import OrganiserSecret, SecretKind, create_key, hash_key
+from agent_league.web.organiser import forms
 from agent_league.web.organiser.sessions import COOKIE_NAME, OrganiserSessions, create_link
 from tests.league.office import MovableClock
 from tests.security.classroom import Classroom, classroom
@@ -277,7 +278,10 @@ def upload(csrf: str, export: str, name: str = "export.csv") -> tuple[bytes, str
 CANVAS = "Student,ID,SIS User ID,SIS Login ID,Section\n    Points Possible,,,,\n{rows}"
 
 
-async def test_grades_are_downloaded_in_four_forms_by_the_league_s_organisers_alone(tmp_path: Path) -> None:
+async def test_grades_are_downloaded_in_four_forms_by_the_league_s_organisers_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forms, "MAX_UPLOAD_BYTES", 10_000)
     async with classroom(tmp_path) as room:
         key = room.add_team("T01")
         room.add_team("T02")
@@ -302,7 +306,7 @@ async def test_grades_are_downloaded_in_four_forms_by_the_league_s_organisers_al
         said = (await room.visitor.get("/organiser/grades", cookie=cookie)).text
         assert "In the export and not in the class: &#39;s-T09&#39;" in said
         filled = await room.visitor.get("/organiser/grades-canvas.csv", cookie=cookie)
-        assert filled.text.splitlines()[2].startswith("s-T01,1,s-T01,,A,0")
+        assert filled.text.splitlines()[2].startswith('"s-T01","1","s-T01","","A",0')
         bad, _ = upload(csrf, "a,b\n1,2\n")
         await room.visitor.post("/organiser/grades", bad, cookie=cookie, content_type=content_type)
         assert (
@@ -310,7 +314,7 @@ async def test_grades_are_downloaded_in_four_forms_by_the_league_s_organisers_al
             in (await room.visitor.get("/organiser/grades", cookie=cookie)).text
         )
         other = await sign_in(room, "Eve", "another_league")
-        for (sent, _), status in ((upload("0" * 64, ""), 403), (upload(csrf, "x" * 2**20), 413)):
+        for (sent, _), status in ((upload("0" * 64, ""), 403), (upload(csrf, "x" * 10_000), 413)):
             reply = await room.visitor.post("/organiser/grades", sent, cookie=cookie, content_type=content_type)
             assert reply.status == status
         second = await sign_in(room, "Bob")

@@ -110,8 +110,8 @@ def _make_own_app(seat: ManagerPlan, manager: "LeagueManager") -> AgentApp:
     reader, site = make_league_reader(seat, manager), make_league_site(seat)
     sessions = make_organiser_sessions(manager.access, seat.settings.system.network) if manager.access else None
     app = make_agent_app(seat, manager, make_manager_pages(seat, manager, reader, sessions))
-    team_page = TeamPage(reader, manager.sign_up, seat.endpoint, site, manager.request_match)
-    app.add_path_app("join", SignUpApp(app, manager.sign_up, team_page))
+    team_page = TeamPage(reader, manager.sign_up, seat.endpoint, site, manager.ladder_requests)
+    app.add_path_app("join", SignUpApp(app, manager.sign_up, team_page), team_page.close)
     if sessions is not None:
         app.add_path_app(SIGN_IN_PATH, SignInApp(sessions, app.header_check, site, ORGANISER_PATH, reader.title))
         organiser = OrganiserApp(reader, manager, sessions, app.header_check, site, _make_grades(seat, manager, reader))

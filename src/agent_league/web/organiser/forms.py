@@ -29,8 +29,11 @@ class UploadedFile:
     content: bytes
 
 
-async def read_form(request: Request, header_check: HeaderCheck) -> dict[str, str]:
-    """Read the fields of a posted form; raises RequestRejected if another site's page may have posted it."""
+async def read_form(request: Request, header_check: HeaderCheck | None) -> dict[str, str]:
+    """Read the fields of a posted form; raises RequestRejected if another site's page may have posted it.
+
+    Without `header_check` the Origin isn't looked at: of a page under `no-referrer`, browsers call it `null`.
+    """
     body = await _read_body(request, header_check, FORM_TYPE, MAX_FORM_BYTES)
     try:
         return dict(parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MAX_FIELDS))
@@ -61,10 +64,11 @@ async def read_upload(request: Request, header_check: HeaderCheck) -> tuple[dict
     return fields, file
 
 
-async def _read_body(request: Request, header_check: HeaderCheck, content_type: bytes, limit: int) -> bytes:
+async def _read_body(request: Request, header_check: HeaderCheck | None, content_type: bytes, limit: int) -> bytes:
     """Read the body of a form of this type that a page of ours has posted; raises RequestRejected."""
     fields: HeaderFields = dict(request.scope["headers"])
-    header_check.check_origin(fields)
+    if header_check:
+        header_check.check_origin(fields)
     if fields.get(b"sec-fetch-site", b"none") not in ALLOWED_FETCH_SITES:
         raise RequestRejected(403, FOREIGN_PAGE)
     if fields.get(b"content-type", FORM_TYPE).partition(b";")[0].strip().lower() != content_type:
