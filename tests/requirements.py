@@ -1755,6 +1755,7 @@ REQUIREMENTS = (
         "serve/deployment::the_containers_commands_start_as_written_and_the_referee_finds_the_key",
         "serve/deployment::a_backup_of_a_running_server_is_restored_and_its_leagues_go_on",
         "serve/nginx::pages_streams_and_agents_that_dial_out_pass_through_tls_and_a_base_path",
+        "serve/caddy::a_league_is_played_through_caddy",
     ),
     needs(
         "Server",

@@ -7,6 +7,7 @@ import typer
 
 from agent_league.cli.options import (
     AgentHostOption,
+    DialOutOption,
     ExitWhenDoneOption,
     FreePortOption,
     GamesOption,
@@ -19,6 +20,7 @@ from agent_league.cli.options import (
     SeedOption,
     SettingsOption,
     StrictOption,
+    VersionOption,
     add_strict_setting,
     name_options_in_errors,
     open_or_create_home,
@@ -27,7 +29,14 @@ from agent_league.cli.options import (
 from agent_league.cli.terminal import print_remark
 from agent_league.errors import UserError
 from agent_league.model.agents import ANY_GAME
-from agent_league.model.names import MAX_NAME_LENGTH, is_displayable, is_safe_name, list_known_names
+from agent_league.model.names import (
+    MAX_NAME_LENGTH,
+    VERSION_EXPECTED,
+    is_agent_version,
+    is_displayable,
+    is_safe_name,
+    list_known_names,
+)
 
 if TYPE_CHECKING:
     from agent_league.config import ConfigLoader
@@ -105,10 +114,9 @@ def player(
     key_file: KeyFileOption = None,
     host: AgentHostOption = None,
     public_url: PublicUrlOption = None,
-    dial_out: Annotated[
-        bool, typer.Option("--dial-out", help="Need no address: keep a connection to the manager, as behind a router.")
-    ] = False,
+    dial_out: DialOutOption = False,
     name: NameOption = None,
+    version: VersionOption = None,
     player_id: Annotated[str | None, typer.Option(help="The id to ask for, such as P01.")] = None,
     strategy: Annotated[
         str | None, typer.Option(help="How it plays: a name or a Python file (default: defaults/player.json).")
@@ -146,6 +154,7 @@ def player(
 
     _check_agent_id("--player-id", player_id, "P01")
     check_display_name(name)
+    check_agent_version(version)
     home, loader = open_or_create_home(home, add_strict_setting(settings, strict=strict))
     system = loader.load_system()
     entry = loader.load_agents().find_player(player_id, None if name else port)
@@ -173,7 +182,7 @@ def player(
         endpoint=own_endpoint(host, port, system.network.base_host, manager, public_url),
         wanted_id=player_id or f"player-{port}",
         display_name=name or (entry.display_name if entry else f"Agent {player_id or port}"),
-        version=known.version,
+        version=version or known.version,
         game_types=tuple(game) if game else known.game_types,
         league_id=league_id,
         seed=seed,
@@ -213,6 +222,12 @@ def check_display_name(name: str | None) -> None:
     if name is not None and not (is_displayable(name) and len(name) <= MAX_NAME_LENGTH):
         expected = f"expected 1 to {MAX_NAME_LENGTH} characters that people can see"
         raise UserError(f"--name {name!r}: {expected}; no control, formatting or invisible ones")
+
+
+def check_agent_version(version: str | None) -> None:
+    """Raise UserError for a version that a manager would refuse."""
+    if version is not None and not is_agent_version(version):
+        raise UserError(f"--version {version!r}: {VERSION_EXPECTED}")
 
 
 def _check_agent_id(option: str, agent_id: str | None, example: str) -> None:

@@ -33,6 +33,8 @@ class AgentToConnect:
     name: str | None = None
     """The name to register it under; None if it registers by itself."""
     games: tuple[str, ...] = ("*",)
+    version: str = "1.0.0"
+    """The version to register it as."""
 
 
 async def connect_agent(agent: AgentToConnect, stop: asyncio.Event, remark: RemarkCallback) -> None:
@@ -81,7 +83,7 @@ async def _register(agent: AgentToConnect, seat: SeatOpened, client: PeerClient)
         conversation_id=f"conv-{seat.seat.lower()}-register",
         player_meta={
             "display_name": agent.name,
-            "version": "1.0.0",
+            "version": agent.version,
             "game_types": list(agent.games),
             "contact_endpoint": seat.address,
             "protocol_version": CURRENT_VERSION,

@@ -101,6 +101,13 @@ class WebhookSender:
         """Post that the league has failed."""
         self._queue_news(LeagueNews("crash", clean_sentence(f"The league has failed: {sentence}")))
 
+    def drop_posts(self) -> None:
+        """Post nothing more, not even what waits: the league is another server's now."""
+        self._queues = {name: deque(maxlen=MAX_QUEUED) for name in self._queues}
+        self._webhooks = {}
+        for worker in self._workers.values():
+            worker.cancel()
+
     async def close(self) -> None:
         """Wait a moment for what is under way; the rest is kept for the next manager, if the season isn't over."""
         if running := [worker for worker in self._workers.values() if not worker.done()]:

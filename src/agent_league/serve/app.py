@@ -250,25 +250,25 @@ class ServerApp:
         await self._require_organiser(request, "make leagues")
         try:
             wanted = parse_new_league(await _read_json_body(request))
-            league = await self._server.make_league(wanted)
+            await self._server.make_league(wanted)
         except UserError as error:
             return _answer_json(422, text=hide_home(str(error), self._server.settings.home))
         self._built_indexes.clear()
-        path = self._site.to(f"{LEAGUES_PATH}/{league.league_id}/")
-        return _answer_json(201, league_id=league.league_id, path=path)
+        path = self._site.to(f"{LEAGUES_PATH}/{wanted.league_id}/")
+        return _answer_json(201, league_id=wanted.league_id, path=path)
 
     async def _begin_season(self, request: Request) -> Response:
         """Begin a new season of a league that is over, for an organiser: `{"league_id": ...}`."""
         await self._require_organiser(request, "begin seasons")
-        league = self._server.leagues.get(str((await _read_json_body(request)).get("league_id")))
-        if league is None or league.manager is None or league.manager.state.phase is not LeaguePhase.COMPLETED:
+        league_id = str((await _read_json_body(request)).get("league_id"))
+        if not self._server.is_completed(league_id):
             return _answer_json(409, text="There is no such league here, or it isn't over.")
         try:
-            await self._server.begin_season(league.league_id)
+            await self._server.begin_season(league_id)
         except UserError as error:
             return _answer_json(409, text=str(error))
         self._built_indexes.clear()
-        return _answer_json(201, path=self._site.to(f"{LEAGUES_PATH}/{league.league_id}/"))
+        return _answer_json(201, path=self._site.to(f"{LEAGUES_PATH}/{league_id}/"))
 
     async def _show_archive(self, _: Request) -> Response:
         seasons = await self._server.archive.list_seasons()

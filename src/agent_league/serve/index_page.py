@@ -67,7 +67,7 @@ def read_index(leagues: Iterable[ServedLeague], home: Path, now: datetime) -> Le
     failed, starting = [], []
     for league in leagues:
         if league.manager is not None:
-            by_phase[league.manager.state.phase].append(_read_entry(league, league.manager, now))
+            by_phase[league.manager.state.phase].append(read_entry(league, league.manager, now))
         elif league.health is LeagueHealth.FAILED:
             failed.append(FailedEntry(league.league_id, hide_home(league.problem, home)))
         else:
@@ -102,7 +102,8 @@ def render_index(index: LeagueIndex, site: Site, told: Mapping[str, Any]) -> str
     return render("leagues.html", site, {**frame, "index": index, **told})
 
 
-def _read_entry(league: ServedLeague, manager: LeagueManager, now: datetime) -> LeagueEntry:
+def read_entry(league: ServedLeague, manager: LeagueManager, now: datetime) -> LeagueEntry:
+    """Read where a league that is served stands at a time."""
     state = manager.state
     return LeagueEntry(
         league.league_id,

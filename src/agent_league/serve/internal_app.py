@@ -18,11 +18,20 @@ from agent_league.serve.passing import (
     make_target,
     replay_event,
 )
+from agent_league.text import MAX_PHRASE, shorten
 
 PASSED_KEY = "agent_league.passed"
 """In the scope of a call that another server has passed on."""
 TEXT_TYPE = (b"content-type", b"text/plain; charset=utf-8")
+LOOPBACK_ONLY = (
+    "the server of this league is for its own machine alone: start all servers of one store with the same --public-url,"
+    " or all of them for this machine alone"
+)
 SERVERS_ONLY = "only the servers of these leagues call here; agents and people use the public address"
+
+
+class StrangersNotAllowed(Exception):
+    """A call from a server that strangers reach to one whose leagues are for its own machine alone."""
 
 
 class NotOwner(Exception):
@@ -34,7 +43,11 @@ class InternalApp:
 
     takes_websockets = True
 
-    def __init__(self, app: ASGIApp, verifier: CallVerifier, log: JsonLogger) -> None:
+    def __init__(
+        self, app: ASGIApp, verifier: CallVerifier, log: JsonLogger, *, is_loopback_only: bool = False
+    ) -> None:
+        """With `is_loopback_only`, the leagues here trust every caller: no strangers may come through other servers."""
+        self._is_loopback_only = is_loopback_only
         self._app = app
         self._verifier = verifier
         self._log = log
@@ -42,6 +55,10 @@ class InternalApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             inner, receive = await self._check_call(scope, receive)
+        except StrangersNotAllowed:
+            self._log.error("strangers_not_allowed", path=shorten(scope["path"], MAX_PHRASE))
+            await _send_text(scope, send, 403, LOOPBACK_ONLY)
+            return
         except (BadSignature, ValueError, KeyError, TypeError) as error:
             address = (scope.get("client") or UNKNOWN_ADDRESS)[0]
             self._log.warning("passed_call_refused", address=address, why=str(error))
@@ -58,6 +75,8 @@ class InternalApp:
         if len(signatures) != 1:
             raise BadSignature(f"it has {len(signatures)} signatures")
         caller, digest = self._verifier.check_header(signatures[0])
+        if caller.is_exposed and self._is_loopback_only:
+            raise StrangersNotAllowed
         headers = select_passed_headers(scope["headers"])
         is_socket = scope["type"] == "websocket"
         body = b"" if is_socket else await _read_body(receive)

@@ -64,6 +64,8 @@ class PassedCaller:
     server: Address = UNKNOWN_ADDRESS
     host: str = ""
     """The header `Host` that the caller sent."""
+    is_exposed: bool = False
+    """Whether others than the machine of the server that it came to can reach that."""
 
 
 def select_passed_headers(headers: Headers) -> tuple[tuple[bytes, bytes], ...]:
@@ -99,6 +101,7 @@ class CallSigner:
             "client": caller.client,
             "server": caller.server,
             "host": caller.host,
+            "exposed": caller.is_exposed,
             "digest": call.digest(),
         }
         content = base64.urlsafe_b64encode(orjson.dumps(told))
@@ -132,7 +135,7 @@ class CallVerifier:
             raise BadSignature(f"it was signed {self._now() - told['at']:.0f} s ago by this server's clock")
         self._take_nonce(told["nonce"])
         client, server = ((str(host), int(port)) for host, port in (told["client"], told["server"]))
-        return PassedCaller(client, server, told["host"]), told["digest"]
+        return PassedCaller(client, server, told["host"], told["exposed"]), told["digest"]
 
     def check_call(self, call: PassedCall, digest: str) -> None:
         """Raise BadSignature if this isn't the call that was signed."""

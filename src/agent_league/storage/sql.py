@@ -88,6 +88,12 @@ def resolve_store_address(home: Path, asked_for: str | None = None) -> str:
     return asked_for or file.render_as_string(hide_password=False)
 
 
+def find_database_file(address: str) -> Path | None:
+    """Find the file of a store; None if it is in a database server, which several processes share. Raises UserError."""
+    url = _parse_address(address)
+    return Path(url.database or "").absolute() if url.get_backend_name() == SQLITE else None
+
+
 class SqlStore:
     """A `Store` in a database. It connects on first use, and again after a connection was lost."""
 

@@ -9,14 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from agent_league.config import LlmSettings, PlayerDefaults
-from agent_league.config.python_files import load_python_file
+from agent_league.config.python_files import SUFFIX, load_python_file
 from agent_league.errors import ConfigError, UserError
 from agent_league.games.registry import Game, load_playable_game
 from agent_league.players.observation import Strategy
 from agent_league.players.strategies import load_strategy, load_strategy_class
 from agent_league.text import MAX_PHRASE, quote
-
-DEFAULT_FUNCTION = "choose"
 
 
 class PlayerKind(StrEnum):
@@ -30,11 +28,6 @@ class PlayerKind(StrEnum):
     """A language model."""
     ADDRESS = "address"
     """A running player."""
-
-    @property
-    def is_repeatable(self) -> bool:
-        """Whether the same seed gives the same games."""
-        return self in (PlayerKind.STRATEGY, PlayerKind.FILE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +59,14 @@ class PlayerSpec:
     """The settings of a model."""
 
     @property
+    def file_name(self) -> str:
+        """The path of the Python file of a player of that kind, as it is named."""
+        return self.source if self.source.endswith(SUFFIX) else self.source.rpartition(":")[0]
+
+    @property
     def file(self) -> Path:
         """The Python file of a player of that kind."""
-        name = self.source.rpartition(":")[0] or self.source
+        name = self.file_name
         place = Path(self.home, name)
         return place if place.is_file() or not Path(name).is_file() else Path(name)
 
@@ -93,12 +91,14 @@ class PlayerSpec:
         """Load what makes the strategy; raises ConfigError."""
         if self.kind is PlayerKind.STRATEGY:
             return load_strategy_class(self.source)
-        return _load_from_file(self.file, self.source.rpartition(":")[2] if ":" in self.source else DEFAULT_FUNCTION)
+        if self.source.endswith(SUFFIX):
+            return load_strategy_class(str(self.file))
+        return _load_from_file(self.file, self.source.rpartition(":")[2])
 
     @property
     def is_synchronous(self) -> bool:
-        """Whether the player chooses by itself, so that games can be played by the rules alone."""
-        if not self.kind.is_repeatable:
+        """Whether the player chooses by itself: then the same seed gives the same games."""
+        if self.kind in (PlayerKind.MODEL, PlayerKind.ADDRESS):
             return False
         choose = getattr(self.load_class(), "choose", None)
         return choose is not None and not inspect.iscoroutinefunction(choose)

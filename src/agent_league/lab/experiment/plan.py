@@ -3,10 +3,12 @@
 Meetings are numbered in the order of their rows: by game, by pair, by seed. It plays nothing and writes nothing.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import combinations
 
+from agent_league.errors import UserError
 from agent_league.lab.experiment.contestants import GameSpec, PlayerSpec
 from agent_league.lab.experiment.pieces import Piece, PieceResult
 
@@ -25,6 +27,14 @@ class Shard:
 
     def __str__(self) -> str:
         return f"{self.index}/{self.count}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Shard":
+        """Parse `2/3`; raises UserError."""
+        match = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", text, re.ASCII)
+        if match is None or not 1 <= int(match[1]) <= int(match[2]):
+            raise UserError(f"expected I/N with I from 1 to N, such as 1/3; found {text!r}")
+        return cls(int(match[1]), int(match[2]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +71,16 @@ class ExperimentPlan:
             for game in range(len(self.games))
             for place, pair in enumerate(pairs)
         )
+
+    def list_shard(self, shard: "Shard | None", *, whole_matchups: bool) -> Iterator[int]:
+        """Yield the numbers of a shard's meetings, in order; None: all.
+
+        Shards take turns, so that each has its part of slow games; with `whole_matchups` by matchup, else by meeting.
+        """
+        for meeting in range(self.meeting_count):
+            turn = meeting // len(self.seeds) if whole_matchups else meeting
+            if shard is None or turn % shard.count == shard.index - 1:
+                yield meeting
 
     def describe_meeting(self, number: int) -> str:
         """Name a meeting for a person."""
@@ -114,9 +134,14 @@ class PiecePlanner:
         for queue in self._queues.values():
             queue.waiting.reverse()
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is left to be planned."""
+        return not any(queue.waiting for queue in self._queues.values())
+
     def list_pieces(self) -> Iterator[Piece]:
         """Yield pieces until every meeting is in one."""
-        while any(queue.waiting for queue in self._queues.values()):
+        while not self.is_empty:
             for queue in self._queues.values():
                 if queue.waiting:
                     yield self._cut_piece(queue)
@@ -126,6 +151,21 @@ class PiecePlanner:
         number, seeds = self._under_way.pop(result.piece_id)
         self._queues[number].seconds = result.seconds / len(seeds)
         return [number * len(self.plan.seeds) + seed for seed in seeds]
+
+    def estimate_seconds(self) -> float | None:
+        """Estimate how long the rest takes by itself, in one process; None: nothing is known yet."""
+        known = [queue.seconds for queue in self._queues.values() if queue.seconds is not None]
+        if not known:
+            return None
+        typical = sum(known) / len(known)
+        waiting = sum(
+            len(queue.waiting) * (typical if queue.seconds is None else queue.seconds)
+            for queue in self._queues.values()
+        )
+        under_way = sum(
+            len(seeds) * (self._queues[number].seconds or typical) for number, seeds in self._under_way.values()
+        )
+        return waiting + under_way / 2
 
     def end_matchup(self, number: int) -> None:
         """Plan no more meetings of a matchup."""

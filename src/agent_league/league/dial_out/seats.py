@@ -207,6 +207,10 @@ class DialOutSeats:
         seat.holder, seat.address = holder, f"{base}/{SEATS_NAME}/{seat_id}/mcp"
         return seat, secret
 
+    def is_members(self, secret: str | None) -> bool:
+        """Whether a member is called at the seat of this secret."""
+        return secret is not None and self._has_member(find_seat_id(secret))
+
     def expect_seat(self, endpoint: str) -> DialOutSeat | None:
         """The seat at an endpoint; made for a member that hasn't come back since a restart. None if it is no seat's."""
         found = SEAT_PATTERN.search(endpoint) if f"/{SEATS_NAME}/S" in endpoint else None
