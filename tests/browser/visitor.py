@@ -3,6 +3,8 @@
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from tests.conftest import BOUND
+
 if TYPE_CHECKING:
     from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, Request, ViewportSize
 
