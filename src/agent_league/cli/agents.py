@@ -52,6 +52,7 @@ def referee(
     key_file: KeyFileOption = None,
     host: AgentHostOption = None,
     public_url: PublicUrlOption = None,
+    dial_out: DialOutOption = False,
     referee_id: Annotated[str | None, typer.Option(help="The id to ask for, such as REF01.")] = None,
     name: NameOption = None,
     league_id: LeagueIdOption = None,
@@ -104,7 +105,8 @@ def referee(
         key_file=_find_referee_key_file(home, loader, manager, league_id),
         player_addresses={entry.player_id: entry.default_endpoint for entry in loader.load_agents().players},
     )
-    _serve_agent(RefereePlan(identity, port, host))
+    _check_dial_out(public_url, dial_out=dial_out)
+    _serve_agent(RefereePlan(identity, port, host, dial_out=dial_out))
 
 
 def player(
@@ -190,9 +192,13 @@ def player(
         stay=stay,
         protocol=f"league.{protocol}",
     )
+    _check_dial_out(public_url, dial_out=dial_out)
+    _serve_agent(PlayerPlan(identity, port, host, strategy=chosen, defaults=defaults, dial_out=dial_out))
+
+
+def _check_dial_out(public_url: str | None, *, dial_out: bool) -> None:
     if dial_out and public_url:
         raise UserError("--dial-out needs no --public-url; leave one of them out")
-    _serve_agent(PlayerPlan(identity, port, host, strategy=chosen, defaults=defaults, dial_out=dial_out))
 
 
 def _serve_agent(seat: "RefereePlan | PlayerPlan") -> None:
@@ -202,8 +208,7 @@ def _serve_agent(seat: "RefereePlan | PlayerPlan") -> None:
 
     check_ports([seat])
     listeners = AgentListeners(on_player_event=print_player_event, on_remark=print_remark)
-    dials_out = getattr(seat, "dial_out", False)
-    run_async(serve_until_interrupted([seat], listeners, lambda: print_waiting(seat.settings, dials_out=dials_out)))
+    run_async(serve_until_interrupted([seat], listeners, lambda: print_waiting(seat.settings, dials_out=seat.dial_out)))
 
 
 def _find_referee_key_file(home: Path, loader: "ConfigLoader", manager: str, league_id: str | None) -> Path:

@@ -11,7 +11,7 @@ from agent_league.clock import SystemClock, format_utc
 from agent_league.errors import CallFailed, LeagueFailed
 from agent_league.http.client import HttpCarrier
 from agent_league.launch.dial_client import AddressForwarder, DialClient
-from agent_league.launch.dialled_player import SEAT_CREDENTIALS
+from agent_league.launch.dialled_agent import SEAT_CREDENTIALS
 from agent_league.model.result_words import format_count
 from agent_league.protocol import v2
 from agent_league.protocol.dial_out import SeatOpened

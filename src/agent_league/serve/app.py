@@ -185,6 +185,9 @@ class ServerApp:
         """Name the leagues that can be joined, or all, to somebody who asked for another."""
         leagues = self._server.leagues.values()
         joinable = [one.league_id for one in leagues if _is_joinable(one)]
+        if self._server.shared:
+            own = self._server.leagues
+            joinable += [one.league_id for one in self._server.read_index().soon if one.league_id not in own]
         named = joinable or [*self._server.leagues]
         what = "These can be joined" if joinable else "There are"
         root = self._server.settings.public_root
