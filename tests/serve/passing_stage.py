@@ -60,7 +60,7 @@ class FakeServer:
         self.owners = FakeOwners(server_id)
         self.log = JsonLogger(server_id, log_root=folder, folder="system")
         self.passer = CallPasser(CallSigner(KEY, now), "127.0.0.1")
-        self.calls = LeagueCalls(self.leagues, self.owners, self.passer, self.log)
+        self.calls = LeagueCalls(self.leagues.get, self.owners, self.passer, self.log)
         self.verifier = CallVerifier(KEY, lambda: server_id, now)
         self.public = HttpServer(self, "127.0.0.1", 0, "a test")
         self.internal = HttpServer(InternalApp(self, self.verifier, self.log), "127.0.0.1", 0, "a test")

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from agent_league.lab.experiment.summary import ExperimentSummary, GameSummary
 
 MERGE = "merge"
+PROCESSES = "processes"
 REPORT_SECONDS = 10.0
 """Without a terminal, progress is told so often."""
 REDRAW_SECONDS = 0.1
@@ -44,6 +45,13 @@ def experiment(
         typer.Option(metavar="DIR", help="Where everything is written (default: experiments/, named as the file)."),
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Processes to use; they change no row.")] = 1,
+    on: Annotated[
+        str,
+        typer.Option(
+            metavar="ENGINE",
+            help="Where to play: processes (of this machine), ray or ray=ADDRESS (a cluster).",
+        ),
+    ] = "processes",
     shard: Annotated[
         str | None, typer.Option(metavar="I/N", help="Play only part I of N, from 1, for one of N machines.")
     ] = None,
@@ -62,12 +70,12 @@ def experiment(
     """Play every pair of players in every game with every seed, as a file says, and report on it.
 
     The folder holds every game as a row (games.sqlite), the resolved file with versions and a hash (experiment.toml)
-    and a report with plots. Killed and started again it goes on; the same file gives the same rows, whatever --jobs and
-    --shard are. `league experiment merge DIR... --out DIR` makes one of all shards. Exit code 0: all is played. 2: the
-    file or folder is wrong. 130: interrupted; the same command goes on.
+    and a report with plots. Killed and started again it goes on; the same file gives the same rows, whatever --jobs,
+    --on and --shard are. `league experiment merge DIR... --out DIR` makes one of all shards. Exit code 0: all is
+    played. 2: the file or folder is wrong. 130: interrupted; the same command goes on.
     """
     if what[0] == MERGE:
-        _merge(what[1:], out, csv=csv, has_other_options=jobs > 1 or shard is not None)
+        _merge(what[1:], out, csv=csv, has_other_options=jobs > 1 or on != PROCESSES or shard is not None)
         return
     if len(what) > 1:
         raise UserError(f"expected one file, found {len(what)}: {', '.join(what)}")
@@ -91,9 +99,10 @@ def experiment(
     try:
         with divert_prints(), interrupt_on_sigterm(), _show_progress() as watch:
             calls = CallSettings(timeout, wait, manager_port)
-            results = planned.run(folder, jobs=jobs, shard=part, watch=watch, remark=print_remark, calls=calls)
+            results = planned.run(folder, jobs=jobs, on=on, shard=part, watch=watch, remark=print_remark, calls=calls)
     except KeyboardInterrupt:
-        options = {"--out": out, "--jobs": jobs if jobs > 1 else None, "--shard": shard}
+        options = {"--out": out, "--jobs": jobs if jobs > 1 else None, "--on": on if on != PROCESSES else None}
+        options["--shard"] = shard
         again = spell_command(f"experiment {path}{format_options(options)}{' --csv' if csv else ''}")
         print_remark(f"Interrupted: what is finished is in {folder}. To go on: {again}")
         raise typer.Exit(EXIT_INTERRUPTED) from None
@@ -107,7 +116,7 @@ def _merge(folders: list[str], out: Path | None, *, csv: bool, has_other_options
     from agent_league.lab.experiment.merge import merge_shards
 
     if has_other_options:
-        raise UserError("merge plays nothing: leave --jobs and --shard out")
+        raise UserError("merge plays nothing: leave --jobs, --on and --shard out")
     if not folders or out is None:
         raise UserError("expected the folders of all shards and --out DIR: league experiment merge DIR... --out DIR")
     _finish(merge_shards([Path(folder) for folder in folders], out), csv=csv)

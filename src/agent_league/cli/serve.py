@@ -47,8 +47,8 @@ def serve(
     internal_url: Annotated[
         str | None,
         typer.Option(
-            help="Where other servers of the same PostgreSQL reach this one; agents need not. Default: where it"
-            " listens.",
+            help="Where other servers of the same PostgreSQL pass calls on to this one: a port of its own, which agents"
+            " need not reach. Default: on this machine, 1000 above --port.",
             metavar="URL",
         ),
     ] = None,
@@ -121,6 +121,8 @@ def _print_leagues(server: "LeagueServer") -> None:
     print_remark(f"Serving {format_count(served, 'league')} at {settings.public_root}/")
     for failed in index.failed:
         print_remark(f"Not served: {failed.league_id}: {failed.problem}")
+    if settings.internal_url:
+        print_remark(f"Other servers of its store pass calls on to it at {settings.internal_url}")
     if settings.public_root != settings.local_root:
         print_remark(f"Here it listens at {settings.local_root}/")
         if not settings.system.network.trusted_proxies:

@@ -19,13 +19,14 @@ from agent_league.http.port_holder import describe_port_holder
 from agent_league.http.proxies import serve_behind_proxies
 from agent_league.http.server import HttpServer, bind_socket
 from agent_league.launch.agent_app import make_agent_app
-from agent_league.launch.agent_plan import NO_LISTENERS, AgentListeners, AgentPlan, ManagerPlan, PlayerPlan
-from agent_league.launch.dialled_player import run_dialled_player
+from agent_league.launch.agent_plan import NO_LISTENERS, AgentListeners, AgentPlan, ManagerPlan, PlayerPlan, RefereePlan
+from agent_league.launch.dialled_agent import run_dialled_agent
 from agent_league.launch.house_bots import BOTS_PATH, open_house_bots
 from agent_league.league.visibility import ORGANISER, VISITOR, Viewer, hides_from_visitors, mask_event, mask_state
 from agent_league.model.events import Event
 
 if TYPE_CHECKING:
+    from agent_league.launch.league_grades import LeagueGrades
     from agent_league.league.app import LeagueManager
     from agent_league.storage.access import AccessStore
     from agent_league.web.league_reader import LeagueReader
@@ -61,7 +62,7 @@ async def serve_agents(
     servers: list[HttpServer] = []
     try:
         agents = []
-        dialled = [seat for seat in seats if isinstance(seat, PlayerPlan) and seat.dial_out]
+        dialled = [seat for seat in seats if isinstance(seat, PlayerPlan | RefereePlan) and seat.dial_out]
         for seat in (seat for seat in seats if seat not in dialled):
             agent, app = make_agent_and_app(seat, carrier, watchers)
             agents.append(agent)
@@ -71,7 +72,7 @@ async def serve_agents(
             await server.start()
         if ready:
             ready()
-        runs = [agent.run() for agent in agents] + [run_dialled_player(seat, carrier, watchers) for seat in dialled]
+        runs = [agent.run() for agent in agents] + [run_dialled_agent(seat, carrier, watchers) for seat in dialled]
         await run_until_first(stop.wait(), run_all(*runs))
     finally:
         await asyncio.gather(*(server.stop() for server in servers))
@@ -109,12 +110,20 @@ def _make_own_app(seat: ManagerPlan, manager: "LeagueManager") -> AgentApp:
     reader, site = make_league_reader(seat, manager), make_league_site(seat)
     sessions = make_organiser_sessions(manager.access, seat.settings.system.network) if manager.access else None
     app = make_agent_app(seat, manager, make_manager_pages(seat, manager, reader, sessions))
-    team_page = TeamPage(reader, manager.sign_up, seat.endpoint, site, manager.request_match)
-    app.add_path_app("join", SignUpApp(app, manager.sign_up, team_page))
+    team_page = TeamPage(reader, manager.sign_up, seat.endpoint, site, manager.ladder_requests)
+    app.add_path_app("join", SignUpApp(app, manager.sign_up, team_page), team_page.close)
     if sessions is not None:
         app.add_path_app(SIGN_IN_PATH, SignInApp(sessions, app.header_check, site, ORGANISER_PATH, reader.title))
-        app.add_path_app(ORGANISER_PATH, OrganiserApp(reader, manager, sessions, app.header_check, site))
+        organiser = OrganiserApp(reader, manager, sessions, app.header_check, site, _make_grades(seat, manager, reader))
+        app.add_path_app(ORGANISER_PATH, organiser, organiser.close)
     return app
+
+
+def _make_grades(seat: ManagerPlan, manager: "LeagueManager", reader: "LeagueReader") -> "LeagueGrades | None":
+    from agent_league.launch.league_grades import LeagueGrades  # noqa: PLC0415 - as above
+
+    pages = seat.endpoint.removesuffix("/mcp")
+    return LeagueGrades(reader, manager.access, seat.settings.home, pages) if manager.access else None
 
 
 def make_organiser_sessions(access: "AccessStore", network: NetworkConfig) -> "OrganiserSessions":
@@ -178,7 +187,9 @@ def make_manager_pages(
     desk = (
         SeatRoutes(
             BrowserSeats(
-                public, BrowserPlayers(settings, manager.state, seat.host, seat.port, OutsidePlayer, seat.path)
+                public,
+                BrowserPlayers(settings, manager.state, seat.host, seat.port, OutsidePlayer, seat.path),
+                manager.sign_up.needs_player_key,
             ),
             site,
         )
@@ -194,7 +205,7 @@ def make_manager_pages(
 def check_ports(seats: Sequence[AgentPlan]) -> None:
     """Raise PortInUse or UserError if an agent can't listen on its port, or would register with itself."""
     for seat in seats:
-        if isinstance(seat, PlayerPlan) and seat.dial_out:
+        if isinstance(seat, PlayerPlan | RefereePlan) and seat.dial_out:
             continue
         try:
             bind_socket(seat.host, seat.port, seat.title, _port_hint(seat)).close()

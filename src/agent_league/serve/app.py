@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
-from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route, Router
@@ -186,6 +185,9 @@ class ServerApp:
         """Name the leagues that can be joined, or all, to somebody who asked for another."""
         leagues = self._server.leagues.values()
         joinable = [one.league_id for one in leagues if _is_joinable(one)]
+        if self._server.shared:
+            own = self._server.leagues
+            joinable += [one.league_id for one in self._server.read_index().soon if one.league_id not in own]
         named = joinable or [*self._server.leagues]
         what = "These can be joined" if joinable else "There are"
         root = self._server.settings.public_root
@@ -237,10 +239,7 @@ class ServerApp:
 
     async def _show_news(self, request: Request) -> Response:
         """Tell whoever looks at the index when it has changed."""
-        try:
-            return self._news.answer(request.scope)
-        except HTTPException as error:
-            raise RequestRejected(error.status_code, error.detail) from None
+        return self._news.answer(request.scope)
 
     async def _show_health(self, _: Request) -> Response:
         return Response(orjson.dumps(self._server.health()), media_type="application/json")

@@ -5,7 +5,7 @@ Knows no pages: those of the server are `app.py`'s.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Protocol
 
 from starlette.types import Receive, Scope, Send
@@ -47,17 +47,21 @@ class LeagueCalls:
     """The calls for the leagues of all servers that share a store."""
 
     def __init__(
-        self, leagues: Mapping[str, ServedLeague], owners: LeagueOwners, passer: CallPasser, log: JsonLogger
+        self,
+        find_league: Callable[[str], ServedLeague | None],
+        owners: LeagueOwners,
+        passer: CallPasser,
+        log: JsonLogger,
     ) -> None:
-        """`leagues` are those that are here."""
-        self._leagues = leagues
+        """`find_league` finds a league that is here."""
+        self._find_league = find_league
         self._owners = owners
         self._passer = passer
         self._absent = AbsentManager(log)
         self._log = log
 
     def has_league(self, league_id: str) -> bool:
-        return league_id in self._leagues or self._owners.has_league(league_id)
+        return self._find_league(league_id) is not None or self._owners.has_league(league_id)
 
     async def serve(self, league_id: str, scope: Scope, inner: Scope, receive: Receive, send: Send) -> None:
         """Serve a call here, or pass it on; `inner` is its scope as the league sees it.
@@ -80,7 +84,7 @@ class LeagueCalls:
 
     def _find_served(self, league_id: str) -> ServedLeague | None:
         """The league, if it is here and can answer, be it that it has failed."""
-        league = self._leagues.get(league_id)
+        league = self._find_league(league_id)
         return league if league is not None and league.health is not LeagueHealth.STARTING else None
 
     async def _try_serve(

@@ -62,7 +62,7 @@ class ServerSettings:
     """House referees of each league."""
     offers_seats: bool = True
     internal_url: str | None = None
-    """Where other servers of the same store reach this one; None: where it listens."""
+    """Where other servers of the same store pass calls on to this one; None: `server_links` chooses."""
 
     @property
     def store_address(self) -> str:
@@ -135,6 +135,10 @@ class LeagueServer:
             listens_on_loopback=are_all_loopback([settings.host]),
             has_dial_out_seats=any(manager.state.roster.rules.has_dial_out_seats for manager in managers),
         )
+
+    def find_league(self, league_id: str) -> ServedLeague | None:
+        """Find a league that this server has."""
+        return self.leagues.get(league_id)
 
     async def start(self) -> None:
         """Start all leagues that have a file; returns once each has begun or failed."""
@@ -338,6 +342,7 @@ class LeagueServer:
                 store=settings.store,
                 offers_seats=settings.offers_seats,
                 configs_by_protocol=adapt_league_to_protocols(loader, league, None, {}),
+                moves_between_servers=settings.shares_store,
             ),
             settings.port,
             settings.host,

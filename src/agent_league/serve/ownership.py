@@ -73,6 +73,12 @@ class LeagueOwnership:
     def server_id(self) -> str:
         return self._row.server_id
 
+    @property
+    def seconds_to_next_end(self) -> float:
+        """When, after the latest look, the lease of another server ends unless it is renewed."""
+        left = (seconds for one, seconds in self.view.seconds_left.items() if one != self.server_id)
+        return min(left, default=float("inf"))
+
     def has_league(self, league_id: str) -> bool:
         """Whether some server has, or is to have, a league of this id."""
         lease = self.view.leagues.get(league_id)
@@ -135,6 +141,8 @@ class LeagueOwnership:
 
     def begin_anew(self) -> None:
         """Become another server as far as the directory knows, after the lease was lost."""
+        others = {one: row for one, row in self.view.servers.items() if one != self.server_id}
+        self.view = replace(self.view, servers=others)
         self._row = replace(self._row, server_id=secrets.token_hex(8))
 
     async def claim_leagues(self) -> Sequence[str]:

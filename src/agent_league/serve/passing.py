@@ -89,10 +89,11 @@ class IncomingCall:
 class CallPasser:
     """Passes calls on to other servers. Create it inside a running event loop."""
 
-    def __init__(self, signer: CallSigner, own_host: str) -> None:
-        """`own_host` is the host at which other servers reach this one."""
+    def __init__(self, signer: CallSigner, own_host: str, *, is_exposed: bool = False) -> None:
+        """`own_host` is the host at which other servers reach this one; `is_exposed`: others than its machine do."""
+        self._is_exposed = is_exposed
         self._signer = signer
-        self._own_host = own_host
+        self._own_host = "" if is_loopback(own_host) else own_host
         self._client = StreamedClient()
         self._passed_bytes = 0
         self._sockets: set[ClientConnection] = set()
@@ -132,11 +133,12 @@ class CallPasser:
     def _describe_caller(self, scope: Scope) -> PassedCaller:
         """Who calls, as the owner is to see it: our loopback isn't the owner's, if that is on another machine."""
         client: Address = scope.get("client") or UNKNOWN_ADDRESS
-        if is_loopback(client[0]) and not is_loopback(self._own_host):
+        if self._own_host and is_loopback(client[0]):
             client = (self._own_host, client[1])
         server = scope.get("server") or UNKNOWN_ADDRESS
         host = next((value for name, value in scope["headers"] if name == b"host"), b"")
-        return PassedCaller((client[0], client[1]), (server[0], server[1] or 0), host.decode("latin-1"))
+        came_to = (server[0], server[1] or 0)
+        return PassedCaller((client[0], client[1]), came_to, host.decode("latin-1"), is_exposed=self._is_exposed)
 
     async def _read_body(self, receive: Receive) -> bytes:
         body, more = bytearray(), True

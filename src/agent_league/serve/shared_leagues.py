@@ -19,6 +19,8 @@ from agent_league.storage.directory import LeagueSummary
 
 POLL_SECONDS = 2.0
 """How often a server looks, if nobody wakes it."""
+AFTER_END_SECONDS = 0.05
+"""How long after the end of another server's lease its leagues are claimed."""
 SEASON_SECONDS = 30.0
 """How long the owner of a league may take to begin a new season of it."""
 OWNER_SECONDS = 15.0
@@ -130,8 +132,9 @@ class SharedLeagues:
             await self._try(follow, "scan_failed")
 
     async def _wait_for_change(self) -> None:
+        """Wait until somebody says that leagues have changed, a lease may have ended, or it is time to look."""
         try:
-            async with asyncio.timeout(POLL_SECONDS):
+            async with asyncio.timeout(min(POLL_SECONDS, self.owners.seconds_to_next_end + AFTER_END_SECONDS)):
                 await self.owners.changed.wait()
         except TimeoutError:
             return

@@ -43,7 +43,10 @@ SELECT_SEASONS = "SELECT league_id FROM seasons WHERE league_id = ANY(:leagues) 
 LOCK_SEASONS = f"{SELECT_SEASONS} FOR UPDATE SKIP LOCKED"
 CLAIM = "UPDATE served_leagues SET server_id = :server, epoch = epoch + 1 WHERE league_id = ANY(:leagues)"
 FENCE = "UPDATE seasons SET epoch = epoch + 1 WHERE league_id = ANY(:leagues) AND NOT put_aside"
-SELECT_SERVERS = f"SELECT server_id, address, machine FROM servers WHERE expires_at > {NOW} ORDER BY server_id"
+SELECT_SERVERS = f"""
+    SELECT server_id, address, machine, expires_at - {NOW} AS seconds_left FROM servers
+    WHERE expires_at > {NOW} ORDER BY server_id
+"""
 SELECT_LEAGUES = sa.text(
     "SELECT league_id, definition IS NOT NULL AS is_defined, version, server_id, epoch, weight, summary, new_season"
     " FROM served_leagues ORDER BY league_id"
@@ -111,6 +114,8 @@ class DirectoryView:
 
     servers: Mapping[str, ServerRow] = field(default_factory=dict)
     leagues: Mapping[str, LeagueLease] = field(default_factory=dict)
+    seconds_left: Mapping[str, float] = field(default_factory=dict)
+    """By server: when its lease ends unless it is renewed."""
 
     def find_owner(self, league_id: str) -> ServerAddress | None:
         """Find the server that owns a league; None if nobody does, or its owner is gone."""
@@ -166,8 +171,10 @@ class ServerDirectory:
         """Read who is there and who owns what."""
         with self._store.write_transaction() as connection:
             leagues = [LeagueLease(**row) for row in connection.execute(SELECT_LEAGUES).mappings()]
-            servers = [ServerRow(**row) for row in connection.execute(sa.text(SELECT_SERVERS)).mappings()]
-        return DirectoryView({one.server_id: one for one in servers}, {one.league_id: one for one in leagues})
+            found = [dict(row) for row in connection.execute(sa.text(SELECT_SERVERS)).mappings()]
+        left = {row["server_id"]: row.pop("seconds_left") for row in found}
+        servers = [ServerRow(**row) for row in found]
+        return DirectoryView({one.server_id: one for one in servers}, {one.league_id: one for one in leagues}, left)
 
     def claim_leagues(self, server: ServerRow, most: int) -> list[str]:
         """Become the owner of up to `most` leagues that nobody owns; their earlier owners can't write any more."""

@@ -62,9 +62,14 @@ class PlayerSpec:
     """The settings of a model."""
 
     @property
+    def file_name(self) -> str:
+        """The path of the Python file of a player of that kind, as it is named."""
+        return self.source if self.source.endswith(SUFFIX) else self.source.rpartition(":")[0]
+
+    @property
     def file(self) -> Path:
         """The Python file of a player of that kind."""
-        name = self.source if self.source.endswith(SUFFIX) else self.source.rpartition(":")[0]
+        name = self.file_name
         place = Path(self.home, name)
         return place if place.is_file() or not Path(name).is_file() else Path(name)
 

@@ -1,15 +1,17 @@
 """An experiment as Python knows it: `Experiment` plays it, `ExperimentResults` reads what is in its folder."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from agent_league.errors import UserError
 from agent_league.lab.experiment.contestants import PlayerKind
-from agent_league.lab.experiment.engines import CallSettings, Engine, ProcessEngine
+from agent_league.lab.experiment.engine_choice import PROCESSES, choose_engine
+from agent_league.lab.experiment.engines import CallSettings, Engine
 from agent_league.lab.experiment.folder import open_folder, read_folder, write_games_csv
 from agent_league.lab.experiment.plan import Shard
+from agent_league.lab.experiment.ray_cluster import Remark
 from agent_league.lab.experiment.resolution import ResolvedExperiment, resolve_data, resolve_file
 from agent_league.lab.experiment.row_store import DATABASE_NAME, RowStore
 from agent_league.lab.experiment.rows import GameRow
@@ -56,25 +58,25 @@ class Experiment:
         out: Path | str,
         *,
         jobs: int = 1,
-        engine: Engine | None = None,
+        on: str = PROCESSES,
         shard: Shard | None = None,
         watch: ProgressListener = lambda _: None,
-        remark: Callable[[str], None] = lambda _: None,
+        remark: Remark = lambda _: None,
         calls: CallSettings | None = None,
+        engine: Engine | None = None,
     ) -> "ExperimentResults":
         """Play what is missing in the folder `out`, and return what is there.
 
-        With several `jobs` the calling script must be importable without playing. Interrupted, it keeps what is
-        finished; called again, it goes on. Raises UserError if the folder holds another experiment.
-        `watch` is told how far it is, and `remark` what a person should know; `calls` is how players at addresses are
-        called, which always happens in this process.
+        `on` is where: "processes" of this machine, "ray" or "ray=ADDRESS"; `engine` is one of your own. With several
+        `jobs` the calling script must be importable without playing. Interrupted, it keeps what is finished; called
+        again, it goes on. `watch` is told how far it is, and `remark` what a person should know; `calls` is how players
+        at addresses are called, which always happens in this process. Raises UserError if the folder holds another
+        experiment.
         """
-        folder = Path(out)
+        folder, players = Path(out), self.resolved.plan.players
         with open_folder(self.resolved, folder, shard) as store:
-            kinds = {player.kind for player in self.resolved.plan.players}
-            own = ProcessEngine(jobs, 1) if PlayerKind.MODEL in kinds else ProcessEngine(jobs)
-            engines: list[tuple[Engine, bool]] = [(engine or own, False)]
-            if PlayerKind.ADDRESS in kinds:
+            engines: list[tuple[Engine, bool]] = [(engine or choose_engine(on, jobs, players, remark), False)]
+            if any(player.kind is PlayerKind.ADDRESS for player in players):
                 from agent_league.lab.experiment.address_engine import AddressEngine  # noqa: PLC0415 - it loads HTTP
 
                 engines.append((AddressEngine(calls or CallSettings(), remark), True))

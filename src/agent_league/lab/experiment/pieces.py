@@ -165,7 +165,13 @@ def make_series_seed(game: str, players: Sequence[PlayerSpec], seed: str) -> str
 
 
 class TimedStrategy:
-    """Delegates everything to a strategy and measures how long it takes to choose."""
+    """Delegates everything to a strategy and measures how long it takes to choose.
+
+    What a strategy says of itself so that it needn't be asked is hidden: it is asked for every move.
+    """
+
+    is_uniform = False
+    memory = None
 
     def __init__(self, strategy: Strategy) -> None:
         self._strategy = strategy

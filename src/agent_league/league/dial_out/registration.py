@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 from agent_league.agent.sign_up_team import SIGN_UP_TEAM
 from agent_league.http.caller_address import CALLER_ADDRESS, THIS_MACHINE
-from agent_league.league.dial_out.seats import SEAT_PATTERN, DialOutSeat, DialOutSeats, identify_network
+from agent_league.league.dial_out.seats import DialOutSeat, DialOutSeats, identify_network
 from agent_league.league.roster import AgentApplication, RegistrationRejected, RejectReason
-from agent_league.model.agents import Role
+from agent_league.protocol.dial_out import is_seat_address
 from agent_league.text import MAX_SENTENCE, shorten
 
 CALLING_SEAT: ContextVar[DialOutSeat | None] = ContextVar("calling_seat", default=None)
@@ -31,14 +31,14 @@ def find_seat(application: AgentApplication, seats: DialOutSeats) -> SeatedAppli
     seat = CALLING_SEAT.get()
     if seat is not None:
         return _take_seat(application, seat, is_proven=True)
-    if SEAT_PATTERN.search(endpoint):
+    if is_seat_address(endpoint):
         raise RegistrationRejected(
             RejectReason.INVALID_ENDPOINT,
             "this is the address of a dial-out seat: register at the manager's address that came with the seat",
         )
     caller = CALLER_ADDRESS.get()
     found = seats.find_forwarding(endpoint, identify_network(caller[0]) if caller else THIS_MACHINE, team)
-    if not found or application.profile.role is not Role.PLAYER:
+    if not found:
         return None
     if len(found) > 1:
         raise RegistrationRejected(
@@ -51,8 +51,6 @@ def find_seat(application: AgentApplication, seats: DialOutSeats) -> SeatedAppli
 
 def _take_seat(application: AgentApplication, seat: DialOutSeat, *, is_proven: bool) -> SeatedApplication:
     profile = application.profile
-    if profile.role is not Role.PLAYER:
-        raise RegistrationRejected(RejectReason.INVALID_ENDPOINT, "only players dial out; a referee has to be callable")
     how = application.protocol_profile
     if profile.endpoint != seat.address:
         own = shorten(profile.endpoint, MAX_SENTENCE)
