@@ -114,7 +114,8 @@ class OrganiserApp:
         except ValueError:
             raise RequestRejected(422, "'action' must name a command of an organiser") from None
         fields = {name: form.get(name, "").strip() for name in ("target", "reason", "winner")}
-        command = OrganiserCommand(action, **fields, who=session.name)
+        consent = form.get("void_followers", "") == "yes"
+        command = OrganiserCommand(action, **fields, who=session.name, void_followers=consent)
         try:
             said, is_refused = await self._league.carry_out(command), False
         except Refusal as refusal:
