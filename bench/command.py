@@ -22,6 +22,7 @@ from bench.goals import goals
 from bench.league import play
 from bench.limit import Limit
 from bench.mcp_cost import measure_mcp_cost
+from bench.passing_cost import measure_passing_cost
 from bench.plans import Setting, planned
 from bench.plot import plot
 from bench.simulate import compare
@@ -30,7 +31,7 @@ from bench.slow_peers import measure_slow_peers
 from bench.stock import Stock
 from bench.usage import require_proc
 
-PARTS = ("league", "slow_peers", "first_match", "simulate", "mcp", "dial_out")
+PARTS = ("league", "slow_peers", "first_match", "simulate", "mcp", "dial_out", "passing")
 JOBS = 2
 
 
@@ -76,6 +77,9 @@ def measured(setting: Setting, effort: Effort, parts: Sequence[str], folder: Pat
     if "dial_out" in parts:
         _tell("what dialling out costs")
         figures["dial_out"] = measure_dial_out_cost(setting, folder / "dial_out", effort.mcp_turns).figures()
+    if "passing" in parts:
+        _tell("what passing a call on costs")
+        figures["passing"] = measure_passing_cost(folder / "passing", effort.mcp_turns).figures()
     figures["goals"] = [goal.as_dict() for goal in goals(figures)]
     return figures
 

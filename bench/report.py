@@ -53,6 +53,7 @@ def lines(figures: Figures) -> list[str]:
         *_simulate(figures.get("simulate")),
         *_mcp(figures.get("mcp")),
         *_dial_out(figures.get("dial_out")),
+        *_passing(figures.get("passing")),
         *_goals(figures),
     ]
 
@@ -128,6 +129,14 @@ def _dial_out(cost: Figures | None) -> Iterator[str]:
         ("  to one behind `league connect`, us", "connect_call_microseconds"),
     ):
         yield _row(f"  {words}", [cost[key]])
+
+
+def _passing(cost: Figures | None) -> Iterator[str]:
+    if not cost:
+        return
+    yield from ("", "What a call to a league costs, all that take part in it together")
+    yield _row("  at its owner, us", [cost["direct_call_microseconds"]])
+    yield _row("    through another server, us", [cost["passed_call_microseconds"]])
 
 
 def _goals(figures: Figures) -> Iterator[str]:

@@ -77,6 +77,7 @@ SLOW = (
     "tests/games/test_pettingzoo.py",
     "tests/gateway/test_league.py",
     "tests/gateway/test_page.py",
+    "tests/lab/experiment/test_ray_engine.py",
     "tests/lab/test_evaluation_command.py",
     "tests/launch/test_play_function.py::test_a_function_may_wait_and_an_illegal_choice_costs_no_match",
     "tests/launch/test_play_function.py::test_a_taken_port_and_a_taken_name_end_with_a_sentence",

@@ -2,7 +2,8 @@
 
 "P" is the protocol's own page with its section, "000" to "004" are the seeds, "CLI" is what the command promises and
 "REL" what docs/reliability.md does, "MCP" what docs/mcp.md and docs/mcp-hosts.md do, "Server" what `league serve`
-does, "Class" what docs/class.md does, "Dial" what docs/dial-out.md does.
+does, "Class" what docs/class.md does, "Dial" what docs/dial-out.md does, "Scale" what docs/deploy.md says of several
+servers.
 A test is named by its file under `tests/` (without `test_` and `.py`) and its name (without `test_`).
 `test_requirements.py` fails where a demand has no test, or names one that isn't there.
 """
@@ -1755,6 +1756,7 @@ REQUIREMENTS = (
         "serve/deployment::the_containers_commands_start_as_written_and_the_referee_finds_the_key",
         "serve/deployment::a_backup_of_a_running_server_is_restored_and_its_leagues_go_on",
         "serve/nginx::pages_streams_and_agents_that_dial_out_pass_through_tls_and_a_base_path",
+        "serve/caddy::a_league_is_played_through_caddy",
     ),
     needs(
         "Server",
@@ -1791,6 +1793,7 @@ REQUIREMENTS = (
         "security/sign_up::an_open_league_takes_anybody_beside_the_teams",
         "league/sign_up::a_replacement_counts_from_the_next_match_on",
         "league/sign_up::a_frozen_league_takes_agents_back_as_they_were_and_no_others",
+        "league/sign_up::a_frozen_league_takes_a_laptop_with_another_address_back",
     ),
     needs(
         "Class",
@@ -1852,6 +1855,9 @@ REQUIREMENTS = (
         "Webhooks tell of start, rounds, corrections, trouble and end, under the address rules of players.",
         "league/webhooks::a_league_tells_of_its_start_rounds_and_end",
         "league/webhooks::a_post_is_given_up_and_the_next_one_goes_on",
+        "league/webhooks::the_header_retry_after_is_read_and_bounded",
+        "league/webhooks::what_was_not_delivered_is_delivered_by_the_next_manager",
+        "serve/processes::news_that_a_killed_server_has_not_delivered_are_delivered_by_the_next_one",
         "league/webhooks::a_webhook_that_hangs_holds_up_neither_the_league_nor_another_webhook",
         "league/webhooks::a_name_is_called_only_where_all_its_addresses_may_be",
         "league/webhooks::strangers_text_is_safe_for_every_target",
@@ -1887,6 +1893,7 @@ REQUIREMENTS = (
         "An agent that can't be called plays through a seat: any agent, ours, and by plain HTTP.",
         "reliability/two_machines::players_that_can_t_be_called_dial_out_and_lose_nothing",
         "dial_out/leagues::players_that_nobody_can_call_play_in_a_league_of_many",
+        "dial_out/leagues::a_player_that_is_only_an_mcp_server_plays_behind_connect",
         "dial_out/twenty_lines::a_program_of_the_page_carries_an_agent",
         "dial_out/twenty_lines::the_javascript_starter_dials_out_without_a_package",
     ),
@@ -1913,5 +1920,35 @@ REQUIREMENTS = (
         "league/other_machines::a_pinned_host_is_called_at_its_address_under_its_name",
         "league/other_machines::one_caller_makes_us_call_a_few_times_a_minute",
         "league/other_machines::of_an_answer_nothing_but_its_status_is_told",
+    ),
+    needs(
+        "Scale",
+        "Any server answers for every league by passing calls on to its owner, and agents keep one public address.",
+        "serve/passing_leagues::pages_events_and_agents_of_all_kinds_come_through_the_other_server",
+        "serve/passing::a_call_goes_to_the_owner_with_the_callers_address_and_headers_and_its_answer_comes_back",
+        "serve/passing::events_are_passed_on_as_they_come_and_a_viewer_who_leaves_is_gone_at_the_owner_too",
+        "serve/passing::a_websocket_is_passed_on_with_its_close_both_ways",
+    ),
+    needs(
+        "Scale",
+        "Passed calls are signed with a key of the store, one hop at most; the same header from outside is dropped.",
+        "security/passed_calls::only_what_a_server_has_signed_is_carried_out_and_that_once",
+        "security/passed_calls::the_header_from_outside_is_dropped",
+        "security/passed_calls::a_passed_call_is_never_passed_again",
+        "security/passed_calls::a_websocket_can_not_be_opened_without_a_signature",
+        "serve/passing_leagues::what_is_no_passed_call_gets_nothing_at_the_internal_listener",
+    ),
+    needs(
+        "Scale",
+        "Wrong or no owner: a retryable refusal (E016), never carried out twice.",
+        "serve/passing::a_league_without_an_owner_is_refused_with_e016_and_pages_with_503",
+        "serve/passing::a_call_whose_outcome_is_unknown_is_not_repeated_and_its_caller_is_told",
+        "serve/passing::a_call_waits_a_moment_for_a_league_that_moves_and_is_carried_out_once",
+    ),
+    needs(
+        "Scale",
+        "Referees judge matches from any machine that reaches the server, also by dialling out.",
+        "dial_out/referees::a_referee_that_nobody_can_call_judges_a_league",
+        "dial_out/referees::a_referee_s_seat_needs_the_key_and_answers_only_players_of_its_matches",
     ),
 )

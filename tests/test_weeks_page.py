@@ -10,7 +10,7 @@ from typing import Any
 from agent_league.config import ConfigLoader
 from agent_league.http.webhook_signature import sign_message
 from agent_league.league.journal import run_inline
-from agent_league.league.webhooks import load_webhooks
+from agent_league.league.webhook_addresses import load_webhooks
 from agent_league.model.events import Event, FreezeChanged, LeagueStarted, RegistrationChanged, RoundStarted
 from agent_league.storage.memory import MemoryStore
 from agent_league.testing.virtual_time import VIRTUAL_START, VirtualClock, in_virtual_time

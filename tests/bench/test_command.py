@@ -46,7 +46,10 @@ def test_the_first_match_of_a_real_command_is_timed() -> None:
 def test_an_unknown_part_is_named() -> None:
     done = league_process(*bench("--only", "speed"))
     assert done.returncode == 1
-    assert done.stderr == "bench: --only takes league, slow_peers, first_match, simulate, mcp, dial_out, not speed\n"
+    assert (
+        done.stderr
+        == "bench: --only takes league, slow_peers, first_match, simulate, mcp, dial_out, passing, not speed\n"
+    )
 
 
 def test_the_help_is_that_of_the_bench() -> None:

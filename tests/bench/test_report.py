@@ -72,6 +72,7 @@ def figures() -> Figures:
             "dial_out_call_microseconds": 500.2,
             "connect_call_microseconds": 700.3,
         },
+        "passing": {"direct_call_microseconds": 100.1, "passed_call_microseconds": 300.2},
     }
     return {**found, "goals": [goal.as_dict() for goal in goals(found)]}
 

@@ -82,6 +82,12 @@ def test_a_taken_port_is_named(tmp_path: Path) -> None:
         assert first.ends() == 0
 
 
+@pytest.mark.parametrize("command", [["join", "localhost:1", "--name", "A"], ["play", "localhost:1"]])
+def test_who_dials_out_needs_no_address(command: list[str], tmp_path: Path) -> None:
+    refused = league(*command, "--dial-out", "--port", 8123, "--home", tmp_path)
+    assert (refused.returncode, "--dial-out needs no address" in refused.stderr) == (2, True)
+
+
 class Spoken:
     """A gateway on pipes, spoken to by hand."""
 

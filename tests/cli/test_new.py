@@ -79,6 +79,7 @@ def test_a_starter_is_written_with_name_and_port_and_says_what_to_do_next(
     config = (folder / "config.json").read_text(encoding="utf-8")
     assert "Zoë" in config
     assert json.loads(config) == {
+        "version": "1.0.0",
         "name": 'Zoë "Z"',
         "port": 12345,
         "manager": "http://localhost:8000/mcp",

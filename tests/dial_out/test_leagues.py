@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,13 +14,17 @@ from agent_league.errors import LeagueFailed
 from agent_league.http.client import HttpCarrier
 from agent_league.launch.connect import AgentToConnect, connect_agent
 from agent_league.launch.dial_client import AddressForwarder, DialClient, find_bearer
+from agent_league.model.agents import Role
 from agent_league.protocol.dial_out import SeatAnswer, SeatCall
+from agent_league.protocol.tolerance import MCP_META
 from agent_league.storage.credentials import CredentialsFile
 from tests.conftest import BOUND, free_port
 from tests.dial_out.server import serve_manager
 from tests.http.wire import Peer, raw_server
 from tests.league.office import within
 from tests.serve.stage import players, serving, until, write_league
+
+MCP_PLAYER = Path(__file__).parents[2] / "examples" / "mcp_server_player.py"
 
 
 async def test_players_that_nobody_can_call_play_in_a_league_of_many(home: Path) -> None:
@@ -149,6 +154,51 @@ async def test_what_is_no_json_and_what_is_too_long_is_not_forwarded() -> None:
     for body in ("GET / HTTP/1.1", "", json.dumps("x" * 1_100_000)):
         assert (await forwarder.handle_call(make_call(body))).failure == "bad_answer"
     await carrier.close()
+
+
+@pytest.mark.parametrize("name", ["choose_parity", "x\r\nX-Evil: 1", "\u00e9", 5])
+async def test_headers_of_mcp_are_written_anew_from_the_body(name: Any) -> None:
+    heard: list[bytes] = []
+
+    async def listen(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.append((await reader.readuntil(b"\r\n\r\n")).lower())
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}")
+
+    params = {"name": name, "arguments": {}, "_meta": MCP_META}
+    body = json.dumps({"jsonrpc": "2.0", "method": "tools/call", "params": params, "id": 1})
+    async with asyncio.timeout(BOUND), raw_server(listen) as url:
+        carrier = HttpCarrier()
+        await AddressForwarder(url, carrier, lambda _: None).handle_call(make_call(body))
+        await carrier.close()
+    is_good = name == "choose_parity"
+    assert (b"mcp-name: choose_parity\r\n" in heard[0], b"mcp-method: tools/call\r\n" in heard[0]) == (is_good, is_good)
+    assert b"evil" not in heard[0]
+
+
+async def test_a_player_that_is_only_an_mcp_server_plays_behind_connect(home: Path, tmp_path: Path) -> None:
+    write_league(home, "spring", participants={"start_with": 2})
+    async with asyncio.timeout(BOUND), serving(home) as stage:
+        manager, port = f"{stage.root}/leagues/spring/mcp", str(free_port())
+        async with (
+            connected(manager, tmp_path / "own", address=f"http://localhost:{port}/mcp") as said,
+            players(home, manager, ["Ann"]),
+        ):
+            await until(lambda: bool(said))
+            player = await asyncio.create_subprocess_exec(sys.executable, str(MCP_PLAYER), port, manager)
+            try:
+                await stage.wait_for_end("spring")
+            finally:
+                player.terminate()
+                await player.wait()
+        state = stage.manager("spring").state
+        member = state.roster.find_by_id_or_name(Role.PLAYER, "My MCP player")
+        assert member is not None
+        assert "/seats/S" in member.agent.endpoint
+        results = list(state.results.values())
+        assert results
+        assert "TECHNICAL_LOSS" not in [result.status for result in results]
+        noted = state.collect_deviations()[member.agent_id]
+        assert "called as 'tools/call' of MCP" in noted
 
 
 @pytest.mark.parametrize(

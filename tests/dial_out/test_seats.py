@@ -203,22 +203,6 @@ async def test_a_manager_that_is_started_again_elsewhere_finds_its_agents_again(
         assert await calling == (200, b'"still me"')
 
 
-async def test_a_referee_can_t_dial_out(server: DialServer) -> None:
-    async with server.dial() as agent:
-        meta = {"display_name": "Ref", "version": "1.0.0", "game_types": ["even_odd"], "max_concurrent_matches": 1}
-        frame = {
-            "protocol": "league.v2",
-            "message_type": "REFEREE_REGISTER_REQUEST",
-            "sender": "referee:x",
-            "timestamp": "2025-01-15T10:30:00Z",
-            "conversation_id": "conv-1",
-            "referee_meta": {**meta, "contact_endpoint": "http://localhost:1/mcp"},
-        }
-        body = {"jsonrpc": "2.0", "method": "register_referee", "params": frame, "id": 1}
-        _, answer = await server.post(agent.seat["manager"], body)
-        assert json.loads(answer)["result"]["status"] == "REJECTED"
-
-
 async def test_a_page_of_others_opens_no_seat(server: DialServer) -> None:
     with pytest.raises(InvalidStatus) as refused:
         await open_socket(server, origin="http://evil.example")

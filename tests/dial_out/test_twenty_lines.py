@@ -78,12 +78,13 @@ async def test_the_javascript_starter_dials_out_without_a_package(home: Path) ->
         pytest.skip("needs `node`")
     starter = Path(agent_league.cli.__file__).parent / "starters" / "javascript" / "player.js"
     async with asyncio.timeout(BOUND), serve_manager(home) as server:
-        command = (node, str(starter), "--dial-out", "--manager", server.endpoint, "--name", "Node")
-        async with running(*command):
+        told = ("--dial-out", "--manager", server.endpoint, "--name", "Node", "--version", "2.1.0")
+        async with running(node, str(starter), *told):
             roster = server.manager.state.roster
             await until(lambda: bool(roster.players()))
             seat = roster["P01"].agent.endpoint
             assert "/seats/S" in seat
+            assert roster["P01"].agent.version == "2.1.0"
             frame = {"jsonrpc": "2.0", "method": "nonsense", "params": {}, "id": 5}
             status, body = await server.post(seat, frame, server.sign_match_token("P01"))
             assert (status, b"no such method here" in body) == (200, True)

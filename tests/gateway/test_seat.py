@@ -10,6 +10,7 @@ from mcp import Client
 from agent_league.errors import LeagueFailed, PortInUse
 from agent_league.gateway.server import make_gateway_server
 from agent_league.launch.outside_player import OutsidePlayer
+from agent_league.model.events import AgentRegistered
 from agent_league.players.human import PlayerStopped
 from agent_league.players.strategies.always import AlwaysOdd
 from agent_league.testing.peers import ScriptedManager, always_reply, reply_garbage
@@ -45,13 +46,14 @@ async def test_rules_of_a_source_that_a_manager_tells_of_are_looked_up_in_a_thre
     assert toys.in_main_thread == [False]
 
 
+@pytest.mark.parametrize("dial_out", [False, True])
 async def test_after_a_restart_it_is_the_same_player_also_in_a_league_that_has_begun(
-    plan: PlanMaker, home: Path
+    plan: PlanMaker, home: Path, dial_out: bool
 ) -> None:
     port = free_ports(5)
     made = plan(players=3, referees=1, manager_port=port, referee_port=port + 1, player_port=port + 2)
     async with asyncio.timeout(BOUND), hosted(made, guests=1) as league:
-        first, second = seat_at(home, port), seat_at(home, port)
+        first, second = seat_at(home, port, dial_out=dial_out), seat_at(home, port, dial_out=dial_out)
         try:
             assert await first.join()
             assert first.player is not None
@@ -62,6 +64,8 @@ async def test_after_a_restart_it_is_the_same_player_also_in_a_league_that_has_b
             assert second.player is not None
             assert second.player.agent_id == first.player.agent_id
             assert second.handle != first.handle
+            endpoints = [event.endpoint for event in league.events if isinstance(event, AgentRegistered)]
+            assert ("/seats/S" in endpoints[-1]) == dial_out
             while not second.is_over:
                 await second.mailbox.wait_for_events(second.mailbox.last_number, 1)
                 for turn in second.mailbox.open_turns:

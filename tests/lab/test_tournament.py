@@ -90,7 +90,7 @@ class Mute:
 
 
 def test_a_class_that_cannot_choose_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(strategies, "_load_strategy_class", lambda _: Mute)
+    monkeypatch.setattr(strategies, "load_strategy_class", lambda _: Mute)
     with pytest.raises(UserError, match="markov is no strategy: it has no method `choose`"):
         Tournament("even_odd", ("markov", "random"), 2, "1").check_players()
 
@@ -168,7 +168,7 @@ class Unmade:
 
 
 def test_a_strategy_that_cannot_be_made_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(strategies, "_load_strategy_class", lambda _: Unmade)
+    monkeypatch.setattr(strategies, "load_strategy_class", lambda _: Unmade)
     with pytest.raises(UserError, match=r"'markov' can't be made: ZeroDivisionError\(\)"):
         Tournament("even_odd", ("markov", "random"), 2, "1").check_players()
 

@@ -116,6 +116,26 @@ def test_games_may_be_one_name_or_several_and_a_slip_is_told(
     assert bool(said) == (named[0] not in (*game_types(), "openspiel:chess"))
 
 
+@pytest.mark.parametrize(
+    ("own", "typed", "version"),
+    [
+        ({}, [], "1.0.0"),
+        ({"version": "2.0.0"}, [], "2.0.0"),
+        ({"version": 3}, [], "3"),
+        ({"version": "2.0.0"}, ["--version", "2.1.0-beta"], "2.1.0-beta"),
+    ],
+)
+def test_a_program_says_its_version_and_the_command_line_another(
+    own: dict[str, Any], typed: list[str], version: str, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plans: list[Any] = []
+    monkeypatch.setattr(sys, "argv", ["mine", "--home", str(home), *typed])
+    monkeypatch.setattr(play_function, "check_ports", plans.extend)
+    monkeypatch.setattr(play_function, "run_async", lambda serving: serving.close())
+    play_function.play(lambda game: game.legal_moves[0], **own)
+    assert [plan.settings.version for plan in plans] == [version]
+
+
 @pytest.mark.parametrize("games", ["", [], [""], [7], 7, None])
 def test_games_that_are_no_names_end_with_a_sentence(
     games: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -9,6 +9,7 @@ from agent_league.agent.sign_up_team import SIGN_UP_TEAM, SignUpTeam
 from agent_league.league.roster import MAX_VERSIONS
 from agent_league.league.sign_up import SIGN_UP_BURST
 from agent_league.league.stored_rows import agent_to_row, member_from_row
+from agent_league.model.event_words import describe_event
 from agent_league.model.events import AgentRegistered
 from tests.league.conftest import OfficeMaker
 from tests.league.office import Office, within
@@ -66,12 +67,28 @@ async def test_a_frozen_league_takes_agents_back_as_they_were_and_no_others(offi
     room = office()
     await sign_up(room, TEAMS[0], "Agent 1", 8101)
     room.manager.state.set_frozen(is_frozen=True, now=datetime.now(UTC))
-    for name, port, version in (("Other", 8101, "1.0.0"), ("Agent 1", 8102, "1.0.0"), ("Agent 1", 8101, "1.0.1")):
+    for name, port, version in (("Other", 8101, "1.0.0"), ("Agent 1", 8102, "1.0.1"), ("Agent 1", 8101, "1.0.1")):
         refused = await sign_up(room, TEAMS[0], name, port, version=version)
         assert refused["status"] == "REJECTED"
         assert "frozen" in str(refused)
     assert (await sign_up(room, TEAMS[0], "Agent 1", 8101))["status"] == "ACCEPTED"
     assert len(room.manager.state.roster["P01"].versions) == 1
+
+
+async def test_a_frozen_league_takes_a_laptop_with_another_address_back(office: OfficeMaker) -> None:
+    room = office()
+    token = (await room.register("Agent 1", "http://localhost:8101/mcp"))["auth_token"]
+    await sign_up(room, TEAMS[1], "Agent 2", 8102)
+    room.manager.state.set_frozen(is_frozen=True, now=datetime.now(UTC))
+    stranger = await room.register("Agent 1", "http://localhost:8201/mcp")
+    assert stranger["status"] == "REJECTED", "without the token it is somebody else"
+    assert (await room.register("Agent 1", "http://localhost:8201/mcp", token=token))["player_id"] == "P01"
+    assert (await sign_up(room, TEAMS[1], "Agent 2", 8202))["player_id"] == "P02"
+    for player_id, port in (("P01", 8201), ("P02", 8202)):
+        assert room.manager.state.roster[player_id].agent.endpoint == f"http://localhost:{port}/mcp"
+    assert len(room.manager.state.roster["P02"].versions) == 1
+    told = [describe_event(one, {}).text for one in room.events if isinstance(one, AgentRegistered) and one.returned]
+    assert told == ["is back, at another address"] * 2
 
 
 async def test_who_comes_back_unchanged_is_no_new_version(office: OfficeMaker) -> None:

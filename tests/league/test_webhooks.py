@@ -8,6 +8,7 @@ import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from agent_league.config.webhooks import WebhookConfig
 from agent_league.errors import ConfigError, UserError
 from agent_league.http.checked_resolver import CheckedResolver
 from agent_league.http.client import HttpCarrier
+from agent_league.league.news_outbox import NewsOutbox
+from agent_league.league.webhook_addresses import Webhook, load_webhooks
 from agent_league.league.webhook_messages import (
     LeagueNews,
     NewsSource,
@@ -26,10 +29,11 @@ from agent_league.league.webhook_messages import (
     write_json,
     write_slack,
 )
-from agent_league.league.webhooks import Webhook, WebhookSender, load_webhooks
+from agent_league.league.webhooks import WebhookSender, parse_retry_after
 from agent_league.model.agents import AgentState
 from agent_league.model.events import AgentStateChanged, LeagueCompleted, LeagueStarted, RoundCompleted
 from agent_league.model.results import StandingsRow
+from agent_league.storage.base import NewsRow, RemovedRow, StoredRow
 from tests.conftest import BOUND
 from tests.league.conftest import OfficeMaker
 from tests.league.office import LEAGUE_ID, Office
@@ -206,6 +210,105 @@ async def test_a_webhook_that_hangs_holds_up_neither_the_league_nor_another_webh
         await sender.close()
     assert len(stuck.posts) == 1
     assert '"webhook_lost"' in log_of(here)
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        ("120", 120.0),
+        (" 7 ", 7.0),
+        ("86400", 600.0),
+        ("9" * 400, 600.0),
+        ("Wed, 15 Jan 2025 10:30:30 GMT", 30.0),
+        ("Wed, 15 Jan 2025 10:29:00 GMT", 0.0),
+        ("Thu, 16 Jan 2025 10:29:00 GMT", 600.0),
+        ("-5", 0.0),
+        ("\u0661", 0.0),
+        ("soon", 0.0),
+        (None, 0.0),
+    ],
+)
+def test_a_server_may_ask_to_be_left_alone_for_a_while(header: str | None, seconds: float) -> None:
+    assert parse_retry_after(header, datetime(2025, 1, 15, 10, 30, tzinfo=UTC)) == seconds
+
+
+async def test_the_header_retry_after_is_read_and_bounded(office: OfficeMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agent_league.league.webhooks.MAX_WAIT_ASKED", 0.05)
+    here = office()
+    busy = [answer("429 Slow", headers="Retry-After: 3600\r\n"), answer("503 Busy", headers="Retry-After: 3600\r\n")]
+    async with hook_server(*busy, OK) as hook:
+        sender = make_sender(here, hook)
+        begun = asyncio.get_running_loop().time()
+        sender.report_failure("once")
+        await hook.wait_for_posts(3)
+        assert asyncio.get_running_loop().time() - begun >= 0.1, "it waited twice as long as it may be told to"
+        await sender.close()
+
+
+async def test_what_was_not_delivered_is_delivered_by_the_next_manager(
+    office: OfficeMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent_league.league.webhooks.CLOSE_SECONDS", 0.01)
+    rows = dict[int, StoredRow]()
+    here = office()
+    here.manager.state.outbox = NewsOutbox(lambda row: keep_row(rows, row))
+    async with hook_server(None) as stuck, hook_server() as hook:
+        sender = make_sender(here, stuck, hook)
+        sender.report_failure("first")
+        sender.report_failure("second")
+        await stuck.wait_for_posts(1)
+        await hook.wait_for_posts(2)
+        await sender.close()
+    assert '"webhook_kept"' in log_of(here)
+    assert [row.post["webhook"] for row in rows.values() if isinstance(row, NewsRow)] == ["webhooks.0"] * 2
+    here.manager.state.outbox = outbox = NewsOutbox(lambda row: keep_row(rows, row))
+    outbox.restore_rows([row for row in rows.values() if isinstance(row, NewsRow)])
+    async with hook_server() as back:
+        sender = make_sender(here, back)
+        sender.start()
+        told = await back.wait_for_posts(2)
+        sender.report_failure("third")
+        told = await back.wait_for_posts(3)
+        await sender.close()
+    assert [one["data"]["text"].split()[-1] for one in told] == ["first.", "second.", "third."]
+    assert back.posts[0][0]["webhook-id"] == stuck.posts[0][0]["webhook-id"]
+    assert rows == {}
+
+
+def keep_row(rows: dict[int, StoredRow], row: StoredRow) -> None:
+    """Keep a row as a store does."""
+    if isinstance(row, RemovedRow):
+        del rows[int(row.key)]
+    elif isinstance(row, NewsRow):
+        rows[row.number] = row
+
+
+async def test_of_too_many_posts_the_oldest_are_dropped_and_no_row_of_them_stays(
+    office: OfficeMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent_league.league.webhooks.MAX_QUEUED", 3)
+    monkeypatch.setattr("agent_league.league.webhooks.CLOSE_SECONDS", 0.01)
+    here = office()
+    async with hook_server(None) as stuck:
+        sender = make_sender(here, stuck)
+        for number in range(5):
+            sender.report_failure(str(number))
+        kept = [json.loads(post.body)["data"]["text"][-2:] for post in here.manager.state.outbox.list_posts()]
+        await sender.close()
+    assert kept == ["2.", "3.", "4."]
+
+
+async def test_an_end_that_was_told_is_not_told_again_after_a_restart(office: OfficeMaker) -> None:
+    here = office()
+    async with hook_server() as hook:
+        sender = make_sender(here, hook)
+        await here.play(4)
+        await hook.wait_for_posts(4)
+        here.manager.state.emit_resumed()
+        here.manager.state.emit_league_completed()  # as after a correction
+        told = await hook.wait_for_posts(5)
+        await sender.close()
+    assert [one["type"] for one in told[3:]] == ["league.end", "league.end"]
 
 
 async def test_a_host_that_is_not_allowed_is_never_called(office: OfficeMaker) -> None:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import agent_league.cli
-from tests.cli.command import LEAGUE, Running, environment
+from agent_league.storage.paths import DataPaths
+from tests.cli.command import LEAGUE, LEAGUE_ID, Running, environment
 from tests.reliability.machines import MachinesUnavailable, Prefix, connect_machines
 
 STARTER = Path(agent_league.cli.__file__).parent / "starters" / "javascript" / "player.js"
@@ -104,7 +105,10 @@ def test_an_agent_that_can_t_be_called_yet_holds_up_the_start_alone(
 def test_players_that_can_t_be_called_dial_out_and_lose_nothing(
     machines: tuple[list[str], list[str]], tmp_path: Path
 ) -> None:
-    """Ours, one of the standard library behind `league connect`, and one behind twenty lines of plain HTTP."""
+    """Ours, one of the standard library behind `league connect`, and one behind twenty lines of plain HTTP.
+
+    The referee is on another machine than the server, and calls them at their seats there.
+    """
     here, there = machines
     homes = iter([tmp_path / str(number) for number in range(9)])
     with ExitStack() as stack:
@@ -131,8 +135,11 @@ def test_players_that_can_t_be_called_dial_out_and_lose_nothing(
         start(*there, sys.executable, LATE_LISTENER, "127.0.0.1", 8102, MANAGER, "Polled", 0)
         manager.prints("Polled at http://10.77.0.1:8000/seats/S")
         start(*here, *LEAGUE, "player", "--name", "At home", "--port", 8103, "--home", next(homes))
-        start(*here, *LEAGUE, "referee", "--home", shared)
+        key = DataPaths(shared).referee_key_file(LEAGUE_ID).read_text().strip()
+        join = MANAGER.replace("/mcp", f"/join/{key}/mcp")
+        start(*there, *LEAGUE, "referee", "--manager", join, "--home", next(homes))
         manager.prints("Champion")
+    assert "at http://10.77.0.2:8001/mcp" in manager.text, "the referee is elsewhere, too"
     assert manager.text.count("at http://10.77.0.1:8000/seats/S") == 3
     assert "loses" not in manager.text
     assert "TECHNICAL_LOSS" not in manager.text

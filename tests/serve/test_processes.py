@@ -15,6 +15,7 @@ from agent_league.league.resume import open_store
 from tests.cli.command import Running, free_ports, league, running
 from tests.cli.command import until as wait_until
 from tests.conftest import BOUND
+from tests.league.test_webhooks import OK, answer, hook_server
 from tests.serve.stage import players, until, write_league
 
 pytestmark = pytest.mark.slow
@@ -115,3 +116,38 @@ def _count_players(home: Path) -> int:
     finally:
         store.close()
     return sum(agent.role == "player" for agent in saved.agents) if saved else -1
+
+
+async def test_news_that_a_killed_server_has_not_delivered_are_delivered_by_the_next_one(home: Path) -> None:
+    busy = answer("503 Busy")
+    async with asyncio.timeout(BOUND), AsyncExitStack() as stage:
+        hook = await stage.enter_async_context(hook_server(busy))
+        write_league(home, "spring", participants={"start_with": 2}, webhooks=[{"url": hook.url}])
+        port = free_ports(1)
+        command = ["serve", "--home", home, "--port", port]
+        with running(command, cwd=home.parent) as (server,):
+            await asyncio.to_thread(server.prints, "Serving 2 leagues")
+            await stage.enter_async_context(
+                players(home, f"http://localhost:{port}/leagues/spring/mcp", ["Ann", "Bob"])
+            )
+            (first, *_) = await hook.wait_for_posts(1)
+            assert first["type"] == "league.start"
+            await asyncio.to_thread(wait_until, lambda: is_over(home, "spring"), "the end of the league")
+            server.process.kill()
+            await asyncio.to_thread(server.process.wait)
+        hook.answers[:] = [OK]
+        seen = len(hook.posts)
+        (server,) = stage.enter_context(running(command, cwd=home.parent))
+        told = (await hook.wait_for_posts(seen + 2))[seen:]
+        assert [one["type"] for one in told[:2]] == ["league.start", "league.end"]
+        assert hook.posts[seen][0]["webhook-id"] == hook.posts[0][0]["webhook-id"]
+        await asyncio.to_thread(wait_until, lambda: count_news(home, "spring") == 0, "an empty outbox")
+
+
+def count_news(home: Path, league_id: str) -> int:
+    store = open_store(home, None)
+    try:
+        saved = store.read_season(league_id)
+    finally:
+        store.close()
+    return len(saved.news) if saved else -1

@@ -12,6 +12,7 @@ from agent_league.storage.base import (
     LadderRow,
     ManagerReplaced,
     MatchRow,
+    NewsRow,
     RemovedRow,
     SavedSeason,
     SeasonRow,
@@ -268,6 +269,18 @@ def test_writing_no_rows_is_allowed(place: Place) -> None:
     store = place.store()
     store.write_rows(begin(store).season_id, [])
     assert saved(place).agents == []
+
+
+def test_posts_are_kept_in_order_until_they_are_removed(place: Place) -> None:
+    store = place.store()
+    season_id, other = begin(store).season_id, begin(store, "another_league").season_id
+    rows = [NewsRow(number, {"body": f"ü 😀 {number}"}) for number in (1, 2, 10)]
+    store.write_rows(season_id, rows[::-1])
+    store.write_rows(other, rows[:1])
+    assert list(saved(place).news) == rows
+    store.write_rows(season_id, [RemovedRow(NewsRow, "2"), RemovedRow(NewsRow, "77")])
+    assert list(saved(place).news) == [rows[0], rows[2]]
+    assert list(saved(place, "another_league").news) == rows[:1]
 
 
 def test_rows_of_a_ladder_are_replaced_and_removed_and_a_removed_match_is_gone(place: Place) -> None:

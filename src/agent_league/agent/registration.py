@@ -261,12 +261,7 @@ class LeagueRegistration:
 
     def _load_sign_up_key(self) -> None:
         """Register with the key of a file, if there is one by now: its manager may have written it meanwhile."""
-        file = self._settings.key_file
-        if file is None or find_sign_up_key(self._manager_address) is not None:
-            return
-        with suppress(OSError, ValueError):
-            if key := file.read_text(encoding="ascii").strip():
-                self._manager_address = add_sign_up_key(self._manager_address, key)
+        self._manager_address = add_key_of_file(self._manager_address, self._settings.key_file)
 
     async def _send_application(self, secrets_shown: Mapping[str, Any]) -> dict[str, Any]:
         """Send the registration and return the manager's answer with canonical field names; raises CallFailed."""
@@ -521,3 +516,13 @@ class LeagueRegistration:
 def _text_or_none(value: Any) -> str | None:
     """The value if it is a string, else None."""
     return value if isinstance(value, str) else None
+
+
+def add_key_of_file(manager: str, file: Path | None) -> str:
+    """Add the sign-up key that a file holds to a manager's address, unless that has one or there is no such file."""
+    if file is None or find_sign_up_key(manager) is not None:
+        return manager
+    with suppress(OSError, ValueError):
+        if key := file.read_text(encoding="ascii").strip():
+            return add_sign_up_key(manager, key)
+    return manager

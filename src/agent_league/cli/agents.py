@@ -7,6 +7,7 @@ import typer
 
 from agent_league.cli.options import (
     AgentHostOption,
+    DialOutOption,
     ExitWhenDoneOption,
     FreePortOption,
     GamesOption,
@@ -19,6 +20,7 @@ from agent_league.cli.options import (
     SeedOption,
     SettingsOption,
     StrictOption,
+    VersionOption,
     add_strict_setting,
     name_options_in_errors,
     open_or_create_home,
@@ -27,7 +29,14 @@ from agent_league.cli.options import (
 from agent_league.cli.terminal import print_remark
 from agent_league.errors import UserError
 from agent_league.model.agents import ANY_GAME
-from agent_league.model.names import MAX_NAME_LENGTH, is_displayable, is_safe_name, list_known_names
+from agent_league.model.names import (
+    MAX_NAME_LENGTH,
+    VERSION_EXPECTED,
+    is_agent_version,
+    is_displayable,
+    is_safe_name,
+    list_known_names,
+)
 
 if TYPE_CHECKING:
     from agent_league.config import ConfigLoader
@@ -43,6 +52,7 @@ def referee(
     key_file: KeyFileOption = None,
     host: AgentHostOption = None,
     public_url: PublicUrlOption = None,
+    dial_out: DialOutOption = False,
     referee_id: Annotated[str | None, typer.Option(help="The id to ask for, such as REF01.")] = None,
     name: NameOption = None,
     league_id: LeagueIdOption = None,
@@ -95,7 +105,8 @@ def referee(
         key_file=_find_referee_key_file(home, loader, manager, league_id),
         player_addresses={entry.player_id: entry.default_endpoint for entry in loader.load_agents().players},
     )
-    _serve_agent(RefereePlan(identity, port, host))
+    _check_dial_out(public_url, dial_out=dial_out)
+    _serve_agent(RefereePlan(identity, port, host, dial_out=dial_out))
 
 
 def player(
@@ -105,10 +116,9 @@ def player(
     key_file: KeyFileOption = None,
     host: AgentHostOption = None,
     public_url: PublicUrlOption = None,
-    dial_out: Annotated[
-        bool, typer.Option("--dial-out", help="Need no address: keep a connection to the manager, as behind a router.")
-    ] = False,
+    dial_out: DialOutOption = False,
     name: NameOption = None,
+    version: VersionOption = None,
     player_id: Annotated[str | None, typer.Option(help="The id to ask for, such as P01.")] = None,
     strategy: Annotated[
         str | None, typer.Option(help="How it plays: a name or a Python file (default: defaults/player.json).")
@@ -146,6 +156,7 @@ def player(
 
     _check_agent_id("--player-id", player_id, "P01")
     check_display_name(name)
+    check_agent_version(version)
     home, loader = open_or_create_home(home, add_strict_setting(settings, strict=strict))
     system = loader.load_system()
     entry = loader.load_agents().find_player(player_id, None if name else port)
@@ -173,7 +184,7 @@ def player(
         endpoint=own_endpoint(host, port, system.network.base_host, manager, public_url),
         wanted_id=player_id or f"player-{port}",
         display_name=name or (entry.display_name if entry else f"Agent {player_id or port}"),
-        version=known.version,
+        version=version or known.version,
         game_types=tuple(game) if game else known.game_types,
         league_id=league_id,
         seed=seed,
@@ -181,9 +192,13 @@ def player(
         stay=stay,
         protocol=f"league.{protocol}",
     )
+    _check_dial_out(public_url, dial_out=dial_out)
+    _serve_agent(PlayerPlan(identity, port, host, strategy=chosen, defaults=defaults, dial_out=dial_out))
+
+
+def _check_dial_out(public_url: str | None, *, dial_out: bool) -> None:
     if dial_out and public_url:
         raise UserError("--dial-out needs no --public-url; leave one of them out")
-    _serve_agent(PlayerPlan(identity, port, host, strategy=chosen, defaults=defaults, dial_out=dial_out))
 
 
 def _serve_agent(seat: "RefereePlan | PlayerPlan") -> None:
@@ -193,8 +208,7 @@ def _serve_agent(seat: "RefereePlan | PlayerPlan") -> None:
 
     check_ports([seat])
     listeners = AgentListeners(on_player_event=print_player_event, on_remark=print_remark)
-    dials_out = getattr(seat, "dial_out", False)
-    run_async(serve_until_interrupted([seat], listeners, lambda: print_waiting(seat.settings, dials_out=dials_out)))
+    run_async(serve_until_interrupted([seat], listeners, lambda: print_waiting(seat.settings, dials_out=seat.dial_out)))
 
 
 def _find_referee_key_file(home: Path, loader: "ConfigLoader", manager: str, league_id: str | None) -> Path:
@@ -213,6 +227,12 @@ def check_display_name(name: str | None) -> None:
     if name is not None and not (is_displayable(name) and len(name) <= MAX_NAME_LENGTH):
         expected = f"expected 1 to {MAX_NAME_LENGTH} characters that people can see"
         raise UserError(f"--name {name!r}: {expected}; no control, formatting or invisible ones")
+
+
+def check_agent_version(version: str | None) -> None:
+    """Raise UserError for a version that a manager would refuse."""
+    if version is not None and not is_agent_version(version):
+        raise UserError(f"--version {version!r}: {VERSION_EXPECTED}")
 
 
 def _check_agent_id(option: str, agent_id: str | None, example: str) -> None:

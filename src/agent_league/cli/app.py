@@ -50,6 +50,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         "simulate": (
             "Play strategies against each other, by the rules alone, and say who is better and how sure that is."
         ),
+        "experiment": "Play every pair of players in every game with every seed, as a file says, and report on it.",
     },
     "Organise a league": {
         "serve": "Serve all leagues of a SHARED folder, each below its own path, with an index of them.",

@@ -5,8 +5,8 @@ from urllib.parse import urlsplit
 
 import typer
 
-from agent_league.cli.agents import check_display_name
-from agent_league.cli.options import GamesOption, HomeOption, KeyFileOption, open_outside_home
+from agent_league.cli.agents import check_agent_version, check_display_name
+from agent_league.cli.options import GamesOption, HomeOption, KeyFileOption, VersionOption, open_outside_home
 from agent_league.cli.terminal import print_remark
 from agent_league.errors import UserError
 
@@ -24,6 +24,7 @@ def connect(
         str | None, typer.Option(help="Register the agent under this name; for agents that don't do so by themselves.")
     ] = None,
     game: GamesOption = None,
+    version: VersionOption = None,
     home: HomeOption = None,
 ) -> None:
     """Carry any agent behind a router to a league: it dials out, and the league calls the agent through it.
@@ -40,13 +41,17 @@ def connect(
     check_display_name(name)
     if game and not name:
         raise UserError("--game says what the agent plays when it is registered here; it needs --name")
+    if version and not name:
+        raise UserError("--version says what the agent is registered as here; it needs --name")
+    check_agent_version(version)
     address = parse_manager_endpoint(agent, "AGENT_URL")
     manager = choose_manager_address(parse_manager_endpoint(to, "--to") if to else None, key_file, "")
     if not urlsplit(manager).netloc:
         raise UserError("--to is missing: the address of the league's manager, or your sign-up address")
     if address == manager:
         raise UserError(f"AGENT_URL and --to are both {address}; expected your agent's address, and the league's")
-    wanted = AgentToConnect(address, manager, open_outside_home(home), name, tuple(game or ("even_odd", "*")))
+    games = tuple(game or ("even_odd", "*"))
+    wanted = AgentToConnect(address, manager, open_outside_home(home), name, games, version or "1.0.0")
 
     async def carry() -> None:
         await connect_agent(wanted, interrupt_event(), print_remark)

@@ -4,6 +4,7 @@ import getpass
 import shlex
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +13,7 @@ import typer
 from agent_league.cli.agents import check_display_name
 from agent_league.cli.options import (
     AgentHostOption,
+    DialOutOption,
     HomeOption,
     PublicUrlOption,
     SettingsOption,
@@ -46,6 +48,7 @@ def join(
     port: OwnPortOption = None,
     host: AgentHostOption = None,
     public_url: PublicUrlOption = None,
+    dial_out: DialOutOption = False,
     home: HomeOption = None,
     settings: SettingsOption = None,
 ) -> None:
@@ -58,7 +61,8 @@ def join(
     from agent_league.launch.serving import run_async
 
     async def serve() -> None:
-        seat = make_outside_player(league_url, name, fallback, port, host, public_url, home, settings)
+        place = OwnAddress(port, host, public_url, dial_out)
+        seat = make_outside_player(league_url, name, fallback, place, home, settings)
         where = f"plays as {name!r} in the league of {seat.settings.manager} once the host calls join_league"
         if http is None:
             typed = f"`league play {shlex.quote(league_url)} --name {shlex.quote(name)}`"
@@ -81,6 +85,7 @@ def play(
     port: OwnPortOption = None,
     host: AgentHostOption = None,
     public_url: PublicUrlOption = None,
+    dial_out: DialOutOption = False,
     home: HomeOption = None,
     settings: SettingsOption = None,
 ) -> None:
@@ -92,9 +97,8 @@ def play(
     screen = TerminalScreen(draw_standings, is_terminal=sys.stdin.isatty() and sys.stdout.isatty())
 
     async def serve() -> None:
-        seat = make_outside_player(
-            league_url, own_name, fallback, port, host, public_url, home, settings, screen.write_remark
-        )
+        place = OwnAddress(port, host, public_url, dial_out)
+        seat = make_outside_player(league_url, own_name, fallback, place, home, settings, screen.write_remark)
         try:
             await TerminalPlayer(seat, screen).run()
         finally:
@@ -103,13 +107,21 @@ def play(
     run_async(serve())
 
 
+@dataclass(frozen=True, slots=True)
+class OwnAddress:
+    """How the league is to call a player, as its command was told."""
+
+    port: int | None
+    host: str | None
+    public_url: str | None
+    dial_out: bool
+
+
 def make_outside_player(
     league_url: str,
     name: str,
     fallback: str,
-    port: int | None,
-    host: str | None,
-    public_url: str | None,
+    place: OwnAddress,
     home: Path | None,
     settings: list[str] | None,
     remark: Callable[[str], None] = print_remark,
@@ -141,9 +153,17 @@ def make_outside_player(
         version=defaults.version,
         game_types=defaults.game_types,
     )
-    listen = choose_listen_host(host, manager)
-    strategy = load_strategy(fallback, defaults, remark)
-    return OutsidePlayer(identity, strategy, host=listen, port=port, remark=remark, public_url=public_url)
+    if place.dial_out and (place.port or place.host or place.public_url):
+        raise UserError("--dial-out needs no address: leave --port, --host and --public-url out")
+    return OutsidePlayer(
+        identity,
+        load_strategy(fallback, defaults, remark),
+        host=choose_listen_host(place.host, manager),
+        port=place.port,
+        remark=remark,
+        public_url=place.public_url,
+        dial_out=place.dial_out,
+    )
 
 
 def _get_user_name() -> str:

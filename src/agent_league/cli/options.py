@@ -95,6 +95,13 @@ PublicUrlOption = Annotated[
     str | None,
     typer.Option(help="The address by which the league calls it, if that is another one.", metavar="URL"),
 ]
+VersionOption = Annotated[
+    str | None,
+    typer.Option("--version", help="The version to register as; a practice ladder rates each one apart.", metavar="V"),
+]
+DialOutOption = Annotated[
+    bool, typer.Option("--dial-out", help="Need no address: keep a connection to the manager, as behind a router.")
+]
 LeagueIdOption = Annotated[str | None, typer.Option(help="The league (default: default_league_id of system.json).")]
 ManagerOption = Annotated[str | None, typer.Option(help="The League Manager's address.", metavar="URL")]
 KeyFileOption = Annotated[

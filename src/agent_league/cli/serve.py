@@ -44,6 +44,14 @@ def serve(
     strict: StrictOption = False,
     settings: SettingsOption = None,
     no_seats: NoSeatsOption = False,
+    internal_url: Annotated[
+        str | None,
+        typer.Option(
+            help="Where other servers of the same PostgreSQL pass calls on to this one: a port of its own, which agents"
+            " need not reach. Default: on this machine, 1000 above --port.",
+            metavar="URL",
+        ),
+    ] = None,
 ) -> None:
     """Serve all leagues of a SHARED folder, each below its own path, with an index of them.
 
@@ -58,8 +66,8 @@ def serve(
     home, loader = open_or_create_home(home, [*add_strict_setting(settings, strict=strict), *public])
     system = loader.load_system()
     port = port or system.network.default_league_manager_port
-    wanted = ServerSettings(loader, system, host, port, store, referees, not no_seats)
-    with lock_home(home, wanted.local_root):
+    wanted = ServerSettings(loader, system, host, port, store, referees, not no_seats, internal_url)
+    with lock_home(home, wanted.local_root), lock_store(wanted):
         run_async(_serve_leagues(wanted))
 
 
@@ -79,6 +87,26 @@ def lock_home(home: Path, root: str) -> Iterator[None]:
         ) from None
 
 
+@contextmanager
+def lock_store(settings: "ServerSettings") -> Iterator[None]:
+    """Hold a database file, which one server alone may serve; one in PostgreSQL is shared. Raises UserError."""
+    from agent_league.storage.lock import LockHeld, hold_lock
+    from agent_league.storage.sql import find_database_file
+
+    file = find_database_file(settings.store_address)
+    if file is None:
+        yield
+        return
+    try:
+        with hold_lock(file.with_name(f"{file.name}.lock"), f"{settings.local_root} (process {os.getpid()})"):
+            yield
+    except LockHeld as other:
+        raise UserError(
+            f"The leagues in {file} are being served already, at {other}. A SQLite file has one server; several share"
+            " a PostgreSQL: --store postgresql+psycopg://USER:PASSWORD@HOST/DATABASE."
+        ) from None
+
+
 async def _serve_leagues(settings: "ServerSettings") -> None:
     from agent_league.launch.play_function import interrupt_event
     from agent_league.serve.serving import serve_until
@@ -93,6 +121,8 @@ def _print_leagues(server: "LeagueServer") -> None:
     print_remark(f"Serving {format_count(served, 'league')} at {settings.public_root}/")
     for failed in index.failed:
         print_remark(f"Not served: {failed.league_id}: {failed.problem}")
+    if settings.internal_url:
+        print_remark(f"Other servers of its store pass calls on to it at {settings.internal_url}")
     if settings.public_root != settings.local_root:
         print_remark(f"Here it listens at {settings.local_root}/")
         if not settings.system.network.trusted_proxies:

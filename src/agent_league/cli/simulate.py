@@ -4,7 +4,6 @@ import secrets
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing
-from math import isfinite
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
@@ -27,21 +26,17 @@ from agent_league.cli.terminal import (
     print_json,
     print_remark,
     show_progress_bar,
+    write_output,
 )
 from agent_league.errors import UserError
 from agent_league.ratings.tables import RankMethod
 from agent_league.text import to_printable
 
 if TYPE_CHECKING:
-    from agent_league.lab.scoreboard import PairTallies, PlayerScore, Scoreboard
+    from agent_league.lab.scoreboard import PairTallies, Scoreboard
     from agent_league.lab.tournament import Tournament
     from agent_league.lab.tournament_ratings import TournamentRatings
     from agent_league.lab.workers import WorkItem
-    from agent_league.model.tables import DataTable
-    from agent_league.ratings.statistics import Estimate
-
-MAX_MATRIX_PLAYERS = 8
-"""With more players the head-to-head table is left out; `--json` has its numbers."""
 
 
 def simulate(
@@ -67,6 +62,9 @@ def simulate(
         RankMethod,
         typer.Option(help="How to rank beside the points; the last two are for games that go in circles."),
     ] = RankMethod.ELO,
+    csv: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Also write who scored what against whom; - is stdout.")
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Play strategies against each other, by the rules alone, and say who is better and how sure that is.
@@ -113,6 +111,10 @@ def simulate(
     elif ratings:
         _print_scoreboard(tournament, board, ratings)
         print_remark(f"{_games_text(board.games)} in {seconds:.2f} s: {board.games / seconds:.0f} games a second.")
+    if csv:
+        from agent_league.lab.score_tables import make_pair_table
+
+        write_output(csv, make_pair_table(board, board.rows()).to_csv().encode())
     if interrupted:
         print_remark(f"Interrupted: {board.games} of {tournament.games} games were counted.")
         raise typer.Exit(EXIT_INTERRUPTED)
@@ -151,11 +153,17 @@ def _rate_players(tournament: "Tournament", board: "Scoreboard", method: RankMet
 def _print_scoreboard(tournament: "Tournament", board: "Scoreboard", ratings: "TournamentRatings") -> None:
     from rich.console import Console
 
+    from agent_league.lab.score_tables import cut_names, make_cross_table, make_score_table
+
     console = Console(highlight=False)
-    console.print(make_rich_table(_scoreboard_table(tournament, board), title_style="table.title"))
-    if 2 < len(board.names) <= MAX_MATRIX_PLAYERS:
-        console.print(make_rich_table(_head_to_head_table(board), title_style="table.title"))
-    console.print(make_rich_table(ratings.tabulate(), title_style="table.title"))
+    rows, width = board.rows(), console.width
+    title = f"{tournament.game_type}: {_games_text(tournament.rounds)} for each pair, seed {tournament.seed}"
+    cross = make_cross_table(board, rows, width) if len(rows) > 2 else None
+    for table in (make_score_table(board, rows, title, width), cross, cut_names(ratings.tabulate(), width)):
+        if table:
+            console.print(make_rich_table(table, title_style="table.title"))
+    if len(rows) > 2 and cross is None:
+        print_remark(f"Who scored what against whom doesn't fit {width} columns; --json and --csv FILE tell it.")
     if board.by_payoff:
         console.print("Ratings count who had more in a game; the first table how much.")
     for sentence in (*ratings.describe(), *_describe_problems(board)):
@@ -170,64 +178,8 @@ def _describe_problems(board: "Scoreboard") -> Iterator[str]:
         yield f"{one} or {other} changed the game's state instead of playing: what came of their games means nothing."
 
 
-def _scoreboard_table(tournament: "Tournament", board: "Scoreboard") -> "DataTable":
-    from agent_league.model.tables import DataTable
-
-    rows = board.rows()
-    faulty = any(row.total.tally.faults for row in rows)
-    caption = "In brackets: 95% intervals."
-    if any(row.total.series == 1 for row in rows):
-        caption += " A pair's only series tells nothing of others: they take games as independent."
-    worth = ">Mean payoff" if board.by_payoff else ">Points"
-    cells = []
-    for row in rows:
-        tally = row.total.tally
-        if not tally.games:
-            cells.append(("-", row.name, 0, *["-"] * (3 + faulty)))
-            continue
-        counts = (
-            tally.games,
-            f"{tally.wins}-{tally.draws}-{tally.losses}",
-            _format_estimate(row.total.win_rate, ".1%"),
-        )
-        value = _format_estimate(row.total.mean_payoff, ".2f") if board.by_payoff else row.points
-        cells.append((row.rank, row.name, *counts, value, *([tally.faults] if faulty else [])))
-    return DataTable(
-        ("#", "Player", ">Games", ">W-D-L", ">Win rate", worth, *([">Faults"] if faulty else [])),
-        cells,
-        f"{tournament.game_type}: {_games_text(tournament.rounds)} for each pair, seed {tournament.seed}",
-        caption,
-    )
-
-
 def _games_text(number: int) -> str:
     return "1 game" if number == 1 else f"{number} games"
-
-
-def _format_estimate(estimate: "Estimate | None", form: str) -> str:
-    if estimate is None:
-        return ""
-    if not isfinite(estimate.low):
-        return f"{estimate.value:{form}}"
-    low, high = (f"{end:{form}}".rstrip("%") for end in (estimate.low, estimate.high))
-    return f"{estimate.value:{form}} [{low}, {high}]"
-
-
-def _head_to_head_table(board: "Scoreboard") -> "DataTable":
-    """Make the head-to-head table: the row's player against the column's."""
-    from agent_league.model.tables import DataTable
-
-    rows = board.rows()
-    title = "Won-drawn-lost (and mean payoff) against" if board.by_payoff else "Won-drawn-lost against"
-    cells = [(row.name, *(_format_meeting(row.against.get(other.name)) for other in rows)) for row in rows]
-    return DataTable(("Player", *(f">{row.name}" for row in rows)), cells, title)
-
-
-def _format_meeting(score: "PlayerScore | None") -> str:
-    if score is None:
-        return ""
-    tally, paid = score.tally, score.mean_payoff
-    return f"{tally.wins}-{tally.draws}-{tally.losses}" + (f" ({paid.value:.2f})" if paid else "")
 
 
 def _summary_json(tournament: "Tournament", board: "Scoreboard") -> dict[str, Any]:

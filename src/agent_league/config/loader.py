@@ -178,7 +178,7 @@ class ConfigLoader:
             raise ConfigError(path, "", f"not JSON that can be read: {shorten(error, MAX_PHRASE)}") from None
         if not isinstance(data, dict):
             raise ConfigError(path, "", f"expected an object, found {type(data).__name__}")
-        if unknown := _find_unknown_key(model, data):
+        if unknown := find_unknown_key(model, data):
             setting, known = unknown
             name_of_key = setting.rpartition(".")[2]
             hint = (
@@ -192,7 +192,7 @@ class ConfigLoader:
             # As JSON again, because only there strict means: a list is a tuple, but "30" is no number.
             return model.model_validate_json(json.dumps(data), strict=True)
         except ValidationError as error:
-            inside, problem = _describe_first_error(data, error)
+            inside, problem = describe_first_error(data, error)
             raise self.make_setting_error(name, inside, problem) from None
 
     def _rewrite_hint(self, path: Path) -> str:
@@ -265,7 +265,7 @@ def _unwrap_optional(annotation: Any) -> Any:
     return models[0] if models and type(None) in get_args(annotation) else annotation
 
 
-def _find_unknown_key(annotation: Any, data: Any) -> tuple[str, list[str]] | None:
+def find_unknown_key(annotation: Any, data: Any) -> tuple[str, list[str]] | None:
     """Find the path of the first key in a file's data that its model doesn't know, and the keys it knows there."""
     inside: Iterator[tuple[str, Any, Any]] = iter(())
     annotation = _unwrap_optional(annotation)
@@ -282,7 +282,7 @@ def _find_unknown_key(annotation: Any, data: Any) -> tuple[str, list[str]] | Non
     elif get_origin(annotation) is dict and isinstance(data, dict):
         inside = ((key, get_args(annotation)[1], item) for key, item in data.items())
     for key, inner, value in inside:
-        if found := _find_unknown_key(inner, value):
+        if found := find_unknown_key(inner, value):
             return f"{key}.{found[0]}", found[1]
     return None
 
@@ -292,7 +292,7 @@ def _is_overridden(setting: str, overrides: Mapping[str, Any]) -> bool:
     return any(setting == path or setting.startswith(f"{path}.") for path in overrides)
 
 
-def _describe_first_error(data: Any, error: ValidationError) -> tuple[str, str]:
+def describe_first_error(data: Any, error: ValidationError) -> tuple[str, str]:
     """Return the path of the first error that pydantic found, and a sentence about it."""
     first = error.errors(include_url=False)[0]
     inside = ".".join(str(part) for part in first["loc"])

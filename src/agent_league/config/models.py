@@ -116,6 +116,9 @@ class NetworkConfig(ConfigModel):
     trusted_proxies: tuple[ProxyAddress, ...] = ()
     """Addresses or networks of proxies whose `X-Forwarded-For` is believed; that of all others is ignored."""
 
+    lease_sec: Annotated[float, Field(ge=1, le=600)] = 6
+    """Seconds after which the leagues of a server that has gone silent go on at another one of the same store."""
+
     @property
     def public_host(self) -> str | None:
         return urlsplit(self.public_url).hostname if self.public_url else None

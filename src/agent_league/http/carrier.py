@@ -58,6 +58,20 @@ class AddressPinner(Protocol):
         ...
 
 
+@runtime_checkable
+class RetryAfterReader(Protocol):
+    """A carrier that remembers whether a peer has asked to be left alone for a while."""
+
+    def get_retry_after(self, endpoint: str) -> str | None:
+        """The header `Retry-After` of the latest answer from an endpoint, as it came; None if there was none."""
+        ...
+
+
+def find_retry_after(carrier: Carrier, endpoint: str) -> str | None:
+    """The header `Retry-After` of the latest answer from an endpoint, if the carrier has headers."""
+    return carrier.get_retry_after(endpoint) if isinstance(carrier, RetryAfterReader) else None
+
+
 def pin_addresses(carrier: Carrier, endpoint: str, addresses: Sequence[str]) -> None:
     """Pin the addresses of an endpoint's host, if there are any and the carrier resolves names."""
     if addresses and isinstance(carrier, AddressPinner):

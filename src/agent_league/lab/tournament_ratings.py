@@ -3,7 +3,7 @@
 It loads numpy: import it when a tournament is over.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ from agent_league.ratings.luck import LuckTest, check_luck
 from agent_league.ratings.rating_words import describe_ratings, describe_seat_advantage, tabulate_ratings
 from agent_league.ratings.results import ResultTable
 from agent_league.ratings.statistics import binomial_p_value
-from agent_league.ratings.tables import RankMethod, RatingTable
+from agent_league.ratings.tables import RankMethod, RatingTable, ResultRow
 from agent_league.ratings.transitivity import LEVEL, Transitivity, check_transitivity, is_luck_credible
 
 RANK_HINT = "`--rank nash` and `--rank alpha-rank` rank by who beats whom."
@@ -101,9 +101,16 @@ class TournamentRatings:
 
 def rate_tournament(board: Scoreboard, game_type: str, method: RankMethod = RankMethod.ELO) -> TournamentRatings:
     """Rate the players of a board; the intervals allow for games of one series that depend on each other."""
-    rows = list(board.list_results(game_type))
+    return rate_results(
+        list(board.list_results(game_type)), board, [game_type] if seats_differ(game_type) else [], method
+    )
+
+
+def rate_results(
+    rows: Sequence[ResultRow], board: Scoreboard, differing: Sequence[str], method: RankMethod
+) -> TournamentRatings:
+    """Rate players by the results of one or several games; `differing` are games whose seats do, `board` has all."""
     results = ResultTable.from_rows(rows, board.names)
-    differing = [game_type] if seats_differ(game_type) else []
     samples = max(LEAST_SAMPLES, min(MOST_SAMPLES, MOST_ROWS // max(1, len(rows))))
     try:
         table = bootstrap_ratings(results, seats_differ=differing, samples=samples)

@@ -57,7 +57,8 @@ def _add_dial_out(agent: Agent, app: AgentApp, header_check: HeaderCheck) -> Non
 
     if not isinstance(agent, LeagueManager):
         raise TypeError("only a manager has seats for agents that dial out")
-    dial_out = DialOutApp(agent.seats, app, header_check, agent.endpoint, agent.log, agent.seat_members)
+    needed_key = agent.sign_up.explain_needed_key
+    dial_out = DialOutApp(agent.seats, app, header_check, agent.endpoint, agent.log, agent.seat_members, needed_key)
     app.add_path_app(DIAL_NAME, dial_out.serve_dial)
     app.add_path_app(SEATS_NAME, dial_out.serve_seat)
 

@@ -134,6 +134,8 @@ class ManagerPlan(AgentPlan):
 @dataclass(frozen=True, slots=True)
 class RefereePlan(AgentPlan):
     settings: RefereeSettings
+    dial_out: bool = False
+    """Whether it dials out to the manager's server instead of listening at its port."""
 
     @property
     def title(self) -> str:

@@ -11,7 +11,7 @@ from agent_league.clock import SystemClock, format_utc
 from agent_league.errors import CallFailed, LeagueFailed
 from agent_league.http.client import HttpCarrier
 from agent_league.launch.dial_client import AddressForwarder, DialClient
-from agent_league.launch.dialled_player import SEAT_CREDENTIALS
+from agent_league.launch.dialled_agent import SEAT_CREDENTIALS
 from agent_league.model.result_words import format_count
 from agent_league.protocol import v2
 from agent_league.protocol.dial_out import SeatOpened
@@ -33,6 +33,8 @@ class AgentToConnect:
     name: str | None = None
     """The name to register it under; None if it registers by itself."""
     games: tuple[str, ...] = ("*",)
+    version: str = "1.0.0"
+    """The version to register it as."""
 
 
 async def connect_agent(agent: AgentToConnect, stop: asyncio.Event, remark: RemarkCallback) -> None:
@@ -81,7 +83,7 @@ async def _register(agent: AgentToConnect, seat: SeatOpened, client: PeerClient)
         conversation_id=f"conv-{seat.seat.lower()}-register",
         player_meta={
             "display_name": agent.name,
-            "version": "1.0.0",
+            "version": agent.version,
             "game_types": list(agent.games),
             "contact_endpoint": seat.address,
             "protocol_version": CURRENT_VERSION,

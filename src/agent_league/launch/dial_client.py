@@ -11,6 +11,7 @@ from random import Random
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
+import orjson
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
 
@@ -33,6 +34,7 @@ from agent_league.protocol.dial_out import (
     is_json,
     parse_to_agent,
 )
+from agent_league.protocol.tolerance import MCP_HEADERS, find_mcp_headers
 from agent_league.storage.credentials import CredentialsFile
 from agent_league.text import MAX_SENTENCE, redact_tokens, to_printable
 
@@ -44,7 +46,7 @@ RETRY_STATUSES = (408, 425, 429, 500, 502, 503, 504)
 """HTTP statuses of a server that may take us later."""
 PATIENT_ATTEMPTS = 20
 """Attempts, about a minute, in which a server that had us before may refuse us: it may be starting, or be replaced."""
-MCP_ACCEPT = {"Accept": "application/json, text/event-stream"}
+MCP_ACCEPT = {"Accept": MCP_HEADERS["Accept"]}
 """What MCP servers insist on; nothing to any other."""
 
 
@@ -162,7 +164,10 @@ class DialClient:
 
 
 class AddressForwarder:
-    """Forwards calls to the one address that it was made with: POSTs of JSON, without redirects, within the limits."""
+    """Forwards calls to the one address that it was made with: POSTs of JSON, without redirects, within the limits.
+
+    Its headers are its own: those that MCP wants follow from the body.
+    """
 
     def __init__(self, address: str, carrier: Carrier, remark: RemarkCallback) -> None:
         self._address = address
@@ -175,9 +180,10 @@ class AddressForwarder:
         if len(body) > MAX_BODY or not is_json(body):
             return SeatAnswer(call=call.call, failure="bad_answer")
         limit = min(call.limit_sec, MAX_CALL_SECONDS)
+        headers = find_mcp_headers(orjson.loads(body)) or MCP_ACCEPT
         try:
             status, answer = await self._carrier.exchange(
-                self._address, body, limit, find_bearer(call.authorization), MCP_ACCEPT
+                self._address, body, limit, find_bearer(call.authorization), headers
             )
         except PeerTimeout:
             return SeatAnswer(call=call.call, failure="timeout")

@@ -1,19 +1,39 @@
-"""The player of a human seat: an agent like any other, with an HTTP server of its own."""
+"""The player of a human seat: an agent like any other, with an HTTP server of its own or a dial-out seat."""
 
 import asyncio
 from dataclasses import replace
 from typing import Any
 
+from agent_league.agent.runtime import Agent
 from agent_league.http.hosts import own_endpoint
 from agent_league.http.server import HttpServer
 from agent_league.launch.agent_app import make_agent_app
 from agent_league.launch.agent_plan import AgentListeners, PlayerPlan
+from agent_league.launch.dialled_agent import run_dialled_agent
 from agent_league.launch.rulebook import Rulebook, rules_from_manager
+from agent_league.players.app import Player
 from agent_league.players.human import HumanSeat
 
 
 class OutsidePlayer(HumanSeat):
-    """A human seat whose player is served in this process."""
+    """A human seat whose player is served in this process, or dials out from it."""
+
+    def __init__(self, *args: Any, dial_out: bool = False, **options: Any) -> None:
+        """With `dial_out` it needs no address: it keeps a connection to the league's server."""
+        super().__init__(*args, **options)
+        self._dials_out = dial_out
+
+    async def _serve_player(self) -> None:
+        if not self._dials_out:
+            await super()._serve_player()
+            return
+        listeners = AgentListeners(on_player_event=self._on_event, on_remark=self._remark)
+        plan = PlayerPlan(self.settings, 0, self._host, strategy=self.mailbox, dial_out=True)
+        await run_dialled_agent(plan, self._get_carrier(), listeners, self._take_player)
+
+    def _take_player(self, agent: Agent) -> None:
+        if isinstance(agent, Player):
+            self.player = agent
 
     def _make_server_at(self, port: int) -> HttpServer:
         name, network = self.settings.display_name, self.settings.system.network

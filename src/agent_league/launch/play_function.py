@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from agent_league.launch.serving import check_ports, run_async, serve_agents
 from agent_league.launch.steady_output import nonblocking_output
 from agent_league.log import JsonLogger
 from agent_league.model.agents import ANY_GAME
-from agent_league.model.names import list_known_names
+from agent_league.model.names import VERSION_EXPECTED, is_agent_version, list_known_names
 from agent_league.players.app import PlayerSettings
 from agent_league.players.descriptions import describe_event
 from agent_league.players.events import GameErrorReported, LeagueJoined, MatchOver, PlayerEvent
@@ -49,41 +50,61 @@ def play(
     host: str | None = None,
     public_url: str | None = None,
     dial_out: bool = False,
+    version: str = "1.0.0",
 ) -> None:
     """Joins a league as a player that decides with `choose`; the command line may name another name, port and manager.
 
     It listens on `host`, by default the address by which it reaches the manager, and is called there or at
     `public_url`; with `dial_out` it needs no address: it keeps a connection to the league's server, as behind a router
-    it must. `games` are those that it takes, by name: one, or several; "*" is any. A program ends here as the
-    command `league` does: with a sentence and an exit code, not with a traceback.
+    it must. `games` are those that it takes, by name: one, or several; "*" is any. `version` tells one state of your
+    code from the next: a practice ladder rates each apart. A program ends here as the command `league` does: with a
+    sentence and an exit code, not with a traceback.
     """
     try:
-        _play(
-            choose, _parse_arguments(name, port, manager, host, public_url, dial_out=dial_out), _check_game_names(games)
-        )
+        own = OwnWords(name, port, manager, host, public_url, dial_out, version)
+        _play(choose, _parse_arguments(own), _check_game_names(games))
     except AgentLeagueError as error:
         print_player_remark(f"{name}: {error}")
         sys.exit(2 if isinstance(error, UserError) else 1)
 
 
-def _parse_arguments(
-    name: str, port: int, manager: str, host: str | None, public_url: str | None, *, dial_out: bool
-) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=f"{name}: a player for Agent League.")
-    parser.add_argument("--port", type=_parse_port, default=str(port), help="the port to serve (default: %(default)s)")
-    shown = redact_keys(manager).replace("%", "%%")
+@dataclass(frozen=True, slots=True)
+class OwnWords:
+    """What a program says of its player; the command line may say otherwise."""
+
+    name: str
+    port: int
+    manager: str
+    host: str | None
+    public_url: str | None
+    dial_out: bool
+    version: str
+
+
+def _parse_arguments(own: OwnWords) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=f"{own.name}: a player for Agent League.")
+    parser.add_argument(
+        "--port", type=_parse_port, default=str(own.port), help="the port to serve (default: %(default)s)"
+    )
+    shown = redact_keys(own.manager).replace("%", "%%")
     parser.add_argument("--manager", help=f"the League Manager's address (default: ${SIGN_UP_VARIABLE}, else {shown})")
     parser.add_argument("--key-file", type=Path, help="a file with your team's sign-up address, or with its key")
-    parser.set_defaults(default=manager)
-    parser.add_argument("--host", default=host, help="the address to listen on (default: towards the manager)")
-    parser.add_argument("--public-url", default=public_url, help="the address by which the league calls it")
+    parser.set_defaults(default=own.manager)
+    parser.add_argument("--host", default=own.host, help="the address to listen on (default: towards the manager)")
+    parser.add_argument("--public-url", default=own.public_url, help="the address by which the league calls it")
     parser.add_argument(
         "--dial-out",
         action=argparse.BooleanOptionalAction,
-        default=dial_out,
+        default=own.dial_out,
         help="need no address (behind a router)",
     )
-    parser.add_argument("--name", default=name, help="the name to show (default: %(default)s)")
+    parser.add_argument("--name", default=own.name, help="the name to show (default: %(default)s)")
+    parser.add_argument(
+        "--version",
+        type=_check_version,
+        default=str(own.version),
+        help="the version to register as (default: %(default)s)",
+    )
     parser.add_argument("--home", type=Path, default=None, help="the SHARED folder for history and logs")
     parser.add_argument("--seed", default=None, help="makes the dice in `observation.random` repeatable")
     parser.add_argument("--practice", action="store_true", help="answer anybody, with or without the manager's word")
@@ -97,6 +118,12 @@ def _parse_port(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 65535:
         raise argparse.ArgumentTypeError(f"expected a port from 1 to 65535, found {text!r}")
     return int(text)
+
+
+def _check_version(text: str) -> str:
+    if not is_agent_version(text):
+        raise argparse.ArgumentTypeError(f"{VERSION_EXPECTED}, found {text!r}")
+    return text
 
 
 def _check_game_names(games: Any) -> tuple[str, ...]:
@@ -125,6 +152,7 @@ def _play(choose: ChooseMove, arguments: argparse.Namespace, games: tuple[str, .
         endpoint=own_endpoint(host, arguments.port, system.network.base_host, manager, arguments.public_url),
         wanted_id=f"player-{arguments.port}",
         display_name=arguments.name,
+        version=arguments.version,
         game_types=games,
         seed=arguments.seed,
         exit_when_done=arguments.exit_when_done,

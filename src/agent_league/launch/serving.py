@@ -19,8 +19,8 @@ from agent_league.http.port_holder import describe_port_holder
 from agent_league.http.proxies import serve_behind_proxies
 from agent_league.http.server import HttpServer, bind_socket
 from agent_league.launch.agent_app import make_agent_app
-from agent_league.launch.agent_plan import NO_LISTENERS, AgentListeners, AgentPlan, ManagerPlan, PlayerPlan
-from agent_league.launch.dialled_player import run_dialled_player
+from agent_league.launch.agent_plan import NO_LISTENERS, AgentListeners, AgentPlan, ManagerPlan, PlayerPlan, RefereePlan
+from agent_league.launch.dialled_agent import run_dialled_agent
 from agent_league.launch.house_bots import BOTS_PATH, open_house_bots
 from agent_league.league.visibility import ORGANISER, VISITOR, Viewer, hides_from_visitors, mask_event, mask_state
 from agent_league.model.events import Event
@@ -61,7 +61,7 @@ async def serve_agents(
     servers: list[HttpServer] = []
     try:
         agents = []
-        dialled = [seat for seat in seats if isinstance(seat, PlayerPlan) and seat.dial_out]
+        dialled = [seat for seat in seats if isinstance(seat, PlayerPlan | RefereePlan) and seat.dial_out]
         for seat in (seat for seat in seats if seat not in dialled):
             agent, app = make_agent_and_app(seat, carrier, watchers)
             agents.append(agent)
@@ -71,7 +71,7 @@ async def serve_agents(
             await server.start()
         if ready:
             ready()
-        runs = [agent.run() for agent in agents] + [run_dialled_player(seat, carrier, watchers) for seat in dialled]
+        runs = [agent.run() for agent in agents] + [run_dialled_agent(seat, carrier, watchers) for seat in dialled]
         await run_until_first(stop.wait(), run_all(*runs))
     finally:
         await asyncio.gather(*(server.stop() for server in servers))
@@ -194,7 +194,7 @@ def make_manager_pages(
 def check_ports(seats: Sequence[AgentPlan]) -> None:
     """Raise PortInUse or UserError if an agent can't listen on its port, or would register with itself."""
     for seat in seats:
-        if isinstance(seat, PlayerPlan) and seat.dial_out:
+        if isinstance(seat, PlayerPlan | RefereePlan) and seat.dial_out:
             continue
         try:
             bind_socket(seat.host, seat.port, seat.title, _port_hint(seat)).close()

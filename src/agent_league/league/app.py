@@ -177,6 +177,7 @@ class LeagueManager(Agent):
         self.state.add_listener(self._publish_changes)
         self._started = asyncio.Event()
         self._start_failure: LeagueFailed | None = None
+        self._is_abandoned = False
         self.completed = asyncio.Event()
         self._authorizer = ManagerAuthorizer(
             self.state,
@@ -259,6 +260,13 @@ class LeagueManager(Agent):
             self._conductor.announce_correction()
         return sentence
 
+    def abandon(self) -> None:
+        """Give the league up because another server has taken it over: nothing is written or sent any more."""
+        self._is_abandoned = True
+        self._journal.abandon()
+        if self._webhooks:
+            self._webhooks.drop_posts()
+
     def _pin_addresses(self, agent: AgentProfile) -> None:
         """Call an agent at the addresses that were checked when it registered, whatever its name means by then."""
         self._peer_client.pin_addresses(agent.endpoint, agent.addresses or ())
@@ -290,6 +298,10 @@ class LeagueManager(Agent):
         keys = {name: self._key.derive_match_key(f"house bot {name}") for name in names}
         self.state.house_bot_keys = {name: hash_token(key) for name, key in keys.items()}
         return keys
+
+    def derive_house_key(self, name: str) -> str:
+        """The key by which a house referee of this name registers; the same wherever and whenever it is run."""
+        return self._key.derive_match_key(f"house referee {name}")
 
     @property
     def endpoint(self) -> str:
@@ -353,6 +365,7 @@ class LeagueManager(Agent):
             ending.push_async_callback(self._tasks.close)
             if self._webhooks:
                 ending.push_async_callback(self._webhooks.close)
+                self._webhooks.start()
             ending.push_async_callback(self.seats.close)
             for member in self.state.roster:
                 self._pin_addresses(member.agent)
@@ -379,7 +392,7 @@ class LeagueManager(Agent):
             self._started.set()
 
     def _mark_dismissed(self) -> None:
-        if self.completed.is_set():
+        if self.completed.is_set() and not self._is_abandoned:
             self.state.mark_dismissed()
 
     async def _play_at_its_times(self) -> None:
@@ -416,7 +429,7 @@ class LeagueManager(Agent):
             await broken
 
     def _report_failure(self, error: BaseException | None) -> None:
-        if self._webhooks:
+        if self._webhooks and not self._is_abandoned:
             self._webhooks.report_failure(str(error) if isinstance(error, AgentLeagueError) else repr(error))
 
     def _start_if_complete(self) -> None:
@@ -443,7 +456,8 @@ class LeagueManager(Agent):
 
     def _add_watchers(self, watcher: Callable[[Event], None] | None) -> WebhookSender | None:
         """Listen for the watcher that was given and for the league's webhooks, if there are such."""
-        webhooks = make_webhook_sender(self._settings, self.state, self._clock, self.log)
+        commit = self._journal.wait_for_commit
+        webhooks = make_webhook_sender(self._settings, self.state, self._clock, self.log, commit)
         for listener in (watcher, webhooks.handle_event if webhooks else None):
             if listener:
                 self.add_watcher(listener)

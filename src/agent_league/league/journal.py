@@ -97,6 +97,13 @@ class Journal:
         self._commit_waiters.append((self._queued_count, done))
         await done
 
+    def abandon(self) -> None:
+        """Drop what is queued and write nothing more: the season is another manager's."""
+        self._rows.clear()
+        if self._worker and not self._worker.done():
+            self._worker.cancel()
+        self._stop_saving(ManagerReplaced("its server has given it up"))
+
     async def close(self) -> None:
         """Write the queued rows if the store allows it in time, and close the store."""
         if self._worker and not self._worker.done():

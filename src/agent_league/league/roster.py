@@ -142,6 +142,8 @@ class Admission:
     is_returning: bool
     new_version: int = 0
     """The number of the version by which a team has replaced its agent; 0 if it didn't."""
+    has_moved: bool = False
+    """Whether a returning agent is called at another address from now on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,7 +333,8 @@ class Roster:
                     "this token is not valid here; register without one to get a new one",
                     expected_format="tok-{agent_id}-{hash}",
                 )
-        if application.is_seat_proven and (owner := self.find_by_endpoint(application.profile.endpoint)):
+        owner = self.find_by_endpoint(application.profile.endpoint) if application.is_seat_proven else None
+        if owner is not None and owner.role is application.profile.role:
             return owner
         namesake = self._find_by_name(application.profile.role, application.profile.display_name)
         if namesake is None:
@@ -431,6 +434,8 @@ class Roster:
 
     def _readmit_member(self, member: Member, application: AgentApplication, now: datetime) -> Admission:
         is_replaced = member.team_id is not None and _is_replaced(member, application)
+        # The address of an agent that dials out is its seat on this server, and tells nothing of the agent's own.
+        has_moved = not application.is_seated and member.agent.endpoint != application.profile.endpoint
         token, token_sha256, expires = self._issue_token(member.agent_id, now)
         del self._members_by_token[member.token_sha256]
         self._members_by_name.pop(_confusable_name_key(member), None)
@@ -446,7 +451,7 @@ class Roster:
         self._members_by_token[token_sha256] = member
         self._index_member(member)
         new_version = _add_version(member, now) if is_replaced else 0
-        return Admission(member, token, is_returning=True, new_version=new_version)
+        return Admission(member, token, is_returning=True, new_version=new_version, has_moved=has_moved)
 
     def _issue_token(self, agent_id: str, now: datetime) -> tuple[str, str, datetime]:
         token = create_token(agent_id, self.rules.security.token_length)
@@ -472,13 +477,9 @@ def merge_deviations(known: Sequence[str], new: Sequence[str]) -> tuple[str, ...
 
 
 def _is_replaced(member: Member, application: AgentApplication) -> bool:
-    """Whether a returning agent is another one than before, as far as it says.
-
-    The address of one that dials out is its seat on this server, and tells nothing.
-    """
+    """Whether a returning agent is another one than before, as far as it says; a laptop may have a new address."""
     before, now = member.agent, application.profile
-    has_moved = not application.is_seated and before.endpoint != now.endpoint
-    return has_moved or (before.display_name, before.version) != (now.display_name, now.version)
+    return (before.display_name, before.version) != (now.display_name, now.version)
 
 
 def _add_version(member: Member, now: datetime) -> int:

@@ -62,6 +62,7 @@ class LeagueState(LeagueLadder):
     def restore_rows(self, saved: SavedSeason) -> None:
         """Load agents, schedule and results that an earlier manager of this season saved."""
         self.audit_log = [AuditEntry.from_json({**row.entry, "number": row.number}) for row in saved.audit]
+        self.outbox.restore_rows(saved.news)
         for agent in saved.agents:
             self.roster.restore_member(member_from_row(agent, self._failure_threshold))
         self._set_schedule(schedule_from_rows(saved.matches, saved.rounds))

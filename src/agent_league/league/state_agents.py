@@ -63,7 +63,7 @@ class LeagueAgents(LeagueRounds):
         name = application.profile.display_name
         closed = self._registration_closed_reason(name) if application.profile.role is Role.PLAYER else None
         is_house = self._is_house_bot(application)
-        frozen = "agents are frozen: yours can come back only as it was" if self.is_frozen else None
+        frozen = "agents are frozen: yours can come back only under its name and version" if self.is_frozen else None
         admission = self.roster.register(application, closed=closed, now=now, frozen=frozen, key_needed=key_needed)
         member = admission.member
         member.last_call_at = now
@@ -89,6 +89,7 @@ class LeagueAgents(LeagueRounds):
                 returned=admission.is_returning,
                 tolerated=member.protocol_profile.deviations,
                 new_version=admission.new_version,
+                has_moved=admission.has_moved,
             )
         )
         if member.role is Role.PLAYER and is_new_version:

@@ -14,6 +14,7 @@ from agent_league.config.models import LeagueConfig, SystemConfig
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.league.ladder_record import LadderRecord
 from agent_league.league.league_times import LeagueTimes, TimeMark
+from agent_league.league.news_outbox import NewsOutbox
 from agent_league.league.roster import AdmissionRules, Roster
 from agent_league.model.agents import Role
 from agent_league.model.audit import AuditEntry, OrganiserAction
@@ -88,7 +89,7 @@ class LeagueRecord:
                 name: dialect.adapt_rules(config, explicit_parameters=config.game_parameters)
                 for name, dialect in DIALECTS.items()
             },
-            **setup.configs_by_protocol,
+            **{name: one.model_copy(update={"times": config.times}) for name, one in setup.configs_by_protocol.items()},
         }
         """The league's settings for each protocol; which one is played is decided at the start."""
         if season_row.phase == LeaguePhase.REGISTRATION and config.protocol:
@@ -106,6 +107,8 @@ class LeagueRecord:
         """Decides what nothing else does; the same in every message of a season."""
         self.ladder = LadderRecord(config.ladder, setup.save_row) if config.ladder else None
         """What a practice ladder keeps; None in every other league."""
+        self.outbox = NewsOutbox(setup.save_row)
+        """News for webhooks that have yet to be delivered."""
         self.times = LeagueTimes(
             config.times.plan, season_row.time_marks, lambda marks: self._update_season_row(time_marks=marks)
         )
@@ -120,6 +123,8 @@ class LeagueRecord:
         self.audit_log: list[AuditEntry] = []
         """The organisers' commands that were carried out, in order."""
         self._pairings: dict[str, Pairing] = {}
+        self.event_count = 0
+        """Events since the state was made: while it is the same, nothing has changed."""
         self._listeners: list[EventListener] = []
 
     def add_listener(self, listener: EventListener) -> None:
@@ -127,6 +132,7 @@ class LeagueRecord:
 
     def emit(self, event: Event) -> None:
         """Tell all listeners."""
+        self.event_count += 1
         for listener in self._listeners:
             listener(event)
 

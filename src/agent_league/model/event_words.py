@@ -95,7 +95,9 @@ def describe_event(event: Event, names: Mapping[str, str]) -> EventSentence:  # 
 def _describe_registration(event: AgentRegistered) -> str:
     if event.new_version:
         return f"replaces {event.agent_id}: version {event.new_version}, from its next match on"
-    return "is back" if event.returned else f"joins as a {event.role}"
+    if event.returned:
+        return "is back, at another address" if event.has_moved else "is back"
+    return f"joins as a {event.role}"
 
 
 def _describe_league_event(  # noqa: PLR0911, PLR0912 - a table: one line for each event

@@ -28,6 +28,8 @@ class AgentRegistered:
     """Deviations in its registration."""
     new_version: int = 0
     """The number of the version by which its team has replaced it; 0 if it is the same as before."""
+    has_moved: bool = False
+    """Whether it has come back at another address."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from agent_league.text import EMOJI_JOINERS
 CHECK_LEAGUE = "league_check"
 """League id that `league check` uses; its matches are not recorded."""
 MAX_NAME_LENGTH = 100
+VERSION_EXPECTED = f"expected a version such as 1.0.0, of at most {MAX_NAME_LENGTH} characters that people can see"
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", re.ASCII)
 _INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
@@ -42,6 +43,11 @@ def is_displayable(name: str) -> bool:
     """Whether a name can be shown unchanged: no control characters, no invisible ones."""
     letters = EMOJI_JOINERS.sub("", name)
     return letters.isprintable() and bool(letters.strip()) and not _INVISIBLE.search(letters)
+
+
+def is_agent_version(text: str) -> bool:
+    """Whether an agent may name this as its version."""
+    return is_displayable(text) and len(text) <= MAX_NAME_LENGTH
 
 
 def normalise_confusables(name: str) -> str:

@@ -72,10 +72,14 @@ class DataTable:
         rows = [[row[at] for at in shown] for row in self.rows]
         return DataTable([self.columns[at] for at in shown], rows, self.title, self.caption)
 
+    def measure_width(self) -> int:
+        """Return how many columns of a terminal the table takes, with its lines."""
+        cells = [self.headings, *self.text_rows()]
+        return sum(max(map(len, column)) + 3 for column in zip(*cells, strict=True)) + 1
+
     def fit_width(self, width: int) -> "DataTable":
         """Return the table or, if a terminal of this width has no room for it, one with short headings."""
-        cells = [self.headings, *self.text_rows()]
-        needed = sum(max(map(len, column)) + 3 for column in zip(*cells, strict=True)) + 1
+        needed = self.measure_width()
         short = {long: SHORT_HEADINGS[long] for long in self.headings if long in SHORT_HEADINGS}
         if needed <= width or not short:
             return self

@@ -415,18 +415,21 @@ class HumanSeat(ABC):
 
     async def _run_player(self) -> None:
         """Run the player from registration to the end of the league; a failure becomes an event in the mailbox."""
-        server: HttpServer | None = None
         try:
-            server = self._make_server()
-            await server.start()
-            assert self.player is not None  # noqa: S101 - `_make_server` has made it
-            await self.player.run()
+            await self._serve_player()
         except Exception as error:  # noqa: BLE001 - the player ends here, and its owner must not wait for ever
             self.failure = error
             self.mailbox.add_event(PlayerStopped(str(error) if isinstance(error, AgentLeagueError) else repr(error)))
+
+    async def _serve_player(self) -> None:
+        """Make the player, serve it at its port and run it to its end."""
+        server = self._make_server()
+        try:
+            await server.start()
+            assert self.player is not None  # noqa: S101 - `_make_server` has made it
+            await self.player.run()
         finally:
-            if server:
-                await server.stop()
+            await server.stop()
 
     def _make_server(self) -> HttpServer:
         """Make the player and its server at the stored port, so that the manager recognises it, else at a free one."""

@@ -32,8 +32,9 @@ MATCH_ASSIGNMENT = "MATCH_ASSIGNMENT"
 """The foreign message type for START_MATCH."""
 MCP_REVISION = "2026-07-28"
 """The MCP revision without handshake and sessions."""
+_MCP_VERSION_FIELD = "io.modelcontextprotocol/protocolVersion"
 MCP_META: Mapping[str, Any] = {
-    "io.modelcontextprotocol/protocolVersion": MCP_REVISION,
+    _MCP_VERSION_FIELD: MCP_REVISION,
     "io.modelcontextprotocol/clientCapabilities": {},
 }
 MCP_HEADERS: Mapping[str, str] = {
@@ -274,6 +275,23 @@ def flatten_registration(registration: Mapping[str, Any]) -> dict[str, Any]:
     about = registration.get(meta, {})
     token = {name: registration[name] for name in ("auth_token", "league_id") if registration.get(name)}
     return {**about, "endpoint": about.get("contact_endpoint"), FLAT_ROLE: meta.removesuffix("_meta"), **token}
+
+
+def find_mcp_headers(frame: Any) -> Mapping[str, str] | None:
+    """The HTTP headers that MCP wants with a request of its revision without sessions; None for any other body.
+
+    They repeat what the body says, so that who carries a body alone can write them again.
+    """
+    params = frame.get("params") if isinstance(frame, dict) else None
+    if not isinstance(params, dict):
+        return None
+    about = params.get("_meta")
+    if not isinstance(about, dict) or about.get(_MCP_VERSION_FIELD) != MCP_REVISION:
+        return None
+    named = {"Mcp-Method": frame.get("method"), "Mcp-Name": params.get("name")}
+    named = {header: value for header, value in named.items() if value is not None}
+    is_safe = all(isinstance(value, str) and value.isascii() and value.isprintable() for value in named.values())
+    return {**MCP_HEADERS, **named} if is_safe else None
 
 
 def is_mcp_method(method: object) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route, Router
@@ -21,17 +22,22 @@ from agent_league.errors import UserError
 from agent_league.http.call_limits import RateLimit
 from agent_league.http.caller_address import UNKNOWN_ADDRESS
 from agent_league.http.carrier import RequestRejected
+from agent_league.http.limits import ConnectionLimits
 from agent_league.launch.agent_app import make_header_check
 from agent_league.launch.serving import make_organiser_sessions
 from agent_league.league.state import LeaguePhase
 from agent_league.serve.archive import ARCHIVE_PATH
 from agent_league.serve.index_page import LEAGUES_PATH, hide_home, render_index
+from agent_league.serve.internal_app import NotOwner, is_passed
+from agent_league.serve.league_calls import LeagueCalls
 from agent_league.serve.league_files import NewLeague
 from agent_league.serve.league_server import LeagueServer
 from agent_league.serve.organisers import LocalOrganisers, OrganiserCheck, SignedInOrganisers
+from agent_league.serve.passing import AnswerBroken
 from agent_league.serve.served_league import MAX_TRACE, ServedLeague
 from agent_league.text import MAX_PHRASE, MAX_WORD, shorten, to_printable
 from agent_league.web.app import HTML_TYPE, SECURITY_HEADERS, serve_asset
+from agent_league.web.live.news_stream import NewsStream
 from agent_league.web.metrics import make_server_metrics
 from agent_league.web.organiser.forms import read_form
 from agent_league.web.organiser.sessions import OrganiserSession, is_csrf_token
@@ -60,16 +66,23 @@ class ServerApp:
     takes_websockets = True
 
     def __init__(
-        self, server: LeagueServer, may_organise: OrganiserCheck | None = None, extra_routes: Sequence[BaseRoute] = ()
+        self,
+        server: LeagueServer,
+        may_organise: OrganiserCheck | None = None,
+        extra_routes: Sequence[BaseRoute] = (),
+        calls: LeagueCalls | None = None,
     ) -> None:
+        """`calls` passes on those for leagues of other servers that share the store, if there are any."""
         settings, network = server.settings, server.settings.system.network
         self._server = server
+        self._calls = calls
         self._sessions = make_organiser_sessions(server.access, network)
         local = LocalOrganisers(lambda: server.is_loopback_only)
         self._may_organise = may_organise or SignedInOrganisers(self._sessions, local)
         self._site = LiveSite(network.public_path)
         self._header_check = make_header_check(network, [settings.host])
         self._sign_in = SignInApp(self._sessions, self._header_check, self._site, "")
+        self._news = NewsStream(server.read_index_version, ConnectionLimits().max_connections // 4)
         self._index_lock = asyncio.Lock()
         self._built_indexes: dict[bool, tuple[str, float]] = {}
         """By whether it is for organisers: the latest index, and when it was made."""
@@ -80,6 +93,7 @@ class ServerApp:
             [
                 *extra_routes,
                 Route("/", self._show_index, methods=["GET"]),
+                Route("/events", self._show_news, methods=["GET"]),
                 Route("/health", self._show_health, methods=["GET"]),
                 Route("/metrics", self._show_metrics, methods=["GET"]),
                 Route("/static/{name}", serve_asset, methods=["GET"]),
@@ -113,10 +127,19 @@ class ServerApp:
             await self._answer_rejection(error, scope, receive, send)
         except PageNotFound as error:
             await self._answer_rejection(RequestRejected(404, str(error)), scope, receive, send)
+        except NotOwner:
+            raise  # told to the server that has passed the call
+        except AnswerBroken as error:
+            self._server.log.warning("answer_broken", path=shorten(path, MAX_PHRASE), why=str(error))
+            raise  # the connection is closed by the server
         except Exception as error:
             trace = "".join(traceback.format_exception(error))[-MAX_TRACE:]
             self._server.log.error("page_failed", path=shorten(path, MAX_PHRASE), trace=trace)
             raise  # answered with 500 by the server
+
+    async def close(self) -> None:
+        """End the streams of the index, which would otherwise stay open."""
+        await self._news.close()
 
     def refused(self, address: tuple[str, int] | None, status: int, sentence: str) -> None:
         """Log a request that the server itself has refused; called for each."""
@@ -126,7 +149,9 @@ class ServerApp:
         """Pass a request on to its league, with the prefix taken off."""
         league_id, slash, rest = path.removeprefix(LEAGUES_PREFIX).partition("/")
         league = self._server.leagues.get(league_id)
-        if league is None:
+        if league is None and not (self._calls and self._calls.has_league(league_id)):
+            if is_passed(scope):
+                raise NotOwner(league_id)
             raise RequestRejected(
                 404, f"There is no league “{to_printable(league_id, MAX_WORD)}” here. {self._name_leagues()}"
             )
@@ -134,7 +159,11 @@ class ServerApp:
             await RedirectResponse(self._site.to(f"{LEAGUES_PATH}/{league_id}/"), 307)(scope, receive, send)
             return
         root = f"{self._site.base}{LEAGUES_PREFIX}{league_id}"
-        await league({**scope, "path": f"/{rest}", "root_path": root}, receive, send)
+        inner = {**scope, "path": f"/{rest}", "root_path": root}
+        if self._calls:
+            await self._calls.serve(league_id, scope, inner, receive, send)
+        elif league:
+            await league(inner, receive, send)
 
     async def _serve_season(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on to a season of the archive, with the prefix taken off."""
@@ -157,6 +186,9 @@ class ServerApp:
         """Name the leagues that can be joined, or all, to somebody who asked for another."""
         leagues = self._server.leagues.values()
         joinable = [one.league_id for one in leagues if _is_joinable(one)]
+        if self._server.shared:
+            own = self._server.leagues
+            joinable += [one.league_id for one in self._server.read_index().soon if one.league_id not in own]
         named = joinable or [*self._server.leagues]
         what = "These can be joined" if joinable else "There are"
         root = self._server.settings.public_root
@@ -185,7 +217,9 @@ class ServerApp:
     async def _render_index(self, *, is_organiser: bool, session: OrganiserSession | None = None) -> str:
         choices = await asyncio.to_thread(self._server.list_choices) if is_organiser else {}
         told = {"menu": MENU, "is_organiser": is_organiser, "choices": choices, "session": session}
-        return await asyncio.to_thread(render_index, self._server.read_index(), self._site, told)
+        news_id = self._news.read_id()
+        index = self._server.read_index()
+        return await asyncio.to_thread(render_index, index, self._site, {**told, "news_id": news_id})
 
     async def _require_organiser(self, request: Request, what: str) -> None:
         """Raise RequestRejected unless an organiser of the server makes this change, with their CSRF token."""
@@ -204,6 +238,13 @@ class ServerApp:
         cookie = await self._sessions.end_session(request.scope)
         return RedirectResponse(self._site.to(""), 303, {**PRIVATE_HEADERS, "set-cookie": cookie})
 
+    async def _show_news(self, request: Request) -> Response:
+        """Tell whoever looks at the index when it has changed."""
+        try:
+            return self._news.answer(request.scope)
+        except HTTPException as error:
+            raise RequestRejected(error.status_code, error.detail) from None
+
     async def _show_health(self, _: Request) -> Response:
         return Response(orjson.dumps(self._server.health()), media_type="application/json")
 
@@ -216,25 +257,25 @@ class ServerApp:
         await self._require_organiser(request, "make leagues")
         try:
             wanted = parse_new_league(await _read_json_body(request))
-            league = await self._server.make_league(wanted)
+            await self._server.make_league(wanted)
         except UserError as error:
             return _answer_json(422, text=hide_home(str(error), self._server.settings.home))
         self._built_indexes.clear()
-        path = self._site.to(f"{LEAGUES_PATH}/{league.league_id}/")
-        return _answer_json(201, league_id=league.league_id, path=path)
+        path = self._site.to(f"{LEAGUES_PATH}/{wanted.league_id}/")
+        return _answer_json(201, league_id=wanted.league_id, path=path)
 
     async def _begin_season(self, request: Request) -> Response:
         """Begin a new season of a league that is over, for an organiser: `{"league_id": ...}`."""
         await self._require_organiser(request, "begin seasons")
-        league = self._server.leagues.get(str((await _read_json_body(request)).get("league_id")))
-        if league is None or league.manager is None or league.manager.state.phase is not LeaguePhase.COMPLETED:
+        league_id = str((await _read_json_body(request)).get("league_id"))
+        if not self._server.is_completed(league_id):
             return _answer_json(409, text="There is no such league here, or it isn't over.")
         try:
-            await self._server.begin_season(league.league_id)
+            await self._server.begin_season(league_id)
         except UserError as error:
             return _answer_json(409, text=str(error))
         self._built_indexes.clear()
-        return _answer_json(201, path=self._site.to(f"{LEAGUES_PATH}/{league.league_id}/"))
+        return _answer_json(201, path=self._site.to(f"{LEAGUES_PATH}/{league_id}/"))
 
     async def _show_archive(self, _: Request) -> Response:
         seasons = await self._server.archive.list_seasons()

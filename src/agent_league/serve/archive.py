@@ -14,9 +14,10 @@ from agent_league.config import SystemConfig
 from agent_league.http.carrier import RequestRejected
 from agent_league.league.visibility import VISITOR
 from agent_league.log import JsonLogger
+from agent_league.serve.league_home import restore_season_files
+from agent_league.serve.shared_store import SharedStore
 from agent_league.storage.archive import ArchivedPaths
 from agent_league.storage.base import SeasonRow
-from agent_league.storage.sql import SqlStore
 from agent_league.text import MAX_PHRASE, shorten
 from agent_league.web.app import WebApp
 from agent_league.web.league_reader import read_saved_league
@@ -48,7 +49,7 @@ class ArchivedSeason:
 class SeasonArchive:
     """The pages of all earlier seasons in a store."""
 
-    def __init__(self, store: SqlStore, system: SystemConfig, home: Path, base: str, log: JsonLogger) -> None:
+    def __init__(self, store: SharedStore, system: SystemConfig, home: Path, base: str, log: JsonLogger) -> None:
         """`base` is the path of the server's root as others see it."""
         self._store = store
         self._system = system
@@ -89,6 +90,9 @@ class SeasonArchive:
         if saved is None or saved.season.settings.get("visibility") == "members":
             return None
         paths = await asyncio.to_thread(ArchivedPaths, self._home, saved.season.league_id, season_id)
+        if self._store.is_on_server:
+            folder = paths.matches_folder(saved.season.league_id)
+            await restore_season_files(self._store, season_id, folder)
         reader = read_saved_league(saved, self._system, self._home, paths, VISITOR)
         season = _describe_season(saved.season)
         note = f"A season of the archive, begun on {season.began}."

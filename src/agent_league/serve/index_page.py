@@ -3,14 +3,16 @@
 Reads the leagues' states on the event loop; knows no HTTP.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from agent_league.games.registry import UnknownGame, load_playable_game
 from agent_league.league.app import LeagueManager
 from agent_league.league.state import LeaguePhase, LeagueState
+from agent_league.league.times_view import view_times
 from agent_league.league.visibility import VISITOR, mask_state
 from agent_league.model.result_words import format_count
 from agent_league.model.results import select_champions
@@ -36,6 +38,8 @@ class LeagueEntry:
     players: int
     detail: str = ""
     is_paused: bool = False
+    times: Mapping[str, Any] | None = None
+    """What comes next by its times, as `TimesView` has it; None without times, and after the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +61,13 @@ class LeagueIndex:
     starting: tuple[str, ...]
 
 
-def read_index(leagues: Iterable[ServedLeague], home: Path) -> LeagueIndex:
-    """Read where every league stands now."""
+def read_index(leagues: Iterable[ServedLeague], home: Path, now: datetime) -> LeagueIndex:
+    """Read where every league stands at a time."""
     by_phase: dict[LeaguePhase, list[LeagueEntry]] = {phase: [] for phase in LeaguePhase}
     failed, starting = [], []
     for league in leagues:
         if league.manager is not None:
-            by_phase[league.manager.state.phase].append(_read_entry(league, league.manager))
+            by_phase[league.manager.state.phase].append(read_entry(league, league.manager, now))
         elif league.health is LeagueHealth.FAILED:
             failed.append(FailedEntry(league.league_id, hide_home(league.problem, home)))
         else:
@@ -74,6 +78,14 @@ def read_index(leagues: Iterable[ServedLeague], home: Path) -> LeagueIndex:
         tuple(by_phase[LeaguePhase.COMPLETED]),
         tuple(failed),
         tuple(starting),
+    )
+
+
+def read_index_version(leagues: Iterable[ServedLeague]) -> Hashable:
+    """Return a value that changes with what the index shows."""
+    return tuple(
+        (one.league_id, one.health, one.starts, one.problem, one.manager.state.event_count if one.manager else 0)
+        for one in leagues
     )
 
 
@@ -90,7 +102,8 @@ def render_index(index: LeagueIndex, site: Site, told: Mapping[str, Any]) -> str
     return render("leagues.html", site, {**frame, "index": index, **told})
 
 
-def _read_entry(league: ServedLeague, manager: LeagueManager) -> LeagueEntry:
+def read_entry(league: ServedLeague, manager: LeagueManager, now: datetime) -> LeagueEntry:
+    """Read where a league that is served stands at a time."""
     state = manager.state
     return LeagueEntry(
         league.league_id,
@@ -102,6 +115,7 @@ def _read_entry(league: ServedLeague, manager: LeagueManager) -> LeagueEntry:
         len(state.roster.players()),
         _describe_detail(state),
         state.is_paused,
+        view_times(state, now).to_json() if state.phase is not LeaguePhase.COMPLETED else None,
     )
 
 

@@ -4,13 +4,14 @@ Owns the set of leagues. `served_league` has one of them, `app` the paths and pa
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from agent_league.check.quick_check import check_ladder_player
+from agent_league.clock import SystemClock
 from agent_league.config import ConfigLoader, SystemConfig
 from agent_league.config.models import LADDER_FORMAT
 from agent_league.http.exposure import is_loopback_only
@@ -23,7 +24,8 @@ from agent_league.league.state import LeaguePhase
 from agent_league.log import JsonLogger
 from agent_league.serve.archive import SeasonArchive
 from agent_league.serve.house_referee import plan_house_referees
-from agent_league.serve.index_page import LEAGUES_PATH, LeagueIndex, hide_home, read_index
+from agent_league.serve.index_page import LEAGUES_PATH, LeagueIndex, hide_home, read_index, read_index_version
+from agent_league.serve.index_summaries import add_others_leagues, read_summaries_version, summarise_leagues
 from agent_league.serve.league_files import (
     FileStamp,
     NewLeague,
@@ -32,11 +34,14 @@ from agent_league.serve.league_files import (
     list_season_requests,
     write_league_file,
 )
+from agent_league.serve.lease import ServerLease, UnlimitedLease
 from agent_league.serve.own_carrier import OwnCarrier
+from agent_league.serve.ownership import LeagueOwnership
 from agent_league.serve.served_league import LeagueHealth, ServedLeague, ServedPlan, ServerParts
+from agent_league.serve.shared_leagues import SharedLeagues
 from agent_league.serve.shared_store import SharedStore
 from agent_league.storage.paths import DataPaths
-from agent_league.storage.sql import resolve_store_address
+from agent_league.storage.sql import find_database_file, resolve_store_address
 from agent_league.storage.sql_access import SqlAccessStore
 from agent_league.version import __version__
 
@@ -56,6 +61,17 @@ class ServerSettings:
     referees: int = 1
     """House referees of each league."""
     offers_seats: bool = True
+    internal_url: str | None = None
+    """Where other servers of the same store pass calls on to this one; None: `server_links` chooses."""
+
+    @property
+    def store_address(self) -> str:
+        return resolve_store_address(self.home, self.store)
+
+    @property
+    def shares_store(self) -> bool:
+        """Whether other servers may have the same store: always, if that is a database server."""
+        return find_database_file(self.store_address) is None
 
     @property
     def home(self) -> Path:
@@ -86,15 +102,28 @@ class LeagueServer:
             folder="system",
             **settings.system.logging.logger_options,
         )
+        lease = ServerLease() if settings.shares_store else UnlimitedLease()
+        home = settings.home if settings.shares_store else None
         self._parts = ServerParts(
-            OwnCarrier(settings.public_root, settings.local_root),
-            SharedStore(resolve_store_address(settings.home, settings.store)),
+            OwnCarrier(settings.public_root, settings.local_root, lease),
+            SharedStore(settings.store_address, lease, home),
             self.log,
+            lease,
+            settings.shares_store,
         )
+        self.shared = self._share_leagues(lease) if settings.shares_store else None
+        """The leagues of all servers that share the store; None if no other can."""
 
         public_path = settings.system.network.public_path
         self.access = SqlAccessStore(self._parts.store)
         self.archive = SeasonArchive(self._parts.store, settings.system, settings.home, public_path, self.log)
+
+    def _share_leagues(self, lease: ServerLease) -> SharedLeagues:
+        settings = self.settings
+        address = settings.internal_url or settings.local_root
+        seconds = settings.system.network.lease_sec
+        owners = LeagueOwnership(settings.store_address, address, lease, seconds, self.log)
+        return SharedLeagues(settings.home, owners, lease, self.log)
 
     @property
     def is_loopback_only(self) -> bool:
@@ -107,15 +136,23 @@ class LeagueServer:
             has_dial_out_seats=any(manager.state.roster.rules.has_dial_out_seats for manager in managers),
         )
 
+    def find_league(self, league_id: str) -> ServedLeague | None:
+        """Find a league that this server has."""
+        return self.leagues.get(league_id)
+
     async def start(self) -> None:
         """Start all leagues that have a file; returns once each has begun or failed."""
         self.log.info("server_started", root=self.settings.public_root, version=__version__)
+        if self.shared:
+            await self.shared.enter()
         await self.follow_files()
         for league in self.leagues.values():
             await league.settled.wait()
 
     async def run(self) -> None:
         """Follow the league files until cancelled."""
+        if self.shared:
+            await self.shared.run(self.follow_files, self._give_up_leagues)
         while True:
             await asyncio.sleep(SCAN_SECONDS)
             try:
@@ -126,6 +163,8 @@ class LeagueServer:
     async def close(self) -> None:
         """Stop all leagues; each goes on where it stopped when the server is started again."""
         await asyncio.gather(*(league.stop() for league in self.leagues.values()))
+        if self.shared:
+            await self.shared.leave()
         await self.archive.close()
         await self._parts.carrier.close()
         await asyncio.to_thread(self._parts.store.shut_down)
@@ -138,13 +177,9 @@ class LeagueServer:
             await self._follow_files()
 
     async def _follow_files(self) -> None:
-        found = await asyncio.to_thread(list_league_files, self.settings.home)
+        found = await (self.shared.list_own() if self.shared else self._list_files())
         for league_id in self.leagues.keys() - found.keys():
-            if self.settings.loader.has_league_file(league_id):  # a listing may miss a file that is replaced meanwhile
-                found[league_id] = self._stamps.get(league_id, (0, 0))
-        for league_id in self.leagues.keys() - found.keys():
-            self.log.info("league_file_gone", league_id=league_id)
-            await self.leagues.pop(league_id).stop()
+            await self._drop_league(league_id)
         for league_id, stamp in found.items():
             if league_id not in self.leagues:
                 self.log.info("league_file_found", league_id=league_id)
@@ -156,18 +191,69 @@ class LeagueServer:
         for league_id in await asyncio.to_thread(list_season_requests, self.settings.home):
             drop_season_request(self.settings.home, league_id)
             if league_id in self.leagues:
-                await self.begin_season(league_id)
+                await self._put_season_aside(self.leagues[league_id])
+            elif self.shared and self.shared.owners.has_league(league_id):
+                await self.shared.ask_for_season(league_id, wait=False)
+        if self.shared:
+            await self._answer_others(self.shared)
+
+    async def _list_files(self) -> dict[str, FileStamp]:
+        """List the league files of this home, with their stamps."""
+        found = await asyncio.to_thread(list_league_files, self.settings.home)
+        for league_id in self.leagues.keys() - found.keys():
+            if self.settings.loader.has_league_file(league_id):  # a listing may miss a file that is replaced meanwhile
+                found[league_id] = self._stamps.get(league_id, (0, 0))
+        return found
+
+    async def _drop_league(self, league_id: str) -> None:
+        """Stop a league that has no file any more, or give up one that is another server's."""
+        league = self.leagues.pop(league_id)
+        if self.shared is None or self.shared.is_removed(league_id):
+            self.log.info("league_file_gone", league_id=league_id)
+            await league.stop()
+            if self.shared:
+                await self.shared.owners.release(league_id)
+        else:
+            self.log.warning("league_lost", league_id=league_id)
+            await league.abandon()
+
+    async def _give_up_leagues(self) -> None:
+        """Give up all leagues, because the lease has ended."""
+        leagues, self.leagues, self._stamps = self.leagues, {}, {}
+        self.log.warning("leagues_given_up", leagues=sorted(leagues))
+        await asyncio.gather(*(league.abandon() for league in leagues.values()))
+
+    async def _answer_others(self, shared: SharedLeagues) -> None:
+        """Do what other servers ask of this one's leagues, and tell them how far these are."""
+        for league_id in shared.list_season_requests():
+            league = self.leagues.get(league_id)
+            if league and league.manager and league.manager.state.phase is LeaguePhase.COMPLETED:
+                await self._put_season_aside(league)
+            await shared.note_season_begun(league_id)
+        await shared.tell_others(summarise_leagues(self.leagues.values(), self.settings.home, SystemClock().now()))
 
     async def begin_season(self, league_id: str) -> None:
         """Put the season of a league aside, with its files, and begin another; raises UserError."""
-        self.log.info("season_put_aside", league_id=league_id)
-        league = self.leagues[league_id]
+        if league := self.leagues.get(league_id):
+            await self._put_season_aside(league)
+        elif self.shared:
+            await self.shared.ask_for_season(league_id)
+
+    async def _put_season_aside(self, league: ServedLeague) -> None:
+        self.log.info("season_put_aside", league_id=league.league_id)
         await league.stop()
         try:
-            await asyncio.to_thread(start_new_league, self.settings.home, league_id, self.settings.store)
+            await asyncio.to_thread(start_new_league, self.settings.home, league.league_id, self.settings.store)
         finally:
             league.start()
         await league.settled.wait()
+
+    def is_completed(self, league_id: str) -> bool:
+        """Whether a league, of this or another server, is over."""
+        if league := self.leagues.get(league_id):
+            return league.manager is not None and league.manager.state.phase is LeaguePhase.COMPLETED
+        lease = self.shared.owners.view.leagues.get(league_id) if self.shared else None
+        return lease is not None and (lease.summary or {}).get("phase") == LeaguePhase.COMPLETED
 
     async def _follow_change(self, league: ServedLeague) -> None:
         """Start a league again with its changed file; one that has started keeps the settings it started with."""
@@ -175,13 +261,14 @@ class LeagueServer:
         if league.manager is None or league.manager.state.phase is LeaguePhase.REGISTRATION:
             await league.restart()
 
-    async def make_league(self, wanted: NewLeague) -> ServedLeague:
-        """Write the file of a new league and serve it; raises UserError."""
+    async def make_league(self, wanted: NewLeague) -> None:
+        """Write the file of a new league; returns once it is served, here or by another server. Raises UserError."""
         await asyncio.to_thread(write_league_file, self.settings.loader, wanted)
         await self.follow_files()
-        league = self.leagues[wanted.league_id]
-        await league.settled.wait()
-        return league
+        if league := self.leagues.get(wanted.league_id):
+            await league.settled.wait()
+        elif self.shared:
+            await self.shared.wait_for_owner(wanted.league_id)
 
     def list_choices(self) -> Mapping[str, Any]:
         """Return the games and formats that a new league can have."""
@@ -193,7 +280,13 @@ class LeagueServer:
 
     def read_index(self) -> LeagueIndex:
         """Read where every league stands."""
-        return read_index(self.leagues.values(), self.settings.home)
+        own = read_index(self.leagues.values(), self.settings.home, SystemClock().now())
+        return add_others_leagues(own, self.shared.owners.view, [*self.leagues]) if self.shared else own
+
+    def read_index_version(self) -> Hashable:
+        """Return a value that changes with what the index shows."""
+        own = read_index_version(self.leagues.values())
+        return (own, read_summaries_version(self.shared.owners.view, [*self.leagues])) if self.shared else own
 
     def describe_problem(self, league: ServedLeague) -> str:
         """Say why a league isn't served, in words for strangers."""

@@ -11,13 +11,18 @@ from agent_league.http.caller_address import CALLER_ADDRESS
 from agent_league.http.carrier import FrameHandler, HttpReply, pin_addresses
 from agent_league.http.client import HttpCarrier
 from agent_league.http.memory import MemoryNetwork
+from agent_league.serve.lease import ServerLease, UnlimitedLease, wait_for_cancellation
 
 
 class OwnCarrier:
     """Carries the calls of all agents that one server runs."""
 
-    def __init__(self, public_root: str, local_root: str) -> None:
-        """`public_root` and `local_root` are the server's address without a slash at its end, outside and inside."""
+    def __init__(self, public_root: str, local_root: str, lease: ServerLease | None = None) -> None:
+        """`public_root` and `local_root` are the server's address without a slash at its end, outside and inside.
+
+        Without its `lease` the server calls nobody: a call waits until the league that makes it is stopped.
+        """
+        self._lease = lease or UnlimitedLease()
         self._public_root = public_root
         self._local_root = local_root
         self._own = MemoryNetwork()
@@ -41,6 +46,8 @@ class OwnCarrier:
         bearer: str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> HttpReply:
+        if not self._lease.is_held:
+            await wait_for_cancellation()
         if endpoint in self._endpoints:
             return await self._exchange_inside(endpoint, frame, limit, bearer)
         if self._public_root != self._local_root and endpoint.startswith(f"{self._public_root}/"):

@@ -7,7 +7,7 @@ import asyncio
 import traceback
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from random import Random
 
@@ -24,6 +24,8 @@ from agent_league.launch.serving import make_manager_app
 from agent_league.league.app import LeagueManager
 from agent_league.log import JsonLogger
 from agent_league.serve.house_referee import HOUSE_PATH
+from agent_league.serve.league_home import prepare_league_home
+from agent_league.serve.lease import ServerLease, UnlimitedLease
 from agent_league.serve.own_carrier import OwnCarrier
 from agent_league.serve.shared_store import SharedStore
 from agent_league.text import MAX_SENTENCE, shorten
@@ -60,6 +62,9 @@ class ServerParts:
     carrier: OwnCarrier
     store: SharedStore
     log: JsonLogger
+    lease: ServerLease = field(default_factory=UnlimitedLease)
+    shares_store: bool = False
+    """Whether leagues come from other servers, and go to them."""
 
 
 class ServedLeague:
@@ -90,7 +95,7 @@ class ServedLeague:
 
     @property
     def health(self) -> LeagueHealth:
-        if self._app is not None:
+        if self._app is not None and self._parts.lease.is_held:
             return LeagueHealth.SERVED
         return LeagueHealth.FAILED if self.problem else LeagueHealth.STARTING
 
@@ -106,6 +111,12 @@ class ServedLeague:
             await asyncio.wait({self._task})
             self._task = None
 
+    async def abandon(self) -> None:
+        """End manager and referees without writing or calling anything: the league is another server's."""
+        if self.manager is not None:
+            self.manager.abandon()
+        await self.stop()
+
     async def restart(self) -> None:
         """Stop the league and start it with its file as it is now."""
         await self.stop()
@@ -113,7 +124,7 @@ class ServedLeague:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request whose path is the league's own; raises RequestRejected while it isn't served."""
-        if self._app is None:
+        if self._app is None or not self._parts.lease.is_held:
             why = f"can't be served now: {self.problem}" if self.problem else "is starting; try again in a moment"
             raise RequestRejected(503, f"The league {self.league_id} {why}")
         await self._app(scope, receive, send)
@@ -147,7 +158,9 @@ class ServedLeague:
         plan = self.plan = await asyncio.to_thread(self._make_plan)
         store = self._parts.store
         # read in its thread first, so that a database that is away doesn't hold up the other leagues
-        await store.offload(store.read_season, self.league_id)
+        saved = await store.offload(store.read_season, self.league_id)
+        if self._parts.shares_store:
+            await prepare_league_home(store, plan.manager.settings.home, self.league_id, saved)
         endpoint, carrier = plan.manager.endpoint, self._parts.carrier
         async with AsyncExitStack() as ending:
             ending.enter_context(lock_league(plan.manager.settings.home, self.league_id, plan.manager.local_endpoint))
@@ -164,7 +177,8 @@ class ServedLeague:
             self.starts += 1
             self.problem = ""
             self.settled.set()
-            await run_until_first(manager.run(), *(self._keep_referee(seat) for seat in plan.referees))
+            seats = [_add_house_key(seat, manager) for seat in plan.referees]
+            await run_until_first(manager.run(), *(self._keep_referee(seat) for seat in seats))
 
     def _set_manager(self, manager: LeagueManager | None, app: AgentApp | None) -> None:
         self.manager, self._app = manager, app
@@ -202,3 +216,9 @@ class ServedLeague:
         prefix = f"/{HOUSE_PATH}/{name}"
         inner = {**scope, "path": f"/{rest}", "root_path": f"{scope.get('root_path', '')}{prefix}"}
         await app(inner, receive, send)
+
+
+def _add_house_key(seat: RefereePlan, manager: LeagueManager) -> RefereePlan:
+    """Let a house referee apply with a key of its league, which is the same on every server that runs it."""
+    name = seat.settings.display_name
+    return replace(seat, settings=replace(seat.settings, application_key=manager.derive_house_key(name)))

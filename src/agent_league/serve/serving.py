@@ -3,6 +3,7 @@
 import asyncio
 import sys
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 
 from agent_league.agent.tasks import run_until_first
 from agent_league.http.limits import ConnectionLimits
@@ -10,6 +11,7 @@ from agent_league.http.proxies import serve_behind_proxies
 from agent_league.http.server import HttpServer
 from agent_league.serve.app import ServerApp
 from agent_league.serve.league_server import LeagueServer, ServerSettings
+from agent_league.serve.server_links import choose_internal_url, open_links
 
 MAX_CONNECTIONS = 10_000
 
@@ -18,22 +20,27 @@ async def serve_until(
     stop: asyncio.Event, settings: ServerSettings, ready: Callable[[LeagueServer], None] | None = None
 ) -> None:
     """Serve all leagues of a home until `stop` is set; `ready` is called once it listens and all have begun."""
+    settings = choose_internal_url(settings)
     limits = ConnectionLimits(max_connections=raise_file_limit())
     server = LeagueServer(settings)
-    app = serve_behind_proxies(ServerApp(server), settings.system.network)
-    hint = "Stop what is using it, or choose another with --port."
-    try:
-        http = HttpServer(app, settings.host, settings.port, "the server of the leagues", hint, limits)
-        try:
-            await http.start()
-            await server.start()
-            if ready:
-                ready(server)
-            await run_until_first(stop.wait(), server.run())
-        finally:
-            await http.stop()
-    finally:
-        await server.close()
+    async with AsyncExitStack() as ending:
+        ending.push_async_callback(server.close)
+        links = await open_links(server)
+        app = ServerApp(server, calls=links.calls if links else None)
+        outside = serve_behind_proxies(app, settings.system.network)
+        hint = "Stop what is using it, or choose another with --port."
+        listeners = [HttpServer(outside, settings.host, settings.port, "the server of the leagues", hint, limits)]
+        ending.push_async_callback(listeners[0].stop)
+        if links:
+            ending.push_async_callback(links.close)
+            listeners.append(links.make_listener(app, limits))
+            ending.push_async_callback(listeners[1].stop)
+        for listener in listeners:
+            await listener.start()
+        await server.start()
+        if ready:
+            ready(server)
+        await run_until_first(stop.wait(), server.run())
 
 
 def raise_file_limit() -> int:

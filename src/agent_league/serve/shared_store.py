@@ -4,11 +4,14 @@ A league's manager gets the store as if it were its own; closing it there leaves
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
-from agent_league.storage.base import StoredRow
+from agent_league.serve.lease import ServerLease, UnlimitedLease
+from agent_league.storage.base import ManagerReplaced, SavedSeason, SeasonRow, StoredRow
+from agent_league.storage.match_files import find_match_files, keep_match_files
 from agent_league.storage.sql import SqlStore
 
 SeasonRows = tuple[int, Sequence[StoredRow]]
@@ -18,8 +21,16 @@ SeasonRows = tuple[int, Sequence[StoredRow]]
 class SharedStore(SqlStore):
     """A database that the managers of many leagues write to."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, lease: ServerLease | None = None, home: Path | None = None) -> None:
+        """Without the `lease` of its server nothing is written: ManagerReplaced is raised.
+
+        With `home` the match files that referees leave there are committed together with the results.
+        """
         super().__init__(address)
+        self._lease = lease or UnlimitedLease()
+        self._home = home
+        self._league_ids: dict[int, str] = {}
+        """By season."""
         self._thread = ThreadPoolExecutor(1, "store")
         self._waiting: list[tuple[SeasonRows, asyncio.Future[None]]] = []
         self._writing: asyncio.Task[None] | None = None
@@ -53,6 +64,8 @@ class SharedStore(SqlStore):
 
     def _write_together(self, batch: Sequence[SeasonRows]) -> list[Exception | None]:
         """Commit the rows of several seasons at once or, where that fails, each by itself; returns what failed."""
+        if not self._lease.is_held:
+            return [self._lease_error()] * len(batch)
         if len(batch) > 1:
             try:
                 with self.write_transaction() as connection:
@@ -70,6 +83,33 @@ class SharedStore(SqlStore):
         except Exception as error:  # noqa: BLE001 - raised again where the rows come from
             return error
         return None
+
+    def open_season(self, league_id: str) -> SavedSeason | None:
+        self._require_lease()
+        saved = super().open_season(league_id)
+        if saved:
+            self._league_ids[saved.season.season_id] = league_id
+        return saved
+
+    def create_season(
+        self, league_id: str, created_at: str, signing_key: str, settings: Mapping[str, Any]
+    ) -> SeasonRow:
+        self._require_lease()
+        row = super().create_season(league_id, created_at, signing_key, settings)
+        self._league_ids[row.season_id] = league_id
+        return row
+
+    def write_season_rows(self, connection: Any, season_id: int, rows: Sequence[StoredRow]) -> None:
+        super().write_season_rows(connection, season_id, rows)
+        if self._home is not None and (league_id := self._league_ids.get(season_id)):
+            keep_match_files(connection, season_id, find_match_files(self._home, league_id, rows), rows)
+
+    def _require_lease(self) -> None:
+        if not self._lease.is_held:
+            raise self._lease_error()
+
+    def _lease_error(self) -> ManagerReplaced:
+        return ManagerReplaced("The lease of this server has ended; its leagues are another's.")
 
     def close(self) -> None:
         """Do nothing: a league that ends leaves the store to the others."""

@@ -1,6 +1,6 @@
 """The store: the rows a league needs to go on after its manager was killed.
 
-Rows of six kinds, written in groups; a row replaces the one with the same key, and a RemovedRow removes it. Once
+Rows of seven kinds, written in groups; a row replaces the one with the same key, and a RemovedRow removes it. Once
 `write_rows` has returned they are on disk. Implemented by `sql.py` and, for simulations, by `memory.py`; one contract
 test runs over both.
 """
@@ -127,15 +127,24 @@ class LadderRow:
 
 
 @dataclass(frozen=True, slots=True)
-class RemovedRow:
-    """A match or a row of a ladder that is no longer kept."""
+class NewsRow:
+    """A post for a webhook that has yet to be delivered."""
 
-    kind: "type[MatchRow | LadderRow]"
+    number: int
+    """Its number in the season, from 1."""
+    post: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedRow:
+    """A match, a row of a ladder or a post that is no longer kept."""
+
+    kind: "type[MatchRow | LadderRow | NewsRow]"
     key: str
     """The match id, or the row's own key."""
 
 
-StoredRow = SeasonRow | AgentRow | MatchRow | RoundPlanRow | AuditRow | LadderRow | RemovedRow
+StoredRow = SeasonRow | AgentRow | MatchRow | RoundPlanRow | AuditRow | LadderRow | NewsRow | RemovedRow
 
 
 KEY_FIELDS: Mapping[type[StoredRow], str] = {
@@ -144,6 +153,7 @@ KEY_FIELDS: Mapping[type[StoredRow], str] = {
     RoundPlanRow: "round_id",
     AuditRow: "number",
     LadderRow: "key",
+    NewsRow: "number",
 }
 
 
@@ -166,6 +176,8 @@ class SavedSeason:
     """In the order of their numbers."""
     ladder: Sequence[LadderRow] = ()
     """In the order of their keys."""
+    news: Sequence[NewsRow] = ()
+    """In the order of their numbers."""
 
 
 def damaged_league_error(where: str, league_id: str, error: Exception) -> UserError:

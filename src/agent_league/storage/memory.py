@@ -14,6 +14,7 @@ from agent_league.storage.base import (
     LadderRow,
     ManagerReplaced,
     MatchRow,
+    NewsRow,
     RemovedRow,
     RoundPlanRow,
     SavedSeason,
@@ -63,6 +64,7 @@ class MemoryStore:
             rounds=tuple(row for row in rows if isinstance(row, RoundPlanRow)),
             audit=tuple(sorted((row for row in rows if isinstance(row, AuditRow)), key=lambda row: row.number)),
             ladder=tuple(sorted((row for row in rows if isinstance(row, LadderRow)), key=lambda row: row.key)),
+            news=tuple(sorted((row for row in rows if isinstance(row, NewsRow)), key=lambda row: row.number)),
         )
 
     def create_season(

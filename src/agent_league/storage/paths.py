@@ -63,6 +63,20 @@ class DataPaths:
         """Files named after leagues of which the server is to begin a new season."""
         return self.data_folder / "serve" / "new-season"
 
+    @property
+    def shared_files_file(self) -> Path:
+        """What this folder's league files and those in a shared store last had in common."""
+        return self.data_folder / "serve" / "shared-files.json"
+
+    @property
+    def replaced_files_folder(self) -> Path:
+        """Copies of league files for which the store had others of the same name."""
+        return self.data_folder / "serve" / "replaced"
+
+    def season_marker_file(self, league_id: str) -> Path:
+        """Says of which season the files of a league are, where servers share a store."""
+        return self.league_folder(league_id) / "season.json"
+
     def matches_folder(self, league_id: str) -> Path:
         return self.data_folder / "matches" / _check_safe_name(league_id)
 

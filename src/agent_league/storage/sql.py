@@ -88,6 +88,12 @@ def resolve_store_address(home: Path, asked_for: str | None = None) -> str:
     return asked_for or file.render_as_string(hide_password=False)
 
 
+def find_database_file(address: str) -> Path | None:
+    """Find the file of a store; None if it is in a database server, which several processes share. Raises UserError."""
+    url = _parse_address(address)
+    return Path(url.database or "").absolute() if url.get_backend_name() == SQLITE else None
+
+
 class SqlStore:
     """A `Store` in a database. It connects on first use, and again after a connection was lost."""
 
@@ -220,6 +226,11 @@ class SqlStore:
         with self.write_transaction() as connection:
             return connection.execute(tables.PUT_ASIDE, {"league": league_id}).rowcount > 0
 
+    def connect_arguments(self) -> dict[str, Any]:
+        """The arguments by which the database's driver connects, for somebody who needs a connection of their own."""
+        named = self._engine.dialect.create_connect_args(self._engine.url)[1]
+        return {**CONNECT_OPTIONS[self.backend], **named}
+
     @property
     def is_on_server(self) -> bool:
         """Whether the database is on a server of its own, and no file."""
@@ -261,9 +272,11 @@ class SqlStore:
             audit = tuple(map(tables.audit_from_values, found_audit))
             found_ladder = connection.execute(tables.SELECT_LADDER, of_it).mappings() if "ladder" in there else ()
             ladder = tuple(sorted(map(tables.ladder_from_values, found_ladder), key=lambda row: row.key))
+            found_news = connection.execute(tables.SELECT_NEWS, of_it).mappings() if "news" in there else ()
+            news = tuple(map(tables.news_from_values, found_news))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise damaged_league_error(f"The store {self._display_name}", str(found["league_id"]), error) from None
-        return epoch, SavedSeason(season, agents, matches, rounds, audit, ladder)
+        return epoch, SavedSeason(season, agents, matches, rounds, audit, ladder, news)
 
     @contextmanager
     def write_transaction(self) -> Iterator[Connection]:
@@ -365,7 +378,9 @@ class SqlStore:
             version = self._check_schema_version(connection)
             if version < newest:
                 for statement in migrations.STEPS[version]:
-                    connection.exec_driver_sql(statement.format(numbered=migrations.SERIAL_KEY[self.backend]))
+                    kinds = {"numbered": migrations.SERIAL_KEY, "binary": migrations.BINARY}
+                    chosen = {name: by_backend[self.backend] for name, by_backend in kinds.items()}
+                    connection.exec_driver_sql(statement.format(**chosen))
                 connection.execute(text(migrations.INSERT_VERSION), {"version": version + 1})
         return version >= newest
 

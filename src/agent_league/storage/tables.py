@@ -18,6 +18,7 @@ from agent_league.storage.base import (
     AuditRow,
     LadderRow,
     MatchRow,
+    NewsRow,
     RemovedRow,
     RoundPlanRow,
     SeasonRow,
@@ -70,6 +71,7 @@ MATCHES = sa.table(
 ROUNDS = sa.table("rounds", sa.column("season_id"), sa.column("round_id"), sa.column("plan", AsciiJson))
 AUDIT = sa.table("audit", sa.column("season_id"), sa.column("number"), sa.column("entry", AsciiJson))
 LADDER = sa.table("ladder", sa.column("season_id"), sa.column("key"), sa.column("value", AsciiJson))
+NEWS = sa.table("news", sa.column("season_id"), sa.column("number"), sa.column("post", AsciiJson))
 SEASON_ID: sa.BindParameter[int] = sa.bindparam("season")
 LEAGUE_ID: sa.BindParameter[str] = sa.bindparam("league")
 _IS_CURRENT = (SEASONS.c.league_id == LEAGUE_ID) & ~SEASONS.c.put_aside
@@ -85,6 +87,7 @@ SELECT_MATCHES = "SELECT * FROM matches WHERE season_id = :season ORDER BY numbe
 SELECT_ROUNDS = sa.select(ROUNDS).where(ROUNDS.c.season_id == SEASON_ID).order_by(ROUNDS.c.round_id)
 SELECT_AUDIT = sa.select(AUDIT).where(AUDIT.c.season_id == SEASON_ID).order_by(AUDIT.c.number)
 SELECT_LADDER = sa.select(LADDER).where(LADDER.c.season_id == SEASON_ID)
+SELECT_NEWS = sa.select(NEWS).where(NEWS.c.season_id == SEASON_ID).order_by(NEWS.c.number)
 CLAIM_FIELDS = (
     *("display_name", "endpoint", "version", "game_types", "max_concurrent_matches", "protocol"),
     *("alias", "style", "tolerated", "is_ours", "barred", "withdrawn", "team_id", "versions", "addresses"),
@@ -114,8 +117,10 @@ class Statements:
             RoundPlanRow: self._upsert(ROUNDS, "round_id"),
             AuditRow: self._upsert(AUDIT, "number"),
             LadderRow: self._upsert(LADDER, "key"),
+            NewsRow: self._upsert(NEWS, "number"),
             (RemovedRow, MatchRow): _delete(MATCHES, "match_id"),
             (RemovedRow, LadderRow): _delete(LADDER, "key"),
+            (RemovedRow, NewsRow): _delete(NEWS, "number"),
         }
 
     def _upsert(self, into: sa.TableClause, key: str) -> sa.Executable:
@@ -141,7 +146,7 @@ def find_kind(row: StoredRow) -> RowKind:
 def row_to_values(season_id: int, row: StoredRow) -> dict[str, Any]:
     """Return the parameters of the statement that writes this row."""
     if isinstance(row, RemovedRow):
-        return {"season": season_id, "removed_key": row.key}
+        return {"season": season_id, "removed_key": int(row.key) if row.kind is NewsRow else row.key}
     values = {name: getattr(row, name) for name in row.__slots__}
     if isinstance(row, AgentRow):
         values["claims"] = {name: values.pop(name) for name in CLAIM_FIELDS}
@@ -170,6 +175,10 @@ def audit_from_values(answer: Mapping[Any, Any]) -> AuditRow:
 
 def ladder_from_values(answer: Mapping[Any, Any]) -> LadderRow:
     return LadderRow(**_select_fields(LadderRow, answer))
+
+
+def news_from_values(answer: Mapping[Any, Any]) -> NewsRow:
+    return NewsRow(**_select_fields(NewsRow, answer))
 
 
 def season_from_values(answer: Mapping[Any, Any]) -> tuple[int, SeasonRow]:

@@ -10,17 +10,14 @@ from tempfile import TemporaryFile
 from typing import Any
 
 import orjson
-from jinja2 import Environment, PackageLoader, StrictUndefined, pass_eval_context, select_autoescape
-from jinja2.nodes import EvalContext
 
 from agent_league.errors import UserError
 from agent_league.lab.charts import draw_outcomes, draw_progress, draw_times
 from agent_league.lab.evaluation import findings
 from agent_league.lab.evaluation.criteria import CriterionVerdict, judge_criteria
 from agent_league.lab.evaluation.model import Evaluation, GameEnding, OpponentSeries
+from agent_league.lab.report_templates import make_environment
 from agent_league.lab.scoreboard import estimate_to_json
-from agent_league.model.tables import escape_markdown
-from agent_league.text import to_printable
 
 MAX_NAME_LENGTH = 40
 UNSAFE_IN_NAMES = re.compile(r"[^A-Za-z0-9]+")
@@ -81,15 +78,7 @@ def render_html(evaluation: Evaluation) -> str:
 
 
 def _render(template: str, evaluation: Evaluation) -> str:
-    environment = Environment(
-        loader=PackageLoader("agent_league.lab"),
-        autoescape=select_autoescape(["html"]),
-        undefined=StrictUndefined,
-        finalize=_make_safe,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    environment = make_environment()
     environment.filters["end_sentence"] = findings.end_sentence
     criteria = judge_criteria(evaluation)
     ratings = findings.find_ratings(evaluation)
@@ -111,14 +100,6 @@ def _render(template: str, evaluation: Evaluation) -> str:
         remarks=[*findings.list_remarks(evaluation), *findings.list_warnings(evaluation)],
         charts={name: draw(evaluation) for name, draw in CHARTS.items()},
     )
-
-
-@pass_eval_context
-def _make_safe(context: EvalContext, value: Any) -> Any:
-    """Make a value's text printable, and escape it for Markdown (HTML is escaped anyway); `|safe` exempts it."""
-    if type(value) is not str:
-        return value
-    return to_printable(value) if context.autoescape else escape_markdown(value)
 
 
 def render_json(evaluation: Evaluation) -> str:

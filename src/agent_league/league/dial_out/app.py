@@ -6,7 +6,7 @@ for the seat's player; everything else is 403 before the agent hears of it. The 
 
 import asyncio
 from collections import deque
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
@@ -31,6 +31,7 @@ from agent_league.league.dial_out.seats import (
     identify_network,
 )
 from agent_league.log import JsonLogger
+from agent_league.model.agents import Role
 from agent_league.protocol.dial_out import (
     DIAL_NAME,
     REFUSED_CODE,
@@ -62,6 +63,7 @@ MAX_ANSWER = 2 * MAX_BODY
 """Bytes of an answer in the long-poll form: a body as a JSON string."""
 MAX_LINE = 100
 """Characters of a WebSocket's close reason."""
+KEY_NEEDED = "dial your team's sign-up address (it ends in /join/KEY/mcp); this league takes no others"
 
 T = TypeVar("T")
 
@@ -148,14 +150,19 @@ class DialOutApp:
         endpoint: str,
         log: JsonLogger,
         members: SeatMembers,
+        explain_needed_key: Callable[[Role], Awaitable[str | None]],
     ) -> None:
-        """`endpoint` is the manager's; `manager_app` serves its `/mcp`."""
+        """`endpoint` is the manager's; `manager_app` serves its `/mcp`.
+
+        `explain_needed_key` tells why the current caller needs a sign-up address, or None.
+        """
         self._seats = seats
         self._manager_app = manager_app
         self._header_check = header_check
         self._endpoint = endpoint
         self._log = log
         self._members = members
+        self._explain_needed_key = explain_needed_key
         self._poll_timers: dict[str, asyncio.TimerHandle] = {}
 
     async def serve_dial(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -228,7 +235,7 @@ class DialOutApp:
                 first = parse_to_server(await _receive_text(receive))
             if not isinstance(first, OpenSeat):
                 raise SeatRefused("the first message asks for a seat: its type is 'open'")
-            seat, opened = self._open_seat(scope, first)
+            seat, opened = await self._open_seat(scope, first)
         except TimeoutError:
             await connection.close(REFUSED_CODE, f"no message asked for a seat within {OPEN_SECONDS:g} s")
             return
@@ -264,7 +271,7 @@ class DialOutApp:
     async def _open_poll(self, scope: Scope, body: bytes, secret: str | None) -> bytes:
         try:
             asked = parse_as(OpenSeat, body or b"{}")
-            seat, opened = self._open_seat(scope, asked.model_copy(update={"secret": asked.secret or secret}))
+            seat, opened = await self._open_seat(scope, asked.model_copy(update={"secret": asked.secret or secret}))
         except (SeatRefused, ValueError) as error:
             raise RequestRejected(400, to_printable(str(error))) from None
         await self._attach(seat, PollConnection())
@@ -307,9 +314,12 @@ class DialOutApp:
             raise RequestRejected(409, "this seat has a WebSocket by now")
         return seat, seat.connection
 
-    def _open_seat(self, scope: Scope, asked: OpenSeat) -> tuple[DialOutSeat, SeatOpened]:
+    async def _open_seat(self, scope: Scope, asked: OpenSeat) -> tuple[DialOutSeat, SeatOpened]:
         client = scope.get("client") or UNKNOWN_ADDRESS
         holder = SeatHolder(identify_network(client[0]), scope.get(SIGN_UP_TEAM_KEY), asked.forwards)
+        is_stranger = holder.team is None and not self._seats.is_members(asked.secret)
+        if is_stranger and await self._explain_needed_key(Role.PLAYER):
+            raise SeatRefused(KEY_NEEDED)  # it could never register, and would take a seat from those who can
         base = self._find_base(scope, holder.network)
         seat, secret = self._seats.open_seat(asked.secret, holder, base)
         self._log.info("seat_opened", seat=seat.seat_id, network=holder.network)

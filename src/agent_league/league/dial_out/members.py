@@ -1,4 +1,4 @@
-"""Whose seats they are: which player is called at a seat, and which tokens its callers may show."""
+"""Whose seats they are: which member is called at a seat, and which tokens its callers may show."""
 
 from collections.abc import Callable
 
@@ -17,7 +17,7 @@ REPLACED_DEVIATION = "dials out: a second connection has taken its seat from the
 
 
 class SeatMembers:
-    """The players of one league that dial out."""
+    """The players and referees of one league that dial out."""
 
     def __init__(self, state: LeagueState, token_issuer: TokenIssuer, clock: Clock, timeouts: TimeoutConfig) -> None:
         self.call_seconds = float(max(timeouts.model_dump().values()))
@@ -28,7 +28,7 @@ class SeatMembers:
         self._members: dict[str, Member] = {}
         """By seat id, as last found."""
         self._verifiers: dict[str, TokenVerifier] = {}
-        """By player id."""
+        """By member id."""
         self.on_exposed: Callable[[], None] = lambda: None
         """Called when the first seat is opened in a league that was loopback-only until then."""
         if any(SEAT_PATTERN.search(member.agent.endpoint) for member in state.roster):
@@ -46,20 +46,21 @@ class SeatMembers:
         return known
 
     def find_token_check(self, seat_id: str) -> TokenCheck | None:
-        """Return the check of the tokens that a seat's callers show; None for a seat that no player is called at."""
+        """Return the check of the tokens that a seat's callers show; None for a seat that no member is called at."""
         member = self.find_member(seat_id)
         if member is None:
             return None
-        player_id = member.agent_id
-        if player_id not in self._verifiers:
-            self._verifiers[player_id] = self.token_issuer.make_verifier(player_id)
-        verifier = self._verifiers[player_id]
+        agent_id = member.agent_id
+        if agent_id not in self._verifiers:
+            self._verifiers[agent_id] = self.token_issuer.make_verifier(agent_id)
+        verifier = self._verifiers[agent_id]
+        may_call = self._is_own_player if member.role is Role.REFEREE else self._is_own_referee
 
         def is_good(token: str) -> bool:
             try:
-                verifier.check_caller_token(token, agent_id=player_id, now=self._clock.now())
+                verifier.check_caller_token(token, agent_id=agent_id, now=self._clock.now())
             except Refusal:
-                return self._is_own_referee(token, player_id)
+                return may_call(token, agent_id)
             return True
 
         return is_good
@@ -86,10 +87,19 @@ class SeatMembers:
             or self._state.roster.referee_token_hash(referee.agent_id) is None
         ):
             return False
+        return self._have_match(referee.agent_id, player_id)
+
+    def _is_own_player(self, token: str, referee_id: str) -> bool:
+        """Whether a token is that of a player of one of this referee's matches, who sends an answer by itself."""
+        player = self._state.roster.find_token_owner(token, self._clock.now())
+        return player is not None and player.role is Role.PLAYER and self._have_match(referee_id, player.agent_id)
+
+    def _have_match(self, referee_id: str, player_id: str) -> bool:
+        """Whether a referee has an unfinished match of a player."""
         return any(
             player_id in self._state.get_pairing(match_id).players
             for match_id, given_to in self._state.assigned_referees.items()
-            if given_to == referee.agent_id and match_id not in self._state.results
+            if given_to == referee_id and match_id not in self._state.results
         )
 
 

@@ -7,7 +7,6 @@ from agent_league.agent.sign_up_team import SIGN_UP_TEAM
 from agent_league.http.caller_address import CALLER_ADDRESS, THIS_MACHINE
 from agent_league.league.dial_out.seats import SEAT_PATTERN, DialOutSeat, DialOutSeats, identify_network
 from agent_league.league.roster import AgentApplication, RegistrationRejected, RejectReason
-from agent_league.model.agents import Role
 from agent_league.text import MAX_SENTENCE, shorten
 
 CALLING_SEAT: ContextVar[DialOutSeat | None] = ContextVar("calling_seat", default=None)
@@ -38,7 +37,7 @@ def find_seat(application: AgentApplication, seats: DialOutSeats) -> SeatedAppli
         )
     caller = CALLER_ADDRESS.get()
     found = seats.find_forwarding(endpoint, identify_network(caller[0]) if caller else THIS_MACHINE, team)
-    if not found or application.profile.role is not Role.PLAYER:
+    if not found:
         return None
     if len(found) > 1:
         raise RegistrationRejected(
@@ -51,8 +50,6 @@ def find_seat(application: AgentApplication, seats: DialOutSeats) -> SeatedAppli
 
 def _take_seat(application: AgentApplication, seat: DialOutSeat, *, is_proven: bool) -> SeatedApplication:
     profile = application.profile
-    if profile.role is not Role.PLAYER:
-        raise RegistrationRejected(RejectReason.INVALID_ENDPOINT, "only players dial out; a referee has to be callable")
     how = application.protocol_profile
     if profile.endpoint != seat.address:
         own = shorten(profile.endpoint, MAX_SENTENCE)

@@ -20,6 +20,7 @@ from agent_league.http.call_limits import caller_network
 from agent_league.http.caller_address import THIS_MACHINE, identify_machine
 from agent_league.http.carrier import MAX_BODY, HttpReply, make_timeout_error, make_unreachable_error
 from agent_league.http.hosts import normalise_endpoint
+from agent_league.model.agents import Role
 from agent_league.protocol.dial_out import SEATS_NAME, SECRET_PATTERN, SECRET_PREFIX, SeatAnswer, SeatCall
 
 SEAT_PATTERN = re.compile(rf"/{SEATS_NAME}/(S[0-9a-f]{{24}})/mcp")
@@ -27,6 +28,7 @@ MAX_SEATS = 2000
 MAX_SEATS_PER_CALLER = 100
 """Seats of one network address: a class may be behind one router."""
 MAX_SEATS_PER_TEAM = 4
+"""Seats of a team of players; all referees have one key, and are one team."""
 MAX_OPEN_CALLS = 16
 """Calls that one seat may have under way; a player has few matches at once."""
 RETURN_SECONDS = 15.0
@@ -207,6 +209,10 @@ class DialOutSeats:
         seat.holder, seat.address = holder, f"{base}/{SEATS_NAME}/{seat_id}/mcp"
         return seat, secret
 
+    def is_members(self, secret: str | None) -> bool:
+        """Whether a member is called at the seat of this secret."""
+        return secret is not None and self._has_member(find_seat_id(secret))
+
     def expect_seat(self, endpoint: str) -> DialOutSeat | None:
         """The seat at an endpoint; made for a member that hasn't come back since a restart. None if it is no seat's."""
         found = SEAT_PATTERN.search(endpoint) if f"/{SEATS_NAME}/S" in endpoint else None
@@ -253,8 +259,9 @@ class DialOutSeats:
                 del self._seats[seat_id]
         holders = [seat.holder for seat in self._seats.values() if seat.holder]
         if holder.team is not None:
-            if sum(each.team == holder.team for each in holders) >= MAX_SEATS_PER_TEAM:
-                raise SeatRefused(f"your team has {MAX_SEATS_PER_TEAM} seats already")
+            most = MAX_SEATS_PER_CALLER if holder.team.role is Role.REFEREE else MAX_SEATS_PER_TEAM
+            if sum(each.team == holder.team for each in holders) >= most:
+                raise SeatRefused(f"your team has {most} seats already")
         elif sum(each.network == holder.network and each.team is None for each in holders) >= MAX_SEATS_PER_CALLER:
             raise SeatRefused(f"your address has {MAX_SEATS_PER_CALLER} seats already")
         if len(self._seats) >= MAX_SEATS:

@@ -41,7 +41,7 @@ def load_strategy(
 
     Raises ConfigError if it isn't installed or can't be created.
     """
-    made = _load_strategy_class(name)
+    made = load_strategy_class(name)
     try:
         strategy: Strategy = made.configured(defaults or PlayerDefaults(), remark) if has_settings(name) else made()
     except UserError:
@@ -53,7 +53,7 @@ def load_strategy(
 
 def strategy_description(name: str) -> str:
     """The docstring of a strategy's class, which describes it for users."""
-    return inspect.cleandoc(_load_strategy_class(name).__doc__ or "")
+    return inspect.cleandoc(load_strategy_class(name).__doc__ or "")
 
 
 def strategy_summary(name: str) -> str:
@@ -63,7 +63,7 @@ def strategy_summary(name: str) -> str:
 
 def strategy_games(name: str) -> tuple[str, ...]:
     """The games that a strategy is made for; empty: any. It plays legal moves in all others, too."""
-    return tuple(getattr(_load_strategy_class(name), "games", ()))
+    return tuple(getattr(load_strategy_class(name), "games", ()))
 
 
 def find_game_mismatch(name: str, game_type: str) -> str | None:
@@ -74,33 +74,33 @@ def find_game_mismatch(name: str, game_type: str) -> str | None:
 
 def has_settings(name: str) -> bool:
     """Whether a strategy is created from settings."""
-    return hasattr(_load_strategy_class(name), "configured")
+    return hasattr(load_strategy_class(name), "configured")
 
 
 def check_strategy(name: str, defaults: PlayerDefaults) -> None:
     """Raise ConfigError if a strategy with settings can't be created from these."""
-    if has_settings(name) and (check := getattr(_load_strategy_class(name), "check", None)):
+    if has_settings(name) and (check := getattr(load_strategy_class(name), "check", None)):
         check(defaults)
 
 
 def can_learn(name: str) -> bool:
     """Whether a strategy stores what it learns from one league to the next."""
-    return hasattr(_load_strategy_class(name), "saved")
+    return hasattr(load_strategy_class(name), "saved")
 
 
 def can_choose(name: str) -> bool:
     """Whether a strategy can be asked for moves: its class has `choose`, or creates an object from settings."""
-    return has_settings(name) or callable(getattr(_load_strategy_class(name), "choose", None))
+    return has_settings(name) or callable(getattr(load_strategy_class(name), "choose", None))
 
 
 def is_synchronous(name: str) -> bool:
     """Whether a strategy's `choose` is a plain function, no coroutine."""
-    choose = getattr(_load_strategy_class(name), "choose", None)
+    choose = getattr(load_strategy_class(name), "choose", None)
     return choose is not None and not inspect.iscoroutinefunction(choose)
 
 
 @cache
-def _load_strategy_class(name: str) -> Any:
+def load_strategy_class(name: str) -> Any:
     """Load a strategy's class; cached, as searching the installed packages for each of many players would be slow."""
     if is_python_file(name):
         return _load_strategy_file(Path(name))

@@ -48,6 +48,8 @@ REGISTRATION_NEEDED: Mapping[ErrorCode, str] = {
     ErrorCode.REFEREE_NOT_REGISTERED: RefereeRegisterRequest.TYPE,
 }
 """The codes that only a new registration resolves -> its message type."""
+RETRY_AFTER = "retry_after_sec"
+"""In the context of a refusal after which the same call may succeed: how long to wait before it."""
 TOKEN_CODES = frozenset({*REGISTRATION_NEEDED, ErrorCode.AUTH_TOKEN_MISSING})
 """The codes with which the check of token and sender refuses."""
 
@@ -176,7 +178,7 @@ def write_league_error(
         affected_player=player_id,
         action_required=REGISTRATION_NEEDED.get(refusal.code, action) if player_id else None,
         context=context,
-        retryable=refusal.code.is_retryable or refusal.code is ErrorCode.RATE_LIMIT_EXCEEDED,
+        retryable=refusal.code.is_retryable or RETRY_AFTER in refusal.context,
     )
 
 

@@ -40,12 +40,12 @@
     event.preventDefault();
     tell(problem, button, form.action, read());
   });
-  for (const pressed of document.querySelectorAll(".new-season")) {
-    pressed.addEventListener("click", () => {
-      const league = pressed.dataset.league;
-      if (window.confirm("Put the season of " + league + " into the archive and begin another?")) {
-        tell(document.getElementById("season-problem"), pressed, pressed.dataset.address, { league_id: league });
-      }
-    });
-  }
+  document.addEventListener("click", (event) => {
+    const pressed = event.target.closest(".new-season");
+    if (!pressed) return;
+    const league = pressed.dataset.league;
+    if (window.confirm("Put the season of " + league + " into the archive and begin another?")) {
+      tell(document.getElementById("season-problem"), pressed, pressed.dataset.address, { league_id: league });
+    }
+  });
 })();

@@ -1,6 +1,6 @@
 /* One stream of events from the manager, opened again whenever it breaks off or falls silent; a line on the page says
-   how it stands. `take` gets what each message says. Where the line is lost, `lost` may say for which good reason, and
-   where the manager refuses it, `gone` why it will for ever. */
+   how it stands. `take` gets what each message says; `since` is the id of the last one that the page knows. Where the
+   line is lost, `lost` may say for which good reason, and where the manager refuses it, `gone` why it will for ever. */
 (function () {
   "use strict";
 
@@ -11,7 +11,7 @@
   window.followStream = function (wanted) {
     const longestWait = wanted.longestWait || LONGEST_WAIT;
     let source = null;
-    let last = "";
+    let last = wanted.since || "";
     let failures = 0;
     let retrying = 0;
     let silence = 0;

@@ -13,21 +13,22 @@ const UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)$/;
 const LOCAL = ["localhost", "127.0.0.1", "0.0.0.0"];
 const HEADERS = { "Content-Type": "application/json" };
 
-// Serves and registers. --name, --port, --manager, --host, --public-url and --dial-out replace what the configuration
-// says.
+// Serves and registers. --name, --version, --port, --manager, --host, --public-url and --dial-out replace what the
+// configuration says.
 async function play(choose, config) {
   const string = { type: "string" };
   const flag = { type: "boolean" };
-  const options = { name: string, port: string, manager: string, host: string, "public-url": string, "dial-out": flag };
-  const { values } = parseArgs({ options });
-  const { name, port, manager, games, ...own } = { games: ["even_odd", "*"], ...config, ...values };
+  const own = { name: string, version: string, port: string, manager: string };
+  const { values } = parseArgs({ options: { ...own, host: string, "public-url": string, "dial-out": flag } });
+  const defaults = { games: ["even_odd", "*"], version: "1.0.0" };
+  const { name, version, port, manager, games, ...place } = { ...defaults, ...config, ...values };
   if (!(port >= 1 && port <= 65535)) stop(2, `${name}: expected a port from 1 to 65535, found '${port}'`);
-  if (own["dial-out"] ?? own.dial_out) return dialOut(new Player(choose, name, "", `player-${port}`), manager, games);
+  const player = new Player(choose, name, version, `player-${port}`);
+  if (place["dial-out"] ?? place.dial_out) return dialOut(player, manager, games);
   const outward = await findOutwardAddress(manager);
-  const host = own.host ?? outward ?? "127.0.0.1";
+  const host = place.host ?? outward ?? "127.0.0.1";
   const named = LOCAL.includes(host) ? ((host === "0.0.0.0" && outward) || "localhost") : host;
-  const endpoint = own["public-url"] ?? own.public_url ?? `http://${named}:${port}/mcp`;
-  const player = new Player(choose, name, endpoint, `player-${port}`);
+  player.endpoint = place["public-url"] ?? place.public_url ?? `http://${named}:${port}/mcp`;
   const server = http.createServer((request, response) => {
     serve(player, request, response).catch(() => response.destroy());
   });
@@ -105,12 +106,15 @@ class Player {
   games = new Map(); // match id -> GAME_OVER
   token = undefined; // from the registration
 
-  constructor(choose, name, endpoint, id) {
-    Object.assign(this, { choose, name, endpoint, id });
+  endpoint = ""; // where it is called
+
+  constructor(choose, name, version, id) {
+    Object.assign(this, { choose, name, version, id });
   }
 
   health() {
-    return { status: "ok", role: "player", id: this.id, state: this.token ? "REGISTERED" : "INIT", version: "1.0.0" };
+    const state = this.token ? "REGISTERED" : "INIT";
+    return { status: "ok", role: "player", id: this.id, state, version: this.version };
   }
 
   join(asked) {
@@ -266,7 +270,7 @@ async function serve(player, request, response) {
 // Asks the League Manager until it is there and answers.
 async function register(player, manager, games) {
   const contact = { display_name: player.name, contact_endpoint: player.endpoint };
-  const player_meta = { ...contact, version: "1.0.0", game_types: games };
+  const player_meta = { ...contact, version: player.version, game_types: games };
   for (;;) {
     const params = player.message("LEAGUE_REGISTER_REQUEST", `conv-${player.id}-register`, { player_meta });
     const result = await ask(manager, { jsonrpc: "2.0", method: "register_player", params, id: 1 });

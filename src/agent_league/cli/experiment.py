@@ -1,0 +1,177 @@
+"""`league experiment`: play every pair of players in every game with every seed, from a file, and write a folder."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agent_league.cli.options import interrupt_on_sigterm
+from agent_league.cli.terminal import (
+    EXIT_INTERRUPTED,
+    divert_prints,
+    format_options,
+    make_rich_table,
+    print_lines,
+    print_remark,
+    show_progress_bar,
+    spell_command,
+)
+from agent_league.errors import UserError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from agent_league.lab.experiment.experiment import ExperimentResults
+    from agent_league.lab.experiment.running import ProgressListener, RunProgress
+    from agent_league.lab.experiment.summary import ExperimentSummary, GameSummary
+
+MERGE = "merge"
+PROCESSES = "processes"
+REPORT_SECONDS = 10.0
+"""Without a terminal, progress is told so often."""
+REDRAW_SECONDS = 0.1
+
+
+def experiment(
+    what: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE.toml | merge DIR...", help="The experiment's file; or the folders of all shards."),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Where everything is written (default: experiments/, named as the file)."),
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes to use; they change no row.")] = 1,
+    on: Annotated[
+        str,
+        typer.Option(
+            metavar="ENGINE",
+            help="Where to play: processes (of this machine), ray or ray=ADDRESS (a cluster).",
+        ),
+    ] = "processes",
+    shard: Annotated[
+        str | None, typer.Option(metavar="I/N", help="Play only part I of N, from 1, for one of N machines.")
+    ] = None,
+    csv: Annotated[
+        bool, typer.Option("--csv", help="Also write games.csv, without times: equal bytes for equal files.")
+    ] = False,
+) -> None:
+    """Play every pair of players in every game with every seed, as a file says, and report on it.
+
+    The folder holds every game as a row (games.sqlite), the resolved file with versions and a hash (experiment.toml)
+    and a report with plots. Killed and started again it goes on; the same file gives the same rows, whatever --jobs,
+    --on and --shard are. `league experiment merge DIR... --out DIR` makes one of all shards. Exit code 0: all is
+    played. 2: the file or folder is wrong. 130: interrupted; the same command goes on.
+    """
+    if what[0] == MERGE:
+        _merge(what[1:], out, csv=csv, has_other_options=jobs > 1 or on != PROCESSES or shard is not None)
+        return
+    if len(what) > 1:
+        raise UserError(f"expected one file, found {len(what)}: {', '.join(what)}")
+    from agent_league.lab.experiment.experiment import Experiment
+    from agent_league.lab.experiment.folder import choose_folder
+    from agent_league.lab.experiment.plan import Shard
+
+    try:
+        part = Shard.parse(shard) if shard is not None else None
+    except UserError as error:
+        raise UserError(f"--shard: {error}") from None
+    path = Path(what[0])
+    with divert_prints():
+        planned = Experiment.from_file(path)
+    for remark in planned.resolved.remarks:
+        print_remark(remark)
+    folder = out or choose_folder(path.stem, part)
+    if out is None:
+        print_remark(f"Everything is written to {folder}.")
+    try:
+        with divert_prints(), interrupt_on_sigterm(), _show_progress() as watch:
+            results = planned.run(folder, jobs=jobs, on=on, shard=part, watch=watch, remark=print_remark)
+    except KeyboardInterrupt:
+        options = {"--out": out, "--jobs": jobs if jobs > 1 else None, "--on": on if on != PROCESSES else None}
+        options["--shard"] = shard
+        again = spell_command(f"experiment {path}{format_options(options)}{' --csv' if csv else ''}")
+        print_remark(f"Interrupted: what is finished is in {folder}. To go on: {again}")
+        raise typer.Exit(EXIT_INTERRUPTED) from None
+    if part:
+        print_remark(f"Shard {part} is finished in {folder}; `league experiment merge` makes one of all shards.")
+        return
+    _finish(results, csv=csv)
+
+
+def _merge(folders: list[str], out: Path | None, *, csv: bool, has_other_options: bool) -> None:
+    from agent_league.lab.experiment.merge import merge_shards
+
+    if has_other_options:
+        raise UserError("merge plays nothing: leave --jobs, --on and --shard out")
+    if not folders or out is None:
+        raise UserError("expected the folders of all shards and --out DIR: league experiment merge DIR... --out DIR")
+    _finish(merge_shards([Path(folder) for folder in folders], out), csv=csv)
+
+
+def _finish(results: "ExperimentResults", *, csv: bool) -> None:
+    """Write the report and print what it says."""
+    from agent_league.ratings.numpy_import import import_numpy
+
+    import_numpy()
+    if csv:
+        results.write_csv()
+    results.write_report()
+    _print_summary(results.summary)
+    files = "report.html and report.md with plots, games.sqlite with every game" + (", games.csv" if csv else "")
+    print_remark(f"All of it is in {results.folder}: {files}, pairs.csv with who scored what against whom.")
+
+
+@contextmanager
+def _show_progress() -> "Iterator[ProgressListener]":
+    """Show a bar and the time left on a terminal, else a line now and then."""
+    from agent_league.lab.experiment.report import describe_seconds
+
+    with show_progress_bar(quiet=False, has_end=True) as progress:
+        task = progress.add_task("Games", total=None)
+        drawn = reported = time.monotonic()
+
+        def watch(now: "RunProgress") -> None:
+            nonlocal drawn, reported
+            moment = time.monotonic()
+            left = f", about {describe_seconds(now.seconds_left)} left" if now.seconds_left is not None else ""
+            if progress.disable:
+                if moment - reported >= REPORT_SECONDS:
+                    reported = moment
+                    print_remark(f"{now.games} of {now.total} games{left}.")
+            elif moment - drawn >= REDRAW_SECONDS:
+                drawn = moment
+                progress.update(task, description=f"Games{left}", completed=now.games, total=now.total)
+
+        yield watch
+
+
+def _print_summary(summary: "ExperimentSummary") -> None:
+    from rich.console import Console
+
+    from agent_league.lab.experiment.report import describe_summary
+
+    console = Console(highlight=False)
+    for part in summary.games:
+        _print_game(console, part)
+    if len(summary.games) > 1:
+        _print_game(console, summary.overall)
+    print_lines(console, describe_summary(summary))
+
+
+def _print_game(console: "Console", part: "GameSummary") -> None:
+    from agent_league.lab.score_tables import cut_names, make_cross_table, make_score_table
+
+    width = console.width
+    title = f"{part.game.label}: {part.board.games} games"
+    tables = [make_score_table(part.board, part.rows, title, width)]
+    if len(part.rows) > 2 and (cross := make_cross_table(part.board, part.rows, width)):
+        tables.append(cross)
+    if part.ratings:
+        tables.append(cut_names(part.ratings.tabulate(), width))
+    for table in tables:
+        console.print(make_rich_table(table, title_style="table.title"))
+    print_lines(console, part.ratings.describe() if part.ratings else ())

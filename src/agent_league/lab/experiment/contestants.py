@@ -1,0 +1,119 @@
+"""The games and players of an experiment as plain data that any process can load: no meeting is played here."""
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from agent_league.config import LlmSettings, PlayerDefaults
+from agent_league.config.python_files import SUFFIX, load_python_file
+from agent_league.errors import ConfigError, UserError
+from agent_league.games.registry import Game, load_playable_game
+from agent_league.players.observation import Strategy
+from agent_league.players.strategies import load_strategy, load_strategy_class
+from agent_league.text import MAX_PHRASE, quote
+
+
+class PlayerKind(StrEnum):
+    """Where a player's moves come from."""
+
+    STRATEGY = "strategy"
+    """An installed strategy."""
+    FILE = "file"
+    """A function or class of a Python file."""
+    MODEL = "model"
+    """A language model."""
+    ADDRESS = "address"
+    """A running player."""
+
+
+@dataclass(frozen=True, slots=True)
+class GameSpec:
+    """A game with its parameters."""
+
+    label: str
+    game_type: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def load(self) -> Game:
+        """Load the game; raises UnknownGame and BadParameters."""
+        return load_playable_game(self.game_type, self.parameters)
+
+
+@dataclass(frozen=True, slots=True)
+class PlayerSpec:
+    """A player as an experiment's file names it."""
+
+    label: str
+    kind: PlayerKind
+    source: str
+    """A strategy's name, `path/to/file.py:name`, an address, or a model."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    home: str = ""
+    """The folder that a file's path is relative to. Where it doesn't exist, as on another machine that got the files
+    alone, the path is relative to the current folder."""
+    llm: LlmSettings | None = None
+    """The settings of a model."""
+
+    @property
+    def file_name(self) -> str:
+        """The path of the Python file of a player of that kind, as it is named."""
+        return self.source if self.source.endswith(SUFFIX) else self.source.rpartition(":")[0]
+
+    @property
+    def file(self) -> Path:
+        """The Python file of a player of that kind."""
+        name = self.file_name
+        place = Path(self.home, name)
+        return place if place.is_file() or not Path(name).is_file() else Path(name)
+
+    def make_strategy(self) -> Strategy:
+        """Make the strategy anew, without memory; raises UserError. A player at an address has none here."""
+        if self.kind is PlayerKind.ADDRESS:
+            raise ValueError(f"{self.label} plays at its address")
+        if self.kind is PlayerKind.MODEL:
+            return load_strategy("llm", PlayerDefaults(llm=self.llm or LlmSettings()))
+        if self.kind is PlayerKind.STRATEGY and not self.parameters:
+            return load_strategy(self.source)
+        made = self.load_class()
+        try:
+            strategy: Strategy = made(**self.parameters)
+        except UserError:
+            raise
+        except (Exception, SystemExit) as error:
+            raise ConfigError("player", self.label, f"can't be made: {quote(error, MAX_PHRASE)}") from error
+        return strategy
+
+    def load_class(self) -> Any:
+        """Load what makes the strategy; raises ConfigError."""
+        if self.kind is PlayerKind.STRATEGY:
+            return load_strategy_class(self.source)
+        if self.source.endswith(SUFFIX):
+            return load_strategy_class(str(self.file))
+        return _load_from_file(self.file, self.source.rpartition(":")[2])
+
+    @property
+    def is_synchronous(self) -> bool:
+        """Whether the player chooses by itself: then the same seed gives the same games."""
+        if self.kind in (PlayerKind.MODEL, PlayerKind.ADDRESS):
+            return False
+        choose = getattr(self.load_class(), "choose", None)
+        return choose is not None and not inspect.iscoroutinefunction(choose)
+
+
+@cache
+def _load_from_file(path: Path, name: str) -> Any:
+    """Load a class of a file, or make one of a function; raises ConfigError."""
+    module = load_python_file(path)
+    found = getattr(module, name, None)
+    if isinstance(found, type) and callable(getattr(found, "choose", None)):
+        return found
+    if found is not None and callable(found) and not isinstance(found, type):
+        words = found.__doc__ or module.__doc__
+        return type("FileStrategy", (), {"choose": staticmethod(found), "__doc__": words})
+    there = f"found {quote(found)}" if found is not None else "there is no such name in it"
+    problem = f"expected a function {name}(observation), or a class {name} with a method `choose`; {there}"
+    raise ConfigError(path, name, problem)

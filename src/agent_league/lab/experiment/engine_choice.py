@@ -1,0 +1,27 @@
+"""Which engine `--on` means. Imports an engine's libraries only where it is chosen."""
+
+from collections.abc import Sequence
+
+from agent_league.errors import UserError
+from agent_league.lab.experiment.contestants import PlayerSpec
+from agent_league.lab.experiment.engines import Engine, ProcessEngine
+from agent_league.lab.experiment.ray_cluster import Remark, import_ray
+from agent_league.text import quote
+
+PROCESSES, RAY = "processes", "ray"
+ON_FORM = "processes, ray or ray=ADDRESS"
+
+
+def choose_engine(
+    on: str = PROCESSES, jobs: int = 1, players: Sequence[PlayerSpec] = (), remark: Remark = lambda _: None
+) -> Engine:
+    """Make the engine of `--on`; raises UserError. On Ray, the files of these players are sent to the workers."""
+    name, equals, address = on.partition("=")
+    if on == PROCESSES:
+        return ProcessEngine(jobs)
+    if name != RAY or (equals and not address):
+        raise UserError(f"--on: expected {ON_FORM}; found {quote(on)}")
+    from agent_league.lab.experiment.ray_engine import RayEngine  # noqa: PLC0415 - only where it is chosen
+
+    import_ray()
+    return RayEngine(address or None, players, remark)

@@ -1,0 +1,187 @@
+"""Which meetings an experiment has, and how they are cut into pieces that take about as long.
+
+Meetings are numbered in the order of their rows: by game, by pair, by seed. It plays nothing and writes nothing.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import combinations
+
+from agent_league.errors import UserError
+from agent_league.lab.experiment.contestants import GameSpec, PlayerSpec
+from agent_league.lab.experiment.pieces import Piece, PieceResult
+
+PIECE_SECONDS = 0.25
+"""How long a piece should take: much longer than sending it, short enough that little is lost if it is."""
+TIMED_SEEDS = 10
+"""Of so many seeds it is measured how long the players think: a clock costs as much as a quick move."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """A part of the meetings, for a machine that knows nothing of the others: number `index` of `count`, from 1."""
+
+    index: int
+    count: int
+
+    def __str__(self) -> str:
+        return f"{self.index}/{self.count}"
+
+    @classmethod
+    def parse(cls, text: str) -> "Shard":
+        """Parse `2/3`; raises UserError."""
+        match = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", text, re.ASCII)
+        if match is None or not 1 <= int(match[1]) <= int(match[2]):
+            raise UserError(f"expected I/N with I from 1 to N, such as 1/3; found {text!r}")
+        return cls(int(match[1]), int(match[2]))
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentPlan:
+    """What is to be played: every pair of players, in every game, with every seed."""
+
+    games: tuple[GameSpec, ...]
+    players: tuple[PlayerSpec, ...]
+    seeds: tuple[str, ...]
+    rounds: int = 1
+
+    @property
+    def pairs(self) -> tuple[tuple[int, int], ...]:
+        return tuple(combinations(range(len(self.players)), 2))
+
+    @property
+    def matchup_count(self) -> int:
+        """The number of pairs in all games."""
+        return len(self.games) * len(self.pairs)
+
+    @property
+    def meeting_count(self) -> int:
+        return self.matchup_count * len(self.seeds)
+
+    @property
+    def games_per_meeting(self) -> int:
+        return 2 * self.rounds
+
+    def list_matchups(self) -> "tuple[Matchup, ...]":
+        """Return each pair in each game, in the order of the rows."""
+        pairs = self.pairs
+        return tuple(
+            Matchup(game * len(pairs) + place, game, pair)
+            for game in range(len(self.games))
+            for place, pair in enumerate(pairs)
+        )
+
+    def list_shard(self, shard: "Shard | None", *, whole_matchups: bool) -> Iterator[int]:
+        """Yield the numbers of a shard's meetings, in order; None: all.
+
+        Shards take turns, so that each has its part of slow games; with `whole_matchups` by matchup, else by meeting.
+        """
+        for meeting in range(self.meeting_count):
+            turn = meeting // len(self.seeds) if whole_matchups else meeting
+            if shard is None or turn % shard.count == shard.index - 1:
+                yield meeting
+
+    def describe_meeting(self, number: int) -> str:
+        """Name a meeting for a person."""
+        matchup, seed = divmod(number, len(self.seeds))
+        game, place = divmod(matchup, len(self.pairs))
+        one, other = (self.players[player].label for player in self.pairs[place])
+        return f"{self.games[game].label}: {one} - {other}, seed {self.seeds[seed]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Matchup:
+    """A pair of players in one game."""
+
+    number: int
+    game: int
+    pair: tuple[int, int]
+
+
+@dataclass(slots=True)
+class _Queue:
+    """The meetings of a matchup that are still to be played, in the order of seeds."""
+
+    matchup: Matchup
+    waiting: list[int]
+    """Places of seeds, the next one last."""
+    seconds: float | None = None
+    """How long a meeting took, lately; None: not known."""
+
+
+@dataclass(slots=True)
+class PiecePlanner:
+    """Cuts meetings into pieces as an engine asks for them; told how long pieces took, it sizes the next ones.
+
+    The matchups take turns, so that an interruption is fair to all of them.
+    """
+
+    plan: ExperimentPlan
+    missing: Iterable[int]
+    """Numbers of the meetings to be played, in order."""
+    _queues: dict[int, _Queue] = field(init=False)
+    _under_way: dict[int, tuple[int, tuple[int, ...]]] = field(default_factory=dict)
+    """By piece, the matchup and the places of its seeds."""
+    _last_id: int = 0
+
+    def __post_init__(self) -> None:
+        self._queues = {matchup.number: _Queue(matchup, []) for matchup in self.plan.list_matchups()}
+        for meeting in self.missing:
+            matchup, seed = divmod(meeting, len(self.plan.seeds))
+            self._queues[matchup].waiting.append(seed)
+        self.missing = ()
+        for queue in self._queues.values():
+            queue.waiting.reverse()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is left to be planned."""
+        return not any(queue.waiting for queue in self._queues.values())
+
+    def list_pieces(self) -> Iterator[Piece]:
+        """Yield pieces until every meeting is in one."""
+        while not self.is_empty:
+            for queue in self._queues.values():
+                if queue.waiting:
+                    yield self._cut_piece(queue)
+
+    def finish_piece(self, result: PieceResult) -> list[int]:
+        """Take note of a result, and return the numbers of its meetings, in the order of its rows."""
+        number, seeds = self._under_way.pop(result.piece_id)
+        self._queues[number].seconds = result.seconds / len(seeds)
+        return [number * len(self.plan.seeds) + seed for seed in seeds]
+
+    def estimate_seconds(self) -> float | None:
+        """Estimate how long the rest takes by itself, in one process; None: nothing is known yet."""
+        known = [queue.seconds for queue in self._queues.values() if queue.seconds is not None]
+        if not known:
+            return None
+        typical = sum(known) / len(known)
+        waiting = sum(
+            len(queue.waiting) * (typical if queue.seconds is None else queue.seconds)
+            for queue in self._queues.values()
+        )
+        under_way = sum(
+            len(seeds) * (self._queues[number].seconds or typical) for number, seeds in self._under_way.values()
+        )
+        return waiting + under_way / 2
+
+    def end_matchup(self, number: int) -> None:
+        """Plan no more meetings of a matchup."""
+        self._queues[number].waiting.clear()
+
+    def _cut_piece(self, queue: _Queue) -> Piece:
+        size = 1 if queue.seconds is None else max(1, int(PIECE_SECONDS / max(queue.seconds, 1e-9)))
+        seeds = tuple(queue.waiting.pop() for _ in range(min(size, len(queue.waiting))))
+        self._last_id += 1
+        self._under_way[self._last_id] = (queue.matchup.number, seeds)
+        plan, (one, other) = self.plan, queue.matchup.pair
+        return Piece(
+            self._last_id,
+            plan.games[queue.matchup.game],
+            (plan.players[one], plan.players[other]),
+            tuple(plan.seeds[seed] for seed in seeds),
+            plan.rounds,
+            frozenset(plan.seeds[seed] for seed in seeds if seed < TIMED_SEEDS),
+        )

@@ -1,0 +1,149 @@
+"""The report of an experiment: Markdown, one self-contained HTML page, charts, and the wide tables as CSV.
+
+Labels of players are strangers' text: made printable, shortened, and escaped wherever they stand.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from agent_league.lab.experiment.charts import (
+    describe_cost,
+    draw_cost,
+    draw_learning,
+    draw_matrix,
+    draw_ratings,
+)
+from agent_league.lab.experiment.summary import ExperimentSummary, GameSummary
+from agent_league.lab.report_templates import render_template
+from agent_league.lab.score_tables import PAIR_COLUMNS, make_pair_table, make_score_table
+from agent_league.model.result_words import format_count
+from agent_league.model.tables import DataTable, escape_markdown
+from agent_league.storage.files import write_atomically
+from agent_league.version import __version__
+
+PAIRS_NAME = "pairs.csv"
+HOW_TO_READ = (
+    "Every pair plays both sides with each seed, and both players start each seed without memory. Intervals are 95%,"
+    " over seeds, as games of one seed hang together. A pair is significant if the binomial test says so, after Holm"
+    " over all pairs, and the spread from seed to seed as well."
+)
+
+
+def write_report(summary: ExperimentSummary, folder: Path) -> list[Path]:
+    """Write all files of the report; those of an earlier run are replaced."""
+    charts = _draw_charts(summary)
+    texts = {
+        "report.md": _render("experiment.md", summary, charts),
+        "report.html": _render("experiment.html", summary, charts),
+        PAIRS_NAME: make_pairs(summary).to_csv(),
+        **charts,
+    }
+    for name, text in texts.items():
+        write_atomically(folder / name, text.encode())
+    return [folder / name for name in texts]
+
+
+def make_pairs(summary: ExperimentSummary) -> DataTable:
+    """Make the table of all pairs in all games."""
+    rows = [(part.game.label, *row) for part in summary.games for row in make_pair_table(part.board, part.rows).rows]
+    return DataTable(("game", *PAIR_COLUMNS), rows)
+
+
+def render_tables(summary: ExperimentSummary) -> str:
+    """Render the tables alone as Markdown, as a notebook shows them."""
+    parts = []
+    for part in list_parts(summary):
+        parts.append(f"### {escape_markdown(part.game.label)}\n\n{make_scores(part).to_markdown()}\n")
+        parts += [part.ratings.tabulate().to_markdown() + "\n"] if part.ratings else []
+    return "\n".join(parts)
+
+
+def list_parts(summary: ExperimentSummary) -> list[GameSummary]:
+    """List the games, and all together if there are several."""
+    return [*summary.games, *([summary.overall] if len(summary.games) > 1 else [])]
+
+
+def make_scores(part: GameSummary) -> DataTable:
+    """Make the table of scores without a limit to its width."""
+    return make_score_table(part.board, part.rows, part.game.label)
+
+
+def describe_summary(summary: ExperimentSummary) -> Iterator[str]:
+    """Yield what makes the results less trustworthy, and what was spent."""
+    plan = summary.resolved.plan
+    if not summary.is_finished:
+        most = plan.meeting_count * plan.games_per_meeting
+        yield f"It isn't finished: {summary.played} of {most} games are played."
+    elif summary.resolved.file.stop:
+        most = plan.meeting_count * plan.games_per_meeting
+        yield f"The stopping rule ended it after {summary.played} of at most {most} games."
+    for note in summary.notes:
+        who = note.player or " or ".join(note.players)
+        where = f"in {note.game}, seed {note.seed}"
+        yield (
+            f"{who} {where}: {note.sentence}."
+            if not note.player
+            else f"{who}: the first fault {where}: {note.sentence}."
+        )
+    for cost in summary.costs:
+        if cost.tokens is not None:
+            yield f"{cost.player}: {describe_cost(cost)}."
+    yield from summary.resolved.remarks
+
+
+def describe_seconds(seconds: float) -> str:
+    """Say how long something takes, for people: 40 s, 3 min, 2 h 10 min."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def _draw_charts(summary: ExperimentSummary) -> dict[str, str]:
+    """Draw all charts by the names of their files; those of a game have its number."""
+    charts = {}
+    for number, part in enumerate(list_parts(summary), 1):
+        charts[f"ratings-{number}.svg"] = draw_ratings(part)
+        charts[f"pairs-{number}.svg"] = draw_matrix(part)
+        if part.curves:
+            charts[f"learning-{number}.svg"] = draw_learning(part)
+    charts["cost.svg"] = draw_cost(summary)
+    return charts
+
+
+def _render(template: str, summary: ExperimentSummary, charts: dict[str, str]) -> str:
+    plan = summary.resolved.plan
+    facts: list[tuple[str, Any]] = [
+        ("Games", ", ".join(game.label for game in plan.games)),
+        ("Players", ", ".join(player.label for player in plan.players)),
+        ("Seeds", len(plan.seeds)),
+        ("Games of a pair with each seed", plan.games_per_meeting),
+        ("Games played", summary.played),
+        ("Hash", summary.resolved.content_hash),
+        ("agent-league", __version__),
+    ]
+    parts = [
+        {
+            "title": part.game.label,
+            "games": format_count(part.board.games, "game"),
+            "scores": make_scores(part),
+            "ratings": part.ratings.tabulate() if part.ratings else None,
+            "sentences": list(part.ratings.describe()) if part.ratings else [],
+            "charts": [
+                name
+                for name in (f"ratings-{number}.svg", f"pairs-{number}.svg", f"learning-{number}.svg")
+                if name in charts
+            ],
+        }
+        for number, part in enumerate(list_parts(summary), 1)
+    ]
+    return render_template(
+        template,
+        name=summary.resolved.file.name,
+        facts=DataTable(("", ""), facts),
+        parts=parts,
+        charts=charts,
+        sentences=list(describe_summary(summary)),
+        how_to_read=HOW_TO_READ,
+    )

@@ -1,0 +1,130 @@
+"""Running an experiment: plays what is missing in its folder and writes it down as it comes.
+
+Killed at any time it loses what was played in the last moments, and goes on from there. It prints nothing.
+"""
+
+import time
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+
+from agent_league.lab.experiment.contestants import PlayerKind
+from agent_league.lab.experiment.engines import Engine
+from agent_league.lab.experiment.pieces import PieceResult
+from agent_league.lab.experiment.plan import PiecePlanner, Shard
+from agent_league.lab.experiment.resolution import ResolvedExperiment
+from agent_league.lab.experiment.row_store import RowStore
+from agent_league.lab.experiment.stopping import StoppingTests
+
+COMMIT_SECONDS = 0.5
+"""Most seconds of results that a kill can lose, beside the pieces under way."""
+FINISHED_FACT = "finished"
+
+
+@dataclass(frozen=True, slots=True)
+class RunProgress:
+    """How far an experiment is."""
+
+    games: int
+    total: int
+    """All games; with a stopping rule the most there can be."""
+    seconds_left: float | None
+    """None: not known."""
+
+
+ProgressListener = Callable[[RunProgress], None]
+
+
+@dataclass(slots=True)
+class ExperimentRun:
+    """One run of an experiment in an open folder."""
+
+    resolved: ResolvedExperiment
+    store: RowStore
+    engines: Sequence[tuple[Engine, bool]]
+    """Each with whether it takes the pieces of players at addresses; else it takes all others."""
+    shard: Shard | None = None
+    watch: ProgressListener = lambda _: None
+    _tests: StoppingTests | None = field(init=False, default=None)
+    _games: int = field(init=False, default=0)
+    _total: int = field(init=False, default=0)
+    _unwritten: list[tuple[list[int], PieceResult]] = field(init=False, default_factory=list)
+
+    def play(self) -> None:
+        """Play all that is missing; when it is interrupted, what is finished is written."""
+        plan, store, rule = self.resolved.plan, self.store, self.resolved.file.stop
+        played = store.find_played_meetings()
+        size = plan.games_per_meeting
+        if rule:
+            self._tests = StoppingTests(plan, rule.make_test())
+            self._replay_tests()
+        whole = rule is not None
+        self._games = sum(played) * size
+        self._total = sum(1 for _ in plan.list_shard(self.shard, whole_matchups=whole)) * size
+        called = self._find_called_matchups()
+        for engine, takes_addresses in self.engines:
+            missing = (
+                meeting
+                for meeting in plan.list_shard(self.shard, whole_matchups=whole)
+                if not played[meeting]
+                and not self._is_stopped(meeting)
+                and (meeting // len(plan.seeds) in called) == takes_addresses
+            )
+            self._play_meetings(engine, PiecePlanner(plan, missing))
+        with store:
+            for matchup, seeds in (self._tests.stops if self._tests else {}).items():
+                store.delete_meetings(matchup * len(plan.seeds) + seeds, (matchup + 1) * len(plan.seeds))
+            store.write_fact(FINISHED_FACT, "yes")
+
+    def _play_meetings(self, engine: Engine, planner: PiecePlanner) -> None:
+        if planner.is_empty:
+            return
+        started, work = time.monotonic(), 0.0
+        committed = started
+        results = engine.run(planner.list_pieces())
+        try:
+            for result in results:
+                finished = planner.finish_piece(result)
+                self._unwritten.append((finished, result))
+                self._games += len(result.rows)
+                work += result.seconds
+                for matchup in self._tests.add_meetings(finished, result.rows) if self._tests else ():
+                    planner.end_matchup(matchup)
+                now = time.monotonic()
+                if now - committed > COMMIT_SECONDS:
+                    self._write_results()
+                    committed = time.monotonic()
+                alone = planner.estimate_seconds()
+                left = None if alone is None or not work else alone * (now - started) / work
+                self.watch(RunProgress(self._games, self._total, left))
+        finally:
+            if isinstance(results, Generator):
+                results.close()
+            self._write_results()
+
+    def _write_results(self) -> None:
+        with self.store:
+            for meetings, result in self._unwritten:
+                self.store.add_meetings(meetings, result.rows, result.notes)
+        self._unwritten.clear()
+
+    def _replay_tests(self) -> None:
+        """Count what an earlier run has played."""
+        plan, tests = self.resolved.plan, self._tests
+        last = self.store.select(
+            "SELECT meeting, winner FROM game_rows WHERE round > ? ORDER BY meeting, round", plan.games_per_meeting - 2
+        )
+        for (meeting, first), (_, second) in zip(last, last, strict=True):
+            if tests:
+                tests.add_pair(meeting, first, second)
+
+    def _is_stopped(self, meeting: int) -> bool:
+        return self._tests is not None and meeting // len(self.resolved.plan.seeds) in self._tests.stops
+
+    def _find_called_matchups(self) -> set[int]:
+        """Return the matchups with a player at an address."""
+        plan = self.resolved.plan
+        return {
+            matchup.number
+            for matchup in plan.list_matchups()
+            if any(plan.players[player].kind is PlayerKind.ADDRESS for player in matchup.pair)
+        }

@@ -1,0 +1,174 @@
+"""Which leagues are this server's: keeps its row in the directory, claims free leagues, and sees when it lost its own.
+
+Renews in a task and on a connection of its own, so that nothing else can be late for it. Knows no leagues but by id;
+starting and stopping them is `league_server.py`'s.
+"""
+
+import asyncio
+import secrets
+import socket
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import ParamSpec, TypeVar
+from urllib.parse import urlsplit
+
+from agent_league.errors import AgentLeagueError, UserError
+from agent_league.http.hosts import is_local_host
+from agent_league.log import JsonLogger
+from agent_league.serve.lease import ServerLease
+from agent_league.storage.directory import (
+    CHANNEL,
+    DirectoryView,
+    LeagueSummary,
+    ServerAddress,
+    ServerDirectory,
+    ServerRow,
+    count_fair_claims,
+)
+from agent_league.storage.notifications import listen_for_notifications
+from agent_league.storage.sql import SqlStore
+
+RENEWALS = 5
+"""How often a lease is renewed before it would end."""
+RETRY_SECONDS = 0.3
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class DirectoryThread:
+    """A directory with a connection and a thread of its own."""
+
+    def __init__(self, address: str, lease_seconds: float, name: str) -> None:
+        self.store = SqlStore(address)
+        self.directory = ServerDirectory(self.store, lease_seconds)
+        self._thread = ThreadPoolExecutor(1, name)
+
+    async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a call of the directory in its thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, lambda: function(*args, **kwargs))
+
+    def close(self) -> None:
+        self._thread.shutdown(wait=True)
+        self.store.close()
+
+
+class LeagueOwnership:
+    """This server's place among those that share its store."""
+
+    def __init__(self, address: str, internal_url: str, lease: ServerLease, lease_seconds: float, log: JsonLogger):
+        """`address` is the store's, `internal_url` this server's for the others."""
+        self._lease = lease
+        self._log = log
+        self._renewing = DirectoryThread(address, lease_seconds, "lease")
+        self._asking = DirectoryThread(address, lease_seconds, "directory")
+        self.directory = self._asking.directory
+        self._row = ServerRow(secrets.token_hex(8), internal_url, socket.gethostname())
+        self.view = DirectoryView()
+        """Who is there and who owns what, as of the latest look."""
+        self.changed = asyncio.Event()
+        """Set when another server says that leagues have changed, or this one has lost its own."""
+
+    @property
+    def server_id(self) -> str:
+        return self._row.server_id
+
+    @property
+    def seconds_to_next_end(self) -> float:
+        """When, after the latest look, the lease of another server ends unless it is renewed."""
+        left = (seconds for one, seconds in self.view.seconds_left.items() if one != self.server_id)
+        return min(left, default=float("inf"))
+
+    def has_league(self, league_id: str) -> bool:
+        """Whether some server has, or is to have, a league of this id."""
+        lease = self.view.leagues.get(league_id)
+        return lease is not None and lease.is_defined
+
+    def find_owner(self, league_id: str) -> ServerAddress | None:
+        """Find the server that owns a league, as of the latest look; None if nobody does."""
+        return self.view.find_owner(league_id)
+
+    async def run_directory(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a call of `directory`, which blocks, outside the event loop."""
+        return await self._asking.run(function, *args, **kwargs)
+
+    async def enter(self) -> None:
+        """Take a place among the servers; raises StoreFailed, and UserError if the others couldn't reach this one."""
+        others = (await self._asking.run(self.directory.read_view)).servers.values()
+        check_internal_addresses(self._row, [one for one in others if one.address != self._row.address])
+        asked_at = self._lease.begin_request()
+        await self._renewing.run(self._renewing.directory.enter, self._row)
+        self._lease.extend(asked_at, self.directory.lease_seconds)
+        self._log.info("server_entered", server_id=self.server_id, address=self._row.address)
+
+    async def leave(self) -> None:
+        """Release all leagues, which have been stopped, and go."""
+        if self._lease.is_held:
+            self._lease.end()
+            try:
+                await self._renewing.run(self._renewing.directory.leave, self._row)
+            except AgentLeagueError as error:
+                self._log.warning("not_released", error=str(error))
+        await asyncio.to_thread(self._renewing.close)
+        await asyncio.to_thread(self._asking.close)
+
+    async def keep_lease(self) -> None:
+        """Renew the lease until it ends; `changed` is set then. Never raises."""
+        pause = self.directory.lease_seconds / RENEWALS
+        while self._lease.is_held:
+            await asyncio.sleep(min(pause, self._lease.seconds_left))
+            asked_at = self._lease.begin_request()
+            try:
+                async with asyncio.timeout(self._lease.seconds_left):
+                    is_renewed = await self._renewing.run(self._renewing.directory.renew, self._row)
+            except (AgentLeagueError, TimeoutError) as error:
+                self._log.warning(
+                    "lease_not_renewed", error=str(error), seconds_left=round(self._lease.seconds_left, 1)
+                )
+                pause = RETRY_SECONDS
+                continue
+            pause = self.directory.lease_seconds / RENEWALS
+            if not is_renewed:
+                self._lease.end()
+            elif self._lease.is_held:
+                self._lease.extend(asked_at, self.directory.lease_seconds)
+        self._log.error("lease_lost", server_id=self.server_id)
+        self.changed.set()
+
+    async def listen(self) -> None:
+        """Set `changed` when another server says so, until cancelled."""
+        await listen_for_notifications(self._asking.store.connect_arguments(), CHANNEL, self.changed.set)
+
+    def begin_anew(self) -> None:
+        """Become another server as far as the directory knows, after the lease was lost."""
+        self._row = replace(self._row, server_id=secrets.token_hex(8))
+
+    async def claim_leagues(self) -> Sequence[str]:
+        """Claim this server's part of the leagues that nobody owns; returns all that are its own."""
+        view = await self._asking.run(self.directory.read_view)
+        if most := count_fair_claims(view, self.server_id):
+            claimed = await self._asking.run(self.directory.claim_leagues, self._row, most)
+            if claimed:
+                self._log.info("leagues_claimed", leagues=claimed)
+                view = await self._asking.run(self.directory.read_view)
+        self.view = view
+        return [one.league_id for one in view.leagues.values() if one.server_id == self.server_id]
+
+    async def release(self, league_id: str) -> None:
+        await self._asking.run(self.directory.release, self._row, league_id)
+
+    async def write_summaries(self, summaries: Sequence[LeagueSummary]) -> None:
+        await self._asking.run(self.directory.write_summaries, self._row, summaries)
+
+
+def check_internal_addresses(own: ServerRow, others: Sequence[ServerRow]) -> None:
+    """Raise UserError if servers of several machines name addresses that only one of them can reach."""
+    elsewhere = next((one for one in others if one.machine != own.machine), None)
+    if elsewhere is None:
+        return
+    for one, other in ((own, elsewhere), (elsewhere, own)):
+        if is_local_host(urlsplit(one.address).hostname or ""):
+            raise UserError(
+                f"The server on {one.machine} is at {one.address}, which the one on {other.machine}, that shares its"
+                " store, can't call. Start it with --internal-url and an address by which the other reaches it."
+            )

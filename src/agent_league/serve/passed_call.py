@@ -1,0 +1,155 @@
+"""The signature of a passed call: what one server of several says to another about a call that it passes on.
+
+One header holds who called, when, and at which of our addresses; its HMAC covers that, and the call itself by a digest.
+The key is in the store, where only the servers read it. Knows no network.
+"""
+
+import base64
+import hashlib
+import hmac
+import secrets
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import orjson
+
+from agent_league.http.caller_address import UNKNOWN_ADDRESS, Address
+
+PASSED_HEADER = b"x-league-passed"
+MAX_AGE_SECONDS = 30.0
+"""How far the clocks of two servers may differ, the way of a call included."""
+HOP_HEADERS = frozenset(
+    {
+        *(b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"proxy-connection", b"te"),
+        *(b"trailer", b"transfer-encoding", b"upgrade"),
+    }
+)
+"""Headers that concern one connection alone."""
+OWN_HEADERS = frozenset({b"host", b"content-length", b"expect", b"x-forwarded-for", b"forwarded", PASSED_HEADER})
+"""Headers that are written anew, or whose content is in the signature."""
+WEBSOCKET_PREFIX = b"sec-websocket-"
+
+Headers = Iterable[tuple[bytes, bytes]]
+
+
+class BadSignature(Exception):
+    """A call that doesn't come from one of our servers as it is; the sentence says why, for our own log."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassedCall:
+    """A call as it is passed on: what is signed of it."""
+
+    method: str
+    """`WEBSOCKET` for a request that opens one."""
+    target: bytes
+    """Path and query as the caller sent them."""
+    headers: tuple[tuple[bytes, bytes], ...]
+    """Those that are passed on."""
+    body: bytes = b""
+
+    def digest(self) -> str:
+        """Hash everything; each part is preceded by its length, so that none can be taken for another."""
+        parts = [self.method.encode(), self.target]
+        parts += [part for header in sorted(self.headers) for part in header]
+        sizes = b" ".join(b"%d" % len(part) for part in parts)
+        return hashlib.sha256(b"%b\n%b\n%b" % (sizes, b"".join(parts), hashlib.sha256(self.body).digest())).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class PassedCaller:
+    """Who made a passed call, and by which of our addresses."""
+
+    client: Address = UNKNOWN_ADDRESS
+    server: Address = UNKNOWN_ADDRESS
+    host: str = ""
+    """The header `Host` that the caller sent."""
+    is_exposed: bool = False
+    """Whether others than the machine of the server that it came to can reach that."""
+
+
+def select_passed_headers(headers: Headers) -> tuple[tuple[bytes, bytes], ...]:
+    """Return the headers that travel with a passed call, the same on both sides of it."""
+    headers = tuple(headers)
+    named = {
+        name.strip().lower() for key, value in headers if key.lower() == b"connection" for name in value.split(b",")
+    }
+    return tuple(
+        (name.lower(), value)
+        for name, value in headers
+        if not (lower := name.lower()).startswith(WEBSOCKET_PREFIX)
+        and lower not in HOP_HEADERS
+        and lower not in OWN_HEADERS
+        and lower not in named
+    )
+
+
+class CallSigner:
+    """Signs calls that this server passes on."""
+
+    def __init__(self, key: bytes, now: Callable[[], float]) -> None:
+        """`now` is the time in seconds since 1970."""
+        self._key = key
+        self._now = now
+
+    def sign(self, call: PassedCall, caller: PassedCaller, server_id: str) -> bytes:
+        """Return the value of PASSED_HEADER for a call to the server of this id."""
+        told = {
+            "to": server_id,
+            "at": self._now(),
+            "nonce": secrets.token_hex(16),
+            "client": caller.client,
+            "server": caller.server,
+            "host": caller.host,
+            "exposed": caller.is_exposed,
+            "digest": call.digest(),
+        }
+        content = base64.urlsafe_b64encode(orjson.dumps(told))
+        return b"%b.%b" % (content, _compute_mac(self._key, content))
+
+
+class CallVerifier:
+    """Checks calls that other servers pass on to this one: each is taken once, and only in time."""
+
+    def __init__(self, key: bytes, server_id: Callable[[], str], now: Callable[[], float]) -> None:
+        """`server_id` tells this server's id, which changes if it has lost its lease."""
+        self._key = key
+        self._server_id = server_id
+        self._now = now
+        self._seen: set[str] = set()
+        self._seen_before: set[str] = set()
+        self._changed_at = now()
+
+    def check_header(self, value: bytes) -> tuple[PassedCaller, str]:
+        """Return the caller and the digest that the call must have; raises BadSignature.
+
+        Called before the body is read: only our own servers may make us read one.
+        """
+        content, _, mac = value.partition(b".")
+        if not hmac.compare_digest(_compute_mac(self._key, content), mac):
+            raise BadSignature("it isn't signed with the servers' key")
+        told = orjson.loads(base64.urlsafe_b64decode(content))
+        if told["to"] != self._server_id():
+            raise BadSignature("it was signed for another server")
+        if abs(told["at"] - self._now()) > MAX_AGE_SECONDS:
+            raise BadSignature(f"it was signed {self._now() - told['at']:.0f} s ago by this server's clock")
+        self._take_nonce(told["nonce"])
+        client, server = ((str(host), int(port)) for host, port in (told["client"], told["server"]))
+        return PassedCaller(client, server, told["host"], told["exposed"]), told["digest"]
+
+    def check_call(self, call: PassedCall, digest: str) -> None:
+        """Raise BadSignature if this isn't the call that was signed."""
+        if not hmac.compare_digest(call.digest(), digest):
+            raise BadSignature("the call isn't the one that was signed")
+
+    def _take_nonce(self, nonce: str) -> None:
+        """Remember a nonce for as long as its call could be taken; raises BadSignature if it came before."""
+        if self._now() - self._changed_at > 2 * MAX_AGE_SECONDS:
+            self._seen_before, self._seen, self._changed_at = self._seen, set(), self._now()
+        if nonce in self._seen or nonce in self._seen_before:
+            raise BadSignature("it came before")
+        self._seen.add(nonce)
+
+
+def _compute_mac(key: bytes, content: bytes) -> bytes:
+    return hmac.digest(key, content, "sha256").hex().encode()

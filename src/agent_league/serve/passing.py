@@ -1,0 +1,333 @@
+"""Passing calls on to the server that owns their league: HTTP with streamed answers, and WebSockets.
+
+A call is sent once. `NotCarriedOut` says that its owner hasn't got it, or hasn't the league: then it may be passed to
+another. After anything else nobody knows, and the caller is told so. Who owns what is `directory.py`'s.
+"""
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Protocol
+from urllib.parse import quote, urlsplit
+
+from starlette.types import Message, Receive, Scope, Send
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidMessage, InvalidStatus
+
+from agent_league.agent.app import deny_websocket
+from agent_league.http.caller_address import UNKNOWN_ADDRESS, Address
+from agent_league.http.carrier import MAX_BODY, RequestRejected
+from agent_league.http.client import ConnectionBroken
+from agent_league.http.hosts import is_loopback
+from agent_league.http.server import MAX_WEBSOCKET_MESSAGE, WEBSOCKET_PING_SECONDS
+from agent_league.http.streamed_client import AnswerHead, ServerUnreachable, StreamedClient, StreamedConnection
+from agent_league.serve.passed_call import (
+    HOP_HEADERS,
+    PASSED_HEADER,
+    CallSigner,
+    PassedCall,
+    PassedCaller,
+    select_passed_headers,
+)
+
+MAX_PASSED_BODY = 2 * MAX_BODY
+"""Bytes of a passed body; the owner allows most paths half of it."""
+MAX_PASSED_BYTES = 64 * MAX_BODY
+"""Bytes of all bodies that are being passed."""
+HEAD_SECONDS = 150.0
+"""How long an answer may take to begin; callers give up earlier, and so does a proxy in front."""
+QUIET_SECONDS = 120.0
+"""How long an answer that has begun may pause; streams of ours say something every 15 s."""
+NOT_OWNER_HEADER = b"x-league-not-owner"
+NOT_OWNER_STATUS = 421
+SAFE_METHODS = ("GET", "HEAD")
+WEBSOCKET = "WEBSOCKET"
+RESTART_CODE = 1012
+"""Closes a WebSocket whose league moves: the agent dials again."""
+UNSENDABLE_CODES = {1005: 1000, 1006: 1001}
+"""Codes that stand for a close without one, and what is sent instead."""
+OUTCOME_UNKNOWN = (
+    "The server of this league was lost before it answered. Nobody knows whether it has carried the call out:"
+    " ask before you repeat it."
+)
+
+
+class NotCarriedOut(Exception):
+    """A call didn't reach a server that has its league; nothing was done."""
+
+
+class AnswerBroken(ConnectionError):
+    """An answer ended before its end, and the caller must see that: the connection to it is closed."""
+
+
+class OwnerAddress(Protocol):
+    """A server that owns a league, as the directory tells it."""
+
+    @property
+    def server_id(self) -> str: ...
+
+    @property
+    def address(self) -> str:
+        """Its internal address, such as `http://10.0.0.2:8001`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class IncomingCall:
+    """A call that was read to the end, and who made it."""
+
+    call: PassedCall
+    caller: PassedCaller
+
+    def replay(self, receive: Receive) -> Receive:
+        """Let somebody else receive the call from its beginning."""
+        if self.call.method == WEBSOCKET:
+            return replay_event({"type": "websocket.connect"}, receive)
+        return replay_event({"type": "http.request", "body": self.call.body, "more_body": False}, receive)
+
+
+class CallPasser:
+    """Passes calls on to other servers. Create it inside a running event loop."""
+
+    def __init__(self, signer: CallSigner, own_host: str, *, is_exposed: bool = False) -> None:
+        """`own_host` is the host at which other servers reach this one; `is_exposed`: others than its machine do."""
+        self._is_exposed = is_exposed
+        self._signer = signer
+        self._own_host = "" if is_loopback(own_host) else own_host
+        self._client = StreamedClient()
+        self._passed_bytes = 0
+        self._sockets: set[ClientConnection] = set()
+
+    async def read_call(self, scope: Scope, receive: Receive) -> IncomingCall:
+        """Read a call; raises RequestRejected if it is too large."""
+        is_socket = scope["type"] == "websocket"
+        headers = select_passed_headers(scope["headers"])
+        if is_socket:
+            await receive()  # websocket.connect
+            headers = tuple((name, value) for name, value in headers if value.isascii())
+        method = WEBSOCKET if is_socket else scope["method"]
+        body = b"" if is_socket else await self._read_body(receive)
+        call = PassedCall(method, make_target(scope), headers, body)
+        return IncomingCall(call, self._describe_caller(scope))
+
+    async def pass_on(self, incoming: IncomingCall, receive: Receive, send: Send, owner: OwnerAddress) -> None:
+        """Pass a call on and its answer back; raises NotCarriedOut, or RequestRejected if its outcome is unknown."""
+        size = len(incoming.call.body)
+        if self._passed_bytes + size > MAX_PASSED_BYTES:
+            raise RequestRejected(503, "too many calls wait here; come again in a while")
+        self._passed_bytes += size
+        try:
+            if incoming.call.method == WEBSOCKET:
+                await self._pass_websocket(incoming, receive, send, owner)
+            else:
+                await self._pass_request(incoming, receive, send, owner)
+        finally:
+            self._passed_bytes -= size
+
+    async def close(self) -> None:
+        """End all calls under way."""
+        await self._client.close()
+        for socket in self._sockets:
+            socket.transport.abort()
+
+    def _describe_caller(self, scope: Scope) -> PassedCaller:
+        """Who calls, as the owner is to see it: our loopback isn't the owner's, if that is on another machine."""
+        client: Address = scope.get("client") or UNKNOWN_ADDRESS
+        if self._own_host and is_loopback(client[0]):
+            client = (self._own_host, client[1])
+        server = scope.get("server") or UNKNOWN_ADDRESS
+        host = next((value for name, value in scope["headers"] if name == b"host"), b"")
+        came_to = (server[0], server[1] or 0)
+        return PassedCaller((client[0], client[1]), came_to, host.decode("latin-1"), is_exposed=self._is_exposed)
+
+    async def _read_body(self, receive: Receive) -> bytes:
+        body, more = bytearray(), True
+        while more:
+            event = await receive()
+            if event["type"] == "http.disconnect":
+                raise RequestRejected(400, "the request ended before its body did")
+            body += event.get("body", b"")
+            more = event.get("more_body", False)
+            if len(body) > MAX_PASSED_BODY:
+                raise RequestRejected(413, f"the body is over {MAX_PASSED_BODY} bytes")
+        return bytes(body)
+
+    async def _pass_request(self, incoming: IncomingCall, receive: Receive, send: Send, owner: OwnerAddress) -> None:
+        address = parse_address(owner.address)
+        connection, was_used = await self._open(address)
+        gone = asyncio.create_task(_wait_for_disconnect(receive))
+        try:
+            try:
+                head = await self._send_request(connection, incoming, owner, address, gone)
+            except ConnectionBroken:
+                is_repeatable = incoming.call.method in SAFE_METHODS and was_used and not connection.has_answer_bytes
+                if not is_repeatable or gone.done():
+                    raise
+                # an idle connection may be closed just as it is used; a page is only read, so it may be asked for again
+                self._client.release(address, connection)
+                connection, _ = await self._open(address, is_new=True)
+                head = await self._send_request(connection, incoming, owner, address, gone)
+            if head.status == NOT_OWNER_STATUS and any(name == NOT_OWNER_HEADER for name, _ in head.headers):
+                with suppress(ConnectionBroken):
+                    await connection.read_chunk()
+                raise NotCarriedOut(f"{owner.address} doesn't own the league")
+            await _send_answer(head, connection, send, gone)
+        except (ConnectionBroken, TimeoutError) as error:
+            connection.abort()
+            if not gone.done():
+                raise RequestRejected(504 if isinstance(error, TimeoutError) else 502, OUTCOME_UNKNOWN) from None
+        finally:
+            gone.cancel()
+            self._client.release(address, connection)
+
+    async def _open(self, address: Address, *, is_new: bool = False) -> tuple[StreamedConnection, bool]:
+        try:
+            return await self._client.open(address, is_new=is_new)
+        except ServerUnreachable as error:
+            raise NotCarriedOut(str(error)) from None
+
+    async def _send_request(
+        self,
+        connection: StreamedConnection,
+        incoming: IncomingCall,
+        owner: OwnerAddress,
+        address: Address,
+        gone: asyncio.Task[None],
+    ) -> AnswerHead:
+        """Send a call and wait for the head of its answer; as soon as the caller is gone, the owner sees that too."""
+        gone.add_done_callback(lambda task: None if task.cancelled() else connection.abort())
+        request = self._encode_request(incoming, owner, address)
+        async with asyncio.timeout(HEAD_SECONDS):
+            return await connection.send_request(request, is_head_request=incoming.call.method == "HEAD")
+
+    def _encode_request(self, incoming: IncomingCall, owner: OwnerAddress, address: Address) -> bytes:
+        call = incoming.call
+        signature = self._signer.sign(call, incoming.caller, owner.server_id)
+        host = f"[{address[0]}]" if ":" in address[0] else address[0]
+        headers = [
+            (b"host", f"{host}:{address[1]}".encode()),
+            (PASSED_HEADER, signature),
+            *call.headers,
+            *([(b"content-length", b"%d" % len(call.body))] if call.body or call.method not in SAFE_METHODS else []),
+        ]
+        lines = b"".join(b"%b: %b\r\n" % header for header in headers)
+        return b"%b %b HTTP/1.1\r\n%b\r\n%b" % (call.method.encode(), call.target, lines, call.body)
+
+    async def _pass_websocket(self, incoming: IncomingCall, receive: Receive, send: Send, owner: OwnerAddress) -> None:
+        call = incoming.call
+        signature = self._signer.sign(call, incoming.caller, owner.server_id)
+        headers = [(name.decode(), value.decode()) for name, value in (*call.headers, (PASSED_HEADER, signature))]
+        try:
+            socket = await connect(
+                f"ws://{urlsplit(owner.address).netloc}{call.target.decode('ascii')}",
+                additional_headers=headers,
+                user_agent_header=None,
+                compression=None,
+                proxy=None,
+                max_size=MAX_WEBSOCKET_MESSAGE,
+                ping_interval=WEBSOCKET_PING_SECONDS,
+                ping_timeout=WEBSOCKET_PING_SECONDS,
+            )
+        except InvalidStatus as error:
+            if NOT_OWNER_HEADER.decode() in error.response.headers:
+                raise NotCarriedOut(f"{owner.address} doesn't own the league") from None
+            await _deny_websocket(error, send)
+            return
+        except (OSError, TimeoutError, InvalidHandshake, InvalidMessage) as error:
+            raise NotCarriedOut(str(error)) from None
+        self._sockets.add(socket)
+        try:
+            await send({"type": "websocket.accept"})
+            await _join_sockets(socket, receive, send)
+        finally:
+            self._sockets.discard(socket)
+            await socket.close()
+
+
+async def _send_answer(head: AnswerHead, connection: StreamedConnection, send: Send, gone: asyncio.Task[None]) -> None:
+    """Send an answer on as it comes; raises AnswerBroken. A stream of events just ends: its listener comes back."""
+    kept = [(name, value) for name, value in head.headers if name not in HOP_HEADERS]
+    await send({"type": "http.response.start", "status": head.status, "headers": kept})
+    is_event_stream = any(name == b"content-type" and b"text/event-stream" in value for name, value in kept)
+    more = True
+    while more:
+        try:
+            async with asyncio.timeout(QUIET_SECONDS):
+                chunk = await connection.read_chunk()
+        except (ConnectionBroken, TimeoutError):
+            if not is_event_stream and not gone.done():
+                raise AnswerBroken("the server of the league was lost in the middle of its answer") from None
+            chunk, more = b"", False
+        else:
+            more = not connection.has_ended
+        await send({"type": "http.response.body", "body": chunk, "more_body": more})
+
+
+async def _join_sockets(socket: ClientConnection, receive: Receive, send: Send) -> None:
+    """Carry messages both ways until one side closes, and tell the other."""
+    to_owner = asyncio.create_task(_carry_to_owner(socket, receive))
+    try:
+        async for message in socket:
+            kind = "text" if isinstance(message, str) else "bytes"
+            await send({"type": "websocket.send", kind: message})
+    except (ConnectionClosed, OSError, RuntimeError):
+        pass  # one of the two is gone
+    finally:
+        is_agent_gone = to_owner.done()
+        to_owner.cancel()
+        await asyncio.gather(to_owner, return_exceptions=True)
+    if not is_agent_gone:
+        said = socket.close_code, socket.close_reason or ""
+        code = said[0] if said[0] not in (None, 1005, 1006) else RESTART_CODE
+        with suppress(OSError, RuntimeError):
+            await send({"type": "websocket.close", "code": code, "reason": said[1] or "the league moves: dial again"})
+
+
+async def _carry_to_owner(socket: ClientConnection, receive: Receive) -> None:
+    while True:
+        event = await receive()
+        if event["type"] != "websocket.receive":
+            code = event.get("code") or 1001
+            await socket.close(UNSENDABLE_CODES.get(code, code), event.get("reason") or "")
+            return
+        with suppress(ConnectionClosed):  # told by the other direction
+            await socket.send(event["text"] if event.get("text") is not None else event["bytes"])
+
+
+async def _deny_websocket(error: InvalidStatus, send: Send) -> None:
+    """Pass on the answer to a request that opened no WebSocket."""
+    response: Any = error.response
+    body = response.body or b""
+    kind = response.headers.get("content-type", "text/plain; charset=utf-8").encode()
+    headers = [(b"content-length", b"%d" % len(body)), (b"content-type", kind)]
+    deny = deny_websocket(send)
+    await deny({"type": "http.response.start", "status": response.status_code, "headers": headers})
+    await deny({"type": "http.response.body", "body": body})
+
+
+async def _wait_for_disconnect(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def replay_event(event: Message, receive: Receive) -> Receive:
+    """Give an event that was received already to the next who asks, and then what comes."""
+    events = [event]
+
+    async def receive_again() -> Message:
+        return events.pop() if events else await receive()
+
+    return receive_again
+
+
+def make_target(scope: Scope) -> bytes:
+    """The path and the query of a request as they were sent."""
+    path: bytes = scope.get("raw_path") or quote(scope["path"]).encode()
+    query: bytes = scope.get("query_string") or b""
+    return b"%b?%b" % (path, query) if query else path
+
+
+def parse_address(address: str) -> Address:
+    """Host and port of a server's internal address."""
+    parts = urlsplit(address)
+    return parts.hostname or "", parts.port or 80

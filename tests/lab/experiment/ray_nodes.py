@@ -1,0 +1,65 @@
+"""A real Ray cluster of two nodes on this machine, at loopback addresses of their own."""
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import pytest
+
+from agent_league.lab.experiment.ray_cluster import import_ray
+
+needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason='Ray is not installed: pip install "agent-league[ray]"')
+ADDRESSES = ("127.0.0.2", "127.0.0.3")
+"""Not 127.0.0.1, which Ray takes for another name of the machine."""
+STORE_BYTES = 80 * 1024**2
+
+
+@dataclass(frozen=True, slots=True)
+class RayNodes:
+    cluster: Any
+
+    @property
+    def address(self) -> str:
+        return str(self.cluster.address)
+
+    def add_node(self, cpus: int = 1) -> "RayNode":
+        """Start another node, at the second address."""
+        return RayNode(
+            self.cluster.add_node(num_cpus=cpus, object_store_memory=STORE_BYTES, node_ip_address=ADDRESSES[1])
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RayNode:
+    node: Any
+
+    def kill(self) -> None:
+        """End the node as a power cut would: its workers follow at once."""
+        process = self.node.all_processes["raylet"][0].process
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+@contextmanager
+def start_cluster() -> Iterator[RayNodes]:
+    """Start a cluster with one node of one CPU; it ends with the block."""
+    ray = import_ray()
+    cluster = import_module("ray.cluster_utils").Cluster(
+        initialize_head=True,
+        head_node_args={
+            "num_cpus": 1,
+            "object_store_memory": STORE_BYTES,
+            "include_dashboard": False,
+            "node_ip_address": ADDRESSES[0],
+        },
+    )
+    try:
+        yield RayNodes(cluster)
+    finally:
+        ray.shutdown()
+        cluster.shutdown()

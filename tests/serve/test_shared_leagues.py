@@ -1,0 +1,141 @@
+"""Several servers in this process on one PostgreSQL: who owns which league, and what comes of a league that moves."""
+
+import asyncio
+import json
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from agent_league.errors import UserError
+from agent_league.serve import shared_leagues
+from agent_league.serve.league_files import NewLeague, list_league_files, request_new_season
+from agent_league.serve.ownership import check_internal_addresses
+from agent_league.storage.directory import ServerRow
+from agent_league.storage.paths import DataPaths
+from agent_league.storage.sql import SqlStore
+from tests.conftest import BOUND
+from tests.serve.stage import ServerStage, players, serving, until, write_league
+
+
+@pytest.fixture(autouse=True)
+def _quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_leagues, "POLL_SECONDS", 0.05)
+
+
+@pytest.fixture
+def homes(home: Path) -> list[Path]:
+    """Homes of several servers."""
+    others = [home.parent / f"HOME{number}" for number in (2, 3)]
+    for other in others:
+        shutil.copytree(home, other)
+    return [home, *others]
+
+
+@asynccontextmanager
+async def servers(homes: list[Path], store: str) -> AsyncIterator[list[ServerStage]]:
+    """Servers of these homes that share a store, each ready before the next is started."""
+    async with AsyncExitStack() as stack:
+        yield [await stack.enter_async_context(serving(one, store=store)) for one in homes]
+
+
+def owned(*stages: ServerStage) -> list[set[str]]:
+    return [{*stage.server.leagues} for stage in stages]
+
+
+async def test_new_leagues_are_spread_and_known_to_every_server(homes: list[Path], database: str) -> None:
+    async with asyncio.timeout(BOUND), servers(homes[:2], database) as (one, other):
+        for number in range(5):
+            write_league(homes[0], f"L{number}", display_name=f"League {number}")
+        everything = {"league_2025_even_odd", *(f"L{number}" for number in range(5))}
+        await until(lambda: owned(one)[0] | owned(other)[0] == everything)
+        mine, theirs = owned(one, other)
+        assert not mine & theirs
+        assert abs(len(mine) - len(theirs)) <= 1
+        await until(lambda: {*list_league_files(homes[1])} == everything)
+        await until(lambda: all(len(stage.server.read_index().soon) == 6 for stage in (one, other)))
+        page = await one.visitor.get("/")
+        assert all(f"League {number}" in page.text for number in range(5))
+
+
+async def test_a_file_changed_or_deleted_at_one_server_counts_at_all(homes: list[Path], database: str) -> None:
+    async with asyncio.timeout(BOUND), servers(homes[:2], database) as (one, other):
+        write_league(homes[0], "spring", display_name="Spring")
+        await until((homes[1] / "config" / "leagues" / "spring.json").is_file)
+        write_league(homes[1], "spring", display_name="Primavera")
+        await until(lambda: "Primavera" in {entry.title for entry in one.server.read_index().soon})
+        (homes[0] / "config" / "leagues" / "spring.json").unlink()
+        await until(lambda: not (homes[1] / "config" / "leagues" / "spring.json").exists())
+        await until(lambda: not any("spring" in leagues for leagues in owned(one, other)))
+        assert "spring" not in {entry.league_id for entry in other.server.read_index().soon}
+
+
+async def test_where_home_and_store_differ_at_first_the_store_counts_and_a_copy_is_kept(
+    homes: list[Path], database: str
+) -> None:
+    write_league(homes[0], "spring", display_name="Spring")
+    write_league(homes[1], "spring", display_name="Other")
+    async with asyncio.timeout(BOUND), servers(homes[:2], database):
+        path = homes[1] / "config" / "leagues" / "spring.json"
+        assert json.loads(path.read_text())["display_name"] == "Spring"
+        aside = DataPaths(homes[1]).replaced_files_folder / "spring.json"
+        assert json.loads(aside.read_text())["display_name"] == "Other"
+
+
+async def test_a_league_goes_on_at_another_server_after_a_clean_stop(homes: list[Path], database: str) -> None:
+    write_league(homes[0], "spring", game_type="tic_tac_toe", participants={"start_with": 6})
+    async with asyncio.timeout(BOUND), AsyncExitStack() as stack:
+        async with serving(homes[0], store=database) as first:
+            names = [f"player {number}" for number in range(6)]
+            await stack.enter_async_context(players(homes[0], f"{first.root}/leagues/spring/mcp", names))
+            await until(lambda: len(first.manager("spring").state.results) >= 3)
+            second = await stack.enter_async_context(serving(homes[1], store=database, port=None))
+            assert "spring" not in second.server.leagues, "a league that is played is torn away from nobody"
+        await until(lambda: "spring" in second.server.leagues and second.server.leagues["spring"].manager is not None)
+        await second.wait_for_end("spring")
+        state = second.manager("spring").state
+        assert len(state.results) == 15
+        assert {result.outcome for result in state.results.values()} <= {"WIN", "DRAW"}
+        files = {path.name for path in DataPaths(homes[1]).matches_folder("spring").glob("*.json")}
+        assert len(files) == 15, "those of matches that the first server played came with the league"
+        assert [member.agent_id for member in state.roster if member.role == "referee"] == ["REF01"]
+
+
+async def test_an_organiser_makes_leagues_and_seasons_at_any_server(homes: list[Path], database: str) -> None:
+    async with asyncio.timeout(BOUND), servers(homes[:2], database) as (one, other):
+        made = [f"cup{number}" for number in range(4)]
+        for name in made:
+            await one.server.make_league(NewLeague(name, players=2))
+        assert all(one.server.shared is not None and one.server.shared.owners.find_owner(name) for name in made)
+        elsewhere = next(name for name in made if name in other.server.leagues)
+        names = ["player 1", "player 2"]
+        async with players(homes[0], f"{other.root}/leagues/{elsewhere}/mcp", names):
+            await other.wait_for_end(elsewhere)
+            await until(lambda: one.server.is_completed(elsewhere))
+            store = SqlStore(database)
+            before = store.read_season(elsewhere)
+            await one.server.begin_season(elsewhere)
+            after = store.read_season(elsewhere)
+            assert before is not None
+            assert after is not None
+            assert after.season.season_id != before.season.season_id
+            request_new_season(homes[0], elsewhere)
+            await until(lambda: not (DataPaths(homes[0]).season_requests_folder / elsewhere).exists())
+            seasons = await one.server.archive.list_seasons()
+            assert [season.season_id for season in seasons] == [before.season.season_id]
+            page = await one.visitor.get(f"/archive/{before.season.season_id}/matches/R1M1")
+            assert "player 1" in page.text
+            store.close()
+
+
+def test_servers_of_two_machines_must_reach_each_other() -> None:
+    here = ServerRow("a", "http://localhost:8000", "one")
+    check_internal_addresses(here, [ServerRow("b", "http://localhost:8001", "one")])
+    there = ServerRow("b", "http://10.0.0.2:8000", "two")
+    with pytest.raises(UserError, match="The server on one is at http://localhost:8000, which the one on two"):
+        check_internal_addresses(here, [there])
+    with pytest.raises(UserError, match="Start it with --internal-url"):
+        check_internal_addresses(there, [here])
+    check_internal_addresses(ServerRow("a", "http://10.0.0.1:8000", "one"), [there])
