@@ -128,7 +128,9 @@ def _check_fields(command: OrganiserCommand, reason: str) -> None:
     if missing := [name for name, is_missing in needed.items() if is_missing]:
         raise Refusal(ErrorCode.MISSING_REQUIRED_FIELD, f"missing: {', '.join(missing)}", missing_fields=missing)
     if len(reason) > MAX_REASON:
-        told = f"the reason is {len(reason)} characters long; expected at most {MAX_REASON}, as it stands on public pages"
+        told = (
+            f"the reason is {len(reason)} characters long; expected at most {MAX_REASON}, as it stands on public pages"
+        )
         raise Refusal(ErrorCode.INVALID_MESSAGE_FORMAT, told)
 
 
