@@ -53,7 +53,7 @@ def command(
     *,
     void_followers: bool = False,
 ) -> str:
-    order = OrganiserCommand(action, target, reason, "Ada", winner, void_followers)
+    order = OrganiserCommand(action, target, reason, "Ada", winner, void_followers=void_followers)
     return OrganiserCommands(state, SystemClock(), lambda: None).carry_out(order)
 
 

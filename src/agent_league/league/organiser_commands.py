@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from agent_league.clock import Clock, format_utc
+from agent_league.config.times import TimesConfig
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.league.corrections import Change, Corrections
 from agent_league.league.state import LeagueState
@@ -38,10 +39,12 @@ class OrganiserCommand:
     target: str = ""
     """The player (id or name) or the match that it is about."""
     reason: str = ""
-    """Needed for corrections."""
+    """Needed for corrections and for times."""
     who: str = ADMIN_TOKEN_NAME
     winner: str = ""
     """To whom a match is awarded: a player (id or name), or "draw"."""
+    times: TimesConfig | None = None
+    """The times that are set."""
     void_followers: bool = False
     """Consent that the matches which followed from a corrected result become void if others go on."""
 
@@ -91,6 +94,10 @@ class OrganiserCommands:
                 is_frozen = action is OrganiserAction.FREEZE_AGENTS
                 done = state.set_frozen(is_frozen=is_frozen, now=self._clock.now())
                 return _tell_change(done, "agents are frozen" if is_frozen else "agents may be admitted and replaced")
+            case OrganiserAction.SET_TIMES if command.times:
+                before = state.config.times.model_dump(mode="json")
+                said = state.set_times(command.times, self._clock.now())
+                return Change(f"times are changed: {said}", before={"times": before})
             case OrganiserAction.PLAY_ROUND:
                 return Change(f"round {state.call_round(self._clock.now())} begins before its time")
             case OrganiserAction.SUSPEND_PLAYER:
@@ -123,14 +130,13 @@ def _check_fields(command: OrganiserCommand, reason: str) -> None:
         "match_id": command.action in MATCH_ACTIONS and not command.target.strip(),
         "player_id": (command.action in PLAYER_ACTIONS and not command.target.strip())
         or (command.action is OrganiserAction.AWARD_MATCH and not command.winner.strip()),
-        "reason": command.action in CORRECTIONS and not reason,
+        "times": command.action is OrganiserAction.SET_TIMES and command.times is None,
+        "reason": command.action in (*CORRECTIONS, OrganiserAction.SET_TIMES) and not reason,
     }
     if missing := [name for name, is_missing in needed.items() if is_missing]:
         raise Refusal(ErrorCode.MISSING_REQUIRED_FIELD, f"missing: {', '.join(missing)}", missing_fields=missing)
     if len(reason) > MAX_REASON:
-        told = (
-            f"the reason is {len(reason)} characters long; expected at most {MAX_REASON}, as it stands on public pages"
-        )
+        told = f"the reason is {len(reason)} characters long; expected at most {MAX_REASON}: it stands on public pages"
         raise Refusal(ErrorCode.INVALID_MESSAGE_FORMAT, told)
 
 

@@ -67,6 +67,18 @@ class LeagueLadder(LeagueRepairs):
         self._require_ladder().add_request(request)
         self.emit(LadderNews(request.player_id, f"asks for a match against {request.opponent_id}"))
 
+    def accept_ladder_request(self, request: OpenRequest) -> None:
+        """Store that a player accepts the match that another asks it for."""
+        self._require_ladder().add_request(replace(request, is_accepted=True))
+        self.emit(LadderNews(request.opponent_id, f"accepts the match that {request.player_id} asks for"))
+
+    def drop_ladder_request(self, request: OpenRequest, by_whom: str) -> None:
+        """Forget a request that its player takes back, or that the other declines."""
+        self._require_ladder().drop_request(request.player_id, request.opponent_id)
+        is_own = by_whom == request.player_id
+        said = f"no longer asks for a match against {request.opponent_id}"
+        self.emit(LadderNews(by_whom, said if is_own else f"declines the match that {request.player_id} asks for"))
+
     def rank_ladder_again(self) -> None:
         """Rank the players anew, after their ratings have changed."""
         self.standings_table.rank_again()
