@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
-from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route, Router
@@ -100,7 +99,7 @@ class ServerApp:
                 Route(f"/{LEAGUES_PATH}", self._make_league, methods=["POST"]),
                 Route("/seasons", self._begin_season, methods=["POST"]),
                 Route(f"/{ARCHIVE_PATH}", self._show_archive, methods=["GET"]),
-                Route(f"/{ARCHIVE_PATH}/{{number}}", self._to_season, methods=["GET"]),
+                Route(f"/{ARCHIVE_PATH}/{{number:int}}", self._to_season, methods=["GET"]),
             ],
             redirect_slashes=False,
             default=self._raise_not_found,
@@ -240,10 +239,7 @@ class ServerApp:
 
     async def _show_news(self, request: Request) -> Response:
         """Tell whoever looks at the index when it has changed."""
-        try:
-            return self._news.answer(request.scope)
-        except HTTPException as error:
-            raise RequestRejected(error.status_code, error.detail) from None
+        return self._news.answer(request.scope)
 
     async def _show_health(self, _: Request) -> Response:
         return Response(orjson.dumps(self._server.health()), media_type="application/json")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from agent_league.errors import UserError
-from agent_league.lab.experiment.contestants import PlayerSpec
+from agent_league.lab.experiment.contestants import PlayerKind, PlayerSpec
 from agent_league.lab.experiment.engines import Engine, ProcessEngine
 from agent_league.lab.experiment.ray_cluster import Remark, import_ray
 from agent_league.text import quote
@@ -17,12 +17,13 @@ def choose_engine(
 ) -> Engine:
     """Make the engine of `--on`; raises UserError. On Ray, the files of these players are sent to the workers."""
     place, address = parse_place(on)
+    costs_money = any(player.kind is PlayerKind.MODEL for player in players)
     if place == PROCESSES:
-        return ProcessEngine(jobs)
+        return ProcessEngine(jobs, 1) if costs_money else ProcessEngine(jobs)
     from agent_league.lab.experiment.ray_engine import RayEngine  # noqa: PLC0415 - only where it is chosen
 
     import_ray()
-    return RayEngine(address, players, remark)
+    return RayEngine(address, players, remark, is_eager=not costs_money)
 
 
 def parse_place(on: str) -> tuple[str, str | None]:
