@@ -24,12 +24,18 @@ def make_plan(home: Path) -> LeaguePlan:
     make_home(home)
     overrides = {
         "scheduling.format": "double_round_robin",
-        "retry_policy.base_delay_sec": 0.5,
         "heartbeat.interval_sec": 0.5,
         "heartbeat.lease_sec": 3,
     }
-    ports = {"manager_port": free_port(), "referee_port": free_ports(2), "player_port": free_ports(PLAYERS)}
-    request = LeagueRequest(home=home, players=PLAYERS, referees=2, seed="7", **ports)
+    request = LeagueRequest(
+        home=home,
+        players=PLAYERS,
+        referees=2,
+        seed="7",
+        manager_port=free_port(),
+        referee_port=free_ports(2),
+        player_port=free_ports(PLAYERS),
+    )
     return make_league_plan(ConfigLoader(home, overrides), request)
 
 

@@ -75,8 +75,10 @@ class HostedAgents:
 
     def _move_in(self, seat: AgentPlan, home: Path) -> AgentPlan:
         """Give an agent its address and its folder here."""
-        if not isinstance(seat, RefereePlan | PlayerPlan):
-            raise TypeError("a manager stays where the command is")
         host = f"[{self._address}]" if ":" in self._address else self._address
-        settings = replace(seat.settings, home=home, endpoint=f"http://{host}:{seat.port}/mcp")
-        return replace(seat, settings=settings, host=self._address)
+        endpoint = f"http://{host}:{seat.port}/mcp"
+        if isinstance(seat, RefereePlan):
+            return replace(seat, settings=replace(seat.settings, home=home, endpoint=endpoint), host=self._address)
+        if isinstance(seat, PlayerPlan):
+            return replace(seat, settings=replace(seat.settings, home=home, endpoint=endpoint), host=self._address)
+        raise TypeError("a manager stays where the command is")

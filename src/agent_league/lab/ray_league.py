@@ -61,7 +61,8 @@ class RayLeague:
         nodes = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
         if not nodes:
             raise UserError("the Ray cluster has no node with a CPU, where referees and players could run")
-        self._host_count = int(sum(max(1, node["Resources"]["CPU"]) for node in nodes))
+        self._node_ids = [node["NodeID"] for node in nodes for _ in range(max(1, int(node["Resources"]["CPU"])))]
+        """Where hosts are started: one for each CPU."""
         self.plan = place_manager(
             plan, ray.util.get_node_ip_address(), [str(node["NodeManagerAddress"]) for node in nodes]
         )
@@ -77,8 +78,9 @@ class RayLeague:
         seats = give_keys(self.plan)  # the manager reads the key of referees when it starts
         self._manager.__enter__()
         try:
-            for number in range(min(self._host_count, len(seats))):
-                self._start_host(tuple(seats[number :: self._host_count]))
+            count = len(self._node_ids)
+            for number, node_id in enumerate(self._node_ids[: len(seats)]):
+                self._start_host(tuple(seats[number::count]), node_id)
         except BaseException:
             self.__exit__(None, None, None)
             raise
@@ -131,9 +133,12 @@ class RayLeague:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, content)
 
-    def _start_host(self, seats: tuple[AgentPlan, ...]) -> None:
+    def _start_host(self, seats: tuple[AgentPlan, ...], node_id: str | None = None) -> None:
+        """Start a host on this node, if it is still there."""
+        near = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
+        strategy = near(node_id, soft=True) if node_id else "SPREAD"
         actor = self._ray.remote(make_host_class())
-        placed = actor.options(num_cpus=HOST_CPUS, scheduling_strategy="SPREAD", max_concurrency=2).remote()
+        placed = actor.options(num_cpus=HOST_CPUS, scheduling_strategy=strategy, max_concurrency=2).remote()
         self._hosts[placed.serve.remote(__version__, pickle.dumps(seats))] = _Host(seats, placed)
 
     def _replace_lost_hosts(self, remark: Callable[[str], None] | None) -> None:
@@ -183,13 +188,16 @@ def give_keys(plan: LeaguePlan) -> list[AgentPlan]:
     if not is_loopback_only(plan.system.network, listens_on_loopback=are_all_loopback([plan.manager.host])):
         key = load_referee_key(plan.home, plan.league.league_id, is_needed=True)
         referee_address = add_sign_up_key(endpoint, key)
-    common = {"system": plan.system}
+    system = plan.system
     referees = [
-        replace(seat, settings=replace(seat.settings, **common, manager=referee_address, application_key=_make_key()))
+        replace(
+            seat,
+            settings=replace(seat.settings, system=system, manager=referee_address, application_key=_make_key()),
+        )
         for seat in plan.referees
     ]
     players = [
-        replace(seat, settings=replace(seat.settings, **common, manager=endpoint, application_key=_make_key()))
+        replace(seat, settings=replace(seat.settings, system=system, manager=endpoint, application_key=_make_key()))
         for seat in plan.players
     ]
     return [*referees, *players]
