@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import pytest
 
 from agent_league.agent.call_failures import describe_failed_contact
+from agent_league.agent.caller_check import MAX_REFEREE_HASHES
 from agent_league.agent.peer_client import PeerCall, PeerClient
 from agent_league.agent.registration import LeagueRegistration, MemberSettings
 from agent_league.clock import format_utc
@@ -879,15 +880,28 @@ async def test_a_referee_s_own_token_is_good_for_the_match_that_the_manager_vouc
     await agent.session.register()
     with pytest.raises(Refusal, match="E012"):
         await agent.session.callers.check_match_token(OWN, "R1M1", "REF02")
-    agent.session.callers.set_referee_hashes({"R1M1": OWN_HASH, "R1M2": None})
+    agent.session.callers.add_referee_hashes({"R1M1": OWN_HASH, "R1M2": None})
     await agent.session.callers.check_match_token(OWN, "R1M1", "REF02")
     for token, match_id in ((OWN, "R1M2"), (OWN, "R9M9"), (OWN_HASH, "R1M1"), (OWN + "x", "R1M1"), ("", "R1M1")):
         with pytest.raises(Refusal, match=r"E01[12]"):
             await agent.session.callers.check_match_token(token, match_id, "REF02")
     await agent.session.callers.check_match_token(match_token(), "R1M1", "REF01")  # a match token is as good as before
-    agent.session.callers.set_referee_hashes({"R2M1": OWN_HASH})
+    agent.session.callers.add_referee_hashes({"R2M1": OWN_HASH})
+    await agent.session.callers.check_match_token(OWN, "R1M1", "REF02")  # its match may still be played
+    agent.session.callers.add_referee_hashes({"R1M1": None})  # it is given to another referee
     with pytest.raises(Refusal, match="E012"):
         await agent.session.callers.check_match_token(OWN, "R1M1", "REF02")
+
+
+@in_virtual_time
+async def test_of_many_referees_tokens_the_latest_are_remembered(agent: Agent) -> None:
+    agent.meets(always_reply(ACCEPTED))
+    await agent.session.register()
+    for number in range(MAX_REFEREE_HASHES + 5):
+        agent.session.callers.add_referee_hashes({f"R{number}M1": OWN_HASH})
+    with pytest.raises(Refusal, match="E012"):
+        await agent.session.callers.check_match_token(OWN, "R4M1", "REF02")
+    await agent.session.callers.check_match_token(OWN, "R5M1", "REF02")
 
 
 class Other:

@@ -203,6 +203,15 @@ async def test_a_manager_that_is_started_again_elsewhere_finds_its_agents_again(
         assert await calling == (200, b'"still me"')
 
 
+async def test_a_player_that_is_suspended_keeps_no_other_seat_out(server: DialServer) -> None:
+    async with server.dial_and_register("Ann") as ann, server.dial() as bob:
+        server.manager.state.bar_player(ann.player_id)
+        again = await server.register("Ann Two", "http://localhost:1/mcp", ann.seat["manager"])
+        assert again["status"] == "REJECTED" or again["player_id"] == ann.player_id, "at its own seat it is known"
+        answer = await server.register("Bob", "http://localhost:1/mcp", bob.seat["manager"])
+        assert answer["status"] == "ACCEPTED"
+
+
 async def test_a_page_of_others_opens_no_seat(server: DialServer) -> None:
     with pytest.raises(InvalidStatus) as refused:
         await open_socket(server, origin="http://evil.example")

@@ -8,12 +8,28 @@ from agent_league.http.hosts import (
     find_outward_address,
     is_local_host,
     is_loopback,
+    may_be_same_agent,
     means_other_machine,
     normalise_address,
     normalise_endpoint,
     normalise_host,
     own_endpoint,
 )
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        ("http://localhost:8101/mcp", "http://127.0.0.1:8101/other", True),
+        ("http://localhost:8101/mcp", "http://localhost:8102/mcp", False),
+        ("http://h:8000/seats/S1/mcp", "http://h:8000/seats/S2/mcp", False),
+        ("http://h:8000/seats/S1/mcp", "http://h:8000/mcp", False),
+        ("http://h:8000/seats/S1/mcp", "http://h:8000/seats/S1/mcp/", True),
+        ("https://h/~ann/mcp", "https://h:443/~bob/mcp", False),
+    ],
+)
+def test_several_agents_of_one_host_are_told_apart_by_their_paths(one: str, other: str, is_same: bool) -> None:
+    assert may_be_same_agent(one, other) is is_same
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,15 @@ async def test_a_key_leads_back_to_its_player(home: Path) -> None:
     assert kept(home)[0].stat().st_mode & 0o077 == 0
 
 
+async def test_a_key_leads_back_to_a_player_that_dials_out(home: Path) -> None:
+    season = season_of(2, started=False)
+    season.move_agent("P01", f"http://class.example/seats/S{'0' * 24}/mcp")
+    seat = sat(home, season, port=None).restore_player(KEY)
+    assert seat is not None
+    assert seat._dials_out
+    assert sat(home, season, port=8101).restore_player(KEY) is None
+
+
 @pytest.mark.parametrize(
     "changes",
     [{"port": 8109}, {"display_name": "Player 2"}, {"handle_sha256": "1" * 64}, {"port": None}, {"display_name": 7}],

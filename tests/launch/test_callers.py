@@ -141,7 +141,7 @@ async def test_whose_a_token_was_is_known_when_its_time_is_over(plan: PlanMaker)
 
 async def test_a_referee_that_shows_its_own_token_is_known_as_one(plan: PlanMaker) -> None:
     async with played(plan(players=2, referees=1)) as league:
-        league.player._session.callers.set_referee_hashes({"R1M1": hashlib.sha256(b"tok-ref01-its-own").hexdigest()})
+        league.player._session.callers.add_referee_hashes({"R1M1": hashlib.sha256(b"tok-ref01-its-own").hexdigest()})
         assert league.player.caller("tok-ref01-its-own") is None
         assert league.player.audience("tok-ref01-its-own") == ANYBODY | {Caller.MATCH_REFEREE}
 

@@ -42,6 +42,7 @@ from agent_league.model.events import (
     StartDelayed,
     StartedLate,
     StoreChanged,
+    TimesChanged,
 )
 from agent_league.model.results import MatchResult, Outcome, StandingsRow
 from agent_league.model.schedule import LeagueRound, Pairing
@@ -65,6 +66,7 @@ CHANGED: list[tuple[Event, set[str]]] = [
     (StartedLate("Wed 15 Jan 2025, 18:00", 300), set()),
     (RoundScheduled(2, "Wed 15 Jan 2025, 18:00"), set()),
     (RoundCalled(2), set()),
+    (TimesChanged("start: Wed 15 Jan 2025, 18:00"), set()),
     (QuietHoursChanged(is_quiet=True, until="07:00"), set()),
     (FreezeChanged(is_frozen=True), set()),
     (PauseChanged(is_paused=True), set()),

@@ -13,7 +13,7 @@ from agent_league.config.models import LadderConfig, LeagueConfig
 from agent_league.errors import Refusal
 from agent_league.league.ladder_conductor import CheckOrder, PlayerChecker
 from agent_league.league.ladder_view import LadderView
-from agent_league.model.events import MatchFinished
+from agent_league.model.events import LadderNews, MatchFinished
 from agent_league.model.ladder import CheckSummary
 from agent_league.storage.memory import MemoryStore
 from agent_league.testing.virtual_time import in_virtual_time
@@ -142,7 +142,7 @@ async def test_who_fails_its_check_meets_house_bots_alone_until_it_passes_or_is_
             "meets only house bots" in entries[player_id] or "plays" in entries[player_id] for player_id in failing
         )
         with pytest.raises(Refusal, match="until it has passed its check"):
-            await world.manager.request_match(one, world.players["P01"].agent_id)
+            await world.manager.ladder_requests.ask(one, world.players["P01"].agent_id)
         world.manager.state.admit_to_ladder(one)
         passing.add("Player 4" if world.players["P04"].agent_id == other else "Player 3")
         name = "P04" if world.players["P04"].agent_id == other else "P03"
@@ -186,11 +186,44 @@ async def test_a_request_may_need_the_other_to_ask_too(tmp_path: Path) -> None:
         await world.wait_until(lambda: len(world.record.players) == 2)
         await asyncio.sleep(100)
         start = len(world.paired)
-        assert "waits until P02 asks" in await world.manager.request_match("P01", "P02")
+        assert "waits until P02 asks" in await world.manager.ladder_requests.ask("P01", "P02")
         await asyncio.sleep(100)
         assert len(world.paired) == start
-        assert "as soon as both are free" in await world.manager.request_match("P02", "P01")
+        assert "as soon as both are free" in await world.manager.ladder_requests.ask("P02", "P01")
         await world.wait_until(lambda: len(world.paired) == start + 1, 60)
+
+
+@in_virtual_time
+async def test_a_request_is_accepted_declined_and_taken_back(tmp_path: Path) -> None:
+    async with ladder_world(
+        tmp_path, interval_sec=3000, requests="accepted", requests_per_hour=3, house_bots=NO_BOTS
+    ) as world:
+        for number in range(1, 4):
+            world.start_player(number)
+        await world.wait_until(lambda: len(world.record.players) == 3)
+        await asyncio.sleep(100)
+        start, requests = len(world.paired), world.manager.ladder_requests
+        await requests.ask("P01", "P02")
+        assert await requests.answer("P02", "P01", is_accepted=False) == "The match against P01 is declined."
+        await requests.ask("P01", "P03")
+        assert await requests.take_back("P01", "P03") == "P01 no longer asks P03 for a match."
+        for late in (
+            requests.answer("P03", "P01", is_accepted=True),
+            requests.answer("P02", "P01", is_accepted=True),
+            requests.answer("P03", "P02", is_accepted=True),
+            requests.take_back("P03", "P01"),
+        ):
+            with pytest.raises(Refusal, match="for no match any more"):
+                await late
+        await asyncio.sleep(100)
+        assert len(world.paired) == start
+        await requests.ask("P01", "P02")
+        assert "as soon as both are free" in await requests.answer("P02", "P01", is_accepted=True)
+        await world.wait_until(lambda: {"P01", "P02"} in [{*pair} for pair in world.paired[start:]], 60)
+        assert not world.record.requests
+        told = [event.text for event in world.events if isinstance(event, LadderNews)]
+        assert "declines the match that P01 asks for" in told
+        assert "accepts the match that P01 asks for" in told
 
 
 @in_virtual_time

@@ -10,11 +10,12 @@ import pytest
 
 from agent_league.clock import SystemClock, format_utc
 from agent_league.storage.access import OrganiserSecret, SecretKind, create_key, hash_key
+from agent_league.web.organiser import forms
 from agent_league.web.organiser.sessions import COOKIE_NAME, OrganiserSessions, create_link
 from tests.league.office import MovableClock
 from tests.security.classroom import Classroom, classroom
 from tests.security.stage import files_in
-from tests.web.serving import Reply
+from tests.web.serving import Reply, Stream
 
 FORM = "application/x-www-form-urlencoded"
 
@@ -233,3 +234,113 @@ async def test_the_page_of_a_team_is_its_own(tmp_path: Path) -> None:
         rows = [row for row in room.access.read_teams(room.league_id) if row.team_id == "T01"]
         room.access.write_teams([replace(row, key_sha256=None) for row in rows])
         assert (await room.visitor.get(f"/join/{key}")).status == 403
+
+
+async def test_times_are_changed_with_a_reason_and_a_refused_form_keeps_what_was_typed(tmp_path: Path) -> None:
+    async with classroom(tmp_path) as room:
+        cookie = await sign_in(room)
+        csrf = await csrf_of(room, cookie)
+        asked = {"csrf": csrf, "action": "SET_TIMES", "time_zone": "Europe/Berlin", "start": "2099-01-05T18:00"}
+        wrong = {**asked, "reason": "exam", "rounds": "mon 18:00\r\n\r\nnow and then", "quiet_hours": "22:00-07:00"}
+        await post(room, "/organiser", cookie, wrong)
+        page = (await room.visitor.get("/organiser", cookie=cookie)).text
+        assert "Rounds: Input should be a time of day such as" in page
+        assert "now and then</textarea>" in page
+        assert '<details id="change-times" open>' in page
+        assert 'value="2099-01-05T18:00"' in page
+        assert not room.manager.state.audit_log
+        await post(room, "/organiser", cookie, asked)
+        assert "Missing: reason" in (await room.visitor.get("/organiser", cookie=cookie)).text
+        await post(room, "/organiser", cookie, {**asked, "reason": "exam", "rounds": "mon 18:00\r\nwed 18:00\r\n"})
+        times = room.manager.state.config.times
+        assert (times.time_zone, times.start) == ("Europe/Berlin", "2099-01-05T18:00")
+        assert times.rounds == ("mon 18:00", "wed 18:00")
+        entry = room.manager.state.audit_log[-1]
+        assert (entry.who, entry.reason, entry.action) == ("Ada", "exam", "SET_TIMES")
+        shown = (await room.visitor.get("/organiser", cookie=cookie)).text
+        assert 'The league starts: <time datetime="2099-01-05T17:00:00Z"' in shown
+        assert "start: Mon 5 Jan 2099, 18:00" in shown
+        again = {"csrf": csrf, "action": "SET_TIMES", "reason": "moved", "freeze": "2099-01-04 12:00"}
+        await post(room, "/organiser", cookie, again)
+        assert room.manager.state.config.times == times.model_copy(update={"freeze": "2099-01-04 12:00"})
+
+
+def upload(csrf: str, export: str, name: str = "export.csv") -> tuple[bytes, str]:
+    """A form with a file, and its content type."""
+    parts = (
+        f'name="csrf"\r\n\r\n{csrf}',
+        f'name="export"; filename="{name}"\r\ncontent-type: text/csv\r\n\r\n{export}',
+    )
+    body = "".join(f"--seam\r\ncontent-disposition: form-data; {part}\r\n" for part in parts)
+    return f"{body}--seam--\r\n".encode(), "multipart/form-data; boundary=seam"
+
+
+CANVAS = "Student,ID,SIS User ID,SIS Login ID,Section\n    Points Possible,,,,\n{rows}"
+
+
+async def test_grades_are_downloaded_in_four_forms_by_the_league_s_organisers_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forms, "MAX_UPLOAD_BYTES", 10_000)
+    async with classroom(tmp_path) as room:
+        key = room.add_team("T01")
+        room.add_team("T02")
+        assert (await room.register("Alpha", key))["status"] == "ACCEPTED"
+        cookie = await sign_in(room)
+        csrf = await csrf_of(room, cookie)
+        for file, heading in (
+            ("grades.csv", '"student_id","name","email","team"'),
+            ("grades-moodle.csv", '"ID number","Email address"'),
+            ("grades-gradescope.csv", '"First Name","Last Name","SID"'),
+        ):
+            reply = await room.visitor.get(f"/organiser/{file}", cookie=cookie)
+            assert (reply.status, reply.headers["content-type"]) == (200, "text/csv; charset=utf-8")
+            assert reply.text.lstrip("\ufeff").startswith(heading)
+            assert "s-T01" in reply.text
+        sheet = (await room.visitor.get("/organiser/grades", cookie=cookie)).text
+        assert "Student of T02" in sheet
+        rows = "\n".join(f'"{name}",{number},{name},,A' for number, name in enumerate(("s-T01", "s-T09"), start=1))
+        body, content_type = upload(csrf, CANVAS.format(rows=rows))
+        reply = await room.visitor.post("/organiser/grades", body, cookie=cookie, content_type=content_type)
+        assert (reply.status, reply.headers["location"]) == (303, "/organiser/grades")
+        said = (await room.visitor.get("/organiser/grades", cookie=cookie)).text
+        assert "In the export and not in the class: &#39;s-T09&#39;" in said
+        filled = await room.visitor.get("/organiser/grades-canvas.csv", cookie=cookie)
+        assert filled.text.splitlines()[2].startswith('"s-T01","1","s-T01","","A",0')
+        bad, _ = upload(csrf, "a,b\n1,2\n")
+        await room.visitor.post("/organiser/grades", bad, cookie=cookie, content_type=content_type)
+        assert (
+            "isn&#39;t a gradebook that Canvas exported"
+            in (await room.visitor.get("/organiser/grades", cookie=cookie)).text
+        )
+        other = await sign_in(room, "Eve", "another_league")
+        for (sent, _), status in ((upload("0" * 64, ""), 403), (upload(csrf, "x" * 10_000), 413)):
+            reply = await room.visitor.post("/organiser/grades", sent, cookie=cookie, content_type=content_type)
+            assert reply.status == status
+        second = await sign_in(room, "Bob")
+        assert (await room.visitor.get("/organiser/grades-canvas.csv", cookie=second)).status == 404, "it is Ada's"
+        for path in ("grades", "grades.csv", "grades-moodle.csv", "grades-canvas.csv", "events"):
+            for headers in ({}, {"cookie": other}):
+                refused = await room.visitor.get(f"/organiser/{path}", **headers)
+                assert refused.status == 403
+                assert "s-T01" not in refused.text
+
+
+async def test_the_stream_of_the_page_tells_news_and_ends_with_the_session(tmp_path: Path) -> None:
+    async with classroom(tmp_path) as room:
+        cookie = await sign_in(room)
+        csrf = await csrf_of(room, cookie)
+        page = (await room.visitor.get("/organiser", cookie=cookie)).text
+        last = re.search(r'data-last="([^"]+)"', page)
+        assert last
+        async with room.visitor.session.get(
+            f"{room.visitor.base}/organiser/events?since={last[1]}", headers={"cookie": cookie}
+        ) as reply:
+            stream = Stream(reply)
+            assert (await room.register("Alpha"))["status"] == "ACCEPTED"
+            news = await stream.next()
+            assert news
+            assert (bool(news.id), news.sections) == (True, {}), "what has changed is on the page alone"
+            await post(room, "/organiser/sign-out", cookie, {"csrf": csrf})
+            await room.register("Beta")
+            assert await stream.next() is None

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from agent_league.serve import league_server
+from agent_league.web.play import seats
 from tests.conftest import BOUND
 from tests.serve.stage import players, serving, until, write_league
 
@@ -40,6 +41,26 @@ async def test_all_addresses_are_below_the_public_one_and_a_house_referee_plays_
         async with players(home, f"{stage.root}/course/leagues/spring/mcp", ["Ann", "Bob"]):
             await stage.wait_for_end("spring")
         assert len(stage.manager("spring").state.results) == 1
+
+
+async def test_a_person_in_the_browser_is_called_below_the_public_address(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(seats, "AWAY_SECONDS", 0.0)  # nobody looks at the page, so the fallback moves
+    write_league(home, "spring", participants={"start_with": 2})
+    write_league(home, "class", registration="keys")
+    own = {"host": "play.example", "origin": "https://play.example"}
+    async with asyncio.timeout(BOUND), serving(home, overrides=BEHIND) as stage:
+        refused = await stage.visitor.post("/leagues/class/play", {"name": "Ada"}, **own)
+        assert (refused.status, "by the sign-up address of their team alone" in refused.text) == (409, True)
+        taken = await stage.visitor.post("/leagues/spring/play", {"name": "Ada"}, **own)
+        assert taken.status in (200, 201), taken.text
+        async with players(home, f"{stage.root}/leagues/spring/mcp", ["Bob"]):
+            await stage.wait_for_end("spring")
+        state = stage.manager("spring").state
+        (ada,) = [one for one in state.roster if one.agent.display_name == "Ada"]
+        assert ada.agent.endpoint.startswith(f"{PUBLIC}/leagues/spring/seats/S"), "a referee elsewhere reaches it"
+        assert [result.status for result in state.results.values()].count("TECHNICAL_LOSS") == 0
 
 
 async def test_the_public_host_and_its_pages_are_accepted_and_no_others(home: Path) -> None:

@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 UNITS = sorted((ROOT / "deploy").glob("*.service"))
 COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text())
 OWN_SERVICES = [name for name, service in COMPOSE["services"].items() if service.get("image") == "agent-league"]
-DEPLOY_PAGE = (ROOT / "docs" / "deploy.md").read_text()
+DEPLOY_PAGE = (ROOT / "docs" / "deploy.md").read_text().replace("\\\n", " ")
 DEFAULT_LEAGUE = "league_2025_even_odd"
 
 

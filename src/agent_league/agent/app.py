@@ -5,7 +5,7 @@ what a connection may cost.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any, Protocol
 
@@ -91,6 +91,7 @@ class AgentApp:
         `seats` for `/seats/P01/mcp`; a RequestRejected of theirs is answered here.
         """
         self._path_apps = dict(path_apps or {})
+        self._closers: list[Callable[[], Awaitable[None]]] = []
         self.takes_websockets = path_apps is not None
         self._refuse_frame = refuse_frame
         self.refused = refused or _ignore_refusal
@@ -130,9 +131,14 @@ class AgentApp:
         except RequestRejected as error:
             await self.send_rejection(error, scope, send)
 
-    def add_path_app(self, name: str, app: ASGIApp) -> None:
-        """Serve all paths that begin with this name by an app, which may itself call this one."""
+    def add_path_app(self, name: str, app: ASGIApp, close: Callable[[], Awaitable[None]] | None = None) -> None:
+        """Serve all paths that begin with this name by an app, which may itself call this one.
+
+        `close` ends its streams, which would not end by themselves.
+        """
         self._path_apps[name] = app
+        if close:
+            self._closers.append(close)
 
     async def _serve_websocket(self, scope: Scope, receive: Receive, send: Send, fields: HeaderFields) -> None:
         """Pass a WebSocket to the app of its path, unless it is of a foreign page; raises RequestRejected."""
@@ -144,6 +150,8 @@ class AgentApp:
 
     async def close(self) -> None:
         """Close the live streams and MCP sessions, which would not end by themselves."""
+        for close in self._closers:
+            await close()
         if self._pages:
             await self._pages.close()
         if self._mcp:

@@ -20,6 +20,8 @@ from agent_league.protocol.tokens import TokenExpired, TokenVerifier, matches_to
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 """Stands for the manager's time as long as that is unknown, so that no token counts as expired."""
+MAX_REFEREE_HASHES = 1000
+"""Matches whose referees are remembered by their tokens' hashes; the oldest are forgotten."""
 MAX_ACCEPTED_CALLS = 64
 """Calls whose accepted tokens are remembered; a player is in few matches at once."""
 CLOCK_QUERY_SECONDS = 2.0
@@ -68,9 +70,17 @@ class CallerCheck:
         self.public_key = self.match_key = self._verifier = None
         self.has_key, self._accepted_calls, self._referee_hashes = False, {}, {}
 
-    def set_referee_hashes(self, token_hashes: Mapping[str, str | None]) -> None:
-        """Set the token hashes by which the manager identifies the referee of each match."""
-        self._referee_hashes = {match_id: token_hash for match_id, token_hash in token_hashes.items() if token_hash}
+    def add_referee_hashes(self, token_hashes: Mapping[str, str | None]) -> None:
+        """Note the token hashes by which the manager identifies the referee of each match; None: it has none any more.
+
+        Those of earlier announcements stay: their matches may still be played, in rounds that overlap or a ladder.
+        """
+        for match_id, token_hash in token_hashes.items():
+            self._referee_hashes.pop(match_id, None)
+            if token_hash:
+                self._referee_hashes[match_id] = token_hash
+        for match_id in list(self._referee_hashes)[:-MAX_REFEREE_HASHES]:
+            del self._referee_hashes[match_id]
 
     def set_clock(self, manager_time: Any) -> None:
         """Set the manager's time, if this is a timestamp."""

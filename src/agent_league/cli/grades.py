@@ -11,17 +11,12 @@ import typer
 from agent_league.cli.options import ExistingHomeOption, StoredLeagueOption, StoreOption, open_existing_home
 from agent_league.cli.terminal import STDOUT, print_remark, write_output
 from agent_league.errors import UserError
-from agent_league.text import quote, shorten
+from agent_league.text import quote
 
 if TYPE_CHECKING:
-    from agent_league.config.models import GradingConfig
-    from agent_league.grades.grade_rows import GradeSheet
-    from agent_league.grades.gradebooks import FilledGradebook
-    from agent_league.model.grade_formula import GradeFormula
     from agent_league.storage.access import TeamRow
 
 MAX_FILE_BYTES = 16 * 1024 * 1024
-MAX_REMARKS = 20
 
 
 def grades(
@@ -55,6 +50,13 @@ def grades(
     """
     from agent_league.cli.league_address import find_league_address
     from agent_league.grades.grade_rows import make_grade_sheet
+    from agent_league.grades.gradebook_forms import (
+        CanvasExport,
+        GradebookForm,
+        choose_formula,
+        fill_gradebook,
+        list_remarks,
+    )
     from agent_league.launch.stored_leagues import find_league
 
     if sum((canvas is not None, moodle, gradescope, csv_)) > 1:
@@ -66,7 +68,9 @@ def grades(
     reader = found.make_reader()
     league = reader.state.league_id
     teams = _read_teams(folder, league, roster, store)
-    is_full = canvas is None and not moodle and not gradescope
+    chosen = {GradebookForm.CANVAS: canvas, GradebookForm.MOODLE: moodle, GradebookForm.GRADESCOPE: gradescope}
+    form = next((form for form, is_chosen in chosen.items() if is_chosen), GradebookForm.CSV)
+    is_full = form is GradebookForm.CSV
     if not teams and not is_full:
         raise UserError(
             f"{league} has no roster, so nobody's student id is known: name it with --roster ROSTER.csv, or store it "
@@ -76,34 +80,12 @@ def grades(
     settings = league_file.grading  # of the file, which may have changed since the start
     known_marks, names = _read_marks(marks) if marks else ({}, [])
     pages = find_league_address(folder, loader, league, url).removesuffix("/mcp")
-    sheet = make_grade_sheet(reader, teams, _choose_formula(settings, formula, names), known_marks, pages)
-    book = _fill_gradebook(sheet, settings, canvas, is_moodle=moodle, is_gradescope=gradescope)
-    _print_remarks(sheet, book)
+    sheet = make_grade_sheet(reader, teams, choose_formula(settings, formula, names), known_marks, pages)
+    export = CanvasExport(str(canvas), _read_file(canvas)) if canvas else None
+    book = fill_gradebook(sheet, settings, form, export)
+    for remark in list_remarks(sheet, book):
+        print_remark(remark)
     write_output(out, book.text.encode("utf-8" if out == STDOUT else "utf-8-sig" if is_full else "utf-8"))
-
-
-def _fill_gradebook(
-    sheet: "GradeSheet", settings: "GradingConfig", canvas: Path | None, *, is_moodle: bool, is_gradescope: bool
-) -> "FilledGradebook":
-    from agent_league.grades.gradebooks import fill_canvas, write_full_table, write_gradescope, write_moodle
-
-    assignment = settings.assignment or sheet.title
-    if canvas:
-        return fill_canvas(_read_file(canvas), str(canvas), sheet, assignment, settings.points_possible)
-    if is_moodle:
-        return write_moodle(sheet, assignment)
-    return write_gradescope(sheet, settings.points_possible) if is_gradescope else write_full_table(sheet)
-
-
-def _choose_formula(settings: "GradingConfig", typed: str | None, marks: Sequence[str]) -> "GradeFormula":
-    from agent_league.model.grade_formula import GRADE_COLUMNS, GRADE_RULES, FormulaError, parse_formula
-
-    text = typed or settings.formula or GRADE_RULES[settings.rule]
-    try:
-        return parse_formula(text, [*GRADE_COLUMNS, *(name for name in marks if name not in GRADE_COLUMNS)])
-    except FormulaError as error:
-        where = "--formula" if typed else "grading.formula of the league file"
-        raise UserError(f"{where}: {error}") from None
 
 
 def _read_teams(home: Path, league_id: str, roster: Path | None, store: str | None) -> "Sequence[TeamRow]":
@@ -146,16 +128,3 @@ def _read_file(path: Path) -> bytes:
             return file.read(MAX_FILE_BYTES)
     except OSError as error:
         raise UserError(f"{path} can't be read: {error.strerror}") from None
-
-
-def _print_remarks(sheet: "GradeSheet", book: "FilledGradebook") -> None:
-    for remark in book.remarks:
-        print_remark(remark)
-    if sheet.without_team:
-        names = ", ".join(shorten(name) for name in sheet.without_team[:MAX_REMARKS])
-        print_remark(f"Players of no team in the roster, without a grade: {names}.")
-    empty = [row for row in sheet.rows if row.problem]
-    for row in empty[:MAX_REMARKS]:
-        print_remark(f"No grade for {quote(row.name or row.student_id)}: {row.problem}.")
-    if len(empty) > MAX_REMARKS:
-        print_remark(f"And {len(empty) - MAX_REMARKS} more without a grade.")

@@ -40,6 +40,7 @@ from agent_league.model.events import (
     StartDelayed,
     StartedLate,
     StoreChanged,
+    TimesChanged,
 )
 from agent_league.model.group_table import GroupTable
 from agent_league.model.result_words import format_champions, format_count
@@ -49,7 +50,7 @@ from agent_league.text import to_printable
 if TYPE_CHECKING:
     from agent_league.launch.plan import LeaguePlan
 
-TimedEvent = StartDelayed | StartedLate | RoundScheduled | QuietHoursChanged | FreezeChanged
+TimedEvent = StartDelayed | StartedLate | RoundScheduled | QuietHoursChanged | FreezeChanged | TimesChanged
 """What holds a league up until a time, or happens at one."""
 UnusualEvent = (
     RegistrationRefused
@@ -196,7 +197,7 @@ class LeagueView(QuietView):
                     self._progress.update(self._progress_task, completed=len(self._finished_matches))
             case RoundScheduled() | QuietHoursChanged(is_quiet=True):
                 self._progress.update(self._progress_task, description=str(describe_event(event, {})))
-            case StartDelayed() | StartedLate() | FreezeChanged():
+            case StartDelayed() | StartedLate() | FreezeChanged() | TimesChanged():
                 self.show_remark(describe_to_organiser(event))
             case _ if isinstance(event, UnusualEvent):
                 self.show_remark(describe_to_organiser(event))

@@ -119,19 +119,30 @@ def read_graded_players(reader: LeagueReader) -> dict[str, GradedPlayer]:
     losses: dict[str, Counter[str]] = {}
     for player_id, how in _iter_technical_losses(reader):
         losses.setdefault(player_id, Counter())[str(how)] += 1
+    deviations: dict[str, set[str]] = {}
+    for result in state.results.values():
+        for player_id, tolerated in result.tolerated.items():
+            deviations.setdefault(player_id, set()).update(tolerated)
     records = {}
     for row in state.standings():
         member = state.roster[row.player_id]
-        tolerated = {one for result in state.results.values() for one in result.tolerated.get(row.player_id, ())}
         records[row.player_id] = GradedPlayer(
             standing=row,
             version=member.agent.version,
             rating=ratings.get(row.player_id) if row.played else None,
             technical_losses=losses.get(row.player_id, {}),
-            deviations=len({*tolerated, *member.protocol_profile.deviations}),
+            deviations=len({*deviations.get(row.player_id, ()), *member.protocol_profile.deviations}),
+            check_score=_find_check_score(reader, row.player_id),
             is_withdrawn=member.is_withdrawn,
         )
     return records
+
+
+def _find_check_score(reader: LeagueReader, player_id: str) -> float | None:
+    """The share of the steps of its check that a player of a ladder has passed, from 0 to 100; None before it."""
+    player = reader.state.ladder.players.get(player_id) if reader.state.ladder else None
+    check = player.check if player else None
+    return round(100 * check.passed / check.steps, 1) if check and check.steps else None
 
 
 def _iter_technical_losses(reader: LeagueReader) -> Iterator[tuple[str, Termination]]:

@@ -236,6 +236,15 @@ def parse_manager_endpoint(address: str, option: str = "--manager") -> str:
     return parts.geturl() if parts.path.strip("/") else f"{parts.scheme}://{parts.netloc}/mcp"
 
 
+def may_be_same_agent(one: str, other: str) -> bool:
+    """Whether two endpoints may be those of one agent: host and port are the same, whatever name the path has.
+
+    A host whose paths have several steps, such as dial-out seats, has several agents: there the whole path counts.
+    """
+    has_several = any(urlsplit(endpoint).path.strip("/").count("/") for endpoint in (one, other))
+    return is_same_endpoint(one, other) if has_several else normalise_endpoint(one) == normalise_endpoint(other)
+
+
 def is_same_endpoint(one: str, other: str) -> bool:
     """Whether two endpoints are the same place, path included; every loopback name is the same host."""
     paths = {urlsplit(endpoint).path.rstrip("/") for endpoint in (one, other)}

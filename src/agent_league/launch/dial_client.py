@@ -77,6 +77,7 @@ class DialClient:
         calls, after each connection.
         """
         self._url = _make_websocket_url(manager)
+        self._base = manager.removesuffix("/mcp").rstrip("/")
         self._handle_call = handle_call
         self._credentials = credentials
         self._remark = remark
@@ -126,9 +127,11 @@ class DialClient:
             message = parse_to_agent(text)
             match message:
                 case SeatOpened():
-                    self._take_seat(message)
+                    # By the door that let us in: the server's own idea of its address may not be ours.
+                    seat = message.model_copy(update={"manager": f"{self._base}/{DIAL_NAME}/{message.secret}/mcp"})
+                    self._take_seat(seat)
                     if self._on_open:
-                        self._tasks.start(self._on_open(message))
+                        self._tasks.start(self._on_open(seat))
                 case SeatCall():
                     if len(self._tasks) < MAX_CALLS:
                         self._tasks.start(self._answer(socket, message))

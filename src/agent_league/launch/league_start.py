@@ -11,7 +11,7 @@ from typing import Any
 
 from agent_league.config import ConfigLoader
 from agent_league.errors import UserError
-from agent_league.http.hosts import normalise_endpoint
+from agent_league.http.hosts import is_same_endpoint
 from agent_league.launch.agent_plan import AgentPlan, PlayerPlan, RefereePlan
 from agent_league.launch.plan import LeagueRequest
 from agent_league.league.resume import open_store
@@ -159,7 +159,7 @@ def record_endpoint(home: Path, league_id: str, endpoint: str) -> str | None:
     kept = read_json_object(file) or {}
     earlier = kept.get("endpoint")
     write_json(file, {**kept, "endpoint": endpoint})
-    has_moved = isinstance(earlier, str) and normalise_endpoint(earlier) != normalise_endpoint(endpoint)
+    has_moved = isinstance(earlier, str) and not is_same_endpoint(earlier, endpoint)
     return earlier if has_moved else None
 
 

@@ -18,15 +18,7 @@ from agent_league.players.human import HumanSeat
 class OutsidePlayer(HumanSeat):
     """A human seat whose player is served in this process, or dials out from it."""
 
-    def __init__(self, *args: Any, dial_out: bool = False, **options: Any) -> None:
-        """With `dial_out` it needs no address: it keeps a connection to the league's server."""
-        super().__init__(*args, **options)
-        self._dials_out = dial_out
-
-    async def _serve_player(self) -> None:
-        if not self._dials_out:
-            await super()._serve_player()
-            return
+    async def _run_dialled_player(self) -> None:
         listeners = AgentListeners(on_player_event=self._on_event, on_remark=self._remark)
         plan = PlayerPlan(self.settings, 0, self._host, strategy=self.mailbox, dial_out=True)
         await run_dialled_agent(plan, self._get_carrier(), listeners, self._take_player)

@@ -26,6 +26,7 @@ from agent_league.league.visibility import ORGANISER, VISITOR, Viewer, hides_fro
 from agent_league.model.events import Event
 
 if TYPE_CHECKING:
+    from agent_league.launch.league_grades import LeagueGrades
     from agent_league.league.app import LeagueManager
     from agent_league.storage.access import AccessStore
     from agent_league.web.league_reader import LeagueReader
@@ -109,12 +110,20 @@ def _make_own_app(seat: ManagerPlan, manager: "LeagueManager") -> AgentApp:
     reader, site = make_league_reader(seat, manager), make_league_site(seat)
     sessions = make_organiser_sessions(manager.access, seat.settings.system.network) if manager.access else None
     app = make_agent_app(seat, manager, make_manager_pages(seat, manager, reader, sessions))
-    team_page = TeamPage(reader, manager.sign_up, seat.endpoint, site, manager.request_match)
-    app.add_path_app("join", SignUpApp(app, manager.sign_up, team_page))
+    team_page = TeamPage(reader, manager.sign_up, seat.endpoint, site, manager.ladder_requests)
+    app.add_path_app("join", SignUpApp(app, manager.sign_up, team_page), team_page.close)
     if sessions is not None:
         app.add_path_app(SIGN_IN_PATH, SignInApp(sessions, app.header_check, site, ORGANISER_PATH, reader.title))
-        app.add_path_app(ORGANISER_PATH, OrganiserApp(reader, manager, sessions, app.header_check, site))
+        organiser = OrganiserApp(reader, manager, sessions, app.header_check, site, _make_grades(seat, manager, reader))
+        app.add_path_app(ORGANISER_PATH, organiser, organiser.close)
     return app
+
+
+def _make_grades(seat: ManagerPlan, manager: "LeagueManager", reader: "LeagueReader") -> "LeagueGrades | None":
+    from agent_league.launch.league_grades import LeagueGrades  # noqa: PLC0415 - as above
+
+    pages = seat.endpoint.removesuffix("/mcp")
+    return LeagueGrades(reader, manager.access, seat.settings.home, pages) if manager.access else None
 
 
 def make_organiser_sessions(access: "AccessStore", network: NetworkConfig) -> "OrganiserSessions":
@@ -178,7 +187,9 @@ def make_manager_pages(
     desk = (
         SeatRoutes(
             BrowserSeats(
-                public, BrowserPlayers(settings, manager.state, seat.host, seat.port, OutsidePlayer, seat.path)
+                public,
+                BrowserPlayers(settings, manager.state, seat.host, seat.port, OutsidePlayer, seat.path),
+                manager.sign_up.needs_player_key,
             ),
             site,
         )

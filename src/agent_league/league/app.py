@@ -14,7 +14,7 @@ from agent_league.agent.metrics import AgentMetrics, GaugeValues, MetricKey
 from agent_league.agent.runtime import Agent
 from agent_league.agent.tasks import run_beside, run_until_first
 from agent_league.clock import Clock
-from agent_league.errors import AgentLeagueError, ErrorCode, LeagueFailed, Refusal
+from agent_league.errors import AgentLeagueError, LeagueFailed, Refusal
 from agent_league.http.carrier import Carrier
 from agent_league.league.announcer import Announcer
 from agent_league.league.authorization import ManagerAuthorizer
@@ -32,6 +32,7 @@ from agent_league.league.ladder_conductor import (
     LadderTools,
     PlayerChecker,
 )
+from agent_league.league.ladder_requests import LadderRequests
 from agent_league.league.match_file_reader import MatchFiles
 from agent_league.league.match_runner import MatchRunner
 from agent_league.league.match_tokens import TokenIssuer, create_token, hash_token
@@ -181,7 +182,7 @@ class LeagueManager(Agent):
         self.completed = asyncio.Event()
         self._authorizer = ManagerAuthorizer(
             self.state,
-            hash_token(write_admin_token(settings, self.state.league_id)),
+            hash_token(write_admin_token(settings, self.state.league_id, key)),
             tokens_enabled=settings.system.security.enable_auth_tokens,
             strict=self._strict,
         )
@@ -190,6 +191,7 @@ class LeagueManager(Agent):
         self.sign_up = self._make_sign_up(offload)
         self.seat_members.on_exposed = self.sign_up.open_to_others
         self._commands = OrganiserCommands(self.state, self._clock, self._start_league)
+        self.ladder_requests = LadderRequests(self.state, self._journal.wait_for_commit)
         handlers = ManagerHandlers(
             self.state,
             words,
@@ -203,7 +205,7 @@ class LeagueManager(Agent):
             seats=self.seats,
             pin_addresses=self._pin_addresses,
             sign_up=self.sign_up,
-            request_match=self.request_match,
+            request_match=self.ladder_requests.ask,
         )
         served = {**handlers.handlers_by_method(), **(tools or {})}
         if self._strict:
@@ -309,18 +311,6 @@ class LeagueManager(Agent):
         network = self._settings.system.network
         return self._settings.endpoint or f"http://{network.base_host}:{network.default_league_manager_port}/mcp"
 
-    async def request_match(self, player_id: str, opponent: str) -> str:
-        """Ask for a match of a practice ladder on behalf of a player; returns what comes of it, as a sentence.
-
-        `opponent` is an id or a name. Raises a Refusal. Whether the caller may speak for the player was decided before.
-        """
-        queue = self.state.ladder.queue if self.state.ladder else None
-        if queue is None:
-            raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, "this league is no practice ladder; it pairs by its schedule")
-        sentence = queue.request_match(player_id, self.state.find_player_id(opponent))
-        await self._journal.wait_for_commit()
-        return sentence
-
     def _note_refused_call(self, method: str, params: Mapping[str, Any], refusal: Refusal) -> None:
         if method == "report_match_result":
             self._matches.note_refused_report(params.get("match_id"), refusal)
@@ -396,11 +386,8 @@ class LeagueManager(Agent):
             self.state.mark_dismissed()
 
     async def _play_at_its_times(self) -> None:
-        """Play the league; beside it, if it has times, take the steps that are due."""
-        if self.state.times.plan.is_empty:
-            await self._play_league()
-        else:
-            await run_until_first(self._play_league(), self._timekeeper.run())
+        """Play the league; beside it, take the steps that are due by its times."""
+        await run_until_first(self._play_league(), self._timekeeper.run())
 
     async def _play_league(self) -> None:
         await self._started.wait()
@@ -483,9 +470,11 @@ class LeagueManager(Agent):
         self._started.set()
 
 
-def write_admin_token(settings: ManagerSettings, league_id: str) -> str:
-    """Make a new admin token and write it where only the organiser can read it."""
+def write_admin_token(settings: ManagerSettings, league_id: str, key: SigningKey) -> str:
+    """Write an admin token where only the organiser can read it; a new one, unless servers share the store."""
     token = create_token("admin", settings.system.security.token_length)
+    if settings.moves_between_servers:
+        token = f"tok-admin-{key.derive_match_key('admin token')}"
     write_atomically(DataPaths(settings.home).admin_token_file(league_id), token.encode() + b"\n", mode=0o600)
     return token
 

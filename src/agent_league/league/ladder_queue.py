@@ -138,7 +138,7 @@ class LadderQueue:
         """Why a player can't begin a match now; None if it can."""
         player_id, player = member.agent_id, self._record.players.get(member.agent_id)
         if member.is_barred:
-            return "suspended by the organiser"
+            return "withdrawn" if member.is_withdrawn else "suspended by the organiser"
         if member.is_suspended:
             return "doesn't answer: gets matches again once it does"
         if not member.is_reachable:
@@ -186,6 +186,30 @@ class LadderQueue:
         self._state.request_ladder_match(request)
         when = "is played as soon as both are free" if is_accepted else f"waits until {opponent_id} asks for it too"
         return f"The match {player_id} against {opponent_id} {when}."
+
+    def answer_request(self, player_id: str, asker_id: str, *, is_accepted: bool) -> str:
+        """Let a player accept or decline the match that another asks it for; returns what comes of it.
+
+        Raises a Refusal if there is no such request any more. Accepting counts against nobody's limit.
+        """
+        request = self._get_request(asker_id, player_id)
+        if not is_accepted:
+            self._state.drop_ladder_request(request, by_whom=player_id)
+            return f"The match against {asker_id} is declined."
+        self._state.accept_ladder_request(request)
+        return f"The match against {asker_id} is played as soon as both are free."
+
+    def take_back_request(self, player_id: str, opponent_id: str) -> str:
+        """Let a player take back its own request; returns what comes of it. Raises a Refusal if there is none."""
+        self._state.drop_ladder_request(self._get_request(player_id, opponent_id), by_whom=player_id)
+        return f"{player_id} no longer asks {opponent_id} for a match."
+
+    def _get_request(self, player_id: str, opponent_id: str) -> OpenRequest:
+        request = self._record.requests.get((player_id, opponent_id))
+        if request is None:
+            told = f"{player_id} asks {opponent_id} for no match any more: it is played, declined or over an hour old"
+            raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, told)
+        return request
 
     def _find_request_problem(self, player_id: str, opponent_id: str) -> str | None:  # noqa: PLR0911 - one line for each reason
         """Why a player may not ask for this match; None if it may."""

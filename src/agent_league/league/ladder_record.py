@@ -49,6 +49,16 @@ class RunningQueue(Protocol):
         """Let a player ask for a match; returns what comes of it as a sentence. Raises a Refusal."""
         ...
 
+    def answer_request(self, player_id: str, asker_id: str, *, is_accepted: bool) -> str:
+        """Let a player accept or decline the match that another asks it for; the same, and raises a Refusal."""
+        ...
+
+    def take_back_request(self, player_id: str, opponent_id: str) -> str:
+        """Let a player take back its own request; the same, and raises a Refusal."""
+        ...
+
+    def is_playing(self, player_id: str) -> bool: ...
+
     @property
     def seconds_to_next_tick(self) -> float: ...
 

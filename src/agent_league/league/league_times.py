@@ -24,6 +24,8 @@ class TimeMark(StrEnum):
     ROUNDS = "rounds"
     """From when on rounds are counted: the moment, the first round, and the rule that held."""
     FROZEN = "frozen"
+    CHANGED = "changed"
+    """The organiser has changed the times; with those of the league file by then, which hold again once they change."""
     UNFROZEN = "unfrozen"
     """The organiser has ended a freeze: its time doesn't begin it again."""
 

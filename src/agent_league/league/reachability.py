@@ -12,13 +12,13 @@ from agent_league.errors import CallFailed, PeerTimeout, PeerUnreachable
 from agent_league.http.call_limits import RateLimit
 from agent_league.http.caller_address import THIS_MACHINE, find_foreign_caller
 from agent_league.http.carrier import describe_error
-from agent_league.league.dial_out.seats import SEAT_PATTERN
 from agent_league.league.match_tokens import TokenIssuer
 from agent_league.league.messages import MANAGER_SENDER
 from agent_league.league.roster import Member
 from agent_league.league.state import LeagueState
 from agent_league.model.agents import AgentState, Role
 from agent_league.model.events import AgentRegistered, AgentStateChanged, Event
+from agent_league.protocol.dial_out import is_seat_address
 
 PLAYER_STATE, MATCH_STATE = "get_player_state", "get_match_state"
 REACH_WAITS = (0.1, 0.9, 2, 3, 6, 12, 16, 20)
@@ -118,7 +118,7 @@ class AgentProber:
 
     async def _wait_for_turn(self, endpoint: str, caller: str) -> None:
         """Wait until another call for this caller is allowed; one through its own connection always is."""
-        if not SEAT_PATTERN.search(endpoint):
+        if not is_seat_address(endpoint):
             while wait := self._reach_limit.count_requests(caller, 1):  # noqa: ASYNC110 - the limit tells how long
                 await asyncio.sleep(wait)
 

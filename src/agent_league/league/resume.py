@@ -9,6 +9,7 @@ import orjson
 
 from agent_league.clock import Clock, format_utc
 from agent_league.config.models import LeagueConfig
+from agent_league.league.changed_times import choose_times
 from agent_league.protocol.tokens import SigningKey
 from agent_league.storage.access import AccessStore, create_key
 from agent_league.storage.base import SavedSeason, Store, damaged_league_error
@@ -82,12 +83,14 @@ def translate_damage(league_id: str) -> Iterator[None]:
 
 
 def get_effective_config(saved: SavedSeason, league: LeagueConfig) -> LeagueConfig:
-    """Return the stored settings once the league has started; until then, and its times always, those of its file.
+    """Return the stored settings once the league has started; until then, those of its file.
 
-    How a practice ladder pairs is always as its file says: it has no end after which that could change.
+    Its times are always those of its file, or those that the organiser has set since that was changed. How a practice
+    ladder pairs is always as its file says: it has no end after which that could change.
     """
+    times = choose_times(league.times, saved.season.settings, saved.season.time_marks)
     if saved.season.phase == "REGISTRATION":
-        return league
+        return league if times is league.times else league.model_copy(update={"times": times})
     stored = LeagueConfig.model_validate_json(orjson.dumps(saved.season.settings))
     ladder = league.ladder if stored.ladder and league.ladder else stored.ladder
-    return stored.model_copy(update={"times": league.times, "ladder": ladder})
+    return stored.model_copy(update={"times": times, "ladder": ladder})

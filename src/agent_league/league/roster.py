@@ -17,7 +17,7 @@ from agent_league.config.models import NetworkConfig, SecurityConfig
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.http.caller_address import CALLER_ADDRESS
 from agent_league.http.exposure import is_loopback_only
-from agent_league.http.hosts import find_endpoint_problem, normalise_address, normalise_endpoint
+from agent_league.http.hosts import find_endpoint_problem, may_be_same_agent, normalise_address
 from agent_league.http.sign_up_address import find_sign_up_key
 from agent_league.league.match_tokens import create_token, hash_token, hashes_match
 from agent_league.model.agents import (
@@ -394,12 +394,12 @@ class Roster:
         barred = [member for member in self._members.values() if member.is_barred]
         if not barred:
             return None
-        place, key = normalise_endpoint(application.profile.endpoint), _hash_application_key(application)
+        endpoint, key = application.profile.endpoint, _hash_application_key(application)
         return next(
             (
                 member
                 for member in barred
-                if normalise_endpoint(member.agent.endpoint) == place or (key and key == member.key_sha256)
+                if may_be_same_agent(member.agent.endpoint, endpoint) or (key and key == member.key_sha256)
             ),
             None,
         )

@@ -100,10 +100,15 @@ class SignUp:
             return None
         if role is Role.REFEREE:
             return REFEREE_KEY_NEEDED if self._needs_referee_key and not is_closed_circle else None
+        return PLAYER_KEY_NEEDED if await self.needs_player_key() else None
+
+    async def needs_player_key(self) -> bool:
+        """Whether new players come in by the sign-up address of their team alone."""
+        is_closed_circle = self._state.roster.rules.is_loopback_only
         asked = self._state.config.registration
         if asked is None and not is_closed_circle and self._access is not None:
             asked = "keys" if await self._offload(self._access.has_roster, self._state.league_id) else "open"
-        return PLAYER_KEY_NEEDED if asked == "keys" else None
+        return asked == "keys"
 
     async def require_valid_key(self) -> None:
         """Raise RegistrationRejected if the key by which the current caller came in has ended since."""

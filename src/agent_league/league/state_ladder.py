@@ -10,7 +10,7 @@ from agent_league.errors import ErrorCode, Refusal
 from agent_league.ladders.base import LadderPairing
 from agent_league.league.ladder_format import LADDER_ROUND
 from agent_league.league.ladder_record import LadderRecord
-from agent_league.league.state_matches import LeagueMatches
+from agent_league.league.state_repairs import LeagueRepairs
 from agent_league.league.stored_rows import match_to_row
 from agent_league.model.events import LadderNews, MatchPaired
 from agent_league.model.ladder import CheckSummary, LadderMatch, OpenRequest
@@ -18,7 +18,7 @@ from agent_league.model.schedule import Pairing
 from agent_league.storage.base import MatchRow, RemovedRow, SavedSeason
 
 
-class LeagueLadder(LeagueMatches):
+class LeagueLadder(LeagueRepairs):
     """What changes in a league that is a practice ladder; every other league refuses it."""
 
     def pair_ladder_match(self, paired: LadderPairing, at: str) -> Pairing:
@@ -66,6 +66,18 @@ class LeagueLadder(LeagueMatches):
         """Store that a player asks for a match."""
         self._require_ladder().add_request(request)
         self.emit(LadderNews(request.player_id, f"asks for a match against {request.opponent_id}"))
+
+    def accept_ladder_request(self, request: OpenRequest) -> None:
+        """Store that a player accepts the match that another asks it for."""
+        self._require_ladder().add_request(replace(request, is_accepted=True))
+        self.emit(LadderNews(request.opponent_id, f"accepts the match that {request.player_id} asks for"))
+
+    def drop_ladder_request(self, request: OpenRequest, by_whom: str) -> None:
+        """Forget a request that its player takes back, or that the other declines."""
+        self._require_ladder().drop_request(request.player_id, request.opponent_id)
+        is_own = by_whom == request.player_id
+        said = f"no longer asks for a match against {request.opponent_id}"
+        self.emit(LadderNews(by_whom, said if is_own else f"declines the match that {request.player_id} asks for"))
 
     def rank_ladder_again(self) -> None:
         """Rank the players anew, after their ratings have changed."""

@@ -4,11 +4,20 @@ Reads no clock: the timekeeper asks for the steps that are due and has them take
 `agenda.py`, and what was done by then is kept by `league_times.py`.
 """
 
+from collections.abc import Collection
+from dataclasses import replace
 from datetime import datetime
 from itertools import takewhile
 
+from agent_league.config.times import TimesConfig
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.league.agenda import StepKind, TimedFacts, TimedStep, count_rounds_from, list_steps
+from agent_league.league.changed_times import (
+    check_changed_times,
+    describe_changed_times,
+    format_times,
+    list_changed_times,
+)
 from agent_league.league.league_times import TimeMark
 from agent_league.league.projected_rounds import LastRounds, find_last_rounds
 from agent_league.league.state_agents import LeagueAgents
@@ -20,6 +29,7 @@ from agent_league.model.events import (
     RegistrationChanged,
     RoundCalled,
     StartDelayed,
+    TimesChanged,
 )
 from agent_league.model.time_plan import RelativeFreeze
 
@@ -84,7 +94,50 @@ class LeagueTiming(LeagueAgents):
         """Store the times of the league file if they have changed since the season was stored."""
         times = self.config.times.model_dump(mode="json")
         if self._season_row.settings.get("times", times) != times:
+            self.times.set_mark(TimeMark.CHANGED, None)
             self._update_season_row(settings={**self._season_row.settings, "times": times})
+
+    def set_times(self, times: TimesConfig, now: datetime) -> str:
+        """Replace the league's times; returns what is changed, as words. Raises a Refusal that changes nothing.
+
+        They hold until the organiser changes them again, or the league file's own times are changed.
+        """
+        self._require_phase(LeaguePhase.REGISTRATION, LeaguePhase.RUNNING)
+        before = self.config.times
+        changed = list_changed_times(before, times)
+        if not changed:
+            raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, "the times are as they were: nothing was changed")
+        check_changed_times(times, changed, now, has_started=self.phase is not LeaguePhase.REGISTRATION)
+        self._forget_steps(changed)
+        if not self.times.has_mark(TimeMark.CHANGED):
+            self.times.set_mark(TimeMark.CHANGED, format_times(before))
+        self.times.plan = times.plan
+        self.config = self.config.model_copy(update={"times": times})
+        self._configs_by_protocol = {
+            name: one.model_copy(update={"times": times}) for name, one in self._configs_by_protocol.items()
+        }
+        is_lasting = not times.plan.is_empty or self.config.ladder is not None
+        self.roster.rules = replace(self.roster.rules, has_lasting_tokens=is_lasting)
+        self._last_rounds = None
+        settings = {**self._season_row.settings, "times": times.model_dump(mode="json")}
+        self._update_season_row(settings=settings)
+        said = describe_changed_times(times, changed)
+        self.emit(TimesChanged(said))
+        return said
+
+    def _forget_steps(self, changed: Collection[str]) -> None:
+        """Forget what was done at times that hold no more, so that it is done at the new ones."""
+        if "registration_opens" in changed:
+            self.times.set_mark(TimeMark.OPENED, None)
+        if "start" in changed:
+            self.times.set_mark(TimeMark.DELAYED, None)
+            self.times.start_obstacle = ""
+        if "freeze" in changed:
+            was_frozen = self.is_frozen
+            self.times.set_mark(TimeMark.FROZEN, None)
+            self.times.set_mark(TimeMark.UNFROZEN, None)
+            if was_frozen:
+                self.emit(FreezeChanged(is_frozen=False))
 
     def set_paused(self, *, is_paused: bool) -> bool:
         """Pause or resume; running matches end and count. Returns False if it was so already.

@@ -28,6 +28,7 @@ from agent_league.model.events import (
     RoundCompleted,
     RoundScheduled,
     StartedLate,
+    TimesChanged,
 )
 from agent_league.model.schedule import LeagueRound
 
@@ -60,17 +61,21 @@ class Timekeeper:
         while True:
             self._changed.clear()
             coming = self.take_due_steps()
-            await self._sleep_until(self._find_wake_up(coming), self._changed)
+            if self._state.times.plan.is_empty:
+                await self._changed.wait()
+            else:
+                await self._sleep_until(self._find_wake_up(coming), self._changed)
 
     def take_due_steps(self) -> Sequence[TimedStep]:
         """Take all steps that are due now; return those that were due or are to come."""
         state, now = self._state, self._clock.now()
         plan = state.times.plan
-        if plan.is_empty:
-            return ()
         is_moved = state.times.is_closing_moved and (plan.closes is None or now < plan.closes)
         if state.phase is LeaguePhase.REGISTRATION and is_moved:
             state.reopen_registration()
+        if plan.is_empty:
+            state.set_quiet(None)
+            return ()
         state.count_rounds_from(now)
         steps = state.list_timed_steps(now)
         for step in steps:
@@ -88,6 +93,7 @@ class Timekeeper:
                 self._hold_changed.clear()
                 await self._hold_changed.wait()
             now = self._clock.now()
+            state.count_rounds_from(now)  # anew if the organiser has changed the times of rounds
             begin = self._find_begin(round_, now)
             if begin is None:
                 return
@@ -170,6 +176,11 @@ class Timekeeper:
                 self._changed.set()
             case RoundCalled():
                 self._round_called.set()
+            case TimesChanged():
+                self._enough_since = None
+                self._round_called.set()
+                self._hold_changed.set()
+                self._changed.set()
             case PauseChanged() | QuietHoursChanged():
                 self._hold_changed.set()
                 self._changed.set()

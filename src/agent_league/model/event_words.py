@@ -39,6 +39,7 @@ from agent_league.model.events import (
     StartDelayed,
     StartedLate,
     StoreChanged,
+    TimesChanged,
 )
 from agent_league.model.result_words import describe_ending, describe_fault, format_count, join_names
 from agent_league.model.results import StandingsRow, select_champions
@@ -108,6 +109,7 @@ def _describe_league_event(  # noqa: PLR0911, PLR0912 - a table: one line for ea
     | StartedLate
     | RoundScheduled
     | RoundCalled
+    | TimesChanged
     | QuietHoursChanged
     | FreezeChanged
     | PauseChanged
@@ -129,6 +131,8 @@ def _describe_league_event(  # noqa: PLR0911, PLR0912 - a table: one line for ea
             return "trouble", f"{who} was not admitted: {why}"
         case RegistrationChanged(is_open):
             return "league", "Registration is open again" if is_open else "Registration is closed"
+        case TimesChanged(change):
+            return "league", f"The league's times are changed: {change}"
         case StartDelayed() | StartedLate() | RoundScheduled() | RoundCalled() | QuietHoursChanged() | FreezeChanged():
             return _describe_timed_event(event)
         case StoreChanged(is_there=True):

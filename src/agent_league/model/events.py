@@ -117,6 +117,14 @@ class RoundCalled:
 
 
 @dataclass(frozen=True, slots=True)
+class TimesChanged:
+    """The organiser has changed the league's times."""
+
+    change: str
+    """What is changed to what, without a full stop."""
+
+
+@dataclass(frozen=True, slots=True)
 class QuietHoursChanged:
     """Quiet hours begin, in which no match begins, or they are over."""
 
@@ -318,6 +326,7 @@ Event = (
     | StartedLate
     | RoundScheduled
     | RoundCalled
+    | TimesChanged
     | QuietHoursChanged
     | FreezeChanged
     | PauseChanged

@@ -312,7 +312,7 @@ class Player(LeagueMember):
         return OK
 
     async def _handle_round_announcement(self, message: v2.RoundAnnouncement) -> HandlerReply:
-        self._session.callers.set_referee_hashes(dict(map(_referee_token_fields, message.matches)))
+        self._session.callers.add_referee_hashes(dict(map(_referee_token_fields, message.matches)))
         self._result_checker.record_announcement(message, self.agent_id)
         self._round_id = message.round_id
         if self._on_event:

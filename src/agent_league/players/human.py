@@ -284,8 +284,12 @@ class HumanSeat(ABC):
         join_seconds: float = JOIN_SECONDS,
         credentials_file: CredentialsFile | None = None,
         public_url: str | None = None,
+        dial_out: bool = False,
     ) -> None:
-        """`credentials_file` stores its port (default: a file by display name and manager)."""
+        """`credentials_file` stores its port (default: a file by display name and manager).
+
+        With `dial_out` it needs no port: it keeps a connection to the league's server.
+        """
         self.settings = replace(settings, exit_when_done=True)
         self.handle = f"seat-{secrets.token_hex(8)}"
         self.mailbox = ExternalStrategy(fallback, patience=settings.system.timeouts.move_timeout_sec)
@@ -299,6 +303,7 @@ class HumanSeat(ABC):
         self.public_url = public_url
         """The address by which the league calls it, if that isn't where it listens."""
         self._port = port
+        self._dials_out = dial_out
         self._remark = remark
         self._join_seconds = join_seconds
         self._credentials_file = credentials_file or CredentialsFile(
@@ -422,7 +427,10 @@ class HumanSeat(ABC):
             self.mailbox.add_event(PlayerStopped(str(error) if isinstance(error, AgentLeagueError) else repr(error)))
 
     async def _serve_player(self) -> None:
-        """Make the player, serve it at its port and run it to its end."""
+        """Make the player, serve it at its port or through a dial-out seat, and run it to its end."""
+        if self._dials_out:
+            await self._run_dialled_player()
+            return
         server = self._make_server()
         try:
             await server.start()
@@ -447,6 +455,10 @@ class HumanSeat(ABC):
     @abstractmethod
     def _make_server_at(self, port: int) -> HttpServer:
         """Make the player, `self.player`, and its server at a port; raises PortInUse."""
+
+    @abstractmethod
+    async def _run_dialled_player(self) -> None:
+        """Make the player, `self.player`, and run it through a dial-out seat to its end."""
 
     @abstractmethod
     async def _describe_rules(self, wanted: dict[str, str], told: Any) -> dict[str, Any]:

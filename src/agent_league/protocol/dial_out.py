@@ -15,6 +15,7 @@ DIAL_NAME, SEATS_NAME = "dial", "seats"
 """The first segments of the paths that serve dial-out, beside `/mcp`."""
 SECRET_PREFIX = "tok-seat-"  # noqa: S105 - no secret; this form is redacted wherever text is shown
 SECRET_PATTERN = re.compile(r"tok-seat-[\w-]{43}", re.ASCII)
+SEAT_PATTERN = re.compile(rf"/{SEATS_NAME}/(S[0-9a-f]{{24}})/mcp")
 REPLACED_CODE = 4001
 """The WebSocket's close code for a connection whose seat another one has taken."""
 REFUSED_CODE = 4003
@@ -122,6 +123,11 @@ def _parse(adapter: TypeAdapter[Any], text: str | bytes) -> Any:
         where = ".".join(str(part) for part in first["loc"])
         message = str(first["msg"])
         raise ValueError(f"{where or 'the message'}: {message}; found {quote(first['input'])}") from None
+
+
+def is_seat_address(endpoint: str) -> bool:
+    """Whether an endpoint is that of a dial-out seat."""
+    return SEAT_PATTERN.search(endpoint) is not None
 
 
 def is_json(body: bytes) -> bool:

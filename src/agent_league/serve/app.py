@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
-from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route, Router
@@ -240,10 +239,7 @@ class ServerApp:
 
     async def _show_news(self, request: Request) -> Response:
         """Tell whoever looks at the index when it has changed."""
-        try:
-            return self._news.answer(request.scope)
-        except HTTPException as error:
-            raise RequestRejected(error.status_code, error.detail) from None
+        return self._news.answer(request.scope)
 
     async def _show_health(self, _: Request) -> Response:
         return Response(orjson.dumps(self._server.health()), media_type="application/json")

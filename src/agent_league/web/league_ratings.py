@@ -133,6 +133,14 @@ class LeagueRatings:
         if self._report is None and self._task is not None:
             await asyncio.shield(self._task)
 
+    async def wait_for_latest(self) -> None:
+        """Wait for the ratings that are computed now and for those that are due then; after a league's end, by all."""
+        for _ in range(2):
+            if self.works_in_background and self._is_due():
+                self._start_task()
+            if self._task is not None:
+                await asyncio.shield(self._task)
+
     def _read_progress(self) -> RatedProgress:
         state = self._state
         return state.rounds_completed, state.phase, len(state.audit_log), len(state.results)

@@ -34,8 +34,9 @@ MAX_REMEMBERED_KEYS = 1000
 PAGE_METHODS = (*SAFE_METHODS, "POST")
 """The page is asked for, or its form for a match is sent."""
 
-MakeTeamPage = Callable[[Request, str], Awaitable[Response]]
-"""Answers `GET /join/KEY`, and its form by POST, for a key that is good."""
+PAGE_PATHS = ("/", "/events")
+MakeTeamPage = Callable[[Request, str, str], Awaitable[Response]]
+"""Answers `GET /join/KEY`, its forms by POST and its stream, for a key that is good and a path below it."""
 
 
 class SignUpApp:
@@ -69,8 +70,8 @@ class SignUpApp:
         if path in CALL_PATHS or path.split("/", 2)[1] in PASSED_ON:
             inner = {**scope, "path": path, "raw_path": path.encode(), SIGN_UP_TEAM_KEY: team}
             await self._league_app(inner, receive, send)
-        elif path == "/" and self._make_page and scope["type"] == "http" and scope["method"] in PAGE_METHODS:
-            response = await self._make_page(Request(scope, receive), key)
+        elif path in PAGE_PATHS and self._make_page and scope["type"] == "http" and scope["method"] in PAGE_METHODS:
+            response = await self._make_page(Request(scope, receive), key, path)
             await response(scope, receive, send)
         else:
             raise RequestRejected(404, NO_SUCH_PATH)

@@ -4,18 +4,19 @@ Shows the team its own agent: how it stands, its matches, what went wrong, its v
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
+from typing import Any, Protocol
+from urllib.parse import urlsplit
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from agent_league.agent.sign_up_team import SIGN_UP_TEAM, SignUpTeam
 from agent_league.clock import format_utc
 from agent_league.errors import Refusal
+from agent_league.http.carrier import RequestRejected
 from agent_league.http.sign_up_address import SIGN_UP_VARIABLE, add_sign_up_key
-from agent_league.league.ladder_view import LadderView
 from agent_league.league.roster import Member
 from agent_league.league.sign_up import SignUp
 from agent_league.league.visibility import Viewer
@@ -27,65 +28,133 @@ from agent_league.text import MAX_SENTENCE, capitalise, redact_addresses, shorte
 from agent_league.web.agents import describe_age, read_agent_status, read_last_seen
 from agent_league.web.app import HTML_TYPE, SECURITY_HEADERS
 from agent_league.web.league_reader import LeagueReader
+from agent_league.web.live.news_stream import NewsStream
+from agent_league.web.organiser.forms import read_form
 from agent_league.web.page import Page
 from agent_league.web.pages import read_page_data, render_page
 from agent_league.web.pages.agents import read_ladder_player
 from agent_league.web.rendering import Site
 
 SHOWN_MATCHES = 50
-MAX_FORM = 4096
-"""Bytes of a form that are read."""
-RequestMatch = Callable[[str, str], Awaitable[str]]
-"""Asks for a match of a player against an opponent, in a practice ladder; raises a Refusal."""
 SHOWN_FAULTS = 10
 SHOWN_ROWS = 100
+MAX_NOTICES = 1000
+MAX_STREAMS = 8
+"""Pages of one team that are followed at the same time."""
+NO_PAGE = "there is no such page"
+
+
+class TeamRequests(Protocol):
+    """What a team asks for on a practice ladder; each method returns what comes of it, and raises a Refusal."""
+
+    async def ask(self, player_id: str, opponent: str) -> str: ...
+    async def answer(self, player_id: str, asker_id: str, *, is_accepted: bool) -> str: ...
+    async def take_back(self, player_id: str, opponent_id: str) -> str: ...
 
 
 class TeamPage:
     """Makes the page; `endpoint` is the manager's address for agents."""
 
     def __init__(
-        self, reader: LeagueReader, sign_up: SignUp, endpoint: str, site: Site, request_match: RequestMatch
+        self, reader: LeagueReader, sign_up: SignUp, endpoint: str, site: Site, requests: TeamRequests
     ) -> None:
-        self._request_match = request_match
         self._reader = reader
         self._sign_up = sign_up
         self._endpoint = endpoint
         self._site = site
+        self._requests = requests
+        self._notices: dict[str, str] = {}
+        """By team: what came of its last form, to be said once."""
+        self._news: dict[str, NewsStream] = {}
+        """By team: tells its pages that something of theirs has changed."""
 
-    async def __call__(self, request: Request, key: str) -> Response:
+    async def __call__(self, request: Request, key: str, path: str) -> Response:
+        """Answer a request to the page of a key that is good, or to its stream `/events`."""
         team = SIGN_UP_TEAM.get()
+        if team is None:
+            raise RequestRejected(404, NO_PAGE)
+        if path == "/events":
+            return self._get_news(team).answer(request.scope, lambda: self._is_still_good(key, team))
+        if request.method == "POST":
+            return await self._answer_form(request, key, team)
+        return await self._show(key, team)
+
+    async def close(self) -> None:
+        """End the streams of pages that are open."""
+        for news in self._news.values():
+            await news.close()
+
+    async def _show(self, key: str, team: SignUpTeam) -> Response:
         row = await self._sign_up.read_team(key)
         address = add_sign_up_key(self._endpoint, key)
-        refusal = self._sign_up.find_last_refusal(team.team_id) if team else None
         page = Page(
             "join", "my_agent.html", lambda reader, _: read_team_data(reader, team, row, address), title="My agent"
         )
-        notice = await self._ask_for_match(request, team) if request.method == "POST" else ""
-        told = {**read_page_data(page, "", self._see(team), self._site), "refusal": refusal, "notice": notice}
+        told = {
+            "own_page": self._site.to(f"join/{key}"),
+            "news_id": self._get_news(team).read_id(),
+            "refusal": self._sign_up.find_last_refusal(team.team_id),
+            "notice": self._notices.pop(team.team_id, ""),
+            **read_page_data(page, "", self._see(team), self._site),
+        }
         text = await asyncio.to_thread(render_page, page, told, self._site)
         return Response(text, 200, {**SECURITY_HEADERS, "cache-control": "no-store"}, HTML_TYPE)
 
-    async def _ask_for_match(self, request: Request, team: SignUpTeam | None) -> str:
-        """Ask for the match that the form names; returns what comes of it, as a sentence."""
-        member = _find_member(self._reader, team)
-        body = bytearray()
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > MAX_FORM:
-                return "That is too long for a form."
-        opponent = parse_qs(body.decode(errors="replace")).get("opponent", [""])[0]
-        if member is None or not opponent:
+    async def _answer_form(self, request: Request, key: str, team: SignUpTeam) -> Response:
+        """Do what a form of the page asks for, and go back to it: a page that is loaded again asks for nothing."""
+        form = await read_form(request, None)  # whoever posts it knows the key, which no other page does
+        if len(self._notices) >= MAX_NOTICES:
+            self._notices.clear()
+        self._notices[team.team_id] = await self._carry_out(form, team)
+        return RedirectResponse(self._site.to(f"join/{key}"), 303, {**SECURITY_HEADERS, "cache-control": "no-store"})
+
+    async def _carry_out(self, form: Mapping[str, str], team: SignUpTeam) -> str:
+        """Do what a form asks for; returns what comes of it, as a sentence."""
+        member, other = _find_member(self._reader, team), form.get("opponent", "")
+        if member is None or not other:
             return "Choose an opponent first; your agent must be registered."
+        player_id = member.agent_id
         try:
-            return await self._request_match(member.agent_id, opponent)
+            match form.get("action", "ask"):
+                case "accept" | "decline" as answer:
+                    return await self._requests.answer(player_id, other, is_accepted=answer == "accept")
+                case "take_back":
+                    return await self._requests.take_back(player_id, other)
+                case _:
+                    return await self._requests.ask(player_id, other)
         except Refusal as refusal:
             return f"Not now: {refusal.message}."
 
-    def _see(self, team: SignUpTeam | None) -> LeagueReader:
+    async def _is_still_good(self, key: str, team: SignUpTeam) -> bool:
+        return await self._sign_up.find_team(key) == team
+
+    def _get_news(self, team: SignUpTeam) -> NewsStream:
+        if team.team_id not in self._news:
+            read = partial(read_team_version, self._reader, self._sign_up, team)
+            self._news[team.team_id] = NewsStream(read, MAX_STREAMS)
+        return self._news[team.team_id]
+
+    def _see(self, team: SignUpTeam) -> LeagueReader:
         """The league as the team may see it: a member, with its own name."""
         member = _find_member(self._reader, team)
         return self._reader.seen_by(Viewer(member.agent_id if member else None, is_member=True))
+
+
+def read_team_version(reader: LeagueReader, sign_up: SignUp, team: SignUpTeam) -> Hashable:
+    """Return a value that changes with what concerns a team; cheap, as it is read every second."""
+    state, member = reader.state, _find_member(reader, team)
+    general = state.phase, state.rounds_completed, len(state.audit_log), sign_up.find_last_refusal(team.team_id)
+    if member is None:
+        return general
+    player_id, ladder = member.agent_id, state.ladder
+    own = member.state, member.is_reachable, len(member.versions), member.agent.version
+    played = state.standings_table.get_tally(player_id).played
+    if ladder is None:
+        return *general, *own, played
+    player, queue = ladder.players.get(player_id), ladder.queue
+    asked = tuple(one for one in ladder.requests.values() if player_id in (one.player_id, one.opponent_id))
+    is_playing = queue is not None and queue.is_playing(player_id)
+    return *general, *own, played, asked, is_playing, player.check.at if player and player.check else ""
 
 
 def read_team_data(
@@ -149,7 +218,6 @@ def _build_agent(reader: LeagueReader, member: Member) -> dict[str, Any]:
         ],
         "faults": _list_faults([one.result for one in reversed(finished) if one.result], player_id),
         "tolerated": reader.state.collect_deviations().get(player_id, ()),
-        "check": LadderView(state, state.ladder).describe_check(player_id) if state.ladder else None,
     }
 
 

@@ -6,11 +6,12 @@ from agent_league.clock import Clock
 from agent_league.config.models import TimeoutConfig
 from agent_league.errors import Refusal
 from agent_league.http.call_limits import TokenCheck
-from agent_league.league.dial_out.seats import SEAT_PATTERN, DialOutSeat
+from agent_league.league.dial_out.seats import DialOutSeat
 from agent_league.league.match_tokens import TokenIssuer
 from agent_league.league.roster import Member
 from agent_league.league.state import LeagueState
 from agent_league.model.agents import Role
+from agent_league.protocol.dial_out import SEAT_PATTERN, is_seat_address
 from agent_league.protocol.tokens import TokenVerifier
 
 REPLACED_DEVIATION = "dials out: a second connection has taken its seat from the first"
@@ -31,7 +32,7 @@ class SeatMembers:
         """By member id."""
         self.on_exposed: Callable[[], None] = lambda: None
         """Called when the first seat is opened in a league that was loopback-only until then."""
-        if any(SEAT_PATTERN.search(member.agent.endpoint) for member in state.roster):
+        if any(is_seat_address(member.agent.endpoint) for member in state.roster):
             state.roster.note_dial_out_seats()
 
     def find_member(self, seat_id: str) -> Member | None:

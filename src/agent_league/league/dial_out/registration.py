@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 
 from agent_league.agent.sign_up_team import SIGN_UP_TEAM
 from agent_league.http.caller_address import CALLER_ADDRESS, THIS_MACHINE
-from agent_league.league.dial_out.seats import SEAT_PATTERN, DialOutSeat, DialOutSeats, identify_network
+from agent_league.league.dial_out.seats import DialOutSeat, DialOutSeats, identify_network
 from agent_league.league.roster import AgentApplication, RegistrationRejected, RejectReason
+from agent_league.protocol.dial_out import is_seat_address
 from agent_league.text import MAX_SENTENCE, shorten
 
 CALLING_SEAT: ContextVar[DialOutSeat | None] = ContextVar("calling_seat", default=None)
@@ -30,7 +31,7 @@ def find_seat(application: AgentApplication, seats: DialOutSeats) -> SeatedAppli
     seat = CALLING_SEAT.get()
     if seat is not None:
         return _take_seat(application, seat, is_proven=True)
-    if SEAT_PATTERN.search(endpoint):
+    if is_seat_address(endpoint):
         raise RegistrationRejected(
             RejectReason.INVALID_ENDPOINT,
             "this is the address of a dial-out seat: register at the manager's address that came with the seat",

@@ -6,7 +6,6 @@ manager. Knows no HTTP: a connection is whatever sends a call.
 
 import asyncio
 import hashlib
-import re
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -21,9 +20,15 @@ from agent_league.http.caller_address import THIS_MACHINE, identify_machine
 from agent_league.http.carrier import MAX_BODY, HttpReply, make_timeout_error, make_unreachable_error
 from agent_league.http.hosts import normalise_endpoint
 from agent_league.model.agents import Role
-from agent_league.protocol.dial_out import SEATS_NAME, SECRET_PATTERN, SECRET_PREFIX, SeatAnswer, SeatCall
+from agent_league.protocol.dial_out import (
+    SEAT_PATTERN,
+    SEATS_NAME,
+    SECRET_PATTERN,
+    SECRET_PREFIX,
+    SeatAnswer,
+    SeatCall,
+)
 
-SEAT_PATTERN = re.compile(rf"/{SEATS_NAME}/(S[0-9a-f]{{24}})/mcp")
 MAX_SEATS = 2000
 MAX_SEATS_PER_CALLER = 100
 """Seats of one network address: a class may be behind one router."""

@@ -8,10 +8,10 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
 from dataclasses import dataclass, field
 
-from starlette.exceptions import HTTPException
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Scope
 
+from agent_league.http.carrier import RequestRejected
 from agent_league.http.event_stream import HEARTBEAT_SECONDS, STREAM_HEADERS, STREAM_START, EventIds, format_event
 from agent_league.web.live.feed import HEARTBEAT_MESSAGE
 
@@ -61,11 +61,11 @@ class NewsStream:
         return self._event_ids.format_id(self._version)
 
     def answer(self, scope: Scope, is_allowed: Callable[[], Awaitable[bool]] = allow_everybody) -> Response:
-        """Answer a listener with the stream; it ends as soon as `is_allowed` says no. Raises HTTPException."""
+        """Answer a listener with the stream; it ends as soon as `is_allowed` says no. Raises RequestRejected."""
         if scope["method"] == "HEAD":
             return Response(headers=STREAM_HEADERS)
         if self._is_closing or len(self._listeners) >= self._max_listeners:
-            raise HTTPException(503, "Too many listen at once; come again in a while.", {"retry-after": "10"})
+            raise RequestRejected(503, "Too many listen at once; come again in a while.")
         self._look()
         listener = _Listener(self._event_ids.parse_last_id(scope, self._version))
         return StreamingResponse(self._iter_messages(listener, is_allowed), headers=STREAM_HEADERS)

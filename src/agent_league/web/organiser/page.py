@@ -13,6 +13,7 @@ from agent_league.model.audit import OrganiserAction, describe_action
 from agent_league.storage.access import TeamRow
 from agent_league.web.agents import describe_age, describe_state, read_last_seen
 from agent_league.web.league_reader import LeagueReader
+from agent_league.web.organiser.times_form import read_times_fields
 from agent_league.web.pages.audit import build_audit_line
 
 SHOWN_ENTRIES = 10
@@ -27,10 +28,15 @@ PLAIN_ACTIONS = {
     OrganiserAction.UNFREEZE_AGENTS: "Unfreeze agents",
 }
 """Commands for the whole league, with the words on their buttons."""
+NO_CORRECTIONS = (*PLAIN_ACTIONS, OrganiserAction.SET_TIMES)
 
 
-def read_organiser_data(reader: LeagueReader, teams: Sequence[TeamRow]) -> Mapping[str, Any]:
+def read_organiser_data(
+    reader: LeagueReader, teams: Sequence[TeamRow], typed: Mapping[str, str] | None = None
+) -> Mapping[str, Any]:
+    """Read the page's data; `typed` is what a refused form of times had in its fields."""
     state = reader.state
+    has_started = state.phase is not LeaguePhase.REGISTRATION
     agents = [*_list_agents(reader, teams)]
     return {
         "league_id": state.league_id,
@@ -40,11 +46,15 @@ def read_organiser_data(reader: LeagueReader, teams: Sequence[TeamRow]) -> Mappi
         "is_paused": state.is_paused,
         "waits_for_referee": state.is_waiting_for_referee,
         "part": {"times": view_times(state, reader.history.now()).to_json()},
+        "times_fields": read_times_fields(state.config.times, typed or {}, has_started=has_started)
+        if state.phase is not LeaguePhase.COMPLETED
+        else (),
+        "times_typed": dict(typed or {}) if (typed or {}).get("action") == OrganiserAction.SET_TIMES else None,
         "played": len(state.results),
         "matches": len(state.schedule.pairings),
         "buttons": [(str(action), PLAIN_ACTIONS[action]) for action in _list_plain_actions(reader)],
         "corrections": [
-            (str(action), describe_action(action)) for action in OrganiserAction if action not in PLAIN_ACTIONS
+            (str(action), describe_action(action)) for action in OrganiserAction if action not in NO_CORRECTIONS
         ],
         "agents": agents,
         "has_checks": reader.state.ladder is not None,
@@ -95,7 +105,7 @@ def _build_agent(reader: LeagueReader, member: Member, team: TeamRow | None) -> 
         "version": f"{member.agent.version} (no. {member.versions[-1].number})"
         if member.versions
         else member.agent.version,
-        "state": describe_state(str(member.state), is_barred=member.is_barred),
+        "state": describe_state(member),
         "is_reachable": member.is_reachable,
         "is_barred": member.is_barred,
         "is_ready": member.is_reachable and not member.is_suspended,
@@ -115,6 +125,7 @@ def _describe_check(reader: LeagueReader, player_id: str) -> str:
 def _build_missing_team(row: TeamRow) -> dict[str, Any]:
     return {
         "agent_id": "",
+        "team_id": row.team_id,
         "role": "player",
         "name": row.name,
         "team": row.name,

@@ -113,6 +113,8 @@ def read_ladder_player(reader: LeagueReader, player_id: str, *, is_own: bool = F
         "requests": [one for one in told["requests"] if player_id in (one["player_id"], one["opponent_id"])],
         "opponents": [one for one in reader.player_names if one != player_id],
         "takes_requests": state.ladder.config.requests != "off",
+        "is_automatic": state.ladder.config.requests == "automatic",
+        "requests_per_hour": state.ladder.config.requests_per_hour,
     }
 
 

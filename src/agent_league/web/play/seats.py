@@ -1,8 +1,9 @@
 """Browser seats: a person takes one, gets its handle, and plays through it as a player of the league.
 
 Owns the seats and their limits. `parts` renders them, `requests` handles HTTP. The players are in the manager's
-process, registered over HTTP. After a restart a seat is found again by the hash of its handle; only the hash is stored,
-in a private file.
+process, registered over HTTP; in a league of more than this machine they dial out, so that referees elsewhere reach
+them and no further port is open. After a restart a seat is found again by the hash of its handle; only the hash is
+stored, in a private file.
 """
 
 import asyncio
@@ -11,6 +12,7 @@ import hmac
 import re
 import secrets
 from collections import deque
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
@@ -34,6 +36,7 @@ from agent_league.players.events import MatchOver, RoundAnnounced
 from agent_league.players.human import ExternalTurn, FallbackPlayed, HumanSeat, TurnAnswer, TurnOpened
 from agent_league.players.observation import GameRecord, Move, Observation
 from agent_league.players.strategies import load_strategy
+from agent_league.protocol.dial_out import is_seat_address
 from agent_league.storage.credentials import CredentialsFile
 from agent_league.storage.files import read_json_object
 from agent_league.storage.paths import DataPaths
@@ -79,8 +82,9 @@ class BrowserPlayers:
         self._manager = f"http://{OWN_HOSTS.get(host, f'[{host}]' if ':' in host else host)}:{port}{path}/mcp"
 
     def create_player(self, key: str, name: str) -> HumanSeat:
+        """Make a player; where others than this machine take part it dials out, so that referees elsewhere reach it."""
         self._credentials_file(key).save({"handle_sha256": key, "display_name": name})
-        return self._make_player(key, name)
+        return self._make_player(key, name, dial_out=not self._league_state.roster.rules.is_loopback_only)
 
     def list_keys(self) -> list[str]:
         """Return the keys of all browser players of this manager."""
@@ -89,23 +93,24 @@ class BrowserPlayers:
         return [key for file, key in keys if self._credentials_file(key).path == file]
 
     def restore_player(self, key: str) -> HumanSeat | None:
-        """Return the player of a key at its stored port; None if it isn't a player of this league any more."""
+        """Return the player of a key, at its stored port or its seat; None if it is none of this league any more."""
         known = self._credentials_file(key).load()
         name, port = known.get("display_name"), known.get("port")
         is_ours = hmac.compare_digest(str(known.get("handle_sha256")), key)
-        if not is_ours or not isinstance(name, str) or not isinstance(port, int):
+        if not is_ours or not isinstance(name, str):
             return None
-        endpoint = own_endpoint(self._host, port, self._settings.system.network.base_host)
-        players = {(one.display_name, one.endpoint) for one in self._league_state.roster.players().values()}
-        if self._league_state.is_end_announced or (name, endpoint) not in players:
+        endpoint = own_endpoint(self._host, port, self._settings.system.network.base_host) if port else None
+        found = [one.endpoint for one in self._league_state.roster.players().values() if one.display_name == name]
+        is_there = found == [endpoint] if endpoint else any(map(is_seat_address, found))
+        if self._league_state.is_end_announced or not is_there:
             self.forget_player(key)
             return None
-        return self._make_player(key, name)
+        return self._make_player(key, name, dial_out=endpoint is None)
 
     def forget_player(self, key: str) -> None:
         self._credentials_file(key).delete_file()
 
-    def _make_player(self, key: str, name: str) -> HumanSeat:
+    def _make_player(self, key: str, name: str, *, dial_out: bool) -> HumanSeat:
         settings = self._settings
         player = PlayerSettings(
             system=settings.system,
@@ -117,7 +122,11 @@ class BrowserPlayers:
             game_types=(settings.league.game_type,),
         )
         return self._seat_type(
-            player, load_strategy(FALLBACK), host=self._host, credentials_file=self._credentials_file(key)
+            player,
+            load_strategy(FALLBACK),
+            host=self._host,
+            credentials_file=self._credentials_file(key),
+            dial_out=dial_out,
         )
 
     def _credentials_file(self, key: str) -> CredentialsFile:
@@ -247,7 +256,14 @@ class BrowserSeat:
 class BrowserSeats:
     """All browser seats of a league, by the hashes of their handles."""
 
-    def __init__(self, reader: LeagueReader, players: BrowserPlayers) -> None:
+    def __init__(
+        self,
+        reader: LeagueReader,
+        players: BrowserPlayers,
+        needs_key: Callable[[], Awaitable[bool]] | None = None,
+    ) -> None:
+        """`needs_key` tells whether players come in by sign-up addresses alone."""
+        self._needs_key = needs_key
         self.reader = reader
         self._players = players
         self._seats: dict[str, BrowserSeat] = {}
@@ -267,6 +283,8 @@ class BrowserSeats:
         name = name.strip()
         if not is_displayable(name) or not 1 <= len(name) <= LONGEST_NAME:
             raise SeatUnavailable(f"A name has 1 to {LONGEST_NAME} characters that people can see.")
+        if self._needs_key and await self._needs_key():
+            raise SeatUnavailable("This league takes players by the sign-up address of their team alone.")
         self._check_registration(name)
         self._check_capacity(address)
         handle = f"tok-{secrets.token_urlsafe(16)}"

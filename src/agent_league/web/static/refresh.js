@@ -6,10 +6,13 @@
   const line = document.getElementById("connection");
   if (!line || !window.EventSource) return;
 
+  const REST_MS = 1000;
+  let newest = "";
   let isAsking = false;
   let isBehind = false;
 
-  async function refresh() {
+  async function refresh(id) {
+    newest = id;
     if (isAsking) {
       isBehind = true;
       return;
@@ -19,8 +22,9 @@
       do {
         isBehind = false;
         const answer = await fetch(location.pathname, { headers: { Accept: "text/html" } });
-        if (answer.ok) apply(new DOMParser().parseFromString(await answer.text(), "text/html"));
+        if (answer.ok) isBehind = !apply(new DOMParser().parseFromString(await answer.text(), "text/html")) || isBehind;
         else if (answer.status === 403) location.reload();
+        if (isBehind) await new Promise((done) => setTimeout(done, REST_MS));
       } while (isBehind);
     } catch {
       // the stream tries again, and says so
@@ -28,6 +32,7 @@
     isAsking = false;
   }
 
+  /* Returns whether the page that came is as new as the latest message: one that is kept for many may be a little older. */
   function apply(fresh) {
     const focused = document.activeElement;
     for (const place of document.querySelectorAll("[data-live]")) {
@@ -37,13 +42,22 @@
       window.morphChildren(place, wanted);
     }
     if (focused !== document.activeElement && focused.isConnected) focused.focus({ preventScroll: true });
+    const [boot, version] = (fresh.getElementById("connection")?.dataset.last || "").split("-");
+    const [newestBoot, newestVersion] = newest.split("-");
+    return boot !== newestBoot || Number(version) >= Number(newestVersion);
   }
 
   window.followStream({
     address: line.dataset.events,
     since: line.dataset.last,
     line: line,
-    take: refresh,
+    take: (_, id) => refresh(id),
+    gone: async function () {
+      const answer = await fetch(location.pathname, { headers: { Accept: "text/html" } });
+      if (answer.status !== 403) return "";
+      location.reload();
+      return "You may no longer see this page";
+    },
     restsHidden: true,
   });
 })();

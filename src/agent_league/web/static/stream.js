@@ -1,5 +1,5 @@
 /* One stream of events from the manager, opened again whenever it breaks off or falls silent; a line on the page says
-   how it stands. `take` gets what each message says; `since` is the id of the last one that the page knows. Where the
+   how it stands. `take` gets what each message says, and its id; `since` is the id of the last one that the page knows. Where the
    line is lost, `lost` may say for which good reason, and where the manager refuses it, `gone` why it will for ever. */
 (function () {
   "use strict";
@@ -37,7 +37,7 @@
       source.onmessage = function (message) {
         heard();
         last = message.lastEventId;
-        wanted.take(JSON.parse(message.data));
+        wanted.take(JSON.parse(message.data), last);
       };
       source.addEventListener("beat", heard);
       source.onerror = retry;

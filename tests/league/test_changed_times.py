@@ -1,0 +1,115 @@
+"""Times that an organiser changes: they hold at once and after a restart, until the league file changes its own."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent_league.config.times import TimesConfig
+from agent_league.errors import Refusal
+from agent_league.league.organiser_commands import OrganiserCommand
+from agent_league.model.audit import OrganiserAction
+from agent_league.model.events import FreezeChanged, LeagueStarted, QuietHoursChanged, RegistrationChanged, RoundStarted
+from agent_league.testing.virtual_time import in_virtual_time
+from tests.league.office import Office, at_work
+from tests.league.test_times import DAY, TimedOffice, seat, sleep_until
+
+
+async def set_times(here: Office, reason: str = "the room is taken", **changed: Any) -> str:
+    times = TimesConfig.model_validate({**here.manager.state.config.times.model_dump(), **changed})
+    return await here.manager.carry_out(
+        OrganiserCommand(OrganiserAction.SET_TIMES, reason=reason, who="Ada", times=times)
+    )
+
+
+@in_virtual_time
+async def test_changed_times_hold_at_once_and_stand_in_the_audit_log(home: Path) -> None:
+    term = TimedOffice(home, {"registration_closes": "2025-01-15 12:00", "start": "2025-01-15 18:00"})
+    async with at_work(term.open()) as here:
+        await seat(here)
+        await sleep_until("15 11:30", term.clock)
+        assert not here.manager.state.is_registration_open
+        said = await set_times(
+            here, registration_closes="2025-01-16 12:00", start="2025-01-17 18:00", rounds=["mon wed fri 18:00"]
+        )
+        assert said == (
+            "times are changed: registration closes: Thu 16 Jan 2025, 12:00; start: Fri 17 Jan 2025, 18:00; "
+            "rounds: mon wed fri 18:00."
+        )
+        entry = here.manager.state.audit_log[-1]
+        assert (entry.who, entry.action, entry.reason) == ("Ada", "SET_TIMES", "the room is taken")
+        assert entry.before["times"]["start"] == "2025-01-15 18:00"
+        await asyncio.sleep(1)
+        assert here.manager.state.is_registration_open
+        await sleep_until("20 17:30", term.clock)  # a round waits for Wednesday, and is sent to Tuesday
+        await set_times(here, rounds=["tue 19:00"], rounds_each_time=2)
+        await asyncio.wait_for(here.manager.completed.wait(), 30 * DAY)
+    assert [event.is_open for event in term.list_events(RegistrationChanged)] == [False, True, False]
+    assert term.list_times(LeagueStarted) == ["17 17:00"]
+    assert term.list_times(RoundStarted) == ["17 17:00", "20 17:00", "21 18:00"]
+
+
+@in_virtual_time
+async def test_a_restart_keeps_what_was_changed_last_by_the_organiser_or_in_the_file(home: Path) -> None:
+    term = TimedOffice(home, {"start": "2025-01-15 18:00", "rounds": ["18:00"]})
+    async with at_work(term.open()) as first:
+        await seat(first)
+        await set_times(first, start="2025-01-16 18:00")
+    async with at_work(term.open(first)) as second:
+        assert second.manager.state.config.times.start == "2025-01-16 18:00"
+        await set_times(second, start="2025-01-17 18:00")
+    async with at_work(term.open(second)) as third:
+        assert third.manager.state.config.times.start == "2025-01-17 18:00"
+    term.overrides["times.start"] = "2025-01-18 18:00"  # the file, edited after that
+    async with at_work(term.open(third)) as fourth:
+        await asyncio.sleep(1)
+        assert fourth.manager.state.config.times.start == "2025-01-18 18:00"
+    term.overrides["times.start"] = "2025-01-15 18:00"  # what the organiser had set is forgotten by then
+    async with at_work(term.open(fourth)) as fifth:
+        assert fifth.manager.state.config.times.start == "2025-01-15 18:00"
+        await set_times(fifth, start="2025-01-19 18:00")
+        await sleep_until("19 17:30", term.clock)
+        assert term.list_times(LeagueStarted) == ["19 17:00"]
+        await set_times(fifth, rounds=["20:00"])
+    async with at_work(term.open(fifth)) as sixth:
+        assert sixth.manager.state.config.times.rounds == ("20:00",), "after the start as well"
+
+
+@in_virtual_time
+async def test_quiet_hours_and_a_freeze_begin_and_end_as_they_are_changed(home: Path) -> None:
+    term = TimedOffice(home, {})
+    async with at_work(term.open()) as here:
+        await seat(here)
+        await set_times(here, start="2025-01-15 12:00", rounds=["12:00"], quiet_hours=["12:30-18:00"])
+        await sleep_until("15 12:00", term.clock)
+        assert here.manager.state.is_on_hold
+        await set_times(here, quiet_hours=[], freeze="2025-01-15 14:00")
+        await sleep_until("15 13:30", term.clock)
+        assert not here.manager.state.is_on_hold
+        assert here.manager.state.is_frozen
+        await set_times(here, freeze="2025-01-16 09:00")
+        assert not here.manager.state.is_frozen
+        await sleep_until("16 08:30", term.clock)
+        assert here.manager.state.is_frozen
+    assert [event.is_quiet for event in term.list_events(QuietHoursChanged)] == [True, False]
+    assert [event.is_frozen for event in term.list_events(FreezeChanged)] == [True, False, True]
+
+
+@in_virtual_time
+async def test_what_cannot_be_changed_is_refused_and_nothing_is_lost(home: Path) -> None:
+    term = TimedOffice(home, {"start": "2025-01-15 18:00", "rounds": ["18:00"]})
+    async with at_work(term.open()) as here:
+        await seat(here)
+        for changed, reason, sentence in (
+            ({"start": "2025-01-15 10:00"}, "why not", "start: Wed 15 Jan 2025, 10:00 is over"),
+            ({"start": "2025-01-16 18:00"}, " ", "missing: reason"),
+            ({}, "why not", "nothing was changed"),
+        ):
+            with pytest.raises(Refusal, match=sentence):
+                await set_times(here, reason, **changed)
+        await sleep_until("15 17:01", term.clock)
+        with pytest.raises(Refusal, match="the league has started"):
+            await set_times(here, start="2025-01-16 18:00")
+        assert here.manager.state.config.times.start == "2025-01-15 18:00"
+        assert not here.manager.state.audit_log
