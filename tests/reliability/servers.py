@@ -1,7 +1,7 @@
 """Kills servers that share one PostgreSQL at random moments, starts them again, and judges all tables.
 
 `python -m tests.reliability.servers --seed 1 --servers 3 --leagues 60 --kills 4`: nginx in front, players that know its
-address alone, one of each league dialled out, a viewer of each, and referees elsewhere that dial out. Every table must be
+address alone, one of each league dialled out, a viewer of each, referees elsewhere that dial out. Every table must be
 that of a league that nobody disturbed, without a technical loss.
 """
 
