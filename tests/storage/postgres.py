@@ -53,7 +53,12 @@ class PostgresServer:
         self._run("initdb", "--pgdata", str(self._data), "--encoding=UTF8", "--locale=C", *options)
 
     def start(self) -> None:
-        settings = {"fsync": self._fsync, "listen_addresses": "127.0.0.1", "unix_socket_directories": "", "port": self.port}
+        settings = {
+            "fsync": self._fsync,
+            "listen_addresses": "127.0.0.1",
+            "unix_socket_directories": "",
+            "port": self.port,
+        }
         options = [f"-c{name}={value}" for name, value in settings.items()]
         command = [str(self._bin / "postgres"), "-D", str(self._data), *options]
         with (self._folder / "log").open("ab") as log:
