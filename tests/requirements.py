@@ -1983,6 +1983,7 @@ REQUIREMENTS = (
         "serve/passing::a_league_without_an_owner_is_refused_with_e016_and_pages_with_503",
         "serve/passing::a_call_whose_outcome_is_unknown_is_not_repeated_and_its_caller_is_told",
         "serve/passing::a_call_waits_a_moment_for_a_league_that_moves_and_is_carried_out_once",
+        "serve/passing::what_is_under_way_at_a_server_that_hangs_ends_once_it_is_no_longer_the_owner",
     ),
     needs(
         "Scale",
