@@ -96,17 +96,20 @@ def test_on_a_real_cluster(folder: Path, subtests: pytest.Subtests, monkeypatch:
             wanted = r"The Ray worker at \S+: no game 'chess' is installed \(there are: .*"
             with pytest.raises(UserError, match=wanted):
                 play_one_piece(nodes, GameSpec("chess", "chess"), RANDOM)
+        with subtests.test("whole leagues are pieces too"):
+            leagues = ExperimentPlan(games[:1], players[::2], ("1", "2", "3"), full=True)
+            assert play_and_interfere(leagues, nodes) == play_plan(leagues)
         with subtests.test("one of two nodes is killed in the middle: the rows are those of processes"):
             assert play_and_interfere(plan, nodes, second.kill) == expected
         with subtests.test("a league has its referees and players on both nodes, and survives the loss of one"):
             check_league_over_nodes(folder.parent, nodes, nodes.add_node())
 
 
-def play_and_interfere(plan: ExperimentPlan, nodes: RayNodes, interfere: Callable[[], None]) -> str:
+def play_and_interfere(plan: ExperimentPlan, nodes: RayNodes, interfere: Callable[[], None] | None = None) -> str:
     """Play all meetings, with an interference when a third of them is there; return the CSV of the rows in order."""
     planner = PiecePlanner(plan, range(plan.meeting_count))
     rows: dict[int, list[GameRow]] = {}
-    waiting = [interfere]
+    waiting = [interfere] if interfere else []
     for result in RayEngine(nodes.address, plan.players).run(planner.list_pieces()):
         meetings = planner.finish_piece(result)
         size = len(result.rows) // len(meetings)
