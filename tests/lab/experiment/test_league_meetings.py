@@ -1,6 +1,7 @@
 """A meeting as a whole league: rows of the same form, equal in every run, from match files that hold."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -49,7 +50,7 @@ def test_a_match_file_that_does_not_hold_is_an_error(monkeypatch: pytest.MonkeyP
 
 
 def test_a_full_experiment_is_another_one_and_takes_no_running_players(tmp_path: Path) -> None:
-    settings = {"games": ["nim"], "players": ["random", "first_legal"], "seeds": 1}
+    settings: dict[str, Any] = {"games": ["nim"], "players": ["random", "first_legal"], "seeds": 1}
     whole = Experiment(**settings, full=True)
     assert whole.resolved.content_hash != Experiment(**settings).resolved.content_hash
     whole.run(tmp_path / "whole")

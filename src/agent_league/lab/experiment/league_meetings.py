@@ -84,9 +84,12 @@ def _make_rows(
     for number, content in enumerate(sorted(files, key=lambda one: int(one["round_id"])), start=1):
         seats = (content["players"]["PLAYER_A"], content["players"]["PLAYER_B"])
         returns = _read_returns(content["result"], seats)
+        one_faults, other_faults = (faults[player, content["match_id"]] for player in seats)
         row = GameRow(
             *(game.label, seed, number, labels[seats[0]], labels[seats[1]], *returns, WINNERS[winning_seat(returns)]),
-            *(len(content["moves"]), *(faults[player, content["match_id"]] for player in seats)),
+            len(content["moves"]),
+            one_faults,
+            other_faults,
         )
         rows.append(row)
     return rows

@@ -52,6 +52,8 @@ from agent_league.version import __version__
 FORMAT = 1
 RESOLVED_NAME = "experiment.toml"
 MODEL_PREFIX = "llm:"
+LEAGUE_KINDS = (PlayerKind.STRATEGY, PlayerKind.FILE)
+"""Who plays whole leagues."""
 FILE_PATTERN = re.compile(r"(?P<path>.+\.py)(?::(?P<name>[^:/\\]+))?")
 ADDRESS_PATTERN = re.compile(r"[a-z]+://\S+|(localhost|[\w.-]+\.[\w-]+):\d+(/\S*)?", re.ASCII | re.IGNORECASE)
 VARIABLE_FORM = re.compile(r"([A-Za-z]+ )?\$[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
@@ -145,7 +147,7 @@ def resolve_experiment(file: ExperimentFile, where: object, home: Path) -> Resol
         raise ConfigError(where, "games", f"{twice} is there twice; give each a name of its own")
     found = [_resolve_player(entry, where, f"players.{place}", home) for place, entry in enumerate(file.players)]
     players = tuple(_label_players(found, [entry.name for entry in file.players], where))
-    if file.full and (other := next((player for player in players if not player.kind.is_repeatable), None)):
+    if file.full and (other := next((player for player in players if player.kind not in LEAGUE_KINDS), None)):
         said = f"whole leagues are played by strategies and Python files alone, and {other.label} is neither"
         raise ConfigError(where, "full", said)
     plan = ExperimentPlan(games, players, file.seeds, file.rounds, file.full)
