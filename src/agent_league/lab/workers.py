@@ -1,10 +1,12 @@
 """Running work items in several processes. Their number changes the order of the results, not the results."""
 
 import sys
+import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import redirect_stdout
+from itertools import islice
 from typing import Protocol, TypeVar
 
 from agent_league.child_processes import open_process_pool
@@ -12,12 +14,16 @@ from agent_league.errors import LeagueFailed
 
 QUEUED_PER_PROCESS = 4
 """Work items queued for each process, so that none is idle between two."""
+BUNDLE_SECONDS = 0.05
+"""Short work items are sent to a process in bundles of about this processor time, as a message costs some, too."""
+MAX_BUNDLE = 64
 BROKEN_POOL = (
     "A process that played games has ended: was there too little memory, or does a script play without"
     " `if __name__ == '__main__':` before it?"
 )
 T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
+BundleResult = tuple[list[T], float]
 
 
 class WorkItem(Protocol[T_co]):
@@ -49,23 +55,26 @@ def run_all(
 
 
 def _run_in_pool(pool: ProcessPoolExecutor, work: Iterable[WorkItem[T]], most: int) -> Iterator[T]:
-    waiting: set[Future[list[T]]] = set()
-    for piece in work:
-        waiting.add(pool.submit(_run_item, piece))
-        if len(waiting) >= most:
-            waiting = yield from _yield_finished(waiting)
-    while waiting:
-        waiting = yield from _yield_finished(waiting)
+    """Run the work in bundles that are worth a message; the first are single items, which show how long one takes."""
+    pieces, size = iter(work), 1
+    waiting: set[Future[BundleResult[T]]] = set()
+    while True:
+        bundle = list(islice(pieces, size))
+        if bundle:
+            waiting.add(pool.submit(_run_bundle, bundle))
+        if not waiting:
+            return
+        if not bundle or len(waiting) >= most:
+            done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+            for future in done:
+                results, seconds_per_item = future.result()
+                yield from results
+                size = max(1, min(MAX_BUNDLE, int(BUNDLE_SECONDS / max(seconds_per_item, 1e-6))))
 
 
-def _yield_finished(waiting: set[Future[list[T]]]) -> Generator[T, None, set[Future[list[T]]]]:
-    """Wait for a future, yield the results of all that are done, return the others."""
-    done, still = wait(waiting, return_when=FIRST_COMPLETED)
-    for future in done:
-        yield from future.result()
-    return still
-
-
-def _run_item(piece: WorkItem[T]) -> list[T]:
+def _run_bundle(bundle: Sequence[WorkItem[T]]) -> "BundleResult[T]":
+    """Run work items; returns their results, and the processor time of one on average."""
+    started = time.process_time()
     with redirect_stdout(sys.stderr):  # what strategies print is no result
-        return list(piece.run())
+        results = [result for piece in bundle for result in piece.run()]
+    return results, (time.process_time() - started) / len(bundle)

@@ -104,13 +104,13 @@ class Meeting:
 
     def _make_row(self, series: Series, number: int, watches: "list[TimedStrategy]") -> GameRow:
         (returns,), faults = series.take()
-        _, moves = series.last_game
         order = (1, 0) if number % 2 else (0, 1)
         one, other = (self.players[place].label for place in order)
         payoffs = (float(returns[order[0]]), float(returns[order[1]]))
         seconds: Sequence[float | None] = [watch.take_seconds() for watch in watches] or (None, None)
         return GameRow(
-            *(self.label, self.seed, number + 1, one, other, *payoffs, WINNERS[winning_seat(payoffs)], len(moves)),
+            *(self.label, self.seed, number + 1, one, other, *payoffs),
+            *(WINNERS[winning_seat(payoffs)], series.last_steps),
             *(faults[place] for place in order),
             *(seconds[place] for place in order),
         )
@@ -126,7 +126,10 @@ class Meeting:
 
 
 class TimedStrategy:
-    """Delegates everything to a strategy and measures how long it takes to choose."""
+    """Delegates everything to a strategy and measures how long it takes to choose; so it is asked for every move."""
+
+    is_uniform = False
+    memory = None
 
     def __init__(self, strategy: Strategy) -> None:
         self._strategy = strategy
