@@ -1803,6 +1803,8 @@ REQUIREMENTS = (
         "security/sign_up::a_flood_of_sign_ups_by_one_team_is_stopped",
         "security/sign_up::a_key_stands_in_no_file_page_metric_or_answer",
         "security/sign_up::a_path_that_could_mean_another_leads_nowhere",
+        "security/server_attacks::a_path_with_dots_leads_nowhere",
+        "security/server_attacks::a_forged_address_takes_nobody_s_seat",
         "security/sign_up::a_session_of_mcp_has_the_team_of_each_request",
         "security/organisers::the_page_of_a_team_is_its_own",
     ),
@@ -1908,6 +1910,9 @@ REQUIREMENTS = (
         "dial_out/seats::a_seat_can_t_answer_for_another",
         "dial_out/seats::a_second_socket_takes_the_seat_and_the_calls_of_the_first_fail",
         "dial_out/seats::a_page_of_others_opens_no_seat",
+        "dial_out/team_seats::a_seat_of_one_team_is_no_other_team_s",
+        "dial_out/team_seats::who_has_no_key_gets_no_seat_where_keys_are_needed",
+        "dial_out/leagues::a_private_address_is_one_agent_s_alone_whatever_a_neighbour_forwards",
     ),
     needs(
         "Dial",

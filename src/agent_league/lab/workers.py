@@ -16,6 +16,8 @@ QUEUED_PER_PROCESS = 4
 """Work items queued for each process, so that none is idle between two."""
 BUNDLE_SECONDS = 0.05
 """Short work items are sent to a process in bundles of about this processor time, as a message costs some, too."""
+MAX_WAIT_SECONDS = 1.0
+"""Longest time of a bundle by the clock: some items wait for others to answer."""
 MAX_BUNDLE = 64
 BROKEN_POOL = (
     "A process that played games has ended: was there too little memory, or does a script play without"
@@ -23,7 +25,7 @@ BROKEN_POOL = (
 )
 T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
-BundleResult = tuple[list[T], float]
+BundleResult = tuple[list[T], int]
 
 
 class WorkItem(Protocol[T_co]):
@@ -38,10 +40,13 @@ def run_all(
     *,
     preload: Sequence[str] = ("agent_league.lab.tournament",),
     broken: str = BROKEN_POOL,
+    queued: int = QUEUED_PER_PROCESS,
+    max_bundle: int = MAX_BUNDLE,
 ) -> Generator[T]:
     """Run all work items and yield their results as they come; closing the iterator ends the processes.
 
-    `preload` are modules to import before a process is forked. If one ends, LeagueFailed is raised with `broken`.
+    So many items are `queued` for each process; short ones go in bundles of at most `max_bundle`. `preload` are modules to import before a process is forked. If one
+    ends, LeagueFailed is raised with `broken`.
     """
     if jobs == 1:
         for piece in work:
@@ -49,12 +54,12 @@ def run_all(
         return
     try:
         with open_process_pool(jobs, __name__, *preload) as pool:
-            yield from _run_in_pool(pool, work, jobs * QUEUED_PER_PROCESS)
+            yield from _run_in_pool(pool, work, jobs * queued, max_bundle)
     except BrokenProcessPool:
         raise LeagueFailed(broken) from None
 
 
-def _run_in_pool(pool: ProcessPoolExecutor, work: Iterable[WorkItem[T]], most: int) -> Iterator[T]:
+def _run_in_pool(pool: ProcessPoolExecutor, work: Iterable[WorkItem[T]], most: int, max_bundle: int) -> Iterator[T]:
     """Run the work in bundles that are worth a message; the first are single items, which show how long one takes."""
     pieces, size = iter(work), 1
     waiting: set[Future[BundleResult[T]]] = set()
@@ -67,14 +72,15 @@ def _run_in_pool(pool: ProcessPoolExecutor, work: Iterable[WorkItem[T]], most: i
         if not bundle or len(waiting) >= most:
             done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
             for future in done:
-                results, seconds_per_item = future.result()
+                results, fitting = future.result()
                 yield from results
-                size = max(1, min(MAX_BUNDLE, int(BUNDLE_SECONDS / max(seconds_per_item, 1e-6))))
+                size = max(1, min(max_bundle, fitting))
 
 
 def _run_bundle(bundle: Sequence[WorkItem[T]]) -> "BundleResult[T]":
-    """Run work items; returns their results, and the processor time of one on average."""
-    started = time.process_time()
+    """Run work items; returns their results, and how many such items make a bundle of the right length."""
+    started, waited = time.process_time(), time.perf_counter()
     with redirect_stdout(sys.stderr):  # what strategies print is no result
         results = [result for piece in bundle for result in piece.run()]
-    return results, (time.process_time() - started) / len(bundle)
+    used, waited = time.process_time() - started, time.perf_counter() - waited
+    return results, int(len(bundle) * min(BUNDLE_SECONDS / max(used, 1e-6), MAX_WAIT_SECONDS / max(waited, 1e-6)))
