@@ -45,8 +45,8 @@ def run_all(
 ) -> Generator[T]:
     """Run all work items and yield their results as they come; closing the iterator ends the processes.
 
-    So many items are `queued` for each process; short ones go in bundles of at most `max_bundle`. `preload` are modules to import before a process is forked. If one
-    ends, LeagueFailed is raised with `broken`.
+    So many items are `queued` for each process; short ones go in bundles of at most `max_bundle`. `preload` are modules
+    to import before a process is forked. If one ends, LeagueFailed is raised with `broken`.
     """
     if jobs == 1:
         for piece in work:
