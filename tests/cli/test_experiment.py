@@ -16,7 +16,7 @@ MANY = """
 name = "eight of them"
 games = ["even_odd", "odds_and_evens", "nim", { game = "prisoners_dilemma", parameters = { repeat = 5 } }]
 players = ["random", "first_legal", "last_legal", "biased", "markov", "frequency", "mirror", "alternating"]
-seeds = 60
+seeds = 20
 """
 
 
@@ -113,25 +113,24 @@ def start(folder: Path, *options: str) -> "subprocess.Popen[str]":
     )
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_killed_twice_it_goes_on_and_gives_the_same_rows(tmp_path: Path, jobs: int) -> None:
+def test_killed_twice_it_goes_on_and_gives_the_same_rows(tmp_path: Path) -> None:
     (tmp_path / "eight.toml").write_text(MANY)
     expected = league("experiment", "eight.toml", "--out", "whole", "--csv", cwd=tmp_path)
     assert expected.returncode == 0, expected.stderr
-    for rows in (1000, 5000):
-        process = start(tmp_path, "--jobs", str(jobs))
+    for rows, jobs in ((300, "1"), (2000, "2")):
+        process = start(tmp_path, "--jobs", jobs)
         until(lambda enough=rows: count_rows(tmp_path / "out") > enough, "some games are written")  # type: ignore[misc]
         process.send_signal(signal.SIGKILL)
         process.communicate(timeout=BOUND)
-    assert 0 < count_rows(tmp_path / "out") < 13440
-    process = start(tmp_path, "--jobs", str(jobs))
+    assert 0 < count_rows(tmp_path / "out") < 8 * 7 * 4 * 20
+    process = start(tmp_path)
     _, said = process.communicate(timeout=BOUND)
     assert process.returncode == 0, said
     assert (tmp_path / "out" / "games.csv").read_bytes() == (tmp_path / "whole" / "games.csv").read_bytes()
 
 
 def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path: Path) -> None:
-    (tmp_path / "eight.toml").write_text(MANY.replace("seeds = 60", "seeds = 100000"))
+    (tmp_path / "eight.toml").write_text(MANY.replace("seeds = 20", "seeds = 100000"))
     process = start(tmp_path, "--jobs", "2")
     until(lambda: count_rows(tmp_path / "out") > 100, "some games are written")
     other = league("experiment", "eight.toml", "--out", "out", cwd=tmp_path)
