@@ -197,7 +197,7 @@ def _build_agent(reader: LeagueReader, member: Member) -> dict[str, Any]:
         "is_reachable": member.is_reachable,
         "last_seen": describe_age(read_last_seen(reader, member), reader.history.now()),
         "row": row,
-        "players": len(state.standings()),
+        "players": len(state.roster.players()),
         "versions": [*reversed(member.versions)],
         "next": next(
             (
