@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,11 @@ import pytest
 
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
+from agent_league.games.positions import Question
+from agent_league.games.prisoners_dilemma.rules import PrisonersDilemmaRules
 from agent_league.games.registry import Game, load_game
-from agent_league.lab.game_series import Series, SeriesPlayer
+from agent_league.lab.game_series import Series
+from agent_league.lab.series_player import SeriesObservation, SeriesPlayer
 from agent_league.launch.in_process import play_in_process
 from agent_league.launch.plan import LeagueRequest, make_league_plan
 from agent_league.players.observation import GameRecord, Move, Observation, Strategy, Thought
@@ -174,9 +178,23 @@ class Vandal:
         return "cooperate"
 
 
+def test_what_a_strategy_writes_into_its_view_changes_nothing() -> None:
+    series = play(load_game("prisoners_dilemma"), (Vandal(), load_strategy("always_defect")), games=2)
+    assert series.take()[0] == {(0.0, 250.0): 2}
+    assert not series.is_start_changed
+
+
+class UnusualRules(PrisonersDilemmaRules):
+    """Rules whose states JSON can't hold, so that they are played by the six functions alone."""
+
+    def new(self, config: Mapping[str, Any]) -> Any:
+        return {**super().new(config), "unusual": {1}}
+
+
 @pytest.mark.parametrize(("strategy", "changed"), [(Vandal(), True), (load_strategy("always_cooperate"), False)])
 def test_a_state_that_was_changed_is_found_out(strategy: Strategy, changed: bool) -> None:
-    series = play(load_game("prisoners_dilemma"), (strategy, load_strategy("always_defect")), games=2)
+    game = replace(load_game("prisoners_dilemma"), rules=UnusualRules())
+    series = play(game, (strategy, load_strategy("always_defect")), games=2)
     assert series.is_start_changed is changed
 
 
@@ -188,8 +206,8 @@ class Nearly:
 
 
 def test_a_long_range_is_not_gone_through() -> None:
-    contestant = SeriesPlayer(Nearly(), Observation("any", "R1M1", "P01", "P02", ()))
-    assert contestant.choose_move({}, range(10**12), 0) == 10**12 - 1
+    contestant = SeriesPlayer(Nearly(), SeriesObservation("any", "R1M1", "P01", "P02", ()))
+    assert contestant.answer(Question({}, range(10**12)), 0) == 10**12 - 1
     assert contestant.faults == 0
 
 

@@ -78,7 +78,7 @@ def test_rules_that_break_down_are_a_sentence(monkeypatch: pytest.MonkeyPatch) -
     def returns(self: object, state: object) -> object:
         raise KeyError("oops")
 
-    tournament = Tournament("nim", ("random", "random"), 10, "1")
+    tournament = Tournament("nim", ("random", "random"), 10, "1", {"heaps": [7]})
     (piece,) = (series for series in tournament.plan_series() if series.series_number == 0)
     monkeypatch.setattr(NimRules, "returns", returns)
     with pytest.raises(BrokenGame, match=r"the rules of 'nim' failed in returns: KeyError\('oops'\) \(test_tournament"):

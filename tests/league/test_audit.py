@@ -54,12 +54,18 @@ async def test_a_command_that_is_refused_leaves_nothing(office: OfficeMaker) -> 
     assert lines(here) == []
 
 
-async def test_a_token_in_a_reason_is_redacted_and_a_long_one_cut(office: OfficeMaker) -> None:
+async def test_a_token_in_a_reason_is_redacted_and_a_long_one_refused(office: OfficeMaker) -> None:
     here = office()
-    await here.manage("CLOSE_REGISTRATION", reason=f"the token {here.admin_token} leaked {'!' * 5000}")
+    refused = await here.manage("CLOSE_REGISTRATION", reason="!" * 501)
+    assert "501 characters long; expected at most 500" in refused["message"]
+    assert here.manager.state.audit_log == []
+    key = "http://localhost:8000/join/key-0123456789abcdefghijkl/mcp"
+    said = f"the token {here.admin_token} and {key} leaked,\n\tsee\x1b[2J\u202email"
+    await here.manage("CLOSE_REGISTRATION", reason=said)
     (entry,) = here.manager.state.audit_log
     assert here.admin_token not in entry.reason
-    assert len(entry.reason) == 1000
+    assert entry.reason.endswith("leaked, see\\x1b[2J\\u202email"), "one line, and nothing that a terminal would obey"
+    assert "[key]" in entry.reason
 
 
 async def test_the_log_outlasts_the_manager_and_goes_on_with_the_next_number(home: Path) -> None:

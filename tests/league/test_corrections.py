@@ -23,24 +23,45 @@ from agent_league.storage.paths import DataPaths
 from tests.league.conftest import OfficeMaker
 from tests.league.office import LEAGUE_ID, Office, at_work, within
 from tests.league.scripted_referee import won_by_lowest
-from tests.league.test_formats import FORMATS, StoredLeague, make_result
+from tests.league.test_formats import FORMATS, GROUPS_THEN_KNOCKOUT, StoredLeague, make_result
 from tests.league.test_resume import QUICK, Succession
 
 OK = {"status": "ok"}
 Action = OrganiserAction
 
 
-def command(state: LeagueState, action: OrganiserAction, target: str, winner: str = "", reason: str = "appeal") -> str:
-    return OrganiserCommands(state, SystemClock(), lambda: None).carry_out(
-        OrganiserCommand(action, target, reason, "Ada", winner)
-    )
+REPAIRED: tuple[tuple[dict[str, Any], int], ...] = (
+    ({"format": "knockout"}, 8),
+    ({"format": "knockout", "settings": {"third_place": True}}, 11),
+    ({"format": "knockout", "settings": {"best_of": 3}}, 6),
+    ({"format": "double_elimination"}, 8),
+    ({"format": "double_elimination", "settings": {"best_of": 3}}, 5),
+    (GROUPS_THEN_KNOCKOUT, 12),
+    ({"stages": [{"format": "groups", "settings": {"group_size": 3}, "advance": 1}, {"format": "round_robin"}]}, 9),
+    ({"stages": [{"format": "knockout", "advance": 4}, {"format": "swiss", "settings": {"rounds": 3}}]}, 8),
+    ({"stages": [{"format": "swiss", "settings": {"rounds": 3}, "advance": 4}, {"format": "double_elimination"}]}, 9),
+)
+"""Formats, with the number of players, in which results decide who meets whom later."""
+
+
+def command(
+    state: LeagueState,
+    action: OrganiserAction,
+    target: str,
+    winner: str = "",
+    reason: str = "appeal",
+    *,
+    void_followers: bool = False,
+) -> str:
+    order = OrganiserCommand(action, target, reason, "Ada", winner, void_followers=void_followers)
+    return OrganiserCommands(state, SystemClock(), lambda: None).carry_out(order)
 
 
 def play_open_matches(state: LeagueState) -> None:
     """Play whatever is to be played again in rounds that are over."""
-    for pairing in state.list_open_reruns():
-        state.assign_match(pairing.match_id, "REF01")
-        state.record_result(make_result(pairing), "REF01")
+    while open_reruns := state.list_open_reruns():  # the result of one may set another aside
+        state.assign_match(open_reruns[0].match_id, "REF01")
+        state.record_result(make_result(open_reruns[0]), "REF01")
     state.pair_further_rounds()
 
 
@@ -58,7 +79,7 @@ def count_points(state: LeagueState) -> dict[str, int]:
     return points
 
 
-def correct_at_random(state: LeagueState, dice: Random) -> str:
+def correct_at_random(state: LeagueState, dice: Random, *, void_followers: bool = False) -> str:
     """Try one correction of any match that has a result; returns what came of it."""
     match_id = dice.choice(sorted(state.results))
     players = state.get_pairing(match_id).players
@@ -66,7 +87,7 @@ def correct_at_random(state: LeagueState, dice: Random) -> str:
     winner = dice.choice((*players, "draw")) if action is Action.AWARD_MATCH else ""
     before = (state.schedule, state.standings(), dict(state.results))
     try:
-        return command(state, action, match_id, winner)
+        return command(state, action, match_id, winner, void_followers=void_followers)
     except Refusal as refusal:
         assert (state.schedule, state.standings(), dict(state.results)) == before, "a refusal changes nothing"
         return f"refused: {refusal.message}"
@@ -120,30 +141,225 @@ def test_a_swiss_round_that_was_paired_stays_and_the_next_is_paired_by_the_corre
     assert len(league.state.schedule.rounds) == 3
 
 
-def test_a_bracket_whose_next_match_was_paired_refuses_what_would_pair_others(home: Path) -> None:
+def play_round(state: LeagueState, *, upsets: bool = False) -> None:
+    """Play the next round: the lower id wins, with `upsets` the higher one."""
+    round_ = state.schedule.rounds[state.rounds_completed]
+    state.begin_round(round_)
+    for pairing in round_.pairings:
+        state.assign_match(pairing.match_id, "REF01")
+        winner = max(pairing.players) if upsets else min(pairing.players)
+        result = MatchResult(pairing.match_id, round_.round_id, pairing.players, Outcome.WIN, winner)
+        state.record_result(result, "REF01")
+    state.complete_round(round_.round_id)
+
+
+def play_to_end(state: LeagueState) -> None:
+    while state.rounds_completed < len(state.schedule.rounds) or state.pair_further_rounds():
+        play_round(state)
+    state.complete_league()
+
+
+def test_an_appeal_in_a_knockout_needs_consent_to_what_it_makes_void(home: Path) -> None:
     league = StoredLeague(home, {"format": "knockout"}, 8)
     state = league.state
-    for winner_of in (min, min):
-        round_ = state.schedule.rounds[state.rounds_completed]
-        state.begin_round(round_)
-        for pairing in round_.pairings:
-            state.assign_match(pairing.match_id, "REF01")
-            winner = winner_of(pairing.players)
-            result = MatchResult(pairing.match_id, round_.round_id, pairing.players, Outcome.WIN, winner)
-            state.record_result(result, "REF01")
-        state.complete_round(round_.round_id)
+    for _ in range(2):
+        play_round(state)
+    before = (state.schedule, state.standings(), dict(state.results))
     first = state.schedule.rounds[0].pairings[0]
     went_on, out = min(first.players), max(first.players)
-    follower = next(one for one in state.schedule.rounds[1].pairings if went_on in one.players)
-    for action, winner in ((Action.AWARD_MATCH, out), (Action.RERUN_MATCH, "")):
+    for action, winner in ((Action.AWARD_MATCH, out), (Action.RERUN_MATCH, ""), (Action.VOID_MATCH, "")):
         with pytest.raises(Refusal) as refused:
             command(state, action, first.match_id, winner)
-        assert f"{first.match_id} decided who plays {follower.match_id}, which has been played" in refused.value.message
-        assert f"award {first.match_id} to {went_on} or void it" in refused.value.message
-    assert "awarded" in command(state, Action.AWARD_MATCH, first.match_id, went_on)
-    assert "void" in command(state, Action.VOID_MATCH, first.match_id)
-    final = state.schedule.rounds[-1].pairings[0]
-    assert went_on in final.players, "who went on stays in the bracket"
+        assert f"{first.match_id} decided who plays R2M1 (played)" in refused.value.message
+        assert "--void-followers" in refused.value.message
+        assert (state.schedule, state.standings(), dict(state.results)) == before
+    assert "awarded" in command(state, Action.AWARD_MATCH, first.match_id, went_on), "who went on stays: no consent"
+
+
+def test_an_appeal_after_the_end_of_a_knockout_sends_the_right_player_on(home: Path) -> None:
+    league = StoredLeague(home, {"format": "knockout"}, 8)
+    state = league.state
+    play_to_end(state)
+    state.mark_end_announced()
+    first = next(one for one in state.schedule.rounds[0].pairings if "P01" in one.players)
+    robbed = max(first.players)
+    semi = next(one for one in state.schedule.rounds[1].pairings if "P01" in one.players)
+    rival = next(one for one in semi.players if one != "P01")
+    other_semi = next(one for one in state.schedule.rounds[1].pairings if one is not semi)
+    said = command(state, Action.AWARD_MATCH, first.match_id, robbed, void_followers=True)
+    assert f"{first.match_id} is awarded to {robbed}; {semi.match_id}, R3M1 are void" in said
+    assert "another round" in said
+    assert state.phase is LeaguePhase.RUNNING
+    for match_id in (semi.match_id, "R3M1"):
+        assert state.results[match_id].is_void
+        assert state.results[match_id].cause == first.match_id
+        assert state.results[match_id].reported_outcome == ("WIN", "P01"), "what was played stays in the record"
+        assert state.results[match_id].fault.startswith(f"void, because {first.match_id} was corrected")
+    assert not state.results[other_semi.match_id].is_void
+    assert state.pair_further_rounds()
+    again = league.load_again()
+    assert (again.schedule, again.set_aside) == (state.schedule, {semi.match_id, "R3M1"})
+    assert [set(one.players) for one in state.schedule.rounds[3].pairings] == [{robbed, rival}]
+    assert state.schedule.rounds[3].title == "Semi-finals"
+    play_to_end(again)
+    finalists = {min(robbed, rival), min(other_semi.players)}
+    assert [set(one.players) for one in again.schedule.rounds[-1].pairings] == [finalists]
+    assert again.standings()[0].player_id == min(finalists)
+    with pytest.raises(Refusal, match=f"void for good, because {first.match_id} was corrected"):
+        command(again, Action.RERUN_MATCH, "R3M1")
+
+
+def test_a_round_that_has_not_begun_is_paired_anew_without_a_trace(home: Path) -> None:
+    league = StoredLeague(home, {"format": "knockout"}, 4)
+    state = league.state
+    play_round(state)
+    first = state.schedule.rounds[0].pairings[0]
+    other = min(state.schedule.rounds[0].pairings[1].players)
+    said = command(state, Action.AWARD_MATCH, first.match_id, max(first.players))
+    assert f"paired anew: R2M1: {' against '.join(state.get_pairing('R2M1').players)}" in said
+    assert set(state.get_pairing("R2M1").players) == {max(first.players), other}
+    assert state.set_aside == set()
+    assert league.load_again().schedule == state.schedule
+    command(state, Action.RERUN_MATCH, first.match_id)
+    assert len(state.schedule.rounds) == 1, "the final waits for the match that is played again"
+    assert league.load_again().schedule == state.schedule
+    play_open_matches(state)
+    assert set(state.get_pairing("R2M1").players) == {min(first.players), other}
+
+
+@pytest.mark.parametrize("is_upset", [False, True])
+def test_followers_of_a_match_that_is_played_again_fall_only_if_another_wins_it(home: Path, is_upset: bool) -> None:
+    league = StoredLeague(home, {"format": "knockout"}, 4)
+    state = league.state
+    play_to_end(state)
+    first = state.schedule.rounds[0].pairings[0]
+    champion = state.standings()[0].player_id
+    said = command(state, Action.RERUN_MATCH, first.match_id, void_followers=True)
+    assert "with another winner R2M1 will be void" in said
+    assert state.standings()[0].player_id == champion, "the bracket stands as long as it isn't decided"
+    assert league.load_again().standings() == state.standings()
+    again = state.get_pairing(f"{first.match_id}-2")
+    state.assign_match(again.match_id, "REF01")
+    winner = max(again.players) if is_upset else min(again.players)
+    state.record_result(MatchResult(again.match_id, 1, again.players, Outcome.WIN, winner), "REF01")
+    assert state.results["R2M1"].is_void is is_upset
+    assert ("R2M1" in state.set_aside) is is_upset
+    if is_upset:
+        assert state.results["R2M1"].details["corrected"]["reason"] == "appeal"
+        assert winner in state.schedule.rounds[2].players
+    assert len(state.schedule.rounds) == (3 if is_upset else 2)
+    assert league.load_again().schedule == state.schedule
+
+
+def test_a_series_that_is_open_again_goes_on_before_its_followers(home: Path) -> None:
+    league = StoredLeague(home, {"format": "knockout", "settings": {"best_of": 3}}, 4)
+    state = league.state
+    play_to_end(state)
+    assert [round_.title for round_ in state.schedule.rounds][::2] == ["Semi-finals, game 1 of 3", "Final, game 1 of 3"]
+    first = state.schedule.rounds[1].pairings[0]
+    command(state, Action.AWARD_MATCH, first.match_id, max(first.players), void_followers=True)
+    state.pair_further_rounds()
+    assert state.set_aside == {"R3M1", "R4M1"}
+    assert [set(one.players) for one in state.schedule.rounds[4].pairings] == [set(first.players)]
+    assert state.schedule.rounds[4].title == "Semi-finals, game 3 of 3"
+    play_round(state, upsets=True)
+    assert max(first.players) in state.schedule.rounds[5].players
+
+
+def test_a_group_result_that_sends_another_on_changes_its_part_of_the_bracket_alone(home: Path) -> None:
+    league = StoredLeague(home, GROUPS_THEN_KNOCKOUT, 16)
+    state = league.state
+    while len(state.schedule.rounds) < 5:
+        play_round(state)
+    play_to_end(state)
+    bracket = state.schedule.rounds[3]
+    group = next(table for table in state.find_group_tables() if "P01" in {row.player_id for row in table.rows})
+    second, third = group.rows[1].player_id, group.rows[2].player_id
+    decisive = next(
+        one for round_ in state.schedule.rounds[:3] for one in round_.pairings if set(one.players) == {second, third}
+    )
+    said = command(state, Action.AWARD_MATCH, decisive.match_id, third, void_followers=True)
+    state.pair_further_rounds()
+    fallen = {one.match_id for one in bracket.pairings if one.match_id in state.set_aside}
+    assert fallen, said
+    assert len(fallen) < len(bracket.pairings), "the rest of the bracket stands"
+    assert third in state.schedule.rounds[-1].players
+    assert league.load_again().schedule == state.schedule
+    play_to_end(state)
+    assert league.load_again().standings() == state.standings()
+    assert second not in {one for round_ in state.tournament.rounds[3:] for one in round_.players}
+
+
+def test_what_was_decided_without_a_match_stays_when_another_branch_is_corrected(home: Path) -> None:
+    league = StoredLeague(home, {"format": "knockout"}, 8)
+    state = league.state
+    play_round(state)
+    gone = min(state.schedule.rounds[1].pairings[1].players)
+    state.current_round = state.rounds_completed
+    command(state, Action.SUSPEND_PLAYER, gone)
+    first = state.schedule.rounds[0].pairings[0]
+    command(state, Action.AWARD_MATCH, first.match_id, max(first.players))
+    assert state.schedule.rounds[1].absent == (gone,)
+    play_round(state)
+    command(state, Action.REINSTATE_PLAYER, gone)
+    command(state, Action.AWARD_MATCH, first.match_id, min(first.players), void_followers=True)
+    state.pair_further_rounds()
+    assert gone not in state.schedule.rounds[-1].players
+    assert state.schedule.rounds[-1].title == "Semi-finals"
+    assert league.load_again().schedule == state.schedule
+
+
+@pytest.mark.parametrize(("scheduling", "players"), REPAIRED, ids=lambda one: str(one)[:60])
+def test_brackets_come_to_their_end_whatever_is_corrected_in_them(
+    home: Path, scheduling: dict[str, Any], players: int
+) -> None:
+    """Each match that counts is one that the bracket would have paired, and nobody's other matches fall with it."""
+    told = []
+    for seed in range(8):
+        dice = Random(seed)
+        league = StoredLeague(home, scheduling, players)
+        for _ in range(80):
+            if not league.has_next_round and not league.state.pair_further_rounds():
+                break
+            league.play_round()
+            for _ in range(dice.choice((0, 0, 1, 2))):
+                told.append(correct_at_random(league.state, dice, void_followers=True))
+                change_players_at_random(league.state, dice)
+                league.state.pair_further_rounds()
+                assert_equals_rows(league)
+                if dice.random() < 0.3:
+                    league.state = league.load_again()
+                if dice.random() < 0.8:
+                    play_open_matches(league.state)
+            play_open_matches(league.state)
+            if league.state.rounds_completed > 30:
+                break
+        while league.has_next_round or league.state.pair_further_rounds():
+            league.play_round()
+        league.state.complete_league()
+        assert_equals_rows(league)
+    assert any("are void, as others" in one or "is void, as others" in one for one in told)
+    assert any("paired anew" in one for one in told)
+    assert not any("decided who plays" in one for one in told)
+
+
+def assert_equals_rows(league: StoredLeague) -> None:
+    """A league built anew from its rows has the same rounds, bracket and tables."""
+    state, again = league.state, league.load_again()
+    assert again.schedule == state.schedule
+    assert (again.set_aside, again.results, again.phase) == (state.set_aside, state.results, state.phase)
+    assert again.standings() == state.standings()
+    assert list(again.iter_standings()) == list(state.iter_standings())
+    assert all(state.results[match_id].is_void for match_id in state.set_aside)
+
+
+def change_players_at_random(state: LeagueState, dice: Random) -> None:
+    """Suspend somebody now and then, or let somebody play again."""
+    barred = [one for one in state.roster.players() if state.roster[one].is_barred]
+    if barred and dice.random() < 0.5:
+        command(state, Action.REINSTATE_PLAYER, dice.choice(barred))
+    elif dice.random() < 0.15:
+        command(state, Action.SUSPEND_PLAYER, dice.choice(sorted(state.roster.players())))
 
 
 def test_the_final_of_a_knockout_that_is_void_after_the_end_is_decided_by_another_game(home: Path) -> None:
@@ -234,7 +450,7 @@ def test_who_withdraws_loses_what_is_left_stands_last_and_may_be_admitted_again(
         command(state, Action.RERUN_MATCH, first.match_id)
     league.play_round()
     lost = next(result for result in state.results.values() if result.round_id == 2 and "P01" in result.players)
-    assert lost.terminations["P01"] is Termination.SUSPENDED
+    assert lost.terminations["P01"] is Termination.WITHDRAWN, "not merely suspended"
     assert lost.winner not in ("P01", None)
     again = league.load_again()
     assert again.roster["P01"].is_withdrawn
@@ -243,7 +459,7 @@ def test_who_withdraws_loses_what_is_left_stands_last_and_may_be_admitted_again(
     league.state = again
     league.play_round()
     won = next(result for result in again.results.values() if result.round_id == 3 and "P01" in result.players)
-    assert Termination.SUSPENDED not in won.terminations.values()
+    assert Termination.WITHDRAWN not in won.terminations.values()
     command(again, Action.WITHDRAW_PLAYER, "P02")
     assert again.standings()[-1].player_id == "P02"
 

@@ -25,6 +25,7 @@ from agent_league.storage.base import (
     AgentRow,
     AuditRow,
     MatchRow,
+    RemovedRow,
     RoundPlanRow,
     SavedSeason,
     SeasonRow,
@@ -45,6 +46,7 @@ FORMATS: tuple[tuple[dict[str, Any], int], ...] = (
     ({"format": "double_elimination"}, 6),
     ({"format": "gauntlet"}, 5),
     (GROUPS_THEN_KNOCKOUT, 12),
+    ({"format": "knockout", "settings": {"third_place": True}}, 11),
     ({"format": "swiss", "rounds": 2, "play_off": True}, 8),
     ({"stages": [{"format": "swiss", "settings": {"rounds": 3}, "advance": 4}, {"format": "knockout"}]}, 9),
 )
@@ -75,7 +77,10 @@ class StoredLeague:
         return Member(profile, f"hash of {agent_id}", EXPIRES, Breaker(5))
 
     def keep(self, row: StoredRow) -> None:
-        self.rows[row_key(row)] = row
+        if isinstance(row, RemovedRow):
+            self.rows.pop(row_key(row), None)
+        else:
+            self.rows[row_key(row)] = row
 
     def load_again(self) -> LeagueState:
         rows = list(self.rows.values())

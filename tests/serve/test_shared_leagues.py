@@ -18,6 +18,7 @@ from agent_league.storage.paths import DataPaths
 from agent_league.storage.sql import SqlStore
 from tests.conftest import BOUND
 from tests.serve.stage import ServerStage, players, serving, until, write_league
+from tests.storage.postgres import PostgresServer
 
 
 @pytest.fixture(autouse=True)
@@ -139,3 +140,48 @@ def test_servers_of_two_machines_must_reach_each_other() -> None:
     with pytest.raises(UserError, match="Start it with --internal-url"):
         check_internal_addresses(there, [here])
     check_internal_addresses(ServerRow("a", "http://10.0.0.1:8000", "one"), [there])
+
+
+async def test_a_server_that_lost_its_lease_gives_its_leagues_up_and_comes_back(
+    homes: list[Path], database: str
+) -> None:
+    write_league(homes[0], "spring", participants={"start_with": 2})
+    async with asyncio.timeout(BOUND), servers(homes[:2], database) as (one, other):
+        shared = one.server.shared
+        assert shared is not None
+        earlier, manager = shared.owners.server_id, one.manager("spring")
+        store = SqlStore(database)
+        with store.write_transaction() as connection:
+            connection.exec_driver_sql("UPDATE servers SET expires_at = 0 WHERE server_id = %s", (earlier,))
+        await until(lambda: shared.owners.server_id != earlier)
+        await until(lambda: {*owned(one)[0], *owned(other)[0]} == {"league_2025_even_odd", "spring"})
+        assert manager.health()["status"] == "store_unavailable", "the manager that was given up writes nothing more"
+        again = next(stage for stage in (one, other) if "spring" in stage.server.leagues)
+        await until(lambda: again.server.leagues["spring"].manager is not None)
+        async with players(homes[0], f"{again.root}/leagues/spring/mcp", ["a", "b"]):
+            await again.wait_for_end("spring")
+        store.close()
+
+
+async def test_the_leagues_outlast_a_database_that_is_away_longer_than_the_lease(
+    homes: list[Path], database: str, postgres: PostgresServer
+) -> None:
+    write_league(homes[0], "spring", game_type="tic_tac_toe", participants={"start_with": 4})
+    slow = {"system.network.lease_sec": 1}
+    async with asyncio.timeout(2 * BOUND), serving(homes[0], overrides=slow, store=database) as stage:
+        shared = stage.server.shared
+        assert shared is not None
+        earlier = shared.owners.server_id
+        await asyncio.to_thread(postgres.stop)
+        try:
+            await until(lambda: not stage.server.leagues)
+            page = await stage.visitor.get("/leagues/spring/")
+            assert page.status == 503
+        finally:
+            await asyncio.to_thread(postgres.start)
+        await until(lambda: "spring" in stage.server.leagues and stage.server.leagues["spring"].manager is not None)
+        assert shared.owners.server_id != earlier
+        names = [f"player {number}" for number in range(4)]
+        async with players(homes[0], f"{stage.root}/leagues/spring/mcp", names):
+            await stage.wait_for_end("spring")
+        assert len(stage.manager("spring").state.results) == 6

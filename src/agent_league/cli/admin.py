@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -117,6 +117,13 @@ def admin(
         str | None, typer.Argument(help="For award: who wins the match, or draw.", metavar="WINNER")
     ] = None,
     reason: ReasonOption = None,
+    void_followers: Annotated[
+        bool,
+        typer.Option(
+            "--void-followers",
+            help="For rerun, void and award: let matches that were paired from the old result become void.",
+        ),
+    ] = False,
     manager: ManagerOption = None,
     league_id: ConductedLeagueOption = None,
     game: GameOption = None,
@@ -132,7 +139,9 @@ def admin(
     A pause lets the matches in play end and no other begin, and outlasts a restart. A suspended player loses its
     matches technically, those in play too, whatever it does and its referee reports, until it is reinstated.
     `rerun MATCH`, `void MATCH`, `award MATCH PLAYER|draw`, `withdraw PLAYER` and `admit PLAYER` correct what was played
-    and who plays, after the end too, and need --reason. `league show audit` lists what was carried out.
+    and who plays, after the end too, and need --reason, which everybody can read. If a bracket would have paired others
+    with the corrected result, the command says which matches become void by it, and needs --void-followers.
+    `league show audit` lists what was carried out.
     `invite NAME` prints a link by which an organiser signs in, to one league with --league; `revoke NAME` ends it and
     what was signed in by it.
     """
@@ -142,10 +151,14 @@ def admin(
         _change_organiser(action, target, league_id, home, store, url)
         return
     _check_arguments(action, target, winner, reason)
+    if void_followers and action not in MATCH_ACTIONS:
+        raise UserError(f"league admin {action}: --void-followers is for {', '.join(MATCH_ACTIONS)}")
     said, sentence = ACTION_MESSAGES[action]
     is_match = action in MATCH_ACTIONS
     named = {"match_id": target if is_match else None, "player_id": winner if is_match else target, "reason": reason}
-    about = {name: value for name, value in named.items() if value is not None}
+    about: dict[str, Any] = {name: value for name, value in named.items() if value is not None}
+    if void_followers:
+        about["void_followers"] = True
     home, loader = open_existing_home(home)
     league_id, address = _resolve_league(home, loader, manager, league_id, game)
     answer = _send_command(ManageLeague, "manage_league", address, league_id, token_file, home, action=said, **about)
@@ -210,7 +223,7 @@ def _send_command(
     league_id: str,
     token_file: Path | None,
     home: Path,
-    **fields: str,
+    **fields: Any,
 ) -> object:
     """Send a message with the admin token to the manager, and return its answer.
 

@@ -419,7 +419,7 @@ def _print_player(console: "Console", told: Mapping[str, Any], reader: "LeagueRe
     from agent_league.web.agents import describe_state
 
     names = reader.player_names
-    state = describe_state(told["state"], is_barred=reader.state.roster[told["player_id"]].is_barred)
+    state = describe_state(reader.state.roster[told["player_id"]])
     record = ("shared_rank", "played", "wins", "draws", "losses", "technical_losses", "points")
     columns = (">#", ">Played", ">Won", ">Drawn", ">Lost", ">Technically", ">Points")
     title = f"{told['player_id']} {told['display_name']} · {state}"

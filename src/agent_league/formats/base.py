@@ -83,17 +83,35 @@ class DescribedFormat(Protocol):
         ...
 
 
+@runtime_checkable
+class RepairableFormat(Protocol):
+    """A format in which results decide who meets whom later, so that a corrected result may change that.
+
+    The league takes the matches that don't stand out of the record for good, and `next_round` pairs what is missing
+    then. A round of such a format may therefore have lost some of its matches, or all of them. Formats without this
+    method leave rounds that were paired as they are, as a Swiss system does.
+    """
+
+    def find_standing_rounds(self, before: TournamentRecord, after: TournamentRecord) -> Sequence[LeagueRound]:
+        """Return all rounds, without the matches that would not have been paired.
+
+        Both records have the same rounds; they differ in the result of one match, which `after` has as corrected.
+        """
+        ...
+
+
 def make_round(
     tournament: TournamentRecord,
     pairs: Iterable[tuple[str, str, str]],
     *,
     byes: Mapping[str, str] | None = None,
     title: str = "",
+    absent: Sequence[str] | None = None,
 ) -> LeagueRound:
     """Build the round that follows those of a tournament, from player A, player B and the reason of each pairing."""
     round_id = len(tournament.rounds) + 1
     pairings = tuple(Pairing(f"R{round_id}M{number}", round_id, *pair) for number, pair in enumerate(pairs, start=1))
-    return LeagueRound(round_id, pairings, byes or {}, title)
+    return LeagueRound(round_id, pairings, byes or {}, title, absent=None if absent is None else tuple(absent))
 
 
 def list_starters(tournament: TournamentRecord) -> list[str]:

@@ -1,7 +1,7 @@
 """What the formats with a bracket share, and a bracket as data from which pages and terminal draw it."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import ClassVar
 
@@ -45,6 +45,21 @@ class BracketFormat(ABC):
 
     def next_round(self, tournament: TournamentRecord) -> LeagueRound | None:
         return self.play_bracket(tournament).make_next_round()
+
+    def find_standing_rounds(self, before: TournamentRecord, after: TournamentRecord) -> list[LeagueRound]:
+        """Keep the matches whose series has the same players as before, and could go on when they were paired."""
+        known = self.play_bracket(before)
+        is_same_size = len(before.entrants) == len(after.entrants)
+        places = {
+            pairing.match_id: series.plan.index
+            for series in (known.series if is_same_size else ())
+            for pairing in series.pairings
+        }
+        noted = zip(before.rounds, known.passed_over, strict=False)
+        rounds = [replace(one, absent=absent if one.absent is None else one.absent) for one, absent in noted]
+        plan = self.plan_bracket(len(after.entrants))
+        misfits = BracketPlay(plan, self.best_of, replace(after, rounds=rounds), places).misfits
+        return [round_.without_matches(misfits) for round_ in rounds]
 
     def count_rounds(self, tournament: TournamentRecord) -> int | None:
         return None if len(tournament.entrants) > 1 else 0

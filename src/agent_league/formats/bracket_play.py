@@ -1,9 +1,10 @@
 """A bracket as it is played: which series are decided and how, and which matches come next.
 
-All is worked out anew from the rounds that were paired and their results. Who was out at the time of a round isn't
-kept anywhere, so each round names everybody that is still in the bracket, in a pairing or with a bye: if a series
-could have gone on and its players weren't paired, the one that the round names has advanced by walkover. So what was
-decided stays decided when a player comes back later.
+All is worked out anew from the rounds that were paired and their results. Each round notes who was passed over because
+it was out, so that what was decided stays decided when a player comes back later. A series that could have gone on
+when a round was paired, and whose players were neither paired nor passed over, lost its match by a correction: it is
+still to be played. Rounds of leagues that began before that was noted name everybody that is still in the bracket, in
+a pairing or with a bye: there the one that is named has advanced by walkover.
 """
 
 from collections import Counter
@@ -13,7 +14,7 @@ from itertools import chain
 from agent_league.formats.base import PlayerGroups, TournamentRecord, make_round
 from agent_league.formats.bracket_plan import BracketPlan, Origin, Source
 from agent_league.formats.series import EMPTY, Decision, SeriesPlay, name_match
-from agent_league.model.schedule import LeagueRound
+from agent_league.model.schedule import LeagueRound, Pairing
 
 PairWithReason = tuple[str, str, str]
 
@@ -21,8 +22,18 @@ PairWithReason = tuple[str, str, str]
 class BracketPlay:
     """The series of a bracket as they stand after the rounds of a tournament, with players that are out now."""
 
-    def __init__(self, plan: BracketPlan, best_of: int, tournament: TournamentRecord) -> None:
-        """Raises ValueError if a round can't be one of this bracket."""
+    def __init__(
+        self,
+        plan: BracketPlan,
+        best_of: int,
+        tournament: TournamentRecord,
+        series_by_match: Mapping[str, int] | None = None,
+    ) -> None:
+        """Raises ValueError if a round can't be one of this bracket.
+
+        With `series_by_match`, the index of the series that each match was paired for, matches that have no place
+        there are left out instead, and noted as `misfits`.
+        """
         self.plan = plan
         self.series = [SeriesPlay(one, best_of) for one in plan.series]
         self._tournament = tournament
@@ -33,6 +44,11 @@ class BracketPlay:
         self._step = 0
         """The index of the step that is played; the number of steps at the end."""
         self._steps = [[self.series[index] for level in step for index in level.series] for step in plan.steps]
+        self._series_by_match = series_by_match
+        self.misfits: set[str] = set()
+        """Ids of the matches that were left out."""
+        self.passed_over: list[tuple[str, ...]] = []
+        """By round: who was out when it was paired; the last are those who are out now."""
         self._leans: Counter[str] = Counter()
         """How often each player was A more than B."""
         self._followers: list[list[SeriesPlay]] = [[] for _ in self.series]
@@ -46,8 +62,8 @@ class BracketPlay:
         for series in self.series:
             self._fill_places(series)
         for round_ in tournament.rounds:
-            self._replay_round(round_)
-        self._pass_finished_steps()
+            self.passed_over.append(tuple(self._replay_round(round_)))
+        self.passed_over.append(tuple(self._pass_finished_steps()))
 
     @property
     def is_over(self) -> bool:
@@ -59,7 +75,8 @@ class BracketPlay:
         if not due:
             return None
         pairs = [self._pair_players(series, number) for number, series in enumerate(due)]
-        return make_round(self._tournament, pairs, byes=self._explain_byes(due), title=self._make_title(due))
+        byes, title = self._explain_byes(due), self._make_title(due)
+        return make_round(self._tournament, pairs, byes=byes, title=title, absent=self.passed_over[-1])
 
     def count_losses(self) -> dict[str, int]:
         """Count the series that each player has lost."""
@@ -115,28 +132,48 @@ class BracketPlay:
             for following in self._followers[series.plan.index]:
                 self._fill_places(following)
 
-    def _replay_round(self, round_: LeagueRound) -> None:
-        """Add a round that was paired, and settle the series that it shows to be over."""
+    def _replay_round(self, round_: LeagueRound) -> list[str]:
+        """Add a round that was paired, and settle the series that it shows to be over; returns who was passed over."""
         pairings = {frozenset[str | None](pairing.players): pairing for pairing in round_.pairings}
         named = {*chain.from_iterable(pairing.players for pairing in round_.pairings), *round_.byes}
-        while not self.is_over:
-            ready = [series for series in self._current_series() if series.is_ready]
-            played = [series for series in ready if frozenset(series.players) in pairings]
-            self._decide_walkovers([series for series in ready if series not in played], named)
+        passed_over: list[str] = []
+        absent = Counter(round_.absent)
+        for step in self._steps[self._step :]:
+            if not pairings and not absent:
+                break
+            ready = [series for series in step if series.is_ready]
+            played = [series for series in ready if self._is_played(series, pairings.get(frozenset(series.players)))]
+            others = [series for series in ready if series not in played]
+            if round_.absent is None:
+                passed_over += self._decide_walkovers(others, named)
+            else:
+                missed = [
+                    series for series in others if any(absent[player_id or EMPTY] for player_id in series.players)
+                ]
+                passed_over += self._decide_walkovers(missed, {*self._player_ids} - absent.keys())
+                absent -= Counter(series.loser or EMPTY for series in missed)
             for series in played:
-                pairing = pairings[frozenset(series.players)]
+                pairing = pairings.pop(frozenset(series.players))
                 series.add_match(pairing, self._tournament.results.get(pairing.match_id), self.seeds.__getitem__)
                 self._leans[pairing.player_a] += 1
                 self._leans[pairing.player_b] -= 1
                 self._fill_following(series)
-            if played:
-                break
-            self._step += 1
-        if self.is_over or len(played) < len(pairings):
+        if pairings and self._series_by_match is None:
             raise ValueError(f"round {round_.round_id} doesn't belong to this bracket of {self.plan.players} players")
+        self.misfits.update(pairing.match_id for pairing in pairings.values())
+        while not self.is_over and all(series.decision is not None for series in self._current_series()):
+            self._step += 1
+        return passed_over
 
-    def _pass_finished_steps(self) -> None:
-        """Go to the first step that has a match to play, with walkovers over the players that are out now."""
+    def _is_played(self, series: SeriesPlay, pairing: Pairing | None) -> bool:
+        """Whether a match of the same players is one of a series that could go on."""
+        if pairing is None:
+            return False
+        return self._series_by_match is None or self._series_by_match.get(pairing.match_id) == series.plan.index
+
+    def _pass_finished_steps(self) -> list[str]:
+        """Go to the first step that has a match to play; returns who was passed over because it is out now."""
+        passed_over: list[str] = []
         while not self.is_over:
             ready = [series for series in self._current_series() if series.is_ready]
             waiting = [
@@ -144,19 +181,27 @@ class BracketPlay:
                 for series in ready
                 if series.has_open_match or self._active.issuperset(filter(None, series.players))
             ]
-            self._decide_walkovers([series for series in ready if series not in waiting], self._active)
+            others = [series for series in ready if series not in waiting]
+            passed_over += self._decide_walkovers(others, self._active)
             if waiting:
-                return
+                break
             self._step += 1
+        return passed_over
 
-    def _decide_walkovers(self, series: Sequence[SeriesPlay], present: Collection[str]) -> None:
-        """Let the player that is present advance in each of these series; the higher seed if both or none are."""
+    def _decide_walkovers(self, series: Sequence[SeriesPlay], present: Collection[str]) -> list[str]:
+        """Let the player that is present advance in each of these series; the higher seed if both or none are.
+
+        Returns the others.
+        """
+        passed_over: list[str] = []
         for one in series:
             players = [player_id for player_id in one.players if player_id]
             chosen = [player_id for player_id in players if player_id in present]
             winner = chosen[0] if len(chosen) == 1 else min(players, key=self.seeds.__getitem__)
             one.decide(Decision.WALKOVER, winner)
+            passed_over += [player_id for player_id in players if player_id != winner]
             self._fill_following(one)
+        return passed_over
 
     def _pair_players(self, series: SeriesPlay, number: int) -> PairWithReason:
         """Choose sides: they alternate in a series; the first time A is the one that has been A less often.

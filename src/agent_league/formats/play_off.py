@@ -62,7 +62,7 @@ def split_leaders(tournament: TournamentRecord, leaders: Sequence[str]) -> Playe
 
 def _list_play_offs(tournament: TournamentRecord) -> Iterator[tuple[list[str], list[LeagueRound]]]:
     """Yield the players and the rounds of each play-off; its first round names all its players."""
-    left = [round_ for round_ in tournament.rounds if round_.is_play_off]
+    left = [round_ for round_ in tournament.rounds if round_.is_play_off and round_.pairings]
     while left:
         players = _order_by_seed(tournament, [*left[0].players, *left[0].byes])
         count = _count_rounds(len(players))

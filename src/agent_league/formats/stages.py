@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from agent_league.formats.base import Entrant, Format, PlayerGroups, TournamentRecord, make_round
+from agent_league.formats.base import Entrant, Format, PlayerGroups, RepairableFormat, TournamentRecord, make_round
 from agent_league.formats.bracket import BracketFormat
 from agent_league.formats.bracket_plan import find_bracket_size
 from agent_league.formats.groups import Groups
@@ -107,9 +107,52 @@ class Stages:
             placed.update(entrant.player_id for entrant in inner.entrants)
         return ranking
 
+    def find_standing_rounds(self, before: TournamentRecord, after: TournamentRecord) -> list[LeagueRound]:
+        """Keep what the format of each stage keeps, as long as the stage before it brings the same players to it.
+
+        A bracket keeps what its new players leave as it was; any other format begins its stage anew with them. A stage
+        before which another match is to be played begins anew as well.
+        """
+        standing = {round_.round_id: round_ for round_ in before.rounds}
+        entrants: Sequence[Entrant] | None = after.entrants
+        for number in range(1, find_current_stage(before) + 1):
+            rounds = [round_ for round_ in before.rounds if round_.stage == number and is_standing(round_)]
+            if entrants is None:
+                standing |= {round_.round_id: _empty_round(round_) for round_ in rounds}
+                continue
+            format_, old = self.stages[number - 1].format, self.get_stage_tournament(before, number)
+            results = _select_results(old.rounds, after.results)
+            kept = _find_standing(format_, old, replace(old, entrants=entrants, results=results))
+            if number > 1 and not any(round_.pairings for round_ in kept):
+                kept, entrants = [_empty_round(round_) for round_ in kept], None
+            elif number > 1:
+                kept[0] = _name_players(kept[0], [entrant.player_id for entrant in entrants])
+            for round_, now in zip(rounds, kept, strict=True):
+                ids = {pairing.match_id for pairing in now.pairings}
+                fallen = {pairing.match_id for pairing in round_.pairings} - ids
+                standing[round_.round_id] = replace(round_.without_matches(fallen), byes=now.byes, absent=now.absent)
+            if entrants is not None and number < find_current_stage(before):
+                inner = replace(old, entrants=entrants, rounds=kept, results=results)
+                entrants = self._find_next_entrants(inner, number, before)
+        return [standing[round_.round_id] for round_ in before.rounds]
+
+    def _find_next_entrants(
+        self, inner: TournamentRecord, number: int, before: TournamentRecord
+    ) -> Sequence[Entrant] | None:
+        """Seed those who go on from a stage as it stands now, had the same players been out; None if it isn't over."""
+        stage = self.stages[number - 1]
+        if stage.format.next_round(inner) is not None:
+            return None
+        first = next(round_ for round_ in before.rounds if round_.stage == number + 1 and is_standing(round_))
+        named = _list_named(first)
+        gone = [one.player_id for one in inner.entrants if one.is_out] if first.absent is None else first.absent
+        then = [replace(one, is_out=one.player_id in gone and one.player_id not in named) for one in inner.entrants]
+        chosen = _choose_players(stage, replace(inner, entrants=then))
+        return self._seed_players(inner, number, chosen)
+
     def get_stage_tournament(self, tournament: TournamentRecord, number: int) -> TournamentRecord:
         """Return the tournament of a stage that has begun, as its format sees it; its matches keep their ids."""
-        rounds = [round_ for round_ in tournament.rounds if round_.stage == number]
+        rounds = [round_ for round_ in tournament.rounds if round_.stage == number and is_standing(round_)]
         entrants = tournament.entrants
         if number > 1:
             before = self.get_stage_tournament(tournament, number - 1)
@@ -173,14 +216,15 @@ class Stages:
     ) -> LeagueRound:
         """Give a round of a stage its number and title in the league; the first one names all players of its stage."""
         named = _list_named(round_)
-        byes = dict(round_.byes)
+        byes, absent = dict(round_.byes), round_.absent
         if number > 1 and not inner.rounds:
-            absent = (one.player_id for one in inner.entrants if not one.is_out and one.player_id not in named)
-            byes.update(dict.fromkeys(absent, "has no match in the first round of this stage"))
+            waiting = (one.player_id for one in inner.entrants if not one.is_out and one.player_id not in named)
+            byes.update(dict.fromkeys(waiting, "has no match in the first round of this stage"))
+            absent = (*(absent or ()), *(one.player_id for one in tournament.entrants if one.is_out))
         pairs = [(pairing.player_a, pairing.player_b, pairing.reason) for pairing in round_.pairings]
         stage = self.stages[number - 1].shown_title
         title = f"{stage}, {_lower_first(round_.title or f'round {round_.round_id}')}"
-        return replace(make_round(tournament, pairs, byes=byes, title=title), stage=number)
+        return replace(make_round(tournament, pairs, byes=byes, title=title, absent=absent), stage=number)
 
 
 GroupPlaces = Mapping[str, tuple[str, int]]
@@ -189,7 +233,31 @@ GroupPlaces = Mapping[str, tuple[str, int]]
 
 def find_current_stage(tournament: TournamentRecord) -> int:
     """Return the number of the stage that the latest round belongs to; 1 before the first round."""
-    return tournament.rounds[-1].stage if tournament.rounds else 1
+    return max((round_.stage for round_ in tournament.rounds if is_standing(round_)), default=1)
+
+
+def is_standing(round_: LeagueRound) -> bool:
+    """Whether a round is part of its stage still; one that names nobody was played before its stage began anew."""
+    return bool(round_.pairings or round_.byes)
+
+
+def _empty_round(round_: LeagueRound) -> LeagueRound:
+    return replace(round_, pairings=(), byes={})
+
+
+def _find_standing(format_: Format, before: TournamentRecord, after: TournamentRecord) -> list[LeagueRound]:
+    """The rounds of a stage that stand with a corrected result and, perhaps, other players."""
+    if isinstance(format_, RepairableFormat):
+        return list(format_.find_standing_rounds(before, after))
+    same = [entrant.player_id for entrant in before.entrants] == [entrant.player_id for entrant in after.entrants]
+    return list(before.rounds) if same else [_empty_round(round_) for round_ in before.rounds]
+
+
+def _name_players(first: LeagueRound, players: Sequence[str]) -> LeagueRound:
+    """Have the first round of a stage name exactly these players."""
+    paired = set(first.players)
+    waits = "is paired in a later round: a result of the stage before was corrected"
+    return replace(first, byes={one: first.byes.get(one, waits) for one in players if one not in paired})
 
 
 def _rank_stage(format_: Format, inner: TournamentRecord) -> PlayerGroups:
@@ -246,15 +314,17 @@ def _list_named(round_: LeagueRound) -> set[str]:
 def _renumber_rounds(tournament: TournamentRecord, rounds: Sequence[LeagueRound], stage: str) -> TournamentRecord:
     """Keep these rounds alone, numbered from 1 on and without the stage in their titles, with their results."""
     renumbered: list[LeagueRound] = []
-    results: dict[str, MatchResult] = {}
     for number, round_ in enumerate(rounds, start=1):
         pairings = tuple(replace(pairing, round_id=number) for pairing in round_.pairings)
         title = capitalise(round_.title.removeprefix(f"{stage}, "))
         renumbered.append(replace(round_, round_id=number, pairings=pairings, title=title, stage=1))
-        for pairing in pairings:
-            if result := tournament.results.get(pairing.match_id):
-                results[pairing.match_id] = replace(result, round_id=number)
-    return replace(tournament, rounds=renumbered, results=results)
+    return replace(tournament, rounds=renumbered, results=_select_results(renumbered, tournament.results))
+
+
+def _select_results(rounds: Sequence[LeagueRound], results: Mapping[str, MatchResult]) -> dict[str, MatchResult]:
+    """The results of these rounds, with their numbers."""
+    pairings = [pairing for round_ in rounds for pairing in round_.pairings if pairing.match_id in results]
+    return {one.match_id: replace(results[one.match_id], round_id=one.round_id) for one in pairings}
 
 
 def _lower_first(text: str) -> str:

@@ -30,7 +30,8 @@ class Rules(Protocol):
     Optional members, which the contract test checks:
     `perfect_information = True`: every view is the state itself, seats never move at the same time, players may search;
     `hidden(state, seat)`: other states that this seat must not be able to tell from this one;
-    `public_moves = False`: a seat may not know the other's moves; it learns of them by its view alone.
+    `public_moves = False`: a seat may not know the other's moves; it learns of them by its view alone;
+    `begin_turns(state)`: see TurnRules.
     """
 
     def new(self, config: Mapping[str, Any]) -> State:
@@ -58,6 +59,34 @@ class Rules(Protocol):
 
     def returns(self, state: State) -> tuple[float, float]:
         """Return a number for each seat, once it is over; the higher one wins, equal ones are a draw."""
+        ...
+
+
+class TurnRun(Protocol):
+    """One game of turns that is being played: it changes with every move."""
+
+    legal: Sequence[Move]
+    """What the seat whose turn it is may play; nothing, once it is over."""
+    returns: tuple[float, float]
+    """As `Rules.returns` gives them, once it is over."""
+
+    def make_move(self, move: Move) -> None:
+        """Make one of the legal moves."""
+        ...
+
+    def make_state(self) -> State:
+        """Return the state that `Rules.apply` gives after the same moves."""
+        ...
+
+
+class TurnRules(Rules, Protocol):
+    """Rules with a faster way through games in which the seats move by turns, seat 0 first, and see everything.
+
+    Series of many games take it; everything else goes by the six functions.
+    """
+
+    def begin_turns(self, state: State) -> TurnRun:
+        """Begin a game in its initial state."""
         ...
 
 
@@ -97,6 +126,11 @@ def has_perfect_information(rules: Rules) -> bool:
 def has_public_moves(rules: Rules) -> bool:
     """Whether each seat may know the other's moves, once all actors have moved."""
     return bool(getattr(rules, "public_moves", True))
+
+
+def has_turn_runs(rules: Rules) -> TypeGuard[TurnRules]:
+    """Whether the rules have the faster way through their games."""
+    return hasattr(rules, "begin_turns")
 
 
 def find_hidden_states(rules: Rules, state: State, seat: int) -> Iterable[State]:

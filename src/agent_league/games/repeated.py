@@ -90,20 +90,29 @@ class RepeatedRules:
         """Return the single game's views of the current game and of the end of the last one, and the score."""
         if seat is None:
             return state
-        last = None if state["last"] is None else self.single.view(state["last"], seat)
-        if isinstance(last, dict) and "payoffs" in last:  # the same in every round, and long
-            last = last.copy()
-            del last["payoffs"]
+        last = None if state["last"] is None else without_payoffs(self.single.view(state["last"], seat))
+        rounds = state["rounds"] if self.public_moves else [hide_other_move(pair, seat) for pair in state["rounds"]]
+        game = self.single.view(state["game"], seat)
+        return self.compose_view(game, last, rounds, state, state["scores"], state["wins"])
+
+    def compose_view(
+        self,
+        game: Any,
+        last: Any,
+        rounds: list[Any],
+        limits: Mapping[str, Any],
+        scores: list[float],
+        wins: list[int],
+    ) -> dict[str, Any]:
+        """Compose a seat's view of the match; `limits` has `repeat` and `first_to`."""
         return {
-            "game": self.single.view(state["game"], seat),
+            "game": game,
             "last": last,
-            "rounds": state["rounds"]
-            if self.public_moves
-            else [_hide_other_move(pair, seat) for pair in state["rounds"]],
-            "repeat": state["repeat"],
-            "first_to": state["first_to"],
-            "scores": state["scores"],
-            "wins": state["wins"],
+            "rounds": rounds,
+            "repeat": limits["repeat"],
+            "first_to": limits["first_to"],
+            "scores": scores,
+            "wins": wins,
         }
 
     def hidden(self, state: State, seat: int) -> Iterable[State]:
@@ -117,7 +126,15 @@ class RepeatedRules:
         return (float(a), float(b))
 
 
-def _hide_other_move(pair: list[Move], seat: int) -> list[Move | None]:
+def without_payoffs(last: Any) -> Any:
+    """The view of the last round without a payoff table, which is the same in every round, and long."""
+    if isinstance(last, dict) and "payoffs" in last:
+        last = last.copy()
+        del last["payoffs"]
+    return last
+
+
+def hide_other_move(pair: list[Move], seat: int) -> list[Move | None]:
     """A round with the other seat's move replaced by None, for games whose moves aren't public."""
     return [pair[0], None] if seat == 0 else [None, pair[1]]
 

@@ -182,7 +182,7 @@ class LeagueManager(Agent):
         self.completed = asyncio.Event()
         self._authorizer = ManagerAuthorizer(
             self.state,
-            hash_token(write_admin_token(settings, self.state.league_id)),
+            hash_token(write_admin_token(settings, self.state.league_id, key)),
             tokens_enabled=settings.system.security.enable_auth_tokens,
             strict=self._strict,
         )
@@ -470,9 +470,11 @@ class LeagueManager(Agent):
         self._started.set()
 
 
-def write_admin_token(settings: ManagerSettings, league_id: str) -> str:
-    """Make a new admin token and write it where only the organiser can read it."""
+def write_admin_token(settings: ManagerSettings, league_id: str, key: SigningKey) -> str:
+    """Write an admin token where only the organiser can read it; a new one, unless servers share the store."""
     token = create_token("admin", settings.system.security.token_length)
+    if settings.moves_between_servers:
+        token = f"tok-admin-{key.derive_match_key('admin token')}"
     write_atomically(DataPaths(settings.home).admin_token_file(league_id), token.encode() + b"\n", mode=0o600)
     return token
 

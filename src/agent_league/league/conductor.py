@@ -6,9 +6,8 @@ before.
 """
 
 import asyncio
-import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from agent_league.errors import LeagueFailed
@@ -110,15 +109,17 @@ class Conductor:
                 self._group = group
                 for pairing in self._state.list_open_reruns():
                     self._start_rerun(pairing)
-                for number in itertools.count(completed):
-                    round_ = await self._wait_for_round(number)
-                    if round_ is None:
-                        break
+                number = completed
+                while (round_ := await self._wait_for_round(number)) is not None:
                     await self._timekeeper.wait_for_round(round_)
-                    matches = await self._begin_round(round_, group)
+                    plan = await self._assign_referees(round_)
+                    if round_ not in self._list_rounds(number):
+                        continue  # a correction has had it paired anew meanwhile
+                    matches = await self._begin_round(round_, plan, group)
                     self._round_tasks.append(
                         group.create_task(self._end_round(round_.round_id, matches, self._round_tasks[-1:]))
                     )
+                    number += 1
                 self._group = None  # a finished group takes no task: a rerun from here on is found by the next call
         except ExceptionGroup as raised:
             if failed := raised.subgroup(LeagueFailed):
@@ -157,9 +158,13 @@ class Conductor:
         latest = (self._latest_matches.get(player_id) for player_id in pairing.players)
         return [match for match in latest if match and not match.done()]
 
-    async def _begin_round(self, round_: LeagueRound, group: asyncio.TaskGroup) -> list[asyncio.Task[str | None]]:
-        """Announce a round and start its unplayed matches; each player plays its matches one after the other."""
-        plan = await self._assign_referees(round_)
+    async def _begin_round(
+        self, round_: LeagueRound, plan: Mapping[str, str], group: asyncio.TaskGroup
+    ) -> list[asyncio.Task[str | None]]:
+        """Announce a round and start its unplayed matches; each player plays its matches one after the other.
+
+        `plan` has the referee of each match.
+        """
         opened = {pairing.match_id: OpenMatch(pairing, plan[pairing.match_id]) for pairing in round_.pairings}
         self._matches.open_matches |= opened
         unplayed = [match for match in opened.values() if match.match_id not in self._state.results]

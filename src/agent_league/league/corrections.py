@@ -1,16 +1,18 @@
 """Corrections of what was played and who plays: the checks, and what each changes in the league's state.
 
 A correction never rewrites history: a match that is played again gets an id of its own, and a result that is overruled
-keeps what its referee reported. Rounds that were paired stay paired; if a format could not have paired them from the
-corrected result, the correction is refused. docs/corrections.md says what that means for each format.
+keeps what its referee reported. What that does to the rounds after it is worked out by `state_repairs.py`; here it is
+refused without the organiser's consent. docs/corrections.md says what that means for each format.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agent_league.errors import ErrorCode, Refusal
+from agent_league.formats.base import RepairableFormat
 from agent_league.league.state import LeaguePhase, LeagueState
+from agent_league.league.state_repairs import list_possible_results
 from agent_league.league.tournament import describe_format
 from agent_league.model.agents import Role
 from agent_league.model.results import MatchResult
@@ -39,28 +41,35 @@ class Corrections:
     def __init__(self, state: LeagueState) -> None:
         self._state = state
 
-    def rerun_match(self, match_id: str) -> Change:
-        """Have a finished match played again under another id, by any referee that is there."""
+    def rerun_match(self, match_id: str, *, void_followers: bool = False) -> Change:
+        """Have a finished match played again under another id, by any referee that is there.
+
+        With `void_followers` the matches that followed from its first result may become void by the second.
+        """
         pairing = self._find_match(match_id)
         known = self._state.results.get(pairing.match_id)
         if known is None:
             raise _refuse(f"{pairing.match_id} has no result yet: there is nothing to play again", pairing.match_id)
         self._check_players(pairing)
-        self._check_later_rounds(pairing, [None, *_list_possible_results(known)])
+        self._check_later_rounds(pairing, [None, *list_possible_results(known)])
+        followers = self._find_followers(pairing, list_possible_results(known), void_followers=void_followers)
         again = self._state.replace_match(pairing.match_id)
         if self._state.phase is LeaguePhase.COMPLETED:
             self._state.reopen_league()
         sentence = f"{pairing.match_id} is played again as {again.match_id}; its first result counts no more"
+        if followers:
+            sentence = f"{sentence}; with another winner {_list_ids(followers)} will be void"
         return Change(sentence, pairing.match_id, known.to_json())
 
-    def void_match(self, match_id: str, reason: str) -> Change:
+    def void_match(self, match_id: str, reason: str, *, void_followers: bool = False) -> Change:
         """Make a match count for nobody."""
         pairing = self._find_match(match_id)
         known = self._find_result(pairing)
         result = known.make_void({"action": "VOID_MATCH", "reason": reason})
-        return self._correct_result(pairing, result, f"{pairing.match_id} is void: it counts for nobody")
+        sentence = f"{pairing.match_id} is void: it counts for nobody"
+        return self._correct_result(pairing, result, sentence, void_followers=void_followers)
 
-    def award_match(self, match_id: str, winner: str, reason: str) -> Change:
+    def award_match(self, match_id: str, winner: str, reason: str, *, void_followers: bool = False) -> Change:
         """Decide a match: for a player, by id or name, or as a draw. Ratings leave it out, as no game was played."""
         pairing = self._find_match(match_id)
         chosen = None
@@ -73,7 +82,8 @@ class Corrections:
                 )
         result = self._find_result(pairing).award_to(chosen, {"action": "AWARD_MATCH", "reason": reason})
         to_whom = f"awarded to {chosen}" if chosen else "awarded as a draw"
-        return self._correct_result(pairing, result, f"{pairing.match_id} is {to_whom}")
+        sentence = f"{pairing.match_id} is {to_whom}"
+        return self._correct_result(pairing, result, sentence, void_followers=void_followers)
 
     def withdraw_player(self, player: str) -> Change:
         """Take a player out: it loses what it has not played, or isn't paired, and stands at the end of the table."""
@@ -129,6 +139,13 @@ class Corrections:
         pairing = state.get_pairing(match_id.strip().upper())
         if replaced := state.replaced_matches.get(pairing.match_id):
             raise _refuse(f"{pairing.match_id} was played again: name {replaced.replaced_by} instead", match_id)
+        if pairing.match_id in state.set_aside:
+            cause = state.results[pairing.match_id].cause
+            raise _refuse(
+                f"{pairing.match_id} is void for good, because {cause} was corrected and others went on: correct "
+                f"{cause}, or what was played since",
+                match_id,
+            )
         return pairing
 
     def _find_result(self, pairing: Pairing) -> MatchResult:
@@ -144,11 +161,14 @@ class Corrections:
             )
         return MatchResult.make_unplayed(pairing, referee_id)
 
-    def _correct_result(self, pairing: Pairing, result: MatchResult, sentence: str) -> Change:
+    def _correct_result(self, pairing: Pairing, result: MatchResult, sentence: str, *, void_followers: bool) -> Change:
         state = self._state
         self._check_later_rounds(pairing, [result])
+        followers = self._find_followers(pairing, [result], void_followers=void_followers)
         before = state.results.get(pairing.match_id)
+        paired = {one.match_id: one.players for one in state.schedule.pairings if one.round_id > state.current_round}
         state.correct_result(result)
+        sentence = _add_followers(sentence, followers, _list_changed(state, paired))
         if state.phase is LeaguePhase.COMPLETED and state.needs_further_round():
             state.reopen_league()
             sentence = f"{sentence}; the {describe_format(state.config)} needs another round, which is played"
@@ -169,11 +189,37 @@ class Corrections:
                     pairing.match_id,
                 )
 
+    def _find_followers(
+        self, pairing: Pairing, results: Iterable[MatchResult], *, void_followers: bool
+    ) -> list[Pairing]:
+        """The matches that one of these results would make void; raises a Refusal without consent to that."""
+        state, found = self._state, dict[str, Pairing]()
+        for result in results:
+            fallen = state.find_repair(pairing.match_id, result).fallen
+            found |= {one.match_id: one for one in state.list_begun(fallen)}
+        followers = [one for one in state.schedule.pairings if one.match_id in found]
+        if not followers or void_followers:
+            return followers
+        told = ", ".join(f"{one.match_id} ({self._describe_stage(one)})" for one in followers)
+        raise _refuse(
+            f"{pairing.match_id} decided who plays {told}. If others go on, that becomes void and the right players "
+            "are paired; agree to it by --void-followers, on the organiser's page by its box, in messages by "
+            '"void_followers": true',
+            pairing.match_id,
+        )
+
+    def _describe_stage(self, pairing: Pairing) -> str:
+        """How far a match is, in a word."""
+        if pairing.match_id in self._state.results:
+            return "played"
+        return "in play" if pairing.match_id in self._state.assigned_referees else "paired"
+
     def _check_later_rounds(self, pairing: Pairing, results: list[MatchResult | None]) -> None:
         """Raise a Refusal unless the rounds that were paired later can stand with each of these results."""
         state = self._state
         whole = state.tournament
-        if state.format.is_fixed or state.schedule.rounds[pairing.round_id - 1].is_play_off:
+        is_play_off = state.schedule.rounds[pairing.round_id - 1].is_play_off
+        if state.format.is_fixed or is_play_off or isinstance(state.format, RepairableFormat):
             return
         for result in results:
             changed = {key: one for key, one in whole.results.items() if key != pairing.match_id}
@@ -209,11 +255,27 @@ class Corrections:
         )
 
 
-def _list_possible_results(known: MatchResult) -> Iterator[MatchResult]:
-    """The ways in which a match that is played again may end."""
-    for winner in (*known.players, None):
-        yield known.award_to(winner, {})
-    yield known.make_void({})
+def _list_changed(state: LeagueState, paired: Mapping[str, tuple[str, str]]) -> list[Pairing]:
+    """The matches among these, which had not begun, that have other players now, and those that are new beside them."""
+    rounds = {state.get_pairing(match_id).round_id for match_id in paired if state.has_match(match_id)}
+    return [
+        one
+        for one in state.schedule.pairings
+        if one.round_id in rounds and set(paired.get(one.match_id, ())) != set(one.players)
+    ]
+
+
+def _add_followers(sentence: str, void: Sequence[Pairing], changed: Sequence[Pairing]) -> str:
+    """Add what a correction did to the matches that followed."""
+    if void:
+        verb = "is" if len(void) == 1 else "are"
+        sentence = f"{sentence}; {_list_ids(void)} {verb} void, as others should have been paired"
+    pairs = ", ".join(f"{one.match_id}: {' against '.join(one.players)}" for one in changed)
+    return f"{sentence}; paired anew: {pairs}" if changed else sentence
+
+
+def _list_ids(pairings: Iterable[Pairing]) -> str:
+    return ", ".join(pairing.match_id for pairing in pairings)
 
 
 def _refuse(sentence: str, match_id: str = "", player: str = "") -> Refusal:

@@ -113,6 +113,7 @@ class ManagerHandlers:
             target=(message.match_id if is_about_match else message.player_id) or "",
             reason=message.reason or "",
             winner=(message.player_id or "") if is_about_match else "",
+            void_followers=message.void_followers,
         )
         return {**OK, "change": await self._carry_out(command)}
 

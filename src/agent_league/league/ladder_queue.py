@@ -138,7 +138,7 @@ class LadderQueue:
         """Why a player can't begin a match now; None if it can."""
         player_id, player = member.agent_id, self._record.players.get(member.agent_id)
         if member.is_barred:
-            return "suspended by the organiser"
+            return "withdrawn" if member.is_withdrawn else "suspended by the organiser"
         if member.is_suspended:
             return "doesn't answer: gets matches again once it does"
         if not member.is_reachable:

@@ -13,11 +13,11 @@ from agent_league.errors import ErrorCode, Refusal
 from agent_league.league.corrections import Change, Corrections
 from agent_league.league.state import LeagueState
 from agent_league.model.audit import CORRECTIONS, AuditEntry, OrganiserAction
-from agent_league.text import MAX_SENTENCE, MAX_WORD, redact_tokens, shorten
+from agent_league.text import MAX_SENTENCE, MAX_WORD, redact_keys, redact_tokens, shorten, to_printable
 
 ADMIN_TOKEN_NAME = "admin token"  # noqa: S105 - what the audit log calls its bearer
-MAX_REASON = 1000
-"""Characters of a reason."""
+MAX_REASON = MAX_SENTENCE
+"""Characters of a reason, which everybody can read."""
 MATCH_ACTIONS = frozenset({OrganiserAction.RERUN_MATCH, OrganiserAction.VOID_MATCH, OrganiserAction.AWARD_MATCH})
 """The actions whose target is a match."""
 PLAYER_ACTIONS = frozenset(
@@ -45,6 +45,8 @@ class OrganiserCommand:
     """To whom a match is awarded: a player (id or name), or "draw"."""
     times: TimesConfig | None = None
     """The times that are set."""
+    void_followers: bool = False
+    """Consent that the matches which followed from a corrected result become void if others go on."""
 
 
 class OrganiserCommands:
@@ -58,7 +60,7 @@ class OrganiserCommands:
 
     def carry_out(self, command: OrganiserCommand) -> str:
         """Carry out a command and log it; returns what changed as a sentence. Raises a Refusal that changes nothing."""
-        reason = shorten(redact_tokens(command.reason.strip()), MAX_REASON)
+        reason = redact_keys(redact_tokens(to_printable(" ".join(command.reason.split()))))
         _check_fields(command, reason)
         change = self._correct(command, reason) if command.action in CORRECTIONS else self._manage(command)
         entry = AuditEntry(
@@ -107,14 +109,14 @@ class OrganiserCommands:
         raise AssertionError(f"no code for {command.action}")
 
     def _correct(self, command: OrganiserCommand, reason: str) -> Change:
-        corrections, target = self._corrections, command.target
+        corrections, target, consent = self._corrections, command.target, command.void_followers
         match command.action:
             case OrganiserAction.RERUN_MATCH:
-                return corrections.rerun_match(target)
+                return corrections.rerun_match(target, void_followers=consent)
             case OrganiserAction.VOID_MATCH:
-                return corrections.void_match(target, reason)
+                return corrections.void_match(target, reason, void_followers=consent)
             case OrganiserAction.AWARD_MATCH:
-                return corrections.award_match(target, command.winner, reason)
+                return corrections.award_match(target, command.winner, reason, void_followers=consent)
             case OrganiserAction.WITHDRAW_PLAYER:
                 return corrections.withdraw_player(target)
             case OrganiserAction.ADMIT_PLAYER:
@@ -133,6 +135,9 @@ def _check_fields(command: OrganiserCommand, reason: str) -> None:
     }
     if missing := [name for name, is_missing in needed.items() if is_missing]:
         raise Refusal(ErrorCode.MISSING_REQUIRED_FIELD, f"missing: {', '.join(missing)}", missing_fields=missing)
+    if len(reason) > MAX_REASON:
+        told = f"the reason is {len(reason)} characters long; expected at most {MAX_REASON}: it stands on public pages"
+        raise Refusal(ErrorCode.INVALID_MESSAGE_FORMAT, told)
 
 
 def _tell_change(has_changed: bool, sentence: str, target: str = "") -> Change:

@@ -62,7 +62,8 @@ class LeagueProjections:
         """By match id: when it was assigned to a guest referee."""
         self._reported_matches: list[tuple[MatchResult, str]] = []
         """Results from guest referees, and when they came, whose files are still to be written."""
-        self._corrected_matches = [entry.target for entry in state.audit_log if state.has_match(entry.target)]
+        corrected = (entry.target for entry in state.audit_log if state.has_match(entry.target))
+        self._corrected_matches = [*corrected, *state.set_aside]
         """Matches whose files are still to say that they were corrected; after a restart all that were."""
         state.add_listener(self._handle_event)
 
@@ -109,6 +110,8 @@ class LeagueProjections:
                 self._log.info("MatchReplaced", match_id=event.match_id, replaced_by=event.pairing.match_id)
             case MatchFinished(result):
                 self._round_cache.pop(result.round_id, None)
+                if result.match_id in self._state.set_aside:
+                    self._corrected_matches.append(result.match_id)
                 referee_id = self._state.assigned_referees.get(result.match_id)
                 if referee_id and not self._state.roster[referee_id].is_ours:
                     self._reported_matches.append((result, format_utc(self._clock.now())))
@@ -125,6 +128,7 @@ class LeagueProjections:
                 self._log.info(type(event).__name__, **to_log_fields(event))
                 if isinstance(event, CommandCarriedOut) and self._state.has_match(event.entry.target):
                     self._corrected_matches.append(event.entry.target)
+                    self._round_cache.clear()  # rounds may have been paired anew
         self._writer.schedule_write()
         if isinstance(event, LeagueCompleted):
             self._writer.flush()  # the process may stop once the end is announced
@@ -226,7 +230,7 @@ def add_corrections(state: LeagueState, files: MatchRepository, match_id: str) -
     content = files.load(match_id) or ({**build_match_content(state, result), "rebuilt": True} if result else None)
     if content is None:
         return
-    entries = [entry.to_json() for entry in state.audit_log if entry.target == match_id]
+    entries = [entry.to_json() for entry in state.list_corrections(match_id)]
     corrections = [{name: value for name, value in entry.items() if name != "before"} for entry in entries]
     again = {"replaced_by": replaced.replaced_by} if replaced else {}
     if content.get(CORRECTIONS_FIELD) != corrections:

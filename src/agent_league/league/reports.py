@@ -31,7 +31,9 @@ MAX_DETAILS_BYTES = 64 * 1024
 """Bytes of a game's own details that are stored with a result."""
 MAX_DEVIATIONS = 20
 """Limits for the deviations that a referee reports of a player."""
-TERMINATIONS_BY_NAME = {str(one): one for one in Termination if one is not Termination.AWARDED}
+OURS_ALONE = (Termination.AWARDED, Termination.WITHDRAWN)
+"""Endings that only the league decides."""
+TERMINATIONS_BY_NAME = {str(one): one for one in Termination if one not in OURS_ALONE}
 TECHNICAL_LOSS_PATTERN = re.compile(
     r"technical|time.?out|timed|forfeit|disqualif|no.?show|walkover|abort|void|invalid|"
     + "|".join(str(termination) for termination in Termination if termination is not Termination.NORMAL),

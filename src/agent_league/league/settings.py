@@ -33,3 +33,5 @@ class ManagerSettings:
     """Whether no other machine can call it."""
     has_dial_out_seats: bool = False
     """Whether agents elsewhere may take part through connections that they open to it."""
+    moves_between_servers: bool = False
+    """Whether other servers of its store may run the league later: its admin token is the same there."""

@@ -84,6 +84,8 @@ class LeagueState(LeagueLadder):
                 self.assigned_referees[match.match_id] = match.referee_id
             if result:
                 self.results[match.match_id] = result
+                if result.cause:
+                    self.set_aside.add(match.match_id)
         self._fill_tables(self._create_table(), self._create_table(self._select_completed))
         self.pair_further_rounds()  # the earlier manager may have been stopped before it could save the next round
 

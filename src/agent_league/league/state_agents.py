@@ -249,6 +249,7 @@ class LeagueAgents(LeagueRounds):
         if member.is_barred:
             return False
         member.is_barred = True
+        self._rank_tables_again()
         self._set_agent_state(member, AgentState.SUSPENDED, "by the organiser")
         return True
 
@@ -265,6 +266,7 @@ class LeagueAgents(LeagueRounds):
         if not member.is_suspended:
             return False
         member.is_barred = False
+        self._rank_tables_again()
         member.breaker.half_close()
         before = AgentState.REGISTERED if self.phase is LeaguePhase.REGISTRATION else AgentState.ACTIVE
         self._set_agent_state(member, before, "reinstated by the organiser")
@@ -274,8 +276,7 @@ class LeagueAgents(LeagueRounds):
         """Take a player out of the league, or let it in again; results stay."""
         member = self.roster[player_id]
         member.is_withdrawn = member.is_barred = is_withdrawn
-        for table in (self.standings_table, self.table_after_round):
-            table.rank_again()
+        self._rank_tables_again()
         state, why = AgentState.SUSPENDED, "it has withdrawn"
         if not is_withdrawn:
             member.breaker.half_close()

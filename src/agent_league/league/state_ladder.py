@@ -10,7 +10,7 @@ from agent_league.errors import ErrorCode, Refusal
 from agent_league.ladders.base import LadderPairing
 from agent_league.league.ladder_format import LADDER_ROUND
 from agent_league.league.ladder_record import LadderRecord
-from agent_league.league.state_matches import LeagueMatches
+from agent_league.league.state_repairs import LeagueRepairs
 from agent_league.league.stored_rows import match_to_row
 from agent_league.model.events import LadderNews, MatchPaired
 from agent_league.model.ladder import CheckSummary, LadderMatch, OpenRequest
@@ -18,7 +18,7 @@ from agent_league.model.schedule import Pairing
 from agent_league.storage.base import MatchRow, RemovedRow, SavedSeason
 
 
-class LeagueLadder(LeagueMatches):
+class LeagueLadder(LeagueRepairs):
     """What changes in a league that is a practice ladder; every other league refuses it."""
 
     def pair_ladder_match(self, paired: LadderPairing, at: str) -> Pairing:

@@ -154,25 +154,38 @@ class LeagueMatches(LeagueTiming):
         return known.is_unreported and known.round_id > self.rounds_completed
 
     def _finish_match(self, result: MatchResult, referee_id: str) -> None:
-        result = result.overrule_for_suspended(
-            [player_id for player_id in result.players if self.roster[player_id].is_barred]
-        )
+        members = [self.roster[player_id] for player_id in result.players]
+        barred = {
+            one.agent_id: Termination.WITHDRAWN if one.is_withdrawn else Termination.SUSPENDED
+            for one in members
+            if one.is_barred
+        }
+        for changed in self._add_result(result.overrule_for_barred(barred), referee_id):
+            self.emit(MatchFinished(changed))
+
+    def _add_result(self, result: MatchResult, referee_id: str) -> list[MatchResult]:
+        """Store the result of a match; returns the results that are new with it."""
         self.results[result.match_id] = result
         if self.ladder:
             self.ladder.add_result(result, self.scoring)
         self._add_to_tables(result)
         self._save_row(match_to_row(self._pairings[result.match_id], referee_id, result))
-        self.emit(MatchFinished(result))
+        return [result]
 
     def correct_result(self, result: MatchResult) -> None:
         """Make this the result of its match, whatever it was before, and compute the tables anew."""
+        for changed in self._exchange_result(result):
+            self.emit(MatchFinished(changed))
+
+    def _exchange_result(self, result: MatchResult) -> list[MatchResult]:
+        """Store another result of a match; returns the results that are new with it."""
         if self.ladder:
             self.ladder.replace_result(self.results.get(result.match_id), result, self.scoring)
         self.results[result.match_id] = result
         referee_id = self.assigned_referees.get(result.match_id)
         self._save_row(match_to_row(self._pairings[result.match_id], referee_id, result))
         self._rebuild_tables()
-        self.emit(MatchFinished(result))
+        return [result]
 
     def replace_match(self, match_id: str) -> Pairing:
         """Have a finished match played again, under a new id; the first one and its result stay in the record.

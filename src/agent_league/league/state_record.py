@@ -120,6 +120,8 @@ class LeagueRecord:
         self.assigned_referees: dict[str, str] = {}
         """Match id -> id of the referee it is assigned to."""
         self.results: dict[str, MatchResult] = {}
+        self.set_aside: set[str] = set()
+        """Ids of the matches that no longer belong to the tournament, because a correction sent others on."""
         self.audit_log: list[AuditEntry] = []
         """The organisers' commands that were carried out, in order."""
         self._pairings: dict[str, Pairing] = {}
@@ -233,7 +235,8 @@ class LeagueRecord:
     @property
     def has_play_off(self) -> bool:
         """Whether a play-off for first place has begun."""
-        return bool(self.schedule.rounds) and self.schedule.rounds[-1].is_play_off
+        last = self.schedule.rounds[-1] if self.schedule.rounds else None
+        return last is not None and last.is_play_off and bool(last.without_matches(self.set_aside).pairings)
 
     @property
     def open_rounds(self) -> Sequence[LeagueRound]:

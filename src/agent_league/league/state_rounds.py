@@ -51,8 +51,7 @@ class LeagueRounds(LeagueTables):
         if not rounds and (round_ := self._pair_play_off()):
             rounds = [round_]
         self._set_schedule(Schedule((*self.schedule.rounds, *rounds)))
-        for table in (self.standings_table, self.table_after_round):
-            table.rank_again()
+        self._rank_tables_again()
         for round_ in rounds:
             self._save_row(round_to_row(round_))
             for pairing in round_.pairings:

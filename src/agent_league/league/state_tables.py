@@ -86,6 +86,11 @@ class LeagueTables(LeagueTournament):
         overlaps = self.table_after_round is not self.standings_table
         self._fill_tables(table, self._create_table(self._select_completed) if overlaps else table)
 
+    def _rank_tables_again(self) -> None:
+        """Rank the players anew, because more than results has changed: the rounds, or who is out."""
+        for table in (self.standings_table, self.table_after_round):
+            table.rank_again()
+
     def _add_to_tables(self, result: MatchResult) -> None:
         self._add_to_table(self.standings_table, result)
         is_other = self.table_after_round is not self.standings_table

@@ -3,6 +3,7 @@
 Pairs nothing that is stored (`state_rounds.py`), and ranks nobody (`state_tables.py`).
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from agent_league.formats.base import Entrant, Format, TournamentRecord
@@ -12,7 +13,8 @@ from agent_league.league.ladder_format import EndlessRound
 from agent_league.league.state_record import LeaguePhase, LeagueRecord, LeagueSetup
 from agent_league.league.tournament import draw_number, lay_out_rounds, make_format, seed_players
 from agent_league.model.group_table import GroupTable
-from agent_league.model.schedule import Schedule
+from agent_league.model.results import MatchResult
+from agent_league.model.schedule import LeagueRound, Schedule
 
 
 class LeagueTournament(LeagueRecord):
@@ -38,7 +40,14 @@ class LeagueTournament(LeagueRecord):
             Entrant(player_id, seed, self.roster[player_id].is_barred, self._count_missed_rounds(player_id))
             for seed, player_id in enumerate((*seeded, *late), start=1)
         ]
-        return TournamentRecord(entrants, self.schedule.rounds, self.results, self.scoring, draw_number(self.lot))
+        rounds: Sequence[LeagueRound] = self.schedule.rounds
+        if self.set_aside:
+            rounds = [round_.without_matches(self.set_aside) for round_ in rounds]
+        return TournamentRecord(entrants, rounds, self._select_results(), self.scoring, draw_number(self.lot))
+
+    def _select_results(self) -> Mapping[str, MatchResult]:
+        """The results by which the format pairs and ranks."""
+        return self.results
 
     def _count_missed_rounds(self, player_id: str) -> int:
         """How many rounds were over when a player entered; a late one is named first by the round that it enters."""
@@ -50,8 +59,9 @@ class LeagueTournament(LeagueRecord):
 
     def _select_completed(self) -> TournamentRecord:
         """The tournament without results of rounds that are still open."""
-        known = {key: result for key, result in self.results.items() if result.round_id <= self.rounds_completed}
-        return replace(self._whole_tournament, results=known)
+        whole = self._whole_tournament
+        known = {key: result for key, result in whole.results.items() if result.round_id <= self.rounds_completed}
+        return replace(whole, results=known)
 
     def _make_format(self) -> Format:
         return EndlessRound() if self.ladder else make_format(self.config.scheduling)

@@ -88,9 +88,9 @@ def round_to_row(round_: LeagueRound) -> RoundPlanRow:
     """Write what a round has beside its matches; reasons that are all the same are written once."""
     reasons = [pairing.reason for pairing in round_.pairings]
     told = reasons if len(set(reasons)) > 1 else reasons[:1]
-    return RoundPlanRow(
-        round_.round_id, {"title": round_.title, "stage": round_.stage, "byes": dict(round_.byes), "reasons": told}
-    )
+    noted = {} if round_.absent is None else {"absent": list(round_.absent)}
+    plan = {"title": round_.title, "stage": round_.stage, "byes": dict(round_.byes), "reasons": told, **noted}
+    return RoundPlanRow(round_.round_id, plan)
 
 
 def schedule_from_rows(matches: Iterable[MatchRow], rounds: Iterable[RoundPlanRow] = ()) -> Schedule:
@@ -110,6 +110,7 @@ def schedule_from_rows(matches: Iterable[MatchRow], rounds: Iterable[RoundPlanRo
 
 def _build_round(round_id: int, pairings: Sequence[Pairing], plan: Mapping[str, Any]) -> LeagueRound:
     reasons = plan.get("reasons", ())
+    absent = plan.get("absent")
     told = reasons if len(reasons) == len(pairings) else [*reasons[:1], ""][:1] * len(pairings)
     return LeagueRound(
         round_id,
@@ -117,6 +118,7 @@ def _build_round(round_id: int, pairings: Sequence[Pairing], plan: Mapping[str, 
         plan.get("byes", {}),
         plan.get("title", ""),
         plan.get("stage", 1),
+        None if absent is None else tuple(absent),
     )
 
 

@@ -49,6 +49,7 @@ TERMINATION_TEXTS: Mapping[Termination, str] = {
     Termination.ILLEGAL_MOVE: "gave no move that the rules allow",
     Termination.UNREADABLE_ANSWER: "gave no answer that could be read",
     Termination.SUSPENDED: "was suspended",
+    Termination.WITHDRAWN: "had withdrawn",
     Termination.BAD_TOKEN: "showed a wrong token, or none",
     Termination.REFEREE_LOST: "had its referee lost",
     Termination.VOID: "was in a match that was aborted",

@@ -1,7 +1,7 @@
 """Results: the outcome (who won) apart from the termination (how it ended), and the points for them."""
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -19,6 +19,8 @@ UNREPORTED_KEY = "unreported"
 """Key in the details of a match that the league made void: the referee that never reported it."""
 CORRECTED_KEY = "corrected"
 """Key in the details of a match that an organiser has corrected: the action and its reason."""
+FOLLOWS_KEY = "follows"
+"""Key beside that reason, for a match that was set aside: the match whose correction sent other players on."""
 VOID_REASON = "void: counts for nobody"
 """Reason that the players of a void match are told."""
 
@@ -45,6 +47,8 @@ class Termination(StrEnum):
     BAD_TOKEN = "bad_token"  # noqa: S105 - the name of an ending
     REFEREE_LOST = "referee_lost"
     VOID = "void"
+    WITHDRAWN = "withdrawn"
+    """It had left the league; only the league says so, a referee calls it suspended."""
     AWARDED = "awarded"
     """An organiser decided the match; only the league says so, never a referee."""
 
@@ -152,6 +156,12 @@ class MatchResult:
         return self.is_void and UNREPORTED_KEY in self.details
 
     @property
+    def cause(self) -> str:
+        """The match whose correction set this one aside, as others should have met; empty for an ordinary one."""
+        noted = self.details.get(CORRECTED_KEY) if self.is_void else None
+        return str(noted.get(FOLLOWS_KEY, "")) if isinstance(noted, Mapping) else ""
+
+    @property
     def status(self) -> str:
         """The outcome in one word, as in files and query answers."""
         return str(Termination.VOID) if self.is_void else str(self.outcome)
@@ -236,7 +246,9 @@ class MatchResult:
 
     def make_void(self, correction: Mapping[str, Any]) -> "MatchResult":
         """Return the result that counts once an organiser has made the match void."""
-        fault = f"made void by the organiser: {correction.get('reason')}"
+        cause = correction.get(FOLLOWS_KEY)
+        why = f"void, because {cause} was corrected and others went on" if cause else "made void by the organiser"
+        fault = f"{why}: {correction.get('reason')}"
         details = {**self._keep_reported(Outcome.TECHNICAL_LOSS, None), FAULT_KEY: fault, CORRECTED_KEY: correction}
         terminations = dict.fromkeys(self.players, Termination.VOID)
         return replace(self, outcome=Outcome.TECHNICAL_LOSS, winner=None, details=details, terminations=terminations)
@@ -257,12 +269,12 @@ class MatchResult:
             details[OVERRULED_KEY] = {"status": str(self.outcome), "winner_player_id": self.winner}
         return details
 
-    def overrule_for_suspended(self, suspended: Collection[str]) -> "MatchResult":
-        """Return the result that counts once the organiser has suspended these players: they lose."""
-        guilty = [player_id for player_id in self.players if player_id in suspended]
+    def overrule_for_barred(self, barred: Mapping[str, Termination]) -> "MatchResult":
+        """Return the result that counts once these players were suspended, or have withdrawn: they lose."""
+        guilty = {player_id: barred[player_id] for player_id in self.players if player_id in barred}
         if not guilty:
             return self
-        terminations = {**self.terminations, **dict.fromkeys(guilty, Termination.SUSPENDED)}
+        terminations = {**self.terminations, **guilty}
         harmless = (None, Termination.NORMAL, Termination.VOID)
         innocent = [one for one in self.players if terminations.get(one) in harmless]
         winner = innocent[0] if innocent else None

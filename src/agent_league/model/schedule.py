@@ -1,7 +1,7 @@
 """The schedule of a league: rounds of pairings."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 PLAY_OFF_STAGE = 0
 """The stage of the rounds that decide the first place after the tournament."""
@@ -43,11 +43,18 @@ class LeagueRound:
     """What the round is called, such as "Semi-finals"; empty if its number says it all."""
     stage: int = 1
     """The number of the stage it belongs to, in a tournament of several."""
+    absent: tuple[str, ...] | None = None
+    """Players who were passed over because they were out when this round was paired; None if nobody has noted it."""
 
     @property
     def is_play_off(self) -> bool:
         """Whether it decides the first place after the tournament; its matches give no points in the table."""
         return self.stage == PLAY_OFF_STAGE
+
+    def without_matches(self, match_ids: Collection[str]) -> "LeagueRound":
+        """The round without some of its matches; itself if it has none of them."""
+        left = tuple(pairing for pairing in self.pairings if pairing.match_id not in match_ids)
+        return self if len(left) == len(self.pairings) else replace(self, pairings=left)
 
     @property
     def players(self) -> Iterator[str]:

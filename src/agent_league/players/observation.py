@@ -137,22 +137,27 @@ class Observation:
     @property
     def rounds(self) -> list[tuple[Move, Move]]:
         """Own move and the opponent's in each earlier round of this match; empty if the view has no rounds."""
-        return self._order_pairs(_rounds_of_view(self.view) or [])
+        return self._order_pairs(self._find_rounds() or [])
 
     @property
     def rounds_over(self) -> int:
         """The number of finished rounds of this match; 0 if the view has no rounds."""
-        return len(_rounds_of_view(self.view) or [])
+        return len(self._find_rounds() or [])
 
     def lately(self, count: int = 1) -> list[tuple[Move, Move]]:
         """Own move and the opponent's in the last `count` rounds of this match; if a match is a single round, in the
         last matches with this opponent."""
-        shown = _rounds_of_view(self.view)
+        shown = self._find_rounds()
         if shown is not None:
             return self._order_pairs(shown[-count:])
         games = self.against_opponent[-count:]
         single = [game for game in games if len(game.my_moves) == len(game.opponent_moves) == 1]
         return [(game.my_moves[0], game.opponent_moves[0]) for game in single]
+
+    def _find_rounds(self) -> list[Any] | None:
+        """The finished rounds in the view of a repeated game; None for a single game."""
+        shown = self.view.get("rounds") if isinstance(self.view, Mapping) else None
+        return shown if isinstance(shown, list) else None
 
     def _order_pairs(self, shown: list[Any]) -> list[tuple[Move, Move]]:
         return [(pair[self.seat], pair[1 - self.seat]) for pair in shown if isinstance(pair, list) and len(pair) == 2]
@@ -160,7 +165,7 @@ class Observation:
     @property
     def opponent_moves(self) -> list[Move]:
         """The latest moves of this opponent in this game, this match included; of all opponents, if never met."""
-        now = [theirs for _, theirs in self._order_pairs((_rounds_of_view(self.view) or [])[-MAX_RECALLED_MOVES:])]
+        now = [theirs for _, theirs in self._order_pairs((self._find_rounds() or [])[-MAX_RECALLED_MOVES:])]
         memory = self.memory
         met = memory.find_history(self.game_type, self.opponent_id) if self.opponent_id else EMPTY_HISTORY
         known = met if met.games or now else memory.find_history(self.game_type)
@@ -169,7 +174,7 @@ class Observation:
     @property
     def my_moves(self) -> list[Move]:
         """The player's latest moves in this game, this match included."""
-        now = [mine for mine, _ in self._order_pairs((_rounds_of_view(self.view) or [])[-MAX_RECALLED_MOVES:])]
+        now = [mine for mine, _ in self._order_pairs((self._find_rounds() or [])[-MAX_RECALLED_MOVES:])]
         return (self.memory.find_history(self.game_type).my_moves[-MAX_RECALLED_MOVES:] + now)[-MAX_RECALLED_MOVES:]
 
     def is_legal(self, move: Move) -> bool:
@@ -206,12 +211,6 @@ class Observation:
             return self.random.choice(legal)
         other = self.random.randrange(len(legal) - 1)
         return legal[other + (other >= place)]
-
-
-def _rounds_of_view(view: Any) -> list[Any] | None:
-    """The finished rounds in the view of a repeated game; None for a single game."""
-    shown = view.get("rounds") if isinstance(view, Mapping) else None
-    return shown if isinstance(shown, list) else None
 
 
 def _payoffs_of_view(view: Any, seat: int) -> list[tuple[Move, Move, float, float]]:
@@ -280,6 +279,9 @@ class Strategy(Protocol):
 
     Optional members:
     `instant = True`: it answers at once, and is called without a thread;
+    `memory = 1`: in a match of several rounds it looks at nothing but the last round, the legal moves, the payoffs and
+    its dice; `is_uniform = True`: it plays `random.choice` of the legal moves, whatever happens. Series of many games
+    then ask it less often;
     `prepare(log)`: called when its player is created; `close()`, a coroutine: called when its player ends;
     `configured(defaults, remark)`, a class method: creates it from `defaults/player.json`, with a function that shows
     its owner a sentence; `check(defaults)`: raises ConfigError before anything starts;

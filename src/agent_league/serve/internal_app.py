@@ -9,7 +9,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from agent_league.agent.app import deny_websocket
 from agent_league.http.caller_address import UNKNOWN_ADDRESS
 from agent_league.log import JsonLogger
-from agent_league.serve.passed_call import PASSED_HEADER, BadSignature, CallVerifier, PassedCall, select_passed_headers
+from agent_league.serve.passed_call import (
+    PASSED_HEADER,
+    BadSignature,
+    CallVerifier,
+    OtherServerMeant,
+    PassedCall,
+    select_passed_headers,
+)
 from agent_league.serve.passing import (
     MAX_PASSED_BODY,
     NOT_OWNER_HEADER,
@@ -64,10 +71,13 @@ class InternalApp:
             self._log.warning("passed_call_refused", address=address, why=str(error))
             await _send_text(scope, send, 403, SERVERS_ONLY)
             return
+        except OtherServerMeant:  # it has started anew at the same address, and its leagues may be anybody's
+            await _send_not_owner(scope, send)
+            return
         try:
             await self._app(inner, receive, send)
         except NotOwner:
-            await _send_text(scope, send, NOT_OWNER_STATUS, "this server hasn't the league", (NOT_OWNER_HEADER, b"1"))
+            await _send_not_owner(scope, send)
 
     async def _check_call(self, scope: Scope, receive: Receive) -> tuple[Scope, Receive]:
         """Return the call as its caller made it; raises BadSignature, or the error of a header that can't be read."""
@@ -106,6 +116,10 @@ async def _read_body(receive: Receive) -> bytes:
         if len(body) > MAX_PASSED_BODY:
             raise BadSignature(f"its body is over {MAX_PASSED_BODY} bytes")
     return bytes(body)
+
+
+async def _send_not_owner(scope: Scope, send: Send) -> None:
+    await _send_text(scope, send, NOT_OWNER_STATUS, "this server hasn't the league", (NOT_OWNER_HEADER, b"1"))
 
 
 async def _send_text(scope: Scope, send: Send, status: int, sentence: str, *headers: tuple[bytes, bytes]) -> None:

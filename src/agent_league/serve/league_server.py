@@ -342,6 +342,7 @@ class LeagueServer:
                 store=settings.store,
                 offers_seats=settings.offers_seats,
                 configs_by_protocol=adapt_league_to_protocols(loader, league, None, {}),
+                moves_between_servers=settings.shares_store,
             ),
             settings.port,
             settings.host,

@@ -141,6 +141,8 @@ class LeagueOwnership:
 
     def begin_anew(self) -> None:
         """Become another server as far as the directory knows, after the lease was lost."""
+        others = {one: row for one, row in self.view.servers.items() if one != self.server_id}
+        self.view = replace(self.view, servers=others)
         self._row = replace(self._row, server_id=secrets.token_hex(8))
 
     async def claim_leagues(self) -> Sequence[str]:

@@ -36,6 +36,10 @@ class BadSignature(Exception):
     """A call that doesn't come from one of our servers as it is; the sentence says why, for our own log."""
 
 
+class OtherServerMeant(Exception):
+    """A call of one of our servers that was meant for another, or for this one before it lost its lease."""
+
+
 @dataclass(frozen=True, slots=True)
 class PassedCall:
     """A call as it is passed on: what is signed of it."""
@@ -121,7 +125,7 @@ class CallVerifier:
         self._changed_at = now()
 
     def check_header(self, value: bytes) -> tuple[PassedCaller, str]:
-        """Return the caller and the digest that the call must have; raises BadSignature.
+        """Return the caller and the digest that the call must have; raises BadSignature and OtherServerMeant.
 
         Called before the body is read: only our own servers may make us read one.
         """
@@ -130,7 +134,7 @@ class CallVerifier:
             raise BadSignature("it isn't signed with the servers' key")
         told = orjson.loads(base64.urlsafe_b64decode(content))
         if told["to"] != self._server_id():
-            raise BadSignature("it was signed for another server")
+            raise OtherServerMeant("it was signed for another server")
         if abs(told["at"] - self._now()) > MAX_AGE_SECONDS:
             raise BadSignature(f"it was signed {self._now() - told['at']:.0f} s ago by this server's clock")
         self._take_nonce(told["nonce"])

@@ -39,6 +39,8 @@ MIN_FREE_BYTES = 64 * 1024
 """Free disk space below which the next commit may fail."""
 WAIT_SECONDS = 10
 """How long a call waits for a server or another process's lock."""
+IDLE_SECONDS = 5
+"""After which PostgreSQL ends a transaction whose process was paused or has lost its machine, and frees its rows."""
 
 CONNECT_OPTIONS: Mapping[str, Mapping[str, Any]] = {
     SQLITE: {"isolation_level": None, "check_same_thread": False},
@@ -52,6 +54,7 @@ SESSION_STATEMENTS = {
     ),
     POSTGRES: (
         f"SET lock_timeout = '{WAIT_SECONDS}s'",
+        f"SET idle_in_transaction_session_timeout = '{IDLE_SECONDS}s'",
         "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",
     ),
 }

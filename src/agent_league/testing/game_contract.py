@@ -23,8 +23,10 @@ from agent_league.games.base import (
     BadParameters,
     Move,
     State,
+    TurnRules,
     find_hidden_states,
     has_perfect_information,
+    has_turn_runs,
     is_long_range,
 )
 from agent_league.games.contract import PLAYERS, ROLES, GameChecks, GameFlaw, Options, describe_breakdown
@@ -90,6 +92,8 @@ class GameContract(GameChecks):
         self._require(steps == again, f"seed {seed} gave two games, {log} and {[moves for *_, moves in again]}")
         self._require(self.replay_log(log) == end, f"the log {log}, replayed, doesn't lead to {end!r}")
         self.check_states(steps)
+        if has_turn_runs(self.rules):
+            self._check_turns(self.rules, steps)
 
     def check_hidden_declaration(self) -> None:
         """Check that rules with a method `hidden` have at least one hidden state."""
@@ -139,6 +143,20 @@ class GameContract(GameChecks):
             raise AssertionError(f"{self.game.game_type}: {sentence}") from error
         else:
             self.check_json("new", state, f"with {name} = {value!r} a state")
+
+    def _check_turns(self, rules: TurnRules, steps: Iterable[tuple[State, Options, Moves]]) -> None:
+        """Check that the faster way through a game goes where the six functions go."""
+        run = None
+        for step, (state, options, moves) in enumerate(steps):
+            run = rules.begin_turns(state) if run is None else run
+            seat, legal = step % 2, [*options.get(step % 2, ())]
+            found = (run.make_state(), [*run.legal])
+            self._require(found == (state, legal), f"begin_turns leads to {found!r}, apply to {(state, legal)!r}")
+            if options:
+                run.make_move(moves[seat])
+            else:
+                found_returns, returns = run.returns, tuple(rules.returns(state))
+                self._require(found_returns == returns, f"begin_turns ends with {found_returns!r}, not {returns!r}")
 
     def _require(self, kept: bool, sentence: str) -> None:
         assert kept, f"{self.game.game_type}: {sentence}"

@@ -119,7 +119,9 @@ class LeagueEvidence:
         if saved is None:
             return TournamentRecord(())
         rows = self.match_rows.values()
-        rounds = schedule_from_rows(saved.matches, saved.rounds).rounds
+        ended = [result for row in rows if (result := result_from_row(row))]
+        set_aside = {result.match_id for result in ended if result.cause}
+        rounds = [one.without_matches(set_aside) for one in schedule_from_rows(saved.matches, saved.rounds).rounds]
         played = [row for row in rows if results_until is None or row.round_id <= results_until]
         results = {row.match_id: result for row in played if (result := result_from_row(row))}
         seeded = saved.season.settings["scheduling"]["seeded_players"]

@@ -58,7 +58,8 @@ def _rehash_round(round_: LeagueRound) -> LeagueRound:
         replace(pairing, player_a=RehashedId(pairing.player_a), player_b=RehashedId(pairing.player_b))
         for pairing in round_.pairings
     )
-    return replace(round_, pairings=pairings, byes=_rehash_keys(round_.byes))
+    absent = None if round_.absent is None else tuple(map(RehashedId, round_.absent))
+    return replace(round_, pairings=pairings, byes=_rehash_keys(round_.byes), absent=absent)
 
 
 def _rehash_result(result: MatchResult) -> MatchResult:

@@ -61,6 +61,8 @@ ROUND_TIMES = TimesConfig(
 )
 RESTART_SECONDS = 1.0
 """Delay before an agent that could not start is started again."""
+CONSENT_SHARE = 0.7
+"""How many of the corrections may make void what followed from the match."""
 
 
 @dataclass(slots=True)
@@ -370,7 +372,8 @@ class SimulatedWorld:
         pairing = manager.state.get_pairing(dice.choice(list(manager.state.results)))
         action = dice.choice((Action.RERUN_MATCH, Action.RERUN_MATCH, Action.VOID_MATCH, Action.AWARD_MATCH))
         winner = dice.choice((*pairing.players, "draw"))
-        command = OrganiserCommand(action, pairing.match_id, "simulated", winner=winner)
+        consent = dice.random() < CONSENT_SHARE
+        command = OrganiserCommand(action, pairing.match_id, "simulated", winner=winner, void_followers=consent)
         life.start_task(self._carry_out(manager, command))
 
     async def _carry_out(self, manager: LeagueManager, command: OrganiserCommand) -> None:

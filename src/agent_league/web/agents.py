@@ -26,21 +26,21 @@ class AgentStatus:
 
 def read_agent_status(reader: LeagueReader, member: Member) -> AgentStatus:
     return AgentStatus(
-        words=describe_state(str(member.state), is_barred=member.is_barred),
+        words=describe_state(member),
         kind="loss" if member.is_barred else STATE_KINDS.get(member.state, ""),
         failures=member.breaker.failure_count,
         latency_ms=read_latency_ms(reader, member),
     )
 
 
-def describe_state(state: str, *, is_barred: bool) -> str:
+def describe_state(member: Member) -> str:
     """Describe an agent's state in words; a suspension by the organiser outlasts the league.
 
     SHUTDOWN reads "finished": the manager never shuts agents down, the state only means that the league is over.
     """
-    if is_barred:
-        return "suspended by the organiser"
-    return "finished" if state == AgentState.SHUTDOWN else state.lower()
+    if member.is_barred:
+        return "withdrawn" if member.is_withdrawn else "suspended by the organiser"
+    return "finished" if member.state is AgentState.SHUTDOWN else str(member.state).lower()
 
 
 def read_latency_ms(reader: LeagueReader, member: Member) -> float | None:

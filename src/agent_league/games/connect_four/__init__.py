@@ -5,7 +5,8 @@ from itertools import count, takewhile
 from typing import Any
 
 from agent_league.games.base import Move
-from agent_league.games.connect_four.rules import DEFAULTS, DISCS, MAX_SIZE, ConnectFourRules
+from agent_league.games.connect_four.rules import DEFAULTS, MAX_SIZE, ConnectFourRules
+from agent_league.games.connect_four.turns import DISCS, LINE_DIRECTIONS
 from agent_league.games.registry import Game
 from agent_league.games.scene import Board, Cell, Scene
 from agent_league.games.view import describe_mark
@@ -24,8 +25,6 @@ that has won, or null.
 """
 
 EMPTY = "."
-LINE_DIRECTIONS = ((1, 0), (0, 1), (1, 1), (1, -1))
-"""Steps in columns and rows from one disc of a line to the next."""
 
 Place = tuple[int, int]
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agent_league.games.base import BadParameters, Move, State, check_parameter_names, read_whole_number
+from agent_league.games.connect_four.turns import DISCS, RETURNS, ConnectFourRun
 
-DISCS = "XO"
 DEFAULTS = {"columns": 7, "rows": 6, "connect": 4}
 MAX_SIZE = 16
 SLOPES = (0, 1, -1)
@@ -52,8 +52,8 @@ class ConnectFourRules:
     def returns(self, state: State) -> tuple[float, float]:
         return RETURNS[state["winner"]]
 
-
-RETURNS = {0: (1.0, -1.0), 1: (-1.0, 1.0), None: (0.0, 0.0)}
+    def begin_turns(self, state: State) -> ConnectFourRun:
+        return ConnectFourRun(state)
 
 
 def _is_winning_disc(board: list[str], index: int, connect: int) -> bool:

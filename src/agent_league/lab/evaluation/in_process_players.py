@@ -17,7 +17,7 @@ from agent_league.http.carrier import Carrier
 from agent_league.http.memory import MemoryNetwork
 from agent_league.lab.evaluation.model import MoveCounts
 from agent_league.lab.evaluation.private_league import PracticeManager
-from agent_league.lab.game_series import describe_error
+from agent_league.lab.series_player import describe_error
 from agent_league.launch.agent_plan import AgentListeners, PlayerPlan
 from agent_league.launch.in_process import run_agents
 from agent_league.players.app import PlayerSettings

@@ -9,6 +9,7 @@ class Always:
     """Plays one move whatever happens."""
 
     instant = True
+    memory = 1
     move: ClassVar[Move]
 
     def choose(self, observation: Observation) -> Move:

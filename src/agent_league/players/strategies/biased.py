@@ -9,6 +9,7 @@ class Biased:
     """Plays the first of the legal moves three times out of four, else any other: a habit to be read."""
 
     instant = True
+    memory = 1
 
     def choose(self, observation: Observation) -> Move:
         first = observation.legal_moves[0]

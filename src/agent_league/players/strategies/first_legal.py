@@ -7,6 +7,7 @@ class FirstLegal:
     """Plays the first of the legal moves, always."""
 
     instant = True
+    memory = 1
 
     def choose(self, observation: Observation) -> Move:
         return observation.legal_moves[0]

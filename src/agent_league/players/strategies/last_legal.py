@@ -7,6 +7,7 @@ class LastLegal:
     """Plays the last of the legal moves, always."""
 
     instant = True
+    memory = 1
 
     def choose(self, observation: Observation) -> Move:
         return observation.legal_moves[-1]

@@ -7,6 +7,7 @@ class Mirror:
     """Copies the opponent's last move where it is legal; else plays any."""
 
     instant = True
+    memory = 1
 
     def choose(self, observation: Observation) -> Thought:
         copied = [theirs for _, theirs in observation.lately() if observation.is_legal(theirs)]

@@ -7,6 +7,8 @@ class RandomChoice:
     """Plays any legal move of any game, all equally likely."""
 
     instant = True
+    is_uniform = True
+    memory = 1
 
     def choose(self, observation: Observation) -> Move:
         return observation.random.choice(observation.legal_moves)

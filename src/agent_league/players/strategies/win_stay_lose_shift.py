@@ -10,6 +10,7 @@ class WinStayLoseShift:
     """Repeats its move as long as that paid at least the average of the game, and else changes it."""
 
     instant = True
+    memory = 1
 
     def choose(self, observation: Observation) -> Thought:
         latest = observation.lately()

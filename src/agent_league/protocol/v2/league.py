@@ -84,6 +84,13 @@ class ManageLeague(Message):
         description="Why, in a sentence for the audit log, which is public; needed for corrections.",
         examples=[None],
     )
+    void_followers: bool = Field(
+        default=False,
+        description=(
+            "For RERUN_MATCH, VOID_MATCH and AWARD_MATCH: whether matches of later rounds become void if the corrected"
+            " result sends other players on; without it such a correction is refused."
+        ),
+    )
 
 
 class ManagedLeague(ExactPart):

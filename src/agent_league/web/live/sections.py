@@ -121,6 +121,7 @@ def read_standings(reader: LeagueReader) -> SectionData:
                 ],
                 "state": str(members[row.player_id].state),
                 "is_barred": members[row.player_id].is_barred,
+                "is_withdrawn": members[row.player_id].is_withdrawn,
                 "is_reachable": members[row.player_id].is_reachable,
             }
             for row in standings

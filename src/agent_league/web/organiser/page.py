@@ -111,7 +111,7 @@ def _build_agent(reader: LeagueReader, member: Member, team: TeamRow | None) -> 
         "version": f"{member.agent.version} (no. {member.versions[-1].number})"
         if member.versions
         else member.agent.version,
-        "state": describe_state(str(member.state), is_barred=member.is_barred),
+        "state": describe_state(member),
         "is_reachable": member.is_reachable,
         "is_barred": member.is_barred,
         "is_ready": member.is_reachable and not member.is_suspended,

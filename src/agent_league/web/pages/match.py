@@ -59,7 +59,7 @@ def read_match_data(reader: LeagueReader, key: str) -> PageData:
         "own_parameters": dict(season.config.game_parameters),
         "paths": reader.paths,
         "hides_names": season.hides_names,
-        "corrections": [build_audit_line(reader, entry) for entry in season.audit_log if entry.target == key],
+        "corrections": [build_audit_line(reader, entry) for entry in season.list_corrections(key)],
         "replaces": season.get_pairing(key).replaces,
         "replaced_by": match.get("replaced_by"),
     }
@@ -175,7 +175,7 @@ def _list_moves(step: ReplayStep, names: Sequence[str]) -> list[dict[str, Any]]:
 
 def is_match_settled(reader: LeagueReader, key: str) -> bool:
     """Whether a match is over and nobody has corrected it: then it is cached until somebody does."""
-    return key in reader.state.results and not any(entry.target == key for entry in reader.state.audit_log)
+    return key in reader.state.results and not reader.state.list_corrections(key)
 
 
 MATCH_PAGE = Page(
