@@ -37,7 +37,10 @@ from agent_league.model.schedule import Pairing, Schedule
 Visibility = Literal["everything", "pseudonyms", "top_ten", "members"]
 TOP = 10
 TOP_TEN_ONLY = "this league shows its ten leading players and their matches, and to each player its own"
-MEMBERS_ONLY = "this league shows itself to its members alone: its agents, with their token, and its organisers"
+MEMBERS_ONLY = (
+    "this league shows itself to its members alone: its agents, with their token, its teams, once they have opened the "
+    "page of their key, and its organisers"
+)
 
 
 @dataclass(frozen=True, slots=True)

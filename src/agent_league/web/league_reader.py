@@ -253,7 +253,7 @@ class LeagueReader:
     def seen_by(self, viewer: Viewer) -> "LeagueReader":
         """Return a reader of the same league as a viewer may see it; it shares the history and the ratings."""
         other = copy(self)
-        other.state = mask_state(self.state, viewer)
+        other.state = mask_state(self.state.unmasked, viewer)
         other.queries = LeagueQueries(other.state)
         return other
 
