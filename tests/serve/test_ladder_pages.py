@@ -1,4 +1,4 @@
-"""A practice ladder as everybody sees it: its front page, a player's page, `league show ladder`; live and from the store."""
+"""A practice ladder as everybody sees it: its front page, a player's page, the index, `league show ladder`."""
 
 import asyncio
 import json
