@@ -18,6 +18,7 @@ from agent_league.lab.experiment.pieces import Piece
 from agent_league.lab.experiment.plan import ExperimentPlan, PiecePlanner
 from agent_league.lab.experiment.ray_engine import RayEngine
 from agent_league.lab.experiment.rows import GameRow
+from tests.cli.command import league
 from tests.conftest import BOUND
 from tests.lab.experiment.ray_nodes import RayNodes, needs_ray, start_cluster
 from tests.lab.experiment.test_pieces import play_plan, to_csv
@@ -97,19 +98,31 @@ def test_on_a_real_cluster(folder: Path, subtests: pytest.Subtests, monkeypatch:
             with pytest.raises(UserError, match=wanted):
                 play_one_piece(nodes, GameSpec("chess", "chess"), RANDOM)
         with subtests.test("whole leagues are pieces too"):
-            leagues = ExperimentPlan(games[:1], players[::2], ("1", "2", "3"), full=True)
-            assert play_and_interfere(leagues, nodes) == play_plan(leagues)
+            play_by_command(folder, nodes)
         with subtests.test("one of two nodes is killed in the middle: the rows are those of processes"):
             assert play_and_interfere(plan, nodes, second.kill) == expected
         with subtests.test("a league has its referees and players on both nodes, and survives the loss of one"):
             check_league_over_nodes(folder.parent, nodes, nodes.add_node())
 
 
-def play_and_interfere(plan: ExperimentPlan, nodes: RayNodes, interfere: Callable[[], None] | None = None) -> str:
+def play_by_command(folder: Path, nodes: RayNodes) -> None:
+    """Play whole leagues by the command, on the cluster and here."""
+    (folder / "two.toml").write_text('games = ["own_nim"]\nplayers = ["random", "mine.py:choose"]\nseeds = 3\n')
+    written = []
+    for place, on in (("there", f"ray={nodes.address}"), ("here", "processes")):
+        done = league("experiment", "two.toml", "--full", "--csv", "--out", place, "--on", on, cwd=folder)
+        assert done.returncode == 0, done.stderr
+        assert (f"Ray at {nodes.address}: 2 nodes, 2 CPUs." in done.stderr) == (place == "there")
+        written.append((folder / place / "games.csv").read_text())
+    assert written[0] == written[1]
+    assert written[0].count("\n") == 7
+
+
+def play_and_interfere(plan: ExperimentPlan, nodes: RayNodes, interfere: Callable[[], None]) -> str:
     """Play all meetings, with an interference when a third of them is there; return the CSV of the rows in order."""
     planner = PiecePlanner(plan)
     rows: dict[int, list[GameRow]] = {}
-    waiting = [interfere] if interfere else []
+    waiting = [interfere]
     for result in RayEngine(nodes.address, plan.players).run(planner.list_pieces()):
         meetings = planner.finish_piece(result)
         size = len(result.rows) // len(meetings)
