@@ -143,10 +143,11 @@ def stop_while_a_player_sleeps(folder: Path, nodes: RayNodes) -> None:
 
     def list_pieces() -> Iterator[Piece]:
         yield hanging
-        yield from (quick for _ in range(ray_engine.MIN_QUEUED))
+        while True:  # there is always another result to wait for until the hanging piece has begun
+            yield quick
 
     with closing(RayEngine(nodes.address, (sleeper,)).run(list_pieces())) as results:
-        wait_until(lambda: bool(list_process_marks(folder)) or next(results, None) is None)
+        wait_until(lambda: bool(list_process_marks(folder)) or not next(results))
     (mark,) = list_process_marks(folder)
     wait_until(lambda: not Path("/proc", mark.name).exists())
 
