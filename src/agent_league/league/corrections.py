@@ -129,11 +129,6 @@ class Corrections:
     def _find_match(self, match_id: str) -> Pairing:
         """Find a match that may be corrected, by its id in either case."""
         state = self._state
-        if state.ladder:
-            raise _refuse(
-                "results of a practice ladder aren't corrected: later ones outweigh them; suspend or withdraw a player",
-                match_id,
-            )
         if state.phase is LeaguePhase.REGISTRATION:
             raise _refuse("the league has not started: it has no match yet", match_id)
         pairing = state.get_pairing(match_id.strip().upper())
