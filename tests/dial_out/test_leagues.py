@@ -68,6 +68,22 @@ async def test_connect_registers_an_agent_that_doesn_t_and_tells_what_happens(ho
         assert said[-1] == "Disconnected, after 1 call."
 
 
+async def test_a_private_address_is_one_agent_s_alone_whatever_a_neighbour_forwards(home: Path, tmp_path: Path) -> None:
+    own, shown = "http://localhost:8101/mcp", list[str]()
+    async with (
+        asyncio.timeout(BOUND),
+        serve_manager(home) as server,
+        server.dial(forwards=own) as neighbour,
+        connected(server.endpoint, tmp_path / "own", address=own, show_manager=shown.append) as said,
+    ):
+        await until(lambda: bool(shown))
+        answer = await server.register("Ann", own, shown[0])
+        member = server.manager.state.roster[answer["player_id"]]
+        assert member.agent.endpoint != neighbour.seat["address"]
+        assert "/seats/S" in member.agent.endpoint
+        assert shown[0].rpartition("/dial/")[2] not in str(said)
+
+
 async def test_connect_comes_back_to_its_seat_when_the_server_does(home: Path, tmp_path: Path) -> None:
     port = free_port()
     async with asyncio.timeout(BOUND):

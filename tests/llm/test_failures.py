@@ -10,8 +10,8 @@ import pytest
 pytest.importorskip("pydantic_ai", reason="needs the extra agent-league[llm]")
 pytest.importorskip("openai", reason="needs the extra agent-league[llm]")
 
+from agent_league.config import LlmSettings
 from agent_league.llm.failures import extract_server_message
-from agent_league.llm.model import API_KEY_VARIABLE
 from agent_league.log import JsonLogger
 from agent_league.players.decision import StrategyRunner
 from agent_league.text import MAX_SENTENCE, shorten
@@ -19,6 +19,8 @@ from tests.conftest import BOUND
 from tests.llm.openai_server import Answer, ModelServer, chooses, model_server, says, sends
 from tests.llm.test_thinking import thinker, usage_of
 from tests.players.test_decision import observe
+
+API_KEY_VARIABLE = LlmSettings().api_key_variable
 
 
 @pytest.fixture

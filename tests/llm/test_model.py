@@ -14,13 +14,15 @@ import pydantic_ai
 
 from agent_league.config import LlmSettings, PlayerDefaults
 from agent_league.errors import ConfigError
-from agent_league.llm.model import ALLOWED_HEADERS, API_KEY_VARIABLE
+from agent_league.llm.model import ALLOWED_HEADERS
 from agent_league.llm.settings import resolve_servers
 from agent_league.players.strategies import check_strategy, load_strategy
 from tests.conftest import BOUND
 from tests.llm.openai_server import chooses, model_server, packed, sends
 from tests.llm.test_thinking import thinker, usage_of
 from tests.players.test_decision import observe
+
+API_KEY_VARIABLE = LlmSettings().api_key_variable
 
 HERE = "http://127.0.0.1:9/v1"
 
@@ -134,7 +136,10 @@ def test_a_check_makes_no_client_and_loads_nothing_of_mcp() -> None:
 
 
 def test_a_key_has_no_place_in_the_settings_and_an_address_takes_no_password() -> None:
-    assert not [name for name in LlmSettings.model_fields if "key" in name or "token" in name.split("_")]
+    named = [name for name in LlmSettings.model_fields if "key" in name or "token" in name.split("_")]
+    assert named == ["api_key_variable"]  # a name of a variable
+    with pytest.raises(ValueError, match="api_key_variable"):
+        LlmSettings(api_key_variable="sk-123-456")
     with pytest.raises(ValueError, match="without a password"):
         LlmSettings(base_url="https://me:secret@host/v1")
 

@@ -1,7 +1,8 @@
 """Kills servers that share one PostgreSQL at random moments, starts them again, and judges all tables.
 
 `python -m tests.reliability.servers --seed 1 --servers 3 --leagues 60 --kills 4`: nginx in front, players that know its
-address alone. Every table must be that of a league that nobody disturbed, without a technical loss.
+address alone, one of each league dialled out, a viewer of each, referees elsewhere that dial out. Every table must be
+that of a league that nobody disturbed, without a technical loss.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from typing import ClassVar
 
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
-from agent_league.launch.agent_plan import PlayerPlan
+from agent_league.launch.agent_plan import AgentPlan, PlayerPlan, RefereePlan
 from agent_league.launch.serving import serve_agents
 from agent_league.players.app import PlayerSettings
 from agent_league.players.observation import Move, Observation, Strategy
@@ -29,8 +30,10 @@ from agent_league.storage.base import SavedSeason
 from agent_league.storage.directory import ServerDirectory
 from agent_league.storage.match_files import list_kept_matches
 from agent_league.storage.sql import SqlStore
+from agent_league.storage.sql_access import SqlAccessStore
 from tests.cli.command import LEAGUE, Running
 from tests.conftest import free_ports
+from tests.reliability.visitors import GUEST_REFEREE, plan_guest_referee, watching
 from tests.serve.nginx import running_nginx
 from tests.serve.stage import write_league
 from tests.storage.postgres import MISSING, postgres_server, programs
@@ -69,6 +72,8 @@ class Plan:
     thinking: float = 0.03
     """Seconds that a player takes for a move."""
     moves: int = 6
+    guests: int = 2
+    """Leagues in which a referee elsewhere judges beside that of the house."""
     limit: float = 600.0
     """Seconds after which the leagues count as hanging."""
 
@@ -83,6 +88,8 @@ class Verdict:
     """Seconds from a kill until all leagues of the killed server had another owner."""
     moved: int = 0
     """How often a league went to another server."""
+    reconnections: int = 0
+    """How often a viewer came back."""
     complaints: list[str] = field(default_factory=list)
 
 
@@ -179,6 +186,13 @@ class Site:
         found = (view.leagues.get(league_id) for league_id in leagues)
         return all(lease is not None and lease.summary is not None for lease in found)
 
+    def address(self, league_id: str) -> str:
+        """Where everybody outside finds a league."""
+        return f"{self.public_url}/leagues/{league_id}"
+
+    def open_store(self) -> SqlStore:
+        return self._store
+
     def read(self, league_id: str) -> SavedSeason | None:
         return self._store.read_season(league_id)
 
@@ -212,7 +226,7 @@ def make_player_plans(site: Site, folder: Path, leagues: Sequence[str], seconds:
             PlayerSettings(
                 system=system,
                 home=folder / f"players of {league_id}",
-                manager=f"{site.public_url}/leagues/{league_id}/mcp",
+                manager=f"{site.address(league_id)}/mcp",
                 endpoint=f"http://localhost:{port}/mcp",
                 wanted_id=f"{league_id}-{strategy}",
                 display_name=strategy,
@@ -221,9 +235,16 @@ def make_player_plans(site: Site, folder: Path, leagues: Sequence[str], seconds:
             ),
             port,
             strategy=SlowStrategy(load_strategy(strategy), seconds, league_id),
+            dial_out=strategy == STRATEGIES[-1] and seconds > 0,
         )
         for port, (league_id, strategy) in enumerate(wanted, start=first)
     ]
+
+
+def make_guest_plans(site: Site, folder: Path, leagues: Sequence[str]) -> list[RefereePlan]:
+    """Plan a referee elsewhere for each of these leagues."""
+    access, home = SqlAccessStore(site.open_store()), site.home(0)
+    return [plan_guest_referee(access, home, folder, f"{site.address(one)}/mcp", one) for one in leagues]
 
 
 def read_table(saved: SavedSeason) -> Counter[str]:
@@ -237,8 +258,8 @@ def read_table(saved: SavedSeason) -> Counter[str]:
     return points
 
 
-def find_complaints(site: Site, leagues: Sequence[str]) -> Iterator[str]:
-    """Say all that doesn't hold of these leagues."""
+def find_complaints(site: Site, leagues: Sequence[str], guests: int = 0) -> Iterator[str]:
+    """Say all that doesn't hold of these leagues, of which so many have a referee elsewhere."""
     undisturbed = site.read(UNDISTURBED)
     assert undisturbed is not None
     expected = read_table(undisturbed)
@@ -256,10 +277,14 @@ def find_complaints(site: Site, leagues: Sequence[str]) -> Iterator[str]:
                 yield f"{league_id} {match_id} ended technically: {terminations}"
         if read_table(saved) != expected:
             yield f"{league_id} has another table than the undisturbed league: {read_table(saved)}, not {expected}"
-        if (referees := [agent.agent_id for agent in saved.agents if agent.role == "referee"]) != ["REF01"]:
+        expected_referees = ["REF01", GUEST_REFEREE] if league_id in leagues[:guests] else ["REF01"]
+        if (referees := [agent.agent_id for agent in saved.agents if agent.role == "referee"]) != expected_referees:
             yield f"{league_id} has the referees {referees}"
-        if (kept := site.count_files(saved)) != MATCHES:
-            yield f"{league_id} has {kept} match files in the store"
+        if {match.referee_id for match in saved.matches} != {*expected_referees}:
+            yield f"{league_id}: not every referee has judged a match"
+        judged_here = sum(match.referee_id != GUEST_REFEREE for match in saved.matches)
+        if (kept := site.count_files(saved)) != judged_here:
+            yield f"{league_id} has {kept} match files in the store, and {judged_here} matches of house referees"
 
 
 class Killer:
@@ -344,17 +369,30 @@ async def kill_servers(plan: Plan, folder: Path, store: str, say: Say = lambda _
         async with AsyncExitStack() as playing:
             await playing.enter_async_context(run_players(site, folder, [UNDISTURBED], 0.0))
             await killer.wait_until(lambda: site.is_over(UNDISTURBED))
+            viewers = await playing.enter_async_context(watching([site.address(one) for one in leagues]))
+            await playing.enter_async_context(run_agents(make_guest_plans(site, folder, leagues[: plan.guests])))
             await playing.enter_async_context(run_players(site, folder, leagues, plan.thinking))
             with suppress(TimeoutError):
                 await killer.play(leagues)
-        killer.verdict.complaints = [*find_complaints(site, leagues)]
+                async with asyncio.timeout(plan.limit):
+                    for viewer in viewers:
+                        await viewer.is_over.wait()
+        killer.verdict.reconnections = sum(viewer.connections - 1 for viewer in viewers)
+        seen = [sentence for viewer in viewers for sentence in viewer.find_complaints(MATCHES)]
+        killer.verdict.complaints = [*find_complaints(site, leagues, plan.guests), *seen]
         return killer.verdict
 
 
 @asynccontextmanager
 async def run_players(site: Site, folder: Path, leagues: Sequence[str], seconds: float) -> AsyncIterator[None]:
     """Run the players of leagues in this process as long as the context lasts."""
-    plans = make_player_plans(site, folder, leagues, seconds)
+    async with run_agents(make_player_plans(site, folder, leagues, seconds)):
+        yield
+
+
+@asynccontextmanager
+async def run_agents(plans: Sequence[AgentPlan]) -> AsyncIterator[None]:
+    """Run agents in this process as long as the context lasts."""
     task = asyncio.create_task(serve_agents(plans, asyncio.Event()))
     try:
         yield
@@ -387,7 +425,7 @@ def main() -> int:
     say(
         f"{plan.leagues} leagues of {len(STRATEGIES)} on {plan.servers} servers in {verdict.seconds:.0f} s:"
         f" {verdict.kills} kills, {verdict.moved} moves of a league, at most {verdict.longest_takeover:.1f} s"
-        f" without an owner; {len(verdict.complaints)} complaints"
+        f" without an owner; viewers came back {verdict.reconnections} times; {len(verdict.complaints)} complaints"
     )
     for sentence in verdict.complaints:
         say(f"- {sentence}")

@@ -14,6 +14,7 @@ from starlette.types import Receive, Scope, Send
 from agent_league.serve.internal_app import SERVERS_ONLY
 from agent_league.serve.passed_call import (
     MAX_AGE_SECONDS,
+    NOT_OWNER_STATUS,
     PASSED_HEADER,
     BadSignature,
     CallSigner,
@@ -21,7 +22,6 @@ from agent_league.serve.passed_call import (
     PassedCall,
     PassedCaller,
 )
-from agent_league.serve.passing import NOT_OWNER_STATUS
 from tests.conftest import BOUND
 from tests.serve.passing_stage import KEY, LEAGUE, FakeServer, two_servers
 

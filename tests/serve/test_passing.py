@@ -245,6 +245,25 @@ async def test_a_websocket_is_passed_on_with_its_close_both_ways(tmp_path: Path)
             await stage.session.ws_connect(f"{stage.entry.root}/nothing")
 
 
+async def test_what_is_under_way_at_a_server_that_hangs_ends_once_it_is_no_longer_the_owner(tmp_path: Path) -> None:
+    league = EchoLeague()
+    async with asyncio.timeout(BOUND), two_servers(tmp_path, league.app) as stage:
+        asked = asyncio.create_task(stage.session.post(f"{stage.entry.root}/slow", json=MOVE))
+        async with (
+            stage.session.ws_connect(f"{stage.entry.root}/dial") as socket,
+            stage.session.get(f"{stage.entry.root}/events") as stream,
+        ):
+            await socket.receive()
+            await stream.content.readline()
+            await league.has_begun.wait()
+            stage.let_own(None)
+            assert (await socket.receive()).data == 1012
+            await stream.read()
+            async with await asked as answer:
+                assert answer.status == 502
+        assert league.carried_out == 1
+
+
 async def test_a_body_that_is_too_large_is_refused_before_it_is_passed(tmp_path: Path) -> None:
     league = EchoLeague()
     async with asyncio.timeout(BOUND), two_servers(tmp_path, league.app) as stage:

@@ -1,5 +1,6 @@
 """`league connect`: carry an agent that nobody can call to a league's server."""
 
+from dataclasses import replace
 from typing import Annotated
 from urllib.parse import urlsplit
 
@@ -25,6 +26,10 @@ def connect(
     ] = None,
     game: GamesOption = None,
     version: VersionOption = None,
+    private: Annotated[
+        bool,
+        typer.Option("--private", help="Print a manager's address for your agent alone; neighbours can't interfere."),
+    ] = False,
     home: HomeOption = None,
 ) -> None:
     """Carry any agent behind a router to a league: it dials out, and the league calls the agent through it.
@@ -43,6 +48,8 @@ def connect(
         raise UserError("--game says what the agent plays when it is registered here; it needs --name")
     if version and not name:
         raise UserError("--version says what the agent is registered as here; it needs --name")
+    if private and name:
+        raise UserError("--private is for an agent that registers by itself; with --name it is registered here")
     check_agent_version(version)
     address = parse_manager_endpoint(agent, "AGENT_URL")
     manager = choose_manager_address(parse_manager_endpoint(to, "--to") if to else None, key_file, "")
@@ -52,6 +59,8 @@ def connect(
         raise UserError(f"AGENT_URL and --to are both {address}; expected your agent's address, and the league's")
     games = tuple(game or ("even_odd", "*"))
     wanted = AgentToConnect(address, manager, open_outside_home(home), name, games, version or "1.0.0")
+    if private:
+        wanted = replace(wanted, show_manager=typer.echo)
 
     async def carry() -> None:
         await connect_agent(wanted, interrupt_event(), print_remark)

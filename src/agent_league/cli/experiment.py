@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent_league.cli.options import interrupt_on_sigterm
+from agent_league.cli.options import CallTimeoutOption, interrupt_on_sigterm
 from agent_league.cli.terminal import (
     EXIT_INTERRUPTED,
     divert_prints,
@@ -58,6 +58,14 @@ def experiment(
     csv: Annotated[
         bool, typer.Option("--csv", help="Also write games.csv, without times: equal bytes for equal files.")
     ] = False,
+    timeout: CallTimeoutOption = None,
+    wait: Annotated[
+        float, typer.Option(min=0, max=600, metavar="SECONDS", help="Time for a running player to appear and register.")
+    ] = 5.0,
+    manager_port: Annotated[
+        int | None,
+        typer.Option(min=1, max=65535, help="Where we play the manager (default: 8000 where that is free)."),
+    ] = None,
 ) -> None:
     """Play every pair of players in every game with every seed, as a file says, and report on it.
 
@@ -71,6 +79,7 @@ def experiment(
         return
     if len(what) > 1:
         raise UserError(f"expected one file, found {len(what)}: {', '.join(what)}")
+    from agent_league.lab.experiment.engines import CallSettings
     from agent_league.lab.experiment.experiment import Experiment
     from agent_league.lab.experiment.folder import choose_folder
     from agent_league.lab.experiment.plan import Shard
@@ -89,7 +98,8 @@ def experiment(
         print_remark(f"Everything is written to {folder}.")
     try:
         with divert_prints(), interrupt_on_sigterm(), _show_progress() as watch:
-            results = planned.run(folder, jobs=jobs, on=on, shard=part, watch=watch, remark=print_remark)
+            calls = CallSettings(timeout, wait, manager_port)
+            results = planned.run(folder, jobs=jobs, on=on, shard=part, watch=watch, remark=print_remark, calls=calls)
     except KeyboardInterrupt:
         options = {"--out": out, "--jobs": jobs if jobs > 1 else None, "--on": on if on != PROCESSES else None}
         options["--shard"] = shard
@@ -150,15 +160,16 @@ def _show_progress() -> "Iterator[ProgressListener]":
 
 
 def _print_summary(summary: "ExperimentSummary") -> None:
+    """Print the tables of the only game, or of all together; those of each game are in the report."""
     from rich.console import Console
 
-    from agent_league.lab.experiment.report import describe_summary
+    from agent_league.lab.experiment.report import describe_summary, make_game_table
 
     console = Console(highlight=False)
-    for part in summary.games:
-        _print_game(console, part)
-    if len(summary.games) > 1:
-        _print_game(console, summary.overall)
+    whole = summary.games[0] if len(summary.games) == 1 else summary.overall
+    if len(summary.games) > 1 and (table := make_game_table(summary, console.width)):
+        console.print(make_rich_table(table, title_style="table.title"))
+    _print_game(console, whole)
     print_lines(console, describe_summary(summary))
 
 

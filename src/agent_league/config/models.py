@@ -511,6 +511,8 @@ class LlmSettings(ConfigModel):
     """`provider:model` as pydantic-ai names it; with a `base_url`, the model's name on that server."""
     base_url: Annotated[str, AfterValidator(_check_model_server)] | None = None
     """A server with OpenAI's chat API: Ollama, vLLM, LM Studio, ..."""
+    api_key_variable: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] = "LEAGUE_LLM_API_KEY"
+    """The environment variable with the API key for the server at `base_url`, if that needs one."""
     output: Literal["auto", "tool", "native", "prompted"] = "auto"
     """How the model returns structured output; auto: pydantic-ai's choice for the model."""
     move_sec: Seconds = 20

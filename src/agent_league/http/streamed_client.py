@@ -186,16 +186,13 @@ class StreamedClient:
         self._busy: set[StreamedConnection] = set()
         self._is_closed = False
 
-    async def open(self, address: Address, *, is_new: bool = False) -> tuple[StreamedConnection, bool]:
-        """Return a connection and whether it was used before; with `is_new`, none that was. Raises ServerUnreachable.
-
-        It must be given back with `release`.
-        """
+    async def open(self, address: Address) -> StreamedConnection:
+        """Return a connection, which must be given back with `release`; raises ServerUnreachable."""
         idle = self._idle.get(address, [])
-        while idle and not is_new:
+        while idle:
             if (known := idle.pop()).is_usable:
                 self._busy.add(known)
-                return known, True
+                return known
         if self._is_closed:
             raise ServerUnreachable("this server stops")
         try:
@@ -204,7 +201,7 @@ class StreamedClient:
         except (OSError, TimeoutError) as error:
             raise ServerUnreachable(str(error) or "no connection in time") from None
         self._busy.add(made)
-        return made, False
+        return made
 
     def release(self, address: Address, connection: StreamedConnection) -> None:
         """Keep a connection for the next request if its answer is read to the end; else close it."""

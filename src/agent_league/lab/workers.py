@@ -32,10 +32,12 @@ def run_all(
     *,
     preload: Sequence[str] = ("agent_league.lab.tournament",),
     broken: str = BROKEN_POOL,
+    queued: int = QUEUED_PER_PROCESS,
 ) -> Generator[T]:
     """Run all work items and yield their results as they come; closing the iterator ends the processes.
 
-    `preload` are modules to import before a process is forked. If one ends, LeagueFailed is raised with `broken`.
+    So many items are `queued` for each process. `preload` are modules to import before a process is forked. If one
+    ends, LeagueFailed is raised with `broken`.
     """
     if jobs == 1:
         for piece in work:
@@ -43,7 +45,7 @@ def run_all(
         return
     try:
         with open_process_pool(jobs, __name__, *preload) as pool:
-            yield from _run_in_pool(pool, work, jobs * QUEUED_PER_PROCESS)
+            yield from _run_in_pool(pool, work, jobs * queued)
     except BrokenProcessPool:
         raise LeagueFailed(broken) from None
 

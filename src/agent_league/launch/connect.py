@@ -1,6 +1,7 @@
 """Carries one agent, at an address of its own machine, to a league's server; the command line is `cli.connect`."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,6 +36,8 @@ class AgentToConnect:
     games: tuple[str, ...] = ("*",)
     version: str = "1.0.0"
     """The version to register it as."""
+    show_manager: Callable[[str], None] | None = None
+    """Is told the manager's address for this agent alone; then a registration anywhere else isn't taken for its."""
 
 
 async def connect_agent(agent: AgentToConnect, stop: asyncio.Event, remark: RemarkCallback) -> None:
@@ -56,15 +59,18 @@ async def connect_agent(agent: AgentToConnect, stop: asyncio.Event, remark: Rema
         AddressForwarder(agent.address, carrier, remark).handle_call,
         CredentialsFile(agent.home, SEAT_CREDENTIALS, agent.name or "", agent.address, agent.manager),
         remark,
-        agent.address,
+        None if agent.show_manager else agent.address,
         on_open=register if agent.name else None,
     )
 
     async def tell_when_open() -> None:
-        await client.wait_until_open()
+        seat = await client.wait_until_open()
         shown = redact_tokens(agent.manager)
         remark(f"Connected: calls from the league at {shown} go to {agent.address}, and nowhere else.")
-        if agent.name is None:
+        if agent.show_manager:
+            remark("Now start your agent with this address as its manager's. It is a secret: it stands for your agent.")
+            agent.show_manager(seat.manager)
+        elif agent.name is None:
             remark(f"Now start your agent, or let it register again: as {agent.address}, at the address above.")
         await failure
 

@@ -13,7 +13,6 @@ from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError, UnexpectedMode
 
 from agent_league.config import LlmSettings
 from agent_league.llm.budget import BudgetExhausted, ModelTurn
-from agent_league.llm.model import API_KEY_VARIABLE
 from agent_league.text import MAX_SENTENCE, redact_tokens, to_printable
 
 RETRYABLE_STATUSES = frozenset({408, 409, 425, 429})
@@ -59,7 +58,7 @@ def failure_advice(error: Exception, settings: LlmSettings) -> str:
     match error:
         case ModelHTTPError() if error.status_code in KEY_STATUSES:
             return (
-                f"Set {API_KEY_VARIABLE} to the key that it wants."
+                f"Set {settings.api_key_variable} to the key that it wants."
                 if settings.base_url
                 else "Look at the key that it is given."
             )

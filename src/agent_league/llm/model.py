@@ -18,8 +18,6 @@ from agent_league.config import LlmSettings
 from agent_league.errors import ConfigError
 from agent_league.http.bounded_response import UNCOMPRESSED, limit_response_size
 
-API_KEY_VARIABLE = "LEAGUE_LLM_API_KEY"
-"""Environment variable with the API key for the server at `base_url`, if it needs one."""
 MAX_ANSWER_BYTES = 1024 * 1024
 """Bytes of one response that are read."""
 ALLOWED_HEADERS = frozenset(
@@ -37,7 +35,9 @@ def build_model(settings: LlmSettings, http: httpx2.AsyncClient) -> Model:
     """Create the model of the settings; raises ConfigError. `http` is used for a server at `base_url` only."""
     pydantic_ai.BANNER_ENABLED = False  # the terminal shows the league, not the library's advice
     with _translate_model_errors(settings) as name:
-        return _build_server_model(name, settings.base_url, http) if settings.base_url else infer_model(name)
+        if settings.base_url is None:
+            return infer_model(name)
+        return _build_server_model(name, settings.base_url, os.environ.get(settings.api_key_variable), http)
 
 
 def check_model(settings: LlmSettings) -> None:
@@ -79,11 +79,10 @@ def _explain_model_error(error: Exception, settings: LlmSettings) -> str:
     return f"{str(error).partition(' Did you mean')[0].rstrip('.')}; a server of your own needs --base-url"
 
 
-def _build_server_model(name: str, base_url: str, http: httpx2.AsyncClient) -> Model:
+def _build_server_model(name: str, base_url: str, key: str | None, http: httpx2.AsyncClient) -> Model:
     from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415 - a package of its own, which may be missing
     from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider  # noqa: PLC0415 - as above
 
-    key = os.environ.get(API_KEY_VARIABLE)
     provider = OpenAICompatibleProvider(name="own-server", base_url=base_url, api_key=key, http_client=http)
     return OpenAIChatModel(name, provider=provider)
 

@@ -9,7 +9,6 @@ import orjson
 
 from agent_league.config import LlmSettings
 from agent_league.llm.failures import KEY_STATUSES, UNREACHABLE_ERRORS
-from agent_league.llm.model import API_KEY_VARIABLE
 from agent_league.text import MAX_WORD, to_printable
 
 MAX_NAMES = 10
@@ -17,7 +16,7 @@ MAX_NAMES = 10
 
 async def find_server_problem(base_url: str, settings: LlmSettings, http: httpx2.AsyncClient) -> str | None:
     """A sentence for the owner if the server isn't usable; None if it is, or has no list of models."""
-    key = os.environ.get(API_KEY_VARIABLE)
+    key = os.environ.get(settings.api_key_variable)
     try:
         answer = await http.get(
             f"{base_url.rstrip('/')}/models", headers={"Authorization": f"Bearer {key}"} if key else None
@@ -28,8 +27,8 @@ async def find_server_problem(base_url: str, settings: LlmSettings, http: httpx2
         return None
     if answer.status_code in KEY_STATUSES:
         return (
-            f"The server at {base_url} refuses us (status {answer.status_code}): set {API_KEY_VARIABLE} to the key "
-            "that it wants."
+            f"The server at {base_url} refuses us (status {answer.status_code}): set "
+            f"{settings.api_key_variable} to the key that it wants."
         )
     names = list(_parse_model_names(answer.content)) if answer.is_success else []
     if not names or {settings.model, f"{settings.model}:latest"} & set(names):

@@ -99,7 +99,7 @@ class ServerApp:
                 Route(f"/{LEAGUES_PATH}", self._make_league, methods=["POST"]),
                 Route("/seasons", self._begin_season, methods=["POST"]),
                 Route(f"/{ARCHIVE_PATH}", self._show_archive, methods=["GET"]),
-                Route(f"/{ARCHIVE_PATH}/{{number}}", self._to_season, methods=["GET"]),
+                Route(f"/{ARCHIVE_PATH}/{{number:int}}", self._to_season, methods=["GET"]),
             ],
             redirect_slashes=False,
             default=self._raise_not_found,

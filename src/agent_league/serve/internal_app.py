@@ -10,21 +10,17 @@ from agent_league.agent.app import deny_websocket
 from agent_league.http.caller_address import UNKNOWN_ADDRESS
 from agent_league.log import JsonLogger
 from agent_league.serve.passed_call import (
+    NOT_OWNER_HEADER,
+    NOT_OWNER_STATUS,
     PASSED_HEADER,
+    WEBSOCKET,
     BadSignature,
     CallVerifier,
     OtherServerMeant,
     PassedCall,
     select_passed_headers,
 )
-from agent_league.serve.passing import (
-    MAX_PASSED_BODY,
-    NOT_OWNER_HEADER,
-    NOT_OWNER_STATUS,
-    WEBSOCKET,
-    make_target,
-    replay_event,
-)
+from agent_league.serve.passing import MAX_PASSED_BODY, make_target, replay_event
 from agent_league.text import MAX_PHRASE, shorten
 
 PASSED_KEY = "agent_league.passed"

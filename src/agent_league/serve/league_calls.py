@@ -15,7 +15,8 @@ from agent_league.log import JsonLogger
 from agent_league.protocol.dial_out import SEATS_NAME
 from agent_league.serve.absent_manager import AbsentManager, is_manager_call
 from agent_league.serve.internal_app import NotOwner, is_passed
-from agent_league.serve.passing import CallPasser, IncomingCall, NotCarriedOut, OwnerAddress
+from agent_league.serve.passed_call import NotCarriedOut
+from agent_league.serve.passing import CallPasser, IncomingCall, OwnerAddress
 from agent_league.serve.served_league import LeagueHealth, ServedLeague
 
 HOLD_SECONDS = 3.0
@@ -98,11 +99,15 @@ class LeagueCalls:
         if owner is None or owner.server_id == self._owners.server_id:
             return False
         try:
-            await self._passer.pass_on(incoming, receive, send, owner)
+            await self._passer.pass_on(incoming, receive, send, owner, lambda: self._is_owner(league_id, owner))
         except NotCarriedOut as error:
             self._log.info("call_not_passed", league_id=league_id, owner=owner.address, why=str(error))
             return False
         return True
+
+    def _is_owner(self, league_id: str, server: OwnerAddress) -> bool:
+        owner = self._owners.find_owner(league_id)
+        return owner is not None and owner.server_id == server.server_id
 
     async def _refuse(self, league_id: str, incoming: IncomingCall, inner: Scope, send: Send) -> None:
         """Refuse a call that was carried out nowhere; raises RequestRejected where HTTP says it best."""

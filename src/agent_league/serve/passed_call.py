@@ -27,9 +27,18 @@ HOP_HEADERS = frozenset(
 """Headers that concern one connection alone."""
 OWN_HEADERS = frozenset({b"host", b"content-length", b"expect", b"x-forwarded-for", b"forwarded", PASSED_HEADER})
 """Headers that are written anew, or whose content is in the signature."""
+NOT_OWNER_HEADER = b"x-league-not-owner"
+NOT_OWNER_STATUS = 421
+"""With that header: the server has done nothing, for it doesn't have the league."""
+WEBSOCKET = "WEBSOCKET"
+"""The method of a request that opens a WebSocket."""
 WEBSOCKET_PREFIX = b"sec-websocket-"
 
 Headers = Iterable[tuple[bytes, bytes]]
+
+
+class NotCarriedOut(Exception):
+    """A call didn't reach a server that has its league, or only asked for a page; nothing was done."""
 
 
 class BadSignature(Exception):
@@ -45,7 +54,7 @@ class PassedCall:
     """A call as it is passed on: what is signed of it."""
 
     method: str
-    """`WEBSOCKET` for a request that opens one."""
+    """WEBSOCKET for a request that opens one."""
     target: bytes
     """Path and query as the caller sent them."""
     headers: tuple[tuple[bytes, bytes], ...]

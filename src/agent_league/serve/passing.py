@@ -5,30 +5,33 @@ another. After anything else nobody knows, and the caller is told so. Who owns w
 """
 
 import asyncio
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 from urllib.parse import quote, urlsplit
 
 from starlette.types import Message, Receive, Scope, Send
-from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidMessage, InvalidStatus
+from websockets.exceptions import InvalidStatus
 
-from agent_league.agent.app import deny_websocket
 from agent_league.http.caller_address import UNKNOWN_ADDRESS, Address
 from agent_league.http.carrier import MAX_BODY, RequestRejected
 from agent_league.http.client import ConnectionBroken
 from agent_league.http.hosts import is_loopback
-from agent_league.http.server import MAX_WEBSOCKET_MESSAGE, WEBSOCKET_PING_SECONDS
 from agent_league.http.streamed_client import AnswerHead, ServerUnreachable, StreamedClient, StreamedConnection
 from agent_league.serve.passed_call import (
     HOP_HEADERS,
+    NOT_OWNER_HEADER,
+    NOT_OWNER_STATUS,
     PASSED_HEADER,
+    WEBSOCKET,
     CallSigner,
+    NotCarriedOut,
     PassedCall,
     PassedCaller,
     select_passed_headers,
 )
+from agent_league.serve.passed_socket import deny_socket, join_sockets, open_owner_socket
 
 MAX_PASSED_BODY = 2 * MAX_BODY
 """Bytes of a passed body; the owner allows most paths half of it."""
@@ -38,22 +41,13 @@ HEAD_SECONDS = 150.0
 """How long an answer may take to begin; callers give up earlier, and so does a proxy in front."""
 QUIET_SECONDS = 120.0
 """How long an answer that has begun may pause; streams of ours say something every 15 s."""
-NOT_OWNER_HEADER = b"x-league-not-owner"
-NOT_OWNER_STATUS = 421
+LOOK_SECONDS = 0.3
+"""How often it is looked whether the league of a call under way has gone to another server."""
 SAFE_METHODS = ("GET", "HEAD")
-WEBSOCKET = "WEBSOCKET"
-RESTART_CODE = 1012
-"""Closes a WebSocket whose league moves: the agent dials again."""
-UNSENDABLE_CODES = {1005: 1000, 1006: 1001}
-"""Codes that stand for a close without one, and what is sent instead."""
 OUTCOME_UNKNOWN = (
     "The server of this league was lost before it answered. Nobody knows whether it has carried the call out:"
     " ask before you repeat it."
 )
-
-
-class NotCarriedOut(Exception):
-    """A call didn't reach a server that has its league; nothing was done."""
 
 
 class AnswerBroken(ConnectionError):
@@ -86,6 +80,14 @@ class IncomingCall:
         return replay_event({"type": "http.request", "body": self.call.body, "more_body": False}, receive)
 
 
+@dataclass(frozen=True, slots=True)
+class _PassedConnection:
+    """A connection to another server, with what ends it."""
+
+    is_owner: Callable[[], bool]
+    abort: Callable[[], None]
+
+
 class CallPasser:
     """Passes calls on to other servers. Create it inside a running event loop."""
 
@@ -96,7 +98,8 @@ class CallPasser:
         self._own_host = "" if is_loopback(own_host) else own_host
         self._client = StreamedClient()
         self._passed_bytes = 0
-        self._sockets: set[ClientConnection] = set()
+        self._under_way: dict[int, _PassedConnection] = {}
+        self._look_timer: asyncio.TimerHandle | None = None
 
     async def read_call(self, scope: Scope, receive: Receive) -> IncomingCall:
         """Read a call; raises RequestRejected if it is too large."""
@@ -110,25 +113,57 @@ class CallPasser:
         call = PassedCall(method, make_target(scope), headers, body)
         return IncomingCall(call, self._describe_caller(scope))
 
-    async def pass_on(self, incoming: IncomingCall, receive: Receive, send: Send, owner: OwnerAddress) -> None:
-        """Pass a call on and its answer back; raises NotCarriedOut, or RequestRejected if its outcome is unknown."""
+    async def pass_on(
+        self,
+        incoming: IncomingCall,
+        receive: Receive,
+        send: Send,
+        owner: OwnerAddress,
+        is_owner: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """Pass a call on and its answer back; raises NotCarriedOut, or RequestRejected if its outcome is unknown.
+
+        A server that hangs closes nothing: once it `is_owner` no more, calls and streams there end as if it had.
+        """
         size = len(incoming.call.body)
         if self._passed_bytes + size > MAX_PASSED_BYTES:
             raise RequestRejected(503, "too many calls wait here; come again in a while")
         self._passed_bytes += size
         try:
             if incoming.call.method == WEBSOCKET:
-                await self._pass_websocket(incoming, receive, send, owner)
+                await self._pass_websocket(incoming, receive, send, owner, is_owner)
             else:
-                await self._pass_request(incoming, receive, send, owner)
+                await self._pass_request(incoming, receive, send, owner, is_owner)
         finally:
             self._passed_bytes -= size
 
     async def close(self) -> None:
         """End all calls under way."""
+        if self._look_timer:
+            self._look_timer.cancel()
         await self._client.close()
-        for socket in self._sockets:
-            socket.transport.abort()
+        for passed in [*self._under_way.values()]:
+            passed.abort()
+
+    @contextmanager
+    def _end_with_ownership(self, is_owner: Callable[[], bool], abort: Callable[[], None]) -> Iterator[None]:
+        """Abort a connection once its server no longer owns the league."""
+        passed = _PassedConnection(is_owner, abort)
+        self._under_way[id(passed)] = passed
+        if self._look_timer is None:
+            self._look_timer = asyncio.get_running_loop().call_later(LOOK_SECONDS, self._look)
+        try:
+            yield
+        finally:
+            del self._under_way[id(passed)]
+
+    def _look(self) -> None:
+        self._look_timer = None
+        for passed in [*self._under_way.values()]:
+            if not passed.is_owner():
+                passed.abort()
+        if self._under_way:
+            self._look_timer = asyncio.get_running_loop().call_later(LOOK_SECONDS, self._look)
 
     def _describe_caller(self, scope: Scope) -> PassedCaller:
         """Who calls, as the owner is to see it: our loopback isn't the owner's, if that is on another machine."""
@@ -152,50 +187,53 @@ class CallPasser:
                 raise RequestRejected(413, f"the body is over {MAX_PASSED_BODY} bytes")
         return bytes(body)
 
-    async def _pass_request(self, incoming: IncomingCall, receive: Receive, send: Send, owner: OwnerAddress) -> None:
+    async def _pass_request(
+        self, incoming: IncomingCall, receive: Receive, send: Send, owner: OwnerAddress, is_owner: Callable[[], bool]
+    ) -> None:
         address = parse_address(owner.address)
-        connection, was_used = await self._open(address)
+        connection = await self._open(address)
         gone = asyncio.create_task(_wait_for_disconnect(receive))
+        gone.add_done_callback(lambda task: None if task.cancelled() else connection.abort())
         try:
-            try:
-                head = await self._send_request(connection, incoming, owner, address, gone)
-            except ConnectionBroken:
-                is_repeatable = incoming.call.method in SAFE_METHODS and was_used and not connection.has_answer_bytes
-                if not is_repeatable or gone.done():
-                    raise
-                # an idle connection may be closed just as it is used; a page is only read, so it may be asked for again
-                self._client.release(address, connection)
-                connection, _ = await self._open(address, is_new=True)
-                head = await self._send_request(connection, incoming, owner, address, gone)
-            if head.status == NOT_OWNER_STATUS and any(name == NOT_OWNER_HEADER for name, _ in head.headers):
-                with suppress(ConnectionBroken):
-                    await connection.read_chunk()
-                raise NotCarriedOut(f"{owner.address} doesn't own the league")
-            await _send_answer(head, connection, send, gone)
+            with self._end_with_ownership(is_owner, connection.abort):
+                head = await self._send_request(connection, incoming, owner, address)
+                await self._pass_answer(head, connection, send, owner, gone)
         except (ConnectionBroken, TimeoutError) as error:
             connection.abort()
-            if not gone.done():
-                raise RequestRejected(504 if isinstance(error, TimeoutError) else 502, OUTCOME_UNKNOWN) from None
+            if gone.done():
+                return
+            if incoming.call.method in SAFE_METHODS and not connection.has_answer_bytes:
+                raise NotCarriedOut("a page was not answered, and changes nothing") from None
+            raise RequestRejected(504 if isinstance(error, TimeoutError) else 502, OUTCOME_UNKNOWN) from None
         finally:
             gone.cancel()
             self._client.release(address, connection)
 
-    async def _open(self, address: Address, *, is_new: bool = False) -> tuple[StreamedConnection, bool]:
+    async def _pass_answer(
+        self,
+        head: AnswerHead,
+        connection: StreamedConnection,
+        send: Send,
+        owner: OwnerAddress,
+        gone: asyncio.Task[None],
+    ) -> None:
+        """Send an answer on; raises NotCarriedOut if it says that the server doesn't own the league."""
+        if head.status == NOT_OWNER_STATUS and any(name == NOT_OWNER_HEADER for name, _ in head.headers):
+            with suppress(ConnectionBroken):
+                await connection.read_chunk()
+            raise NotCarriedOut(f"{owner.address} doesn't own the league")
+        await _send_answer(head, connection, send, gone)
+
+    async def _open(self, address: Address) -> StreamedConnection:
         try:
-            return await self._client.open(address, is_new=is_new)
+            return await self._client.open(address)
         except ServerUnreachable as error:
             raise NotCarriedOut(str(error)) from None
 
     async def _send_request(
-        self,
-        connection: StreamedConnection,
-        incoming: IncomingCall,
-        owner: OwnerAddress,
-        address: Address,
-        gone: asyncio.Task[None],
+        self, connection: StreamedConnection, incoming: IncomingCall, owner: OwnerAddress, address: Address
     ) -> AnswerHead:
-        """Send a call and wait for the head of its answer; as soon as the caller is gone, the owner sees that too."""
-        gone.add_done_callback(lambda task: None if task.cancelled() else connection.abort())
+        """Send a call and wait for the head of its answer; raises ConnectionBroken and TimeoutError."""
         request = self._encode_request(incoming, owner, address)
         async with asyncio.timeout(HEAD_SECONDS):
             return await connection.send_request(request, is_head_request=incoming.call.method == "HEAD")
@@ -213,34 +251,20 @@ class CallPasser:
         lines = b"".join(b"%b: %b\r\n" % header for header in headers)
         return b"%b %b HTTP/1.1\r\n%b\r\n%b" % (call.method.encode(), call.target, lines, call.body)
 
-    async def _pass_websocket(self, incoming: IncomingCall, receive: Receive, send: Send, owner: OwnerAddress) -> None:
-        call = incoming.call
-        signature = self._signer.sign(call, incoming.caller, owner.server_id)
-        headers = [(name.decode(), value.decode()) for name, value in (*call.headers, (PASSED_HEADER, signature))]
+    async def _pass_websocket(
+        self, incoming: IncomingCall, receive: Receive, send: Send, owner: OwnerAddress, is_owner: Callable[[], bool]
+    ) -> None:
+        signature = self._signer.sign(incoming.call, incoming.caller, owner.server_id)
         try:
-            socket = await connect(
-                f"ws://{urlsplit(owner.address).netloc}{call.target.decode('ascii')}",
-                additional_headers=headers,
-                user_agent_header=None,
-                compression=None,
-                proxy=None,
-                max_size=MAX_WEBSOCKET_MESSAGE,
-                ping_interval=WEBSOCKET_PING_SECONDS,
-                ping_timeout=WEBSOCKET_PING_SECONDS,
-            )
+            socket = await open_owner_socket(urlsplit(owner.address).netloc, incoming.call, signature)
         except InvalidStatus as error:
-            if NOT_OWNER_HEADER.decode() in error.response.headers:
-                raise NotCarriedOut(f"{owner.address} doesn't own the league") from None
-            await _deny_websocket(error, send)
+            await deny_socket(error, send)
             return
-        except (OSError, TimeoutError, InvalidHandshake, InvalidMessage) as error:
-            raise NotCarriedOut(str(error)) from None
-        self._sockets.add(socket)
         try:
-            await send({"type": "websocket.accept"})
-            await _join_sockets(socket, receive, send)
+            with self._end_with_ownership(is_owner, socket.transport.abort):
+                await send({"type": "websocket.accept"})
+                await join_sockets(socket, receive, send)
         finally:
-            self._sockets.discard(socket)
             await socket.close()
 
 
@@ -261,48 +285,6 @@ async def _send_answer(head: AnswerHead, connection: StreamedConnection, send: S
         else:
             more = not connection.has_ended
         await send({"type": "http.response.body", "body": chunk, "more_body": more})
-
-
-async def _join_sockets(socket: ClientConnection, receive: Receive, send: Send) -> None:
-    """Carry messages both ways until one side closes, and tell the other."""
-    to_owner = asyncio.create_task(_carry_to_owner(socket, receive))
-    try:
-        async for message in socket:
-            kind = "text" if isinstance(message, str) else "bytes"
-            await send({"type": "websocket.send", kind: message})
-    except (ConnectionClosed, OSError, RuntimeError):
-        pass  # one of the two is gone
-    finally:
-        is_agent_gone = to_owner.done()
-        to_owner.cancel()
-        await asyncio.gather(to_owner, return_exceptions=True)
-    if not is_agent_gone:
-        said = socket.close_code, socket.close_reason or ""
-        code = said[0] if said[0] not in (None, 1005, 1006) else RESTART_CODE
-        with suppress(OSError, RuntimeError):
-            await send({"type": "websocket.close", "code": code, "reason": said[1] or "the league moves: dial again"})
-
-
-async def _carry_to_owner(socket: ClientConnection, receive: Receive) -> None:
-    while True:
-        event = await receive()
-        if event["type"] != "websocket.receive":
-            code = event.get("code") or 1001
-            await socket.close(UNSENDABLE_CODES.get(code, code), event.get("reason") or "")
-            return
-        with suppress(ConnectionClosed):  # told by the other direction
-            await socket.send(event["text"] if event.get("text") is not None else event["bytes"])
-
-
-async def _deny_websocket(error: InvalidStatus, send: Send) -> None:
-    """Pass on the answer to a request that opened no WebSocket."""
-    response: Any = error.response
-    body = response.body or b""
-    kind = response.headers.get("content-type", "text/plain; charset=utf-8").encode()
-    headers = [(b"content-length", b"%d" % len(body)), (b"content-type", kind)]
-    deny = deny_websocket(send)
-    await deny({"type": "http.response.start", "status": response.status_code, "headers": headers})
-    await deny({"type": "http.response.body", "body": body})
 
 
 async def _wait_for_disconnect(receive: Receive) -> None:

@@ -85,6 +85,7 @@ class ServedLeague:
         self._referee_apps: dict[str, ASGIApp] = {}
         self._rng = Random()  # noqa: S311 - jitter
         self._task: asyncio.Task[None] | None = None
+        self._is_stopping = False
         self.settled = asyncio.Event()
         """Set once the first start has succeeded or failed."""
 
@@ -102,11 +103,13 @@ class ServedLeague:
     def start(self) -> None:
         """Begin to serve the league, in a task of its own."""
         self.settled.clear()
+        self._is_stopping = False
         self._task = asyncio.create_task(self._serve_for_ever(), name=f"league {self.league_id}")
 
     async def stop(self) -> None:
         """End manager and referees; what they had to save is saved."""
         if self._task is not None:
+            self._is_stopping = True
             self._task.cancel()
             await asyncio.wait({self._task})
             self._task = None
@@ -145,6 +148,8 @@ class ServedLeague:
                 self._parts.log.error("league_crashed", league_id=self.league_id, trace=trace)
             self._parts.log.warning("league_failed", league_id=self.league_id, problem=self.problem)
             self.settled.set()
+            if self._is_stopping:  # its manager failed as it was cancelled, and that took the cancellation's place
+                return
             failures = 1 if now() - began > CALM_SECONDS else failures + 1
             await asyncio.sleep(self._retry_delay(failures))
 

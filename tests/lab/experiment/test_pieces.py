@@ -81,7 +81,7 @@ def test_times_are_measured_where_they_are_asked_for_and_change_no_game() -> Non
 
 
 def test_rows_survive_pickling() -> None:
-    row = GameRow("nim", "1", 1, "a", "b", 1.0, -1.0, "first", 5, 0, 2, 0.5, None, 10, None, 0.25, None)
+    row = GameRow("nim", "1", 1, "a", "b", 1.0, -1.0, "first", 5, 0, 2, False, 0.5, None, 10, None, 0.25)
     assert pickle.loads(pickle.dumps(row)) == row
 
 

@@ -1,5 +1,6 @@
 """The games and players of an experiment as plain data that any process can load: no meeting is played here."""
 
+import hashlib
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -55,6 +56,8 @@ class PlayerSpec:
     home: str = ""
     """The folder that a file's path is relative to. Where it doesn't exist, as on another machine that got the files
     alone, the path is relative to the current folder."""
+    digest: str = ""
+    """SHA-256 of a file, so that no other version of it plays; empty: any."""
     llm: LlmSettings | None = None
     """The settings of a model."""
 
@@ -91,9 +94,8 @@ class PlayerSpec:
         """Load what makes the strategy; raises ConfigError."""
         if self.kind is PlayerKind.STRATEGY:
             return load_strategy_class(self.source)
-        if self.source.endswith(SUFFIX):
-            return load_strategy_class(str(self.file))
-        return _load_from_file(self.file, self.source.rpartition(":")[2])
+        name = "" if self.source.endswith(SUFFIX) else self.source.rpartition(":")[2]
+        return _load_from_file(self.file, name, self.digest)
 
     @property
     def is_synchronous(self) -> bool:
@@ -105,9 +107,16 @@ class PlayerSpec:
 
 
 @cache
-def _load_from_file(path: Path, name: str) -> Any:
-    """Load a class of a file, or make one of a function; raises ConfigError."""
+def _load_from_file(path: Path, name: str, digest: str) -> Any:
+    """Load a class of a file, or make one of a function; raises ConfigError.
+
+    Without a name it is the class `Strategy` or the function `choose`.
+    """
+    if digest and path.is_file() and hash_file(path) != digest:
+        raise ConfigError(path, "", "is another version than the one that the experiment was begun with")
     module = load_python_file(path)
+    if not name:
+        name = "Strategy" if isinstance(getattr(module, "Strategy", None), type) else "choose"
     found = getattr(module, name, None)
     if isinstance(found, type) and callable(getattr(found, "choose", None)):
         return found
@@ -117,3 +126,8 @@ def _load_from_file(path: Path, name: str) -> Any:
     there = f"found {quote(found)}" if found is not None else "there is no such name in it"
     problem = f"expected a function {name}(observation), or a class {name} with a method `choose`; {there}"
     raise ConfigError(path, name, problem)
+
+
+def hash_file(path: Path) -> str:
+    """Return the SHA-256 of a file's content."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from agent_league.errors import UserError
-from agent_league.lab.experiment.contestants import PlayerSpec
+from agent_league.lab.experiment.contestants import PlayerKind, PlayerSpec
 from agent_league.lab.experiment.engines import Engine, ProcessEngine
 from agent_league.lab.experiment.ray_cluster import Remark, import_ray
 from agent_league.text import quote
@@ -18,7 +18,8 @@ def choose_engine(
     """Make the engine of `--on`; raises UserError. On Ray, the files of these players are sent to the workers."""
     name, equals, address = on.partition("=")
     if on == PROCESSES:
-        return ProcessEngine(jobs)
+        costs_money = any(player.kind is PlayerKind.MODEL for player in players)
+        return ProcessEngine(jobs, 1) if costs_money else ProcessEngine(jobs)
     if name != RAY or (equals and not address):
         raise UserError(f"--on: expected {ON_FORM}; found {quote(on)}")
     from agent_league.lab.experiment.ray_engine import RayEngine  # noqa: PLC0415 - only where it is chosen

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from agent_league.lab.experiment.pieces import Piece, PieceResult
-from agent_league.lab.workers import run_all
+from agent_league.lab.workers import QUEUED_PER_PROCESS, run_all
 
 
 class Engine(Protocol):
@@ -22,11 +22,24 @@ class ProcessEngine:
     """Processes of this machine; with one job, this process itself."""
 
     jobs: int = 1
+    queued: int = QUEUED_PER_PROCESS
+    """Pieces under way for each process: 1 if they cost money, so that not much is spent beyond a budget."""
 
     def run(self, pieces: Iterable[Piece]) -> Generator[PieceResult]:
         work = (_PieceItem(piece) for piece in pieces)
-        with closing(run_all(work, self.jobs, preload=(__name__,))) as results:
+        with closing(run_all(work, self.jobs, preload=(__name__,), queued=self.queued)) as results:
             yield from results
+
+
+@dataclass(frozen=True, slots=True)
+class CallSettings:
+    """How running players are called."""
+
+    timeout: float | None = None
+    """Upper bound in seconds for every call; None: those of a league."""
+    wait_seconds: float = 5.0
+    """Seconds for a player to appear and to register."""
+    manager_port: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

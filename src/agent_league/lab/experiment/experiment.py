@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from agent_league.errors import UserError
 from agent_league.lab.experiment.contestants import PlayerKind
 from agent_league.lab.experiment.engine_choice import PROCESSES, choose_engine
-from agent_league.lab.experiment.engines import Engine
+from agent_league.lab.experiment.engines import CallSettings, Engine
 from agent_league.lab.experiment.folder import open_folder, read_folder, write_games_csv
 from agent_league.lab.experiment.plan import Shard
 from agent_league.lab.experiment.ray_cluster import Remark
@@ -62,19 +62,26 @@ class Experiment:
         shard: Shard | None = None,
         watch: ProgressListener = lambda _: None,
         remark: Remark = lambda _: None,
+        calls: CallSettings | None = None,
+        engine: Engine | None = None,
     ) -> "ExperimentResults":
         """Play what is missing in the folder `out`, and return what is there.
 
-        `on` is where: "processes" of this machine, "ray" or "ray=ADDRESS". With several `jobs` the calling script must
-        be importable without playing. Interrupted, it keeps what is finished; called again, it goes on. Raises
-        UserError if the folder holds another experiment.
+        `on` is where: "processes" of this machine, "ray" or "ray=ADDRESS"; `engine` is one of your own. With several
+        `jobs` the calling script must be importable without playing. Interrupted, it keeps what is finished; called
+        again, it goes on. `watch` is told how far it is, and `remark` what a person should know; `calls` is how players
+        at addresses are called, which always happens in this process. Raises UserError if the folder holds another
+        experiment.
         """
-        folder = Path(out)
+        folder, players = Path(out), self.resolved.plan.players
         with open_folder(self.resolved, folder, shard) as store:
-            engines: list[tuple[Engine, bool]] = [(choose_engine(on, jobs, self.resolved.plan.players, remark), False)]
-            if any(player.kind is PlayerKind.ADDRESS for player in self.resolved.plan.players):
-                raise UserError("players at addresses can't play yet")
-            ExperimentRun(self.resolved, store, engines, shard, watch).play()
+            engines: list[tuple[Engine, bool]] = [(engine or choose_engine(on, jobs, players, remark), False)]
+            if any(player.kind is PlayerKind.ADDRESS for player in players):
+                from agent_league.lab.experiment.address_engine import AddressEngine  # noqa: PLC0415 - it loads HTTP
+
+                engines.append((AddressEngine(calls or CallSettings(), remark), True))
+            for sentence in ExperimentRun(self.resolved, store, engines, shard, watch).play():
+                remark(sentence)
         return ExperimentResults(folder, self.resolved)
 
 

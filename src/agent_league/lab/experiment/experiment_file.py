@@ -21,6 +21,12 @@ from agent_league.text import MAX_WORD
 
 MAX_SEEDS = 1_000_000
 MAX_ROUNDS = 100_000
+MISSING = "is missing"
+EXAMPLES = {
+    "games": '; expected such as games = ["tic_tac_toe", "nim"]',
+    "players": '; expected such as players = ["random", "mine.py:choose"]',
+    "seeds": "; expected such as seeds = 20",
+}
 SEEDS_FORM = f"should be a number from 1 to {MAX_SEEDS}, or a list of numbers or texts that differ"
 
 
@@ -147,4 +153,11 @@ def parse_experiment(data: Mapping[str, Any], where: object) -> ExperimentFile:
         # As JSON, because only there strict means: a list is a tuple, but "30" is no number.
         return ExperimentFile.model_validate_json(json.dumps(plain), strict=True)
     except ValidationError as error:
-        raise ConfigError(where, *describe_first_error(plain, error)) from None
+        setting, problem = describe_first_error(plain, error)
+        if problem == MISSING:
+            problem += EXAMPLES.get(setting, "")
+        elif setting == "stop" and "; found" in problem:  # it says what it found by itself
+            problem = problem.partition(", found")[0]
+        for json_word, toml_word in (("a valid array", "a list"), ("an object", "a text or a table")):
+            problem = problem.replace(json_word, toml_word)
+        raise ConfigError(where, setting, problem) from None

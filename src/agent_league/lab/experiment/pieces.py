@@ -5,8 +5,10 @@ alternating. Its rows depend on the file and the meeting alone. A piece is a bun
 large enough to be worth a message: which meetings are in it changes no row.
 """
 
+import asyncio
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,9 +17,11 @@ from agent_league.games.contract import BrokenGame, describe_breakdown
 from agent_league.games.registry import Game
 from agent_league.lab.experiment.contestants import GameSpec, PlayerSpec
 from agent_league.lab.experiment.rows import GameRow, Winner
+from agent_league.lab.experiment.waiting_players import BlockingStrategy, ModelMeter
 from agent_league.lab.game_series import Series
 from agent_league.players.observation import Observation, Strategy
 
+STATE_CHANGED = "one of the two changed the game's state instead of playing: what came of it means nothing"
 WINNERS: dict[int | None, Winner] = {0: "first", 1: "second", None: "draw"}
 
 
@@ -64,11 +68,15 @@ class Piece:
         game = self.game.load()
         rows: list[GameRow] = []
         notes: dict[str, MeetingNote] = {}
-        for seed in self.seeds:
-            meeting = Meeting(self.game.label, game, self.players, seed, self.rounds, is_timed=seed in self.timed_seeds)
-            rows += meeting.play()
-            for note in meeting.notes:
-                notes.setdefault(note.player, note)
+        with ExitStack() as stack:
+            waits = not all(player.is_synchronous for player in self.players)
+            runner = stack.enter_context(asyncio.Runner()) if waits else None
+            for seed in self.seeds:
+                is_timed = waits or seed in self.timed_seeds
+                meeting = Meeting(self.game.label, game, self.players, seed, self.rounds, runner, is_timed=is_timed)
+                rows += meeting.play()
+                for note in meeting.notes:
+                    notes.setdefault(note.player, note)
         return PieceResult(self.piece_id, rows, time.perf_counter() - started, tuple(notes.values()))
 
 
@@ -82,51 +90,88 @@ class Meeting:
     players: tuple[PlayerSpec, PlayerSpec]
     seed: str
     rounds: int
+    runner: asyncio.Runner | None = None
+    """For players that wait for others; None: there is none."""
     is_timed: bool = False
     notes: list[MeetingNote] = field(default_factory=list)
+    _meters: dict[int, ModelMeter] = field(default_factory=dict)
+    _watches: dict[int, "TimedStrategy"] = field(default_factory=dict)
 
     def play(self) -> list[GameRow]:
         """Play all games of the meeting."""
         one, other = (player.label for player in self.players)
-        strategies = [player.make_strategy() for player in self.players]
-        watches = [TimedStrategy(strategy) for strategy in strategies] if self.is_timed else []
-        first, second = watches or strategies
-        series = Series(self.game, (first, second), f"{self.seed}/{self.label}/{one}/{other}")
-        rows: list[GameRow] = []
-        for number in range(2 * self.rounds):
-            try:
-                series.play(1)
-            except Exception as error:
-                raise BrokenGame(describe_breakdown(self.game, error)) from error
-            rows.append(self._make_row(series, number, watches))
-        self._take_notes(series)
+        with ExitStack() as stack:
+            first, second = (self._make_strategy(place, stack) for place in (0, 1))
+            series = Series(self.game, (first, second), make_series_seed(self.label, self.players, self.seed))
+            rows: list[GameRow] = []
+            for number in range(2 * self.rounds):
+                try:
+                    series.play(1)
+                except Exception as error:
+                    raise BrokenGame(describe_breakdown(self.game, error)) from error
+                rows.append(self._make_row(series, number))
+        self._take_notes(series, one, other)
         return rows
 
-    def _make_row(self, series: Series, number: int, watches: "list[TimedStrategy]") -> GameRow:
+    def _make_strategy(self, place: int, stack: ExitStack) -> Strategy:
+        player = self.players[place]
+        strategy: Strategy = player.make_strategy()
+        if self.runner and not player.is_synchronous:
+            blocking = BlockingStrategy(strategy, self.runner)
+            stack.callback(blocking.close)
+            self._meters[place] = blocking.meter
+            strategy = blocking
+        if self.is_timed:
+            strategy = self._watches[place] = TimedStrategy(strategy)
+        return strategy
+
+    def _make_row(self, series: Series, number: int) -> GameRow:
         (returns,), faults = series.take()
         _, moves = series.last_game
-        order = (1, 0) if number % 2 else (0, 1)
-        one, other = (self.players[place].label for place in order)
-        payoffs = (float(returns[order[0]]), float(returns[order[1]]))
-        seconds: Sequence[float | None] = [watch.take_seconds() for watch in watches] or (None, None)
-        return GameRow(
-            *(self.label, self.seed, number + 1, one, other, *payoffs, WINNERS[winning_seat(payoffs)], len(moves)),
-            *(faults[place] for place in order),
-            *(seconds[place] for place in order),
+        first, second = (1, 0) if number % 2 else (0, 1)
+        payoffs = (float(returns[first]), float(returns[second]))
+        row = GameRow(
+            *(self.label, self.seed, number + 1, self.players[first].label, self.players[second].label),
+            *payoffs,
+            WINNERS[winning_seat(payoffs)],
+            *(len(moves), faults[first], faults[second]),
+            repeatable=self.runner is None,
         )
+        if self._watches:
+            row.first_seconds = self._watches[first].take_seconds()
+            row.second_seconds = self._watches[second].take_seconds()
+        if first in self._meters:
+            row.first_tokens, row.first_cost, fallbacks = self._meters[first].take_usage()
+            row.first_faults += fallbacks
+        if second in self._meters:
+            row.second_tokens, row.second_cost, fallbacks = self._meters[second].take_usage()
+            row.second_faults += fallbacks
+        return row
 
-    def _take_notes(self, series: Series) -> None:
-        one, other = (player.label for player in self.players)
-        for label, fault in zip((one, other), series.first_faults, strict=True):
+    def _take_notes(self, series: Series, one: str, other: str) -> None:
+        said = [*series.first_faults]
+        for place, meter in self._meters.items():
+            said[place] = said[place] or meter.first_fallback
+        for label, fault in zip((one, other), said, strict=True):
             if fault:
                 self.notes.append(MeetingNote(self.label, (one, other), self.seed, label, fault))
         if series.is_start_changed:
-            said = "one of the two changed the game's state instead of playing: what came of it means nothing"
-            self.notes.append(MeetingNote(self.label, (one, other), self.seed, "", said))
+            self.notes.append(MeetingNote(self.label, (one, other), self.seed, "", STATE_CHANGED))
+
+
+def make_series_seed(game: str, players: Sequence[PlayerSpec], seed: str) -> str:
+    """Return the seed of a meeting's draws and dice: by labels, so that others in the file don't change them."""
+    return "/".join((seed, game, *(player.label for player in players)))
 
 
 class TimedStrategy:
-    """Delegates everything to a strategy and measures how long it takes to choose."""
+    """Delegates everything to a strategy and measures how long it takes to choose.
+
+    What a strategy says of itself so that it needn't be asked is hidden: it is asked for every move.
+    """
+
+    is_uniform = False
+    memory = None
 
     def __init__(self, strategy: Strategy) -> None:
         self._strategy = strategy

@@ -16,7 +16,8 @@ from agent_league.lab.experiment.charts import (
 )
 from agent_league.lab.experiment.summary import ExperimentSummary, GameSummary
 from agent_league.lab.report_templates import render_template
-from agent_league.lab.score_tables import PAIR_COLUMNS, make_pair_table, make_score_table
+from agent_league.lab.score_tables import PAIR_COLUMNS, cut_names, make_pair_table, make_score_table
+from agent_league.lab.scoreboard import ScoreboardRow
 from agent_league.model.result_words import format_count
 from agent_league.model.tables import DataTable, escape_markdown
 from agent_league.storage.files import write_atomically
@@ -52,11 +53,38 @@ def make_pairs(summary: ExperimentSummary) -> DataTable:
 
 def render_tables(summary: ExperimentSummary) -> str:
     """Render the tables alone as Markdown, as a notebook shows them."""
-    parts = []
+    several = make_game_table(summary) if len(summary.games) > 1 else None
+    parts = [several.to_markdown() + "\n"] if several else []
     for part in list_parts(summary):
         parts.append(f"### {escape_markdown(part.game.label)}\n\n{make_scores(part).to_markdown()}\n")
         parts += [part.ratings.tabulate().to_markdown() + "\n"] if part.ratings else []
     return "\n".join(parts)
+
+
+def make_game_table(summary: ExperimentSummary, width: int | None = None) -> DataTable | None:
+    """Make a table of what each player scored in each game; None if it doesn't fit `width`."""
+    shares = [{row.name: _format_score(part, row) for row in part.rows} for part in summary.games]
+    names = [row.name for row in summary.overall.rows]
+    columns = ("Player", *(f">{part.game.label}" for part in summary.games))
+    rows = [(name, *(of_game[name] for of_game in shares)) for name in names]
+    payoffs = any(part.board.by_payoff for part in summary.games)
+    caption = "Rank and points in percent, a draw being half a win" + (
+        "; where amounts count, the mean payoff." if payoffs else "."
+    )
+    table = DataTable(columns, rows, summary.resolved.file.name, caption)
+    if width is None or table.measure_width() <= width:
+        return table
+    cut = cut_names(table, width)
+    return cut if cut.measure_width() <= width else None
+
+
+def _format_score(part: GameSummary, row: ScoreboardRow) -> str:
+    tally, paid = row.total.tally, row.total.mean_payoff
+    if not tally.games:
+        return "-"
+    if part.board.by_payoff and paid:
+        return f"{row.rank}. {paid.value:.2f}"
+    return f"{row.rank}. {100 * (tally.wins + tally.draws / 2) / tally.games:.1f}"
 
 
 def list_parts(summary: ExperimentSummary) -> list[GameSummary]:
@@ -142,6 +170,7 @@ def _render(template: str, summary: ExperimentSummary, charts: dict[str, str]) -
         template,
         name=summary.resolved.file.name,
         facts=DataTable(("", ""), facts),
+        overview=make_game_table(summary) if len(summary.games) > 1 else None,
         parts=parts,
         charts=charts,
         sentences=list(describe_summary(summary)),

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
@@ -25,7 +26,7 @@ from agent_league.config.loader import describe_first_error, find_unknown_key
 from agent_league.errors import ConfigError, UserError
 from agent_league.games.base import BadParameters
 from agent_league.games.registry import GAME_ENTRY_POINTS, UnknownGame
-from agent_league.lab.experiment.contestants import GameSpec, PlayerKind, PlayerSpec
+from agent_league.lab.experiment.contestants import GameSpec, PlayerKind, PlayerSpec, hash_file
 from agent_league.lab.experiment.experiment_file import (
     ContestantEntry,
     ExperimentFile,
@@ -55,7 +56,7 @@ FILE_PATTERN = re.compile(r"(?P<path>.+\.py)(?::(?P<name>[^:/\\]+))?")
 ADDRESS_PATTERN = re.compile(r"[a-z]+://\S+|(localhost|[\w.-]+\.[\w-]+):\d+(/\S*)?", re.ASCII | re.IGNORECASE)
 VARIABLE_FORM = re.compile(r"([A-Za-z]+ )?\$[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 """A header or variable of a model's tools: `$NAME` or `Bearer $NAME`. Anything else may be a key."""
-BUDGET_SETTINGS = ("max_tokens", "max_cost_usd")
+CHANGEABLE_SETTINGS = ("max_tokens", "max_cost_usd", "api_key_variable")
 """Settings of a model that decide how long it may play, not how: they may be changed between two runs."""
 
 
@@ -142,11 +143,7 @@ def resolve_experiment(file: ExperimentFile, where: object, home: Path) -> Resol
     found = [_resolve_player(entry, where, f"players.{place}", home) for place, entry in enumerate(file.players)]
     players = tuple(_label_players(found, [entry.name for entry in file.players], where))
     plan = ExperimentPlan(games, players, file.seeds, file.rounds)
-    hashes = {
-        player.label: hashlib.sha256(player.file.read_bytes()).hexdigest()
-        for player in players
-        if player.kind is PlayerKind.FILE
-    }
+    hashes = {player.label: player.digest for player in players if player.kind is PlayerKind.FILE}
     return ResolvedExperiment(file, plan, _hash_content(file, plan, hashes), hashes, tuple(_list_remarks(plan)))
 
 
@@ -165,7 +162,8 @@ def _resolve_player(entry: ContestantEntry, where: object, setting: str, home: P
     try:
         _check_player(player)
     except ConfigError as error:
-        raise ConfigError(where, setting, str(error).removeprefix("strategy: ")) from None
+        said = str(error).removeprefix("strategy: ").replace("--base-url", "a base_url in its parameters")
+        raise ConfigError(where, setting, said) from None
     except UserError as error:
         raise ConfigError(where, setting, str(error)) from None
     return player
@@ -177,14 +175,17 @@ def _classify_player(
     text = entry.player
     if text in strategy_names() and text != "llm":
         return PlayerSpec(text, PlayerKind.STRATEGY, text, entry.parameters)
-    if text.startswith(MODEL_PREFIX) and len(text) > len(MODEL_PREFIX):
+    if text in ("llm", MODEL_PREFIX):
+        raise ConfigError(where, setting, f"should name a model, such as llm:openai:gpt-5-mini; found {text!r}")
+    if text.startswith(MODEL_PREFIX):
         settings = _parse_model_settings(entry.parameters, text, where, f"{setting}.parameters")
         return PlayerSpec(text, PlayerKind.MODEL, text, entry.parameters, llm=settings)
     if (match := FILE_PATTERN.fullmatch(text)) and "://" not in text:
         place = Path(home, match["path"])
         if must_exist and not place.is_file():
             raise ConfigError(where, setting, f"there is no file {match['path']} in {home}")
-        return PlayerSpec(text, PlayerKind.FILE, text, entry.parameters, str(home))
+        digest = hash_file(place) if must_exist else ""
+        return PlayerSpec(text, PlayerKind.FILE, text, entry.parameters, str(home), digest)
     if ADDRESS_PATTERN.fullmatch(text):
         if entry.parameters:
             raise ConfigError(where, f"{setting}.parameters", "a player at an address takes no parameters")
@@ -203,7 +204,8 @@ def _parse_model_settings(given: Mapping[str, Any], text: str, where: object, se
     """Check the settings of a model: keys and headers may only be named by their variables."""
     if unknown := find_unknown_key(LlmSettings, given):
         name, known = unknown
-        raise ConfigError(where, f"{setting}.{name}", f"no such setting {list_known_names(name, known)}")
+        hint = "; keys come from the environment, see api_key_variable" if "key" in name else ""
+        raise ConfigError(where, f"{setting}.{name}", f"no such setting {list_known_names(name, known)}{hint}")
     if "model" in given:
         raise ConfigError(where, f"{setting}.model", f"the model stands in the player's text: {text}")
     try:
@@ -211,7 +213,8 @@ def _parse_model_settings(given: Mapping[str, Any], text: str, where: object, se
         settings = LlmSettings.model_validate_json(written, strict=True)
     except ValidationError as error:
         inside, problem = describe_first_error(given, error)
-        raise ConfigError(where, f"{setting}.{inside}", problem) from None
+        told = problem.partition(", found ")[0]  # what was found may hold a password
+        raise ConfigError(where, f"{setting}.{inside}", told) from None
     for name, server in settings.mcp_servers.items():
         for kind, values in (("headers", server.headers), ("env", server.env)):
             for key, value in values.items():
@@ -273,7 +276,9 @@ def _label_players(players: Sequence[PlayerSpec], names: Sequence[str | None], w
 
 
 def _shorten_source(player: PlayerSpec) -> str:
-    """Return a short label: of `path/to/mine.py:choose` only `mine.py`."""
+    """Return a short label: of `path/to/mine.py:choose` only `mine.py`, of an address the host and port."""
+    if player.kind is PlayerKind.ADDRESS:
+        return urlsplit(player.source).netloc
     match = FILE_PATTERN.fullmatch(player.source)
     if player.kind is not PlayerKind.FILE or match is None:
         return player.source
@@ -304,7 +309,7 @@ def _hash_content(file: ExperimentFile, plan: ExperimentPlan, hashes: Mapping[st
                 str(player.kind),
                 hashes.get(player.label) or player.source,
                 _name_in_file(player),
-                {name: value for name, value in player.parameters.items() if name not in BUDGET_SETTINGS},
+                {name: value for name, value in player.parameters.items() if name not in CHANGEABLE_SETTINGS},
             ]
             for player in plan.players
         ],

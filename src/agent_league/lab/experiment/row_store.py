@@ -20,7 +20,10 @@ from agent_league.lab.experiment.plan import ExperimentPlan
 from agent_league.lab.experiment.rows import RUN_COLUMNS, GameRow
 
 DATABASE_NAME = "games.sqlite"
-VALUE_COLUMNS = ("first_return", "second_return", "winner", "steps", "first_faults", "second_faults", *RUN_COLUMNS)
+VALUE_COLUMNS = (
+    *("first_return", "second_return", "winner", "steps", "first_faults", "second_faults", "repeatable"),
+    *RUN_COLUMNS,
+)
 """Columns of the table; who played what follows from the number of the meeting and the round."""
 BUSY_SECONDS = 30
 SCHEMA = """

@@ -14,7 +14,7 @@ from agent_league.model.tables import disarm_formulas
 Winner = Literal["first", "second", "draw"]
 CSV_COLUMNS = (
     *("game", "seed", "round", "first", "second", "first_return", "second_return", "winner", "steps"),
-    *("first_faults", "second_faults"),
+    *("first_faults", "second_faults", "repeatable"),
 )
 """What two runs of one file have in common, in the order of `games.csv`."""
 RUN_COLUMNS = ("first_seconds", "second_seconds", "first_tokens", "second_tokens", "first_cost", "second_cost")
@@ -41,6 +41,8 @@ class GameRow:
     first_faults: int = 0
     """How often the player failed or chose an illegal move, so that a random one was made."""
     second_faults: int = 0
+    repeatable: bool = True
+    """Whether the same file gives the same row again: not with players at addresses and language models."""
     first_seconds: float | None = None
     """How long the player thought; None: not measured."""
     second_seconds: float | None = None
@@ -69,7 +71,7 @@ def write_csv(rows: Iterable[GameRow], file: TextIO) -> None:
             _disarm(row.second),
             format_number(row.first_return),
             format_number(row.second_return),
-            *(row.winner, row.steps, row.first_faults, row.second_faults),
+            *(row.winner, row.steps, row.first_faults, row.second_faults, "yes" if row.repeatable else "no"),
         )
         for row in rows
     )

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 
+from agent_league.lab.experiment.budgets import ModelBudgets
 from agent_league.lab.experiment.contestants import PlayerKind
 from agent_league.lab.experiment.engines import Engine
 from agent_league.lab.experiment.pieces import PieceResult
@@ -44,13 +45,20 @@ class ExperimentRun:
     """Each with whether it takes the pieces of players at addresses; else it takes all others."""
     shard: Shard | None = None
     watch: ProgressListener = lambda _: None
+    _budgets: ModelBudgets = field(init=False)
     _tests: StoppingTests | None = field(init=False, default=None)
     _games: int = field(init=False, default=0)
     _total: int = field(init=False, default=0)
     _unwritten: list[tuple[list[int], PieceResult]] = field(init=False, default_factory=list)
 
-    def play(self) -> None:
-        """Play all that is missing; when it is interrupted, what is finished is written."""
+    def __post_init__(self) -> None:
+        self._budgets = ModelBudgets(self.resolved.plan)
+
+    def play(self) -> list[str]:
+        """Play all that is missing; when it is interrupted, what is finished is written.
+
+        Return sentences about what could not be played.
+        """
         plan, store, rule = self.resolved.plan, self.store, self.resolved.file.stop
         played = store.find_played_meetings()
         size = plan.games_per_meeting
@@ -61,6 +69,7 @@ class ExperimentRun:
         self._games = sum(played) * size
         self._total = sum(1 for _ in plan.list_shard(self.shard, whole_matchups=whole)) * size
         called = self._find_called_matchups()
+        self._budgets.read_spent(store)
         for engine, takes_addresses in self.engines:
             missing = (
                 meeting
@@ -70,23 +79,31 @@ class ExperimentRun:
                 and (meeting // len(plan.seeds) in called) == takes_addresses
             )
             self._play_meetings(engine, PiecePlanner(plan, missing))
+        spent = self._budgets.find_exhausted() if self._games < self._total else {}
         with store:
             for matchup, seeds in (self._tests.stops if self._tests else {}).items():
                 store.delete_meetings(matchup * len(plan.seeds) + seeds, (matchup + 1) * len(plan.seeds))
-            store.write_fact(FINISHED_FACT, "yes")
+            store.write_fact(FINISHED_FACT, "no" if spent else "yes")
+        return [
+            f"{sentence}, so not all of its games are played. Raise it in the file to go on."
+            for sentence in spent.values()
+        ]
 
     def _play_meetings(self, engine: Engine, planner: PiecePlanner) -> None:
+        self._end_spent_matchups(planner)
         if planner.is_empty:
             return
         started, work = time.monotonic(), 0.0
         committed = started
-        results = engine.run(planner.list_pieces())
+        results = engine.run(map(self._budgets.limit_piece, planner.list_pieces()))
         try:
             for result in results:
                 finished = planner.finish_piece(result)
                 self._unwritten.append((finished, result))
                 self._games += len(result.rows)
                 work += result.seconds
+                self._budgets.add_rows(result.rows)
+                self._end_spent_matchups(planner)
                 for matchup in self._tests.add_meetings(finished, result.rows) if self._tests else ():
                     planner.end_matchup(matchup)
                 now = time.monotonic()
@@ -100,6 +117,14 @@ class ExperimentRun:
             if isinstance(results, Generator):
                 results.close()
             self._write_results()
+
+    def _end_spent_matchups(self, planner: PiecePlanner) -> None:
+        """Plan no more meetings of models that have spent their budget."""
+        spent = self._budgets.find_exhausted()
+        plan = self.resolved.plan
+        for matchup in plan.list_matchups() if spent else ():
+            if any(plan.players[player].label in spent for player in matchup.pair):
+                planner.end_matchup(matchup.number)
 
     def _write_results(self) -> None:
         with self.store:
