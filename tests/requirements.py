@@ -1991,4 +1991,55 @@ REQUIREMENTS = (
         "dial_out/referees::a_referee_that_nobody_can_call_judges_a_league",
         "dial_out/referees::a_referee_s_seat_needs_the_key_and_answers_only_players_of_its_matches",
     ),
+    needs(
+        "Scale",
+        "league experiment FILE.toml --out DIR; the smallest file works as it stands, and what is wrong is named.",
+        "lab/experiment/experiment_file::the_smallest_file_works_as_it_stands",
+        "lab/experiment/experiment_file::what_is_wrong_is_named",
+        "lab/experiment/experiment_file::players_of_all_kinds_are_told_apart",
+        "experiments_page::the_commands_run_as_they_stand_and_shards_give_the_same_rows",
+    ),
+    needs(
+        "Scale",
+        "An experiment that is killed and started again goes on; the same file gives the same rows, whatever the number"
+        " of workers.",
+        "cli/experiment::killed_twice_it_goes_on_and_gives_the_same_rows",
+        "cli/experiment::ctrl_c_keeps_what_is_finished_and_says_how_to_go_on",
+        "lab/experiment/experiment::rows_are_the_same_in_any_order_and_after_interruptions",
+        "lab/experiment/pieces::rows_are_the_same_in_pieces_of_any_size_and_in_any_number_of_processes",
+        "lab/experiment/experiment::a_folder_of_another_experiment_is_refused",
+    ),
+    needs(
+        "Scale",
+        "An experiment's folder: every game as a row, the resolved file with versions and a hash, a report with plots;"
+        " values of keys stand nowhere.",
+        "lab/experiment/experiment::rows_can_be_read_by_anybody_who_reads_sqlite",
+        "lab/experiment/experiment_file::the_resolved_file_gives_the_same_experiment_again",
+        "lab/experiment/experiment_file::the_hash_is_that_of_what_decides_the_rows",
+        "lab/experiment/experiment::the_report_has_all_its_files_and_escapes_names",
+        "lab/experiment/called_players::a_model_plays_and_its_key_is_written_nowhere",
+        "lab/experiment/called_players::running_players_meet_ours_and_each_other",
+    ),
+    needs(
+        "Scale",
+        "--shard I/N, and merge refuses shards of other files, missing and doubled ones, by name.",
+        "lab/experiment/experiment::shards_make_the_whole",
+        "lab/experiment/experiment::shards_that_dont_make_the_whole_are_refused_by_name",
+        "cli/experiment::shards_of_several_machines_are_merged",
+    ),
+    needs(
+        "Scale",
+        "A million games in bounded memory: rows stream to disk.",
+        "lab/experiment/memory::twenty_times_the_games_take_hardly_more_memory",
+    ),
+    needs(
+        "Scale",
+        "From Python: `from agent_league.lab import Experiment`.",
+        "experiments_page::the_program_runs",
+    ),
+    needs(
+        "Scale",
+        "Tables that fit: names and numbers readable at 80 columns for 8 and for 30 players, wide ones in files.",
+        "cli/experiment::tables_fit_eighty_columns",
+    ),
 )
