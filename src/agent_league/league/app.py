@@ -263,6 +263,25 @@ class LeagueManager(Agent):
             self._conductor.announce_correction()
         return sentence
 
+    async def correct_while_stopped(self, command: OrganiserCommand) -> str:
+        """Carry out a correction of a league that is over, without running it; nothing else may be asked afterwards.
+
+        A league that needs another match goes on when it is run the next time.
+        """
+        try:
+            sentence = await self.carry_out(command)
+            if self.state.phase is LeaguePhase.COMPLETED:
+                self.state.mark_end_announced()
+                self.state.mark_dismissed()
+            await self._journal.wait_for_commit()
+        finally:
+            await self._announcer.close()
+            await self._tasks.close()
+            self._projections.close()
+            await self._journal.close()
+            self.log.close()
+        return sentence
+
     def abandon(self) -> None:
         """Give the league up because another server has taken it over: nothing is written or sent any more."""
         self._is_abandoned = True
