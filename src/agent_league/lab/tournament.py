@@ -6,11 +6,13 @@ alternate. Its result depends on the tournament, the pair and the series alone, 
 """
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
+from pathlib import Path
 from typing import Any
 
+from agent_league.config.python_files import is_python_file
 from agent_league.errors import UserError
 from agent_league.games.contract import BrokenGame, describe_breakdown
 from agent_league.games.registry import Game, load_playable_game
@@ -56,10 +58,12 @@ class Tournament:
     @property
     def player_labels(self) -> tuple[str, ...]:
         """Names of the players: their strategies', with a number for the second of a kind."""
-        again = [self.strategies[:place].count(name) for place, name in enumerate(self.strategies)]
-        return tuple(
-            f"{name} #{earlier + 1}" if earlier else name for name, earlier in zip(self.strategies, again, strict=True)
-        )
+        return _number_doubles(self.strategies)
+
+    @property
+    def seed_labels(self) -> tuple[str, ...]:
+        """The same without folders, so that a seed gives the same games wherever the files of players are."""
+        return _number_doubles([Path(name).name if is_python_file(name) else name for name in self.strategies])
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
@@ -102,7 +106,7 @@ class Tournament:
         return {
             "games": [{"game": self.game_type, "parameters": dict(self.parameters)}],
             "players": [
-                {"player": name, "name": label} for name, label in zip(self.strategies, self.player_labels, strict=True)
+                {"player": name, "name": label} for name, label in zip(self.strategies, self.seed_labels, strict=True)
             ],
             "seeds": [f"{self.seed}-{series + 1}" for series in range(number)],
             "rounds": size // 2,
@@ -162,7 +166,7 @@ class PlannedSeries:
         """Play the games, and yield the tallies of those played since the last, a few times a second."""
         tournament, game = self.tournament, self.tournament.game
         one, other = (load_strategy(tournament.strategies[player]) for player in self.pair)
-        labels = tournament.player_labels
+        labels = tournament.seed_labels
         seed = make_series_seed(tournament.game_type, [labels[player] for player in self.pair], self.seed)
         series = Series(game, (one, other), seed, self.first_game % 2)
         left = self.games
@@ -179,6 +183,11 @@ class PlannedSeries:
             both = tally_returns(*series.take(), payoffs=game.payoffs)
             first_seat, _ = tally_returns(series.take_first_seat(), (0, 0), payoffs=False)
             yield PairTallies(self.pair, self.series_number, both, first_faults, spoiled, first_seat)
+
+
+def _number_doubles(names: Sequence[str]) -> tuple[str, ...]:
+    again = [names[:place].count(name) for place, name in enumerate(names)]
+    return tuple(f"{name} #{earlier + 1}" if earlier else name for name, earlier in zip(names, again, strict=True))
 
 
 def _check_strategy(name: str) -> None:
