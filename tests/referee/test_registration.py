@@ -13,6 +13,8 @@ from agent_league.errors import LeagueFailed
 from agent_league.http.client import HttpCarrier
 from agent_league.http.memory import MemoryNetwork
 from agent_league.http.server import HttpServer
+from agent_league.protocol.checks import parse_fields
+from agent_league.protocol.v2 import StartMatch
 from agent_league.referee.app import Referee
 from agent_league.testing.peers import Params, ScriptedManager, ScriptedPlayer, always_reply, never_reply
 from agent_league.testing.virtual_time import in_virtual_time
@@ -150,3 +152,32 @@ async def test_over_http_a_deadline_really_cuts_the_call_of_a_hung_player(home: 
     assert report["result"]["winner"] == "P01"
     assert report["result"]["terminations"] == {"P02": "move_timeout"}
     assert len(players[1].received_params("choose_parity")) == 3
+
+
+SEAT = f"/leagues/spring/seats/S{'0' * 24}/mcp"
+SERVER = "http://server:8000/leagues/spring"
+
+
+@pytest.mark.parametrize(
+    ("manager", "given", "called"),
+    [
+        (f"{SERVER}/mcp", f"http://localhost:8080{SEAT}", f"http://server:8000{SEAT}"),
+        (f"{SERVER}/join/key-x/mcp", f"http://127.0.0.1:8080/base{SEAT}", f"http://server:8000{SEAT}"),
+        (f"{SERVER}/join/key-x/dial/tok-seat-x/mcp", f"http://localhost:8080{SEAT}", f"http://server:8000{SEAT}"),
+        (f"{SERVER}/mcp", f"https://play.example{SEAT}", f"https://play.example{SEAT}"),
+        (f"{SERVER}/mcp", "http://localhost:8101/mcp", "http://localhost:8101/mcp"),
+        ("http://localhost:8000/leagues/spring/mcp", f"http://localhost:8080{SEAT}", f"http://localhost:8080{SEAT}"),
+    ],
+)
+async def test_a_seat_that_would_be_on_our_own_machine_is_called_on_the_manager_s(
+    home: Path, manager: str, given: str, called: str
+) -> None:
+    settings = replace(referee_settings(home), manager=manager)
+    referee = Referee(settings, MemoryNetwork())
+    async with hall(home) as match:
+        match.pair()
+        order = parse_fields(StartMatch, match.order())
+    player = order.player_A.model_copy(update={"endpoint": given})
+    placed = referee._orders.place_seats(order.model_copy(update={"player_A": player}))
+    assert placed.player_A.endpoint == called
+    assert placed.player_B == order.player_B

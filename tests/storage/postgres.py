@@ -29,7 +29,9 @@ def programs() -> Path | None:
 class PostgresServer:
     """A server that can be stopped and started again on the same port and data."""
 
-    def __init__(self, bin_folder: Path, folder: Path) -> None:
+    def __init__(self, bin_folder: Path, folder: Path, *, is_durable: bool = False) -> None:
+        """Without `is_durable` it doesn't wait for the disk."""
+        self._fsync = "on" if is_durable else "off"
         self._bin = bin_folder
         self._folder = folder
         self._data = folder / "data"
@@ -51,7 +53,12 @@ class PostgresServer:
         self._run("initdb", "--pgdata", str(self._data), "--encoding=UTF8", "--locale=C", *options)
 
     def start(self) -> None:
-        settings = {"fsync": "off", "listen_addresses": "127.0.0.1", "unix_socket_directories": "", "port": self.port}
+        settings = {
+            "fsync": self._fsync,
+            "listen_addresses": "127.0.0.1",
+            "unix_socket_directories": "",
+            "port": self.port,
+        }
         options = [f"-c{name}={value}" for name, value in settings.items()]
         command = [str(self._bin / "postgres"), "-D", str(self._data), *options]
         with (self._folder / "log").open("ab") as log:
@@ -61,6 +68,11 @@ class PostgresServer:
             if self._process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"PostgreSQL did not start: {(self._folder / 'log').read_text()}")
             time.sleep(0.05)
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
 
     def stop(self) -> None:
         """Ends it and everybody's connections."""
@@ -81,9 +93,9 @@ class PostgresServer:
 
 
 @contextmanager
-def postgres_server(bin_folder: Path) -> Iterator[PostgresServer]:
+def postgres_server(bin_folder: Path, *, is_durable: bool = False) -> Iterator[PostgresServer]:
     folder = Path(tempfile.mkdtemp(prefix="agent-league-postgres-"))
-    server = PostgresServer(bin_folder, folder)
+    server = PostgresServer(bin_folder, folder, is_durable=is_durable)
     try:
         server.make()
         server.start()

@@ -119,7 +119,7 @@ class Corrections:
         if state.phase is not LeaguePhase.REGISTRATION and not state.takes_late_players:
             why = "the league is over" if state.phase is LeaguePhase.COMPLETED else "every round has been paired"
             if not state.format.takes_late_entries:
-                why = f"its format, {describe_format(state.config.scheduling)}, takes nobody after the start"
+                why = f"its format, {describe_format(state.config)}, takes nobody after the start"
             raise _refuse(f"no player {quote(name)} in this league, and nobody may enter any more: {why}", player=name)
         if name in state.admitted_names:
             return Change(f"nothing changed: {quote(name)} may enter already", name)
@@ -171,9 +171,7 @@ class Corrections:
         sentence = _add_followers(sentence, followers, _list_changed(state, paired))
         if state.phase is LeaguePhase.COMPLETED and state.needs_further_round():
             state.reopen_league()
-            sentence = (
-                f"{sentence}; the {describe_format(state.config.scheduling)} needs another round, which is played"
-            )
+            sentence = f"{sentence}; the {describe_format(state.config)} needs another round, which is played"
         self._note_end_changed()
         return Change(sentence, pairing.match_id, before.to_json() if before else {})
 
@@ -241,7 +239,7 @@ class Corrections:
             for one in round_.pairings
             if set(one.players) & set(pairing.players)
         ]
-        form = describe_format(state.config.scheduling)
+        form = describe_format(state.config)
         known = state.results.get(match_id)
         if not later:
             return _refuse(f"with another result of {match_id} the {form} would have paired other matches", match_id)

@@ -207,6 +207,10 @@ class LadderRecord:
             return VersionTally()
         return self._tallies.get(make_version_id(player_id, number or player.current.number), VersionTally())
 
+    def count_results(self) -> int:
+        """How many results were counted, of all versions that are listed."""
+        return sum(tally.played for tally in self._tallies.values()) // 2
+
     def find_rating(self, player_id: str) -> Rating | None:
         """The last rating of a player's current version; None before its first result is rated."""
         player = self.players.get(player_id)

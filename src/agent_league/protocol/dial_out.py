@@ -16,6 +16,8 @@ DIAL_NAME, SEATS_NAME = "dial", "seats"
 SECRET_PREFIX = "tok-seat-"  # noqa: S105 - no secret; this form is redacted wherever text is shown
 SECRET_PATTERN = re.compile(r"tok-seat-[\w-]{43}", re.ASCII)
 SEAT_PATTERN = re.compile(rf"/{SEATS_NAME}/(S[0-9a-f]{{24}})/mcp")
+OWN_MANAGER_PATH = re.compile(rf"(/join/[^/]+)?(/{DIAL_NAME}/[^/]+)?/mcp/?$")
+"""Ends a manager's address, also one for a team or a seat alone."""
 REPLACED_CODE = 4001
 """The WebSocket's close code for a connection whose seat another one has taken."""
 REFUSED_CODE = 4003
@@ -128,6 +130,13 @@ def _parse(adapter: TypeAdapter[Any], text: str | bytes) -> Any:
 def is_seat_address(endpoint: str) -> bool:
     """Whether an endpoint is that of a dial-out seat."""
     return SEAT_PATTERN.search(endpoint) is not None
+
+
+def place_seat(endpoint: str, manager: str) -> str:
+    """The address of a seat below that by which we call its manager, whether by a key or a seat of our own."""
+    root = OWN_MANAGER_PATH.sub("", manager)
+    found = SEAT_PATTERN.search(endpoint)
+    return f"{root}{found[0]}" if found else endpoint
 
 
 def is_json(body: bytes) -> bool:

@@ -242,6 +242,7 @@ class Referee(LeagueMember):
     async def _handle_start_match(self, order: v2.StartMatch) -> HandlerReply:
         if self._session.has_foreign_manager:
             order = await self._orders.fill_in_addresses(order)
+        order = self._orders.place_seats(order)
         await self._orders.preload_game(order)
         self._start_match(order)
         return OK

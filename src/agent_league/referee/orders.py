@@ -17,12 +17,13 @@ from agent_league.agent.registration import LeagueRegistration, RemarkCallback
 from agent_league.errors import CallFailed, ErrorCode, Refusal
 from agent_league.games.base import BadParameters
 from agent_league.games.registry import Game, UnknownGame, is_from_source, load_playable_game
-from agent_league.http.hosts import find_endpoint_problem, normalise_endpoint
+from agent_league.http.hosts import find_endpoint_problem, means_other_machine, normalise_endpoint
 from agent_league.log import JsonLogger
 from agent_league.model.agents import ANY_GAME, supports_game
 from agent_league.model.names import is_safe_name
 from agent_league.protocol import v2
 from agent_league.protocol.checks import check_envelope, describe_value, parse_fields
+from agent_league.protocol.dial_out import is_seat_address, place_seat
 from agent_league.protocol.foreign_messages import KnownFacts, complete_message, is_match_over
 from agent_league.referee.foreign_manager import ForeignManagerClient, build_start_match
 from agent_league.referee.settings import RefereeSettings
@@ -131,6 +132,18 @@ class MatchOrders:
         if is_from_source(name) and supports_game(self._settings.game_types, name):
             with suppress(Exception):  # errors are raised again when the match starts
                 await asyncio.to_thread(self._load_ordered_game, name, order.game_parameters)
+
+    def place_seats(self, order: v2.StartMatch) -> v2.StartMatch:
+        """Call dial-out seats whose address means our own machine by the address at which we reach the manager.
+
+        The manager's public address may be `localhost` for people, while we are in another container.
+        """
+        manager = self._session.manager_address
+        for side, player in (("player_A", order.player_A), ("player_B", order.player_B)):
+            if is_seat_address(player.endpoint) and means_other_machine(player.endpoint, manager):
+                endpoint = place_seat(player.endpoint, manager)
+                order = order.model_copy(update={side: player.model_copy(update={"endpoint": endpoint})})
+        return order
 
     async def fill_in_addresses(self, order: v2.StartMatch) -> v2.StartMatch:
         """Look up the player addresses that a foreign manager's order leaves out. Raises Refusal if one is unknown."""
