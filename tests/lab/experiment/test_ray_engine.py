@@ -147,7 +147,7 @@ def stop_while_a_player_sleeps(folder: Path, nodes: RayNodes) -> None:
             yield quick
 
     with closing(RayEngine(nodes.address, (sleeper,)).run(list_pieces())) as results:
-        wait_until(lambda: bool(list_process_marks(folder)) or not next(results))
+        wait_until(lambda: bool(list_process_marks(folder)) or next(results).piece_id == hanging.piece_id)
     (mark,) = list_process_marks(folder)
     wait_until(lambda: not Path("/proc", mark.name).exists())
 
