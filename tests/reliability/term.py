@@ -88,6 +88,7 @@ class Term:
         self.wait_for("the end of the league", self.is_over)
         self.check_league()
         self.correct()
+        self.appeal_in_semi_final()
         self.grade()
 
     def prepare(self) -> None:
@@ -215,6 +216,32 @@ class Term:
         self.tell(f"{final} was played again; {said.strip()}")
         self.wait_for("the corrected end", self.is_over)
         self.check_table()
+
+    def appeal_in_semi_final(self) -> None:
+        """Award a semi-final to its loser: the final is void, and the right two play another one."""
+        saved = find_league(self.home, ConfigLoader(self.home), SPRING, None).saved
+        titles = {row.round_id: str(row.plan.get("title", "")).lower() for row in saved.rounds}
+        semis = [one for one in saved.matches if "semi-finals" in titles[one.round_id] and (one.result or {})["winner"]]
+        if not semis:
+            self.tell("There was no semi-final to appeal against.")
+            return
+        semi = semis[-1]
+        robbed = next(one for one in (semi.player_a, semi.player_b) if one != (semi.result or {})["winner"])
+        finals = [
+            one.match_id for one in saved.matches if "final" in titles[one.round_id].rpartition("knockout, ")[2][:5]
+        ]
+        order = ("admin", "award", semi.match_id, robbed, "--league-id", SPRING, "--reason", "an appeal")
+        refused = league(*order, "--home", self.home)
+        assert "--void-followers" in refused.stderr, refused.stderr
+        said = self.command(*order, "--void-followers")
+        self.tell(said.strip())
+        self.wait_for("the second final", lambda: self.is_over() and len(self.results()) > len(saved.matches))
+        results = self.results()
+        assert all("void" in str(results[one]["terminations"]) for one in finals if f"{one}-2" not in results)
+        assert robbed in list(results.values())[-1]["players"], "the right player is in the final"
+        self.check_table()
+        champion = self.standings()["standings"][0]
+        self.tell(f"The second final is over; {champion['display_name']} is first.")
 
     def grade(self) -> None:
         """Write grades in four forms and read them back."""
