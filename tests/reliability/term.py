@@ -2,7 +2,8 @@
 
 One server has a practice ladder and the league that counts. Agents of three kinds sign up by their teams' addresses,
 from two machines; those of the second can't be called and dial out. The server is killed, a referee joins late, one
-match is played again and one awarded, and grades are written. What must hold is checked on the way.
+match is played again and one awarded, a semi-final sends another player on after an appeal, and grades are written.
+What must hold is checked on the way.
 """
 
 import argparse
