@@ -31,7 +31,6 @@ from agent_league.protocol.dial_out import (
     SeatCall,
     SeatNote,
     SeatOpened,
-    is_json,
     parse_to_agent,
 )
 from agent_league.protocol.tolerance import MCP_HEADERS, find_mcp_headers
@@ -180,10 +179,13 @@ class AddressForwarder:
 
     async def handle_call(self, call: SeatCall) -> SeatAnswer:
         body = call.body.encode(errors="replace")
-        if len(body) > MAX_BODY or not is_json(body):
+        try:
+            frame = orjson.loads(body) if len(body) <= MAX_BODY else None
+        except orjson.JSONDecodeError:
+            frame = None
+        if frame is None:
             return SeatAnswer(call=call.call, failure="bad_answer")
-        limit = min(call.limit_sec, MAX_CALL_SECONDS)
-        headers = find_mcp_headers(orjson.loads(body)) or MCP_ACCEPT
+        limit, headers = min(call.limit_sec, MAX_CALL_SECONDS), find_mcp_headers(frame) or MCP_ACCEPT
         try:
             status, answer = await self._carrier.exchange(
                 self._address, body, limit, find_bearer(call.authorization), headers

@@ -109,18 +109,15 @@ class WebhookSender:
             worker.cancel()
 
     async def close(self) -> None:
-        """Wait a moment for what is under way; the rest is kept for the next manager, if the season isn't over."""
+        """Wait a moment for what is under way; the rest is kept for the next manager of this season."""
         if running := [worker for worker in self._workers.values() if not worker.done()]:
             _, late = await asyncio.wait(running, timeout=CLOSE_SECONDS)
             for worker in late:
                 worker.cancel()
             await asyncio.gather(*late, return_exceptions=True)
-        is_over = self._state.phase is LeaguePhase.COMPLETED
         for name, queue in self._queues.items():
             if queue:
-                self._log.warning("webhook_lost" if is_over else "webhook_kept", webhook=name, posts=len(queue))
-            for post in queue if is_over else ():
-                self._state.outbox.remove_post(post)
+                self._log.warning("webhook_kept", webhook=name, posts=len(queue))
         if self._carrier:
             await self._carrier.close()
 
