@@ -4,6 +4,7 @@ Ctrl-C in a terminal reaches every process of a command, at any moment of its st
 on it and ends the others; `fork_server` sees to it that they don't hear it and have nothing to say about their end.
 """
 
+import gc
 import multiprocessing
 import os
 import signal
@@ -70,6 +71,7 @@ class _ProcessPool(ProcessPoolExecutor):
 
 def _start_worker() -> None:
     ignore_interrupts()
+    gc.freeze()  # what was imported stays: looking through it again and again would copy its pages, too
     threading.Thread(target=_exit_with_parent, daemon=True).start()
 
 

@@ -50,6 +50,7 @@ def assert_equal_series(
         series.play(1)
         state, moves, (a, b) = reference.play()
         assert repr(series.last_game) == repr((state, moves)), f"game {number}"
+        assert series.last_steps == len(moves)
         returns, faults = series.take()
         assert repr(dict(returns)) == repr({(b, a) if number % 2 else (a, b): 1})
         assert list(faults) == reference.faults

@@ -10,13 +10,15 @@ from typing import Any
 
 import pytest
 
-from agent_league.cli.serve import lock_home
+from agent_league.cli.serve import lock_home, lock_store
+from agent_league.config import ConfigLoader
 from agent_league.errors import UserError
 from agent_league.launch.league_start import find_running_leagues, lock_league
 from agent_league.league.app import LeagueManager
 from agent_league.league.state import LeaguePhase
 from agent_league.serve import league_server
 from agent_league.serve.league_files import request_new_season
+from agent_league.serve.league_server import ServerSettings
 from agent_league.serve.served_league import LeagueHealth
 from tests.conftest import BOUND
 from tests.serve.stage import players, serving, until, write_league
@@ -254,3 +256,17 @@ async def test_nobody_makes_leagues_from_a_foreign_page_or_where_the_server_can_
 async def test_a_second_server_of_the_same_home_is_refused(home: Path) -> None:
     with lock_home(home, "http://localhost:1"), pytest.raises(UserError, match="served already, at http://localhost:1"):
         lock_home(home, "http://localhost:2").__enter__()
+
+
+def test_a_database_file_has_one_server_whatever_their_homes(home: Path, tmp_path: Path) -> None:
+    loader = ConfigLoader(home)
+    store = f"sqlite:///{tmp_path / 'league.db'}"
+    one, other = (
+        ServerSettings(loader, loader.load_system(), "127.0.0.1", port, address)
+        for port, address in ((1, store), (2, f"sqlite:///{tmp_path}/./league.db"))
+    )
+    with lock_store(one), pytest.raises(UserError, match=r"served already, at http://localhost:1 .* a PostgreSQL"):
+        lock_store(other).__enter__()
+    shared = ServerSettings(loader, loader.load_system(), "127.0.0.1", 3, "postgresql://localhost/league")
+    with lock_store(shared), lock_store(shared):
+        pass

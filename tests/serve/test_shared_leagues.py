@@ -13,9 +13,10 @@ from agent_league.errors import UserError
 from agent_league.serve import shared_leagues
 from agent_league.serve.league_files import NewLeague, list_league_files, request_new_season
 from agent_league.serve.ownership import check_internal_addresses
-from agent_league.storage.directory import ServerRow
+from agent_league.storage.directory import ServerDirectory, ServerRow
 from agent_league.storage.paths import DataPaths
 from agent_league.storage.sql import SqlStore
+from tests.cli.command import league
 from tests.conftest import BOUND
 from tests.serve.stage import ServerStage, players, serving, until, write_league
 from tests.storage.postgres import PostgresServer
@@ -57,6 +58,16 @@ async def test_new_leagues_are_spread_and_known_to_every_server(homes: list[Path
         assert abs(len(mine) - len(theirs)) <= 1
         await until(lambda: {*list_league_files(homes[1])} == everything)
         await until(lambda: all(len(stage.server.read_index().soon) == 6 for stage in (one, other)))
+        told = await asyncio.to_thread(league, "servers", "--store", database, "--json")
+        shown = json.loads(told.stdout)
+        assert [len(server["leagues"]) for server in shown["servers"]] == [3, 3]
+        assert {league_id for server in shown["servers"] for league_id in server["leagues"]} == everything
+        drawn = await asyncio.to_thread(league, "servers", "--store", database)
+        assert "lease ends in" in drawn.stdout
+        health = json.loads((await one.visitor.get("/health")).text)
+        assert (health["status"], health["leagues"], health["servers"]) == ("ok", 3, 2)
+        metrics = (await one.visitor.get("/metrics")).text
+        assert 'leagues{status="registration"} 3' in metrics, "each server counts its own"
         page = await one.visitor.get("/")
         assert all(f"League {number}" in page.text for number in range(5))
 
@@ -185,3 +196,21 @@ async def test_the_leagues_outlast_a_database_that_is_away_longer_than_the_lease
         async with players(homes[0], f"{stage.root}/leagues/spring/mcp", names):
             await stage.wait_for_end("spring")
         assert len(stage.manager("spring").state.results) == 6
+
+
+async def test_a_server_that_couldnt_be_reached_is_waited_for_until_it_is_gone(
+    homes: list[Path], database: str
+) -> None:
+    store = SqlStore(database)
+    ServerDirectory(store, 1.5).enter(ServerRow("gone", "http://127.0.0.1:9000", "a container that was killed"))
+    store.close()
+    async with asyncio.timeout(BOUND), serving(homes[0], store=database) as stage:
+        assert "league_2025_even_odd" in stage.server.leagues
+
+
+def test_league_servers_needs_a_postgresql(tmp_path: Path, database: str) -> None:
+    for words in ([], ["--store", f"sqlite:///{tmp_path / 'league.db'}"]):
+        refused = league("servers", *words, cwd=tmp_path)
+        assert (refused.returncode, "expected the PostgreSQL that they share" in refused.stderr) == (2, True)
+    unused = league("servers", "--store", database, cwd=tmp_path)
+    assert (unused.returncode, "No server has ever used this database" in unused.stderr) == (2, True)

@@ -54,6 +54,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
     },
     "Organise a league": {
         "serve": "Serve all leagues of a SHARED folder, each below its own path, with an index of them.",
+        "servers": "Show the servers that share a PostgreSQL, and which of them has which league.",
         "manager": "Run a League Manager.",
         "referee": "Run a Referee. It waits for the manager where that isn't there yet.",
         "player": "Run a Player. It waits for the manager where that isn't there yet.",

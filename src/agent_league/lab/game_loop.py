@@ -11,8 +11,9 @@ Seated = tuple[SeriesPlayer, SeriesPlayer]
 """The players in the order of seats."""
 StepMoves = Mapping[int, Move]
 """The moves of one step by seat, without those of chance."""
-FinishedGame = tuple[tuple[float, float], Any]
-"""The returns of a game, and the record from which its loop can play it again.
+FinishedGame = tuple[tuple[float, float], int, Any]
+"""The returns of a game, its number of steps without those of chance, and the record from which its loop can play it
+again.
 
 These are plain tuples, of plain values where that can be: the garbage collector soon leaves such tuples alone, and
 there are many."""

@@ -55,7 +55,7 @@ class RulesLoop:
             state = rules.apply(state, made)
             step += 1
         a, b = rules.returns(state)
-        return (a, b), (state, moves)
+        return (a, b), len(moves), (state, moves)
 
     def replay(self, record: Any) -> tuple[State, Sequence[StepMoves]]:
         state, moves = record
@@ -71,6 +71,7 @@ class PositionLoop:
     def play(self, seated: Seated, chance: ChanceDice) -> FinishedGame:
         graph, position = self._graph, self._graph.start
         record: list[int] = []
+        drawn = 0
         for player in seated:
             player.observation.live_rounds = None
         while (returns := position.returns) is None:
@@ -82,9 +83,10 @@ class PositionLoop:
                 place = a * both[1].count + seated[1].answer(both[1], len(record))
             else:
                 place = position.select_outcome(chance.random())
+                drawn += 1
             record.append(place)
             position = position.after[place] or graph.find_next(position, place)
-        return returns, tuple(record)
+        return returns, len(record) - drawn, tuple(record)
 
     def replay(self, record: Any) -> tuple[State, Sequence[StepMoves]]:
         position = self._graph.start
@@ -119,7 +121,7 @@ class TurnsLoop:
             record.append(move)
             make_move(move)
             player, waiting = waiting, player
-        return run.returns, tuple(record)
+        return run.returns, len(record), tuple(record)
 
     def replay(self, record: Any) -> tuple[State, Sequence[StepMoves]]:
         run = self._rules.begin_turns(self._start)

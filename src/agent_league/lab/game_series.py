@@ -91,8 +91,13 @@ class Series:
     @property
     def last_game(self) -> tuple[State, Sequence[StepMoves]]:
         """The final state of the game that was played last, and the moves of its steps by seat."""
-        _, record = self._finished_games[-1]
+        *_, record = self._finished_games[-1]
         return self._choose_loop().replay(record)
+
+    @property
+    def last_steps(self) -> int:
+        """The number of steps of the game that was played last, without those of chance."""
+        return self._finished_games[-1][1]
 
     @property
     def first_faults(self) -> tuple[str, str]:
@@ -147,7 +152,7 @@ class Series:
 
     def _make_game_record(self, index: int, place: int) -> GameRecord:
         """Build the record of a game for the history of one player."""
-        returns, record = self._finished_games[index]
+        returns, _, record = self._finished_games[index]
         state, moves = self._choose_loop().replay(record)
         number = self._first_number + index
         seat = (place + number) % 2

@@ -96,7 +96,7 @@ class TableLoop:
         one, other = (self._replies[player] for player in seated)
         pairs, table = bytes(self._play_rounds(one, other)), self._table
         values = table.sum_payoffs if self._start["first_to"] is None else table.count_wins
-        return (float(values(0, pairs)), float(values(1, pairs))), pairs
+        return (float(values(0, pairs)), float(values(1, pairs))), len(pairs), pairs
 
     def replay(self, record: Any) -> tuple[State, Sequence[StepMoves]]:
         table, start = self._table, self._start

@@ -25,7 +25,7 @@ class RoundsLoop:
     def play(self, seated: Seated, chance: ChanceDice) -> FinishedGame:
         match = RepeatedMatch(self._rules, self._start, self._graph)
         match.play(MatchQuestions(match, seated, chance).find_place)
-        return self._rules.returns(match.make_state()), tuple(match.record)
+        return self._rules.returns(match.make_state()), len(match.moves), tuple(match.record)
 
     def replay(self, record: Any) -> tuple[State, Sequence[StepMoves]]:
         match, places = RepeatedMatch(self._rules, self._start, self._graph), iter(record)

@@ -294,19 +294,23 @@ class LeagueServer:
 
     def health(self) -> dict[str, Any]:
         """The answer of the server's health endpoint; not `ok` if the store or a league has failed."""
-        trouble = self._parts.store.trouble
         failed = sorted(one.league_id for one in self.leagues.values() if one.health is LeagueHealth.FAILED)
-        return {
-            "status": "store_unavailable" if trouble else "ok",
+        answer = {
+            "status": "ok" if self._is_store_up() else "store_unavailable",
             "role": "server",
             "version": __version__,
             "leagues": len(self.leagues),
             "failed": failed,
         }
+        return {**answer, "servers": len(self.shared.owners.view.servers)} if self.shared else answer
+
+    def _is_store_up(self) -> bool:
+        """Whether the store can be written, by a look at it or by the lease that is renewed there."""
+        return self._parts.store.trouble is None and self._parts.lease.is_held
 
     def read_samples(self) -> dict[str, dict[tuple[str, ...], float]]:
         """Read the server's metrics."""
-        index = self.read_index()
+        index = read_index(self.leagues.values(), self.settings.home, SystemClock().now())
         states = {name: one.manager.state for name, one in self.leagues.items() if one.manager}
         counts = {
             "running": index.now,
@@ -321,7 +325,7 @@ class LeagueServer:
             "server_matches_planned": {(name,): len(state.schedule.pairings) for name, state in states.items()},
             "server_matches_finished": {(name,): len(state.results) for name, state in states.items()},
             "server_league_starts": {(name,): one.starts for name, one in self.leagues.items()},
-            "server_store_up": {(): self._parts.store.trouble is None},
+            "server_store_up": {(): self._is_store_up()},
         }
 
     def _make_plan(self, league_id: str) -> ServedPlan:

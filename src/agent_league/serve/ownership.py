@@ -94,12 +94,25 @@ class LeagueOwnership:
 
     async def enter(self) -> None:
         """Take a place among the servers; raises StoreFailed, and UserError if the others couldn't reach this one."""
-        others = (await self._asking.run(self.directory.read_view)).servers.values()
-        check_internal_addresses(self._row, [one for one in others if one.address != self._row.address])
+        await self._check_addresses()
         asked_at = self._lease.begin_request()
         await self._renewing.run(self._renewing.directory.enter, self._row)
         self._lease.extend(asked_at, self.directory.lease_seconds)
         self._log.info("server_entered", server_id=self.server_id, address=self._row.address)
+
+    async def _check_addresses(self) -> None:
+        """Raise UserError if servers couldn't reach each other; one that was killed is waited for, until it is gone."""
+        due = asyncio.get_running_loop().time() + self.directory.lease_seconds + RETRY_SECONDS
+        while True:
+            others = (await self._asking.run(self.directory.read_view)).servers.values()
+            try:
+                check_internal_addresses(self._row, [*others])
+            except UserError:
+                if asyncio.get_running_loop().time() >= due:
+                    raise
+                await asyncio.sleep(RETRY_SECONDS)
+            else:
+                return
 
     async def leave(self) -> None:
         """Release all leagues, which have been stopped, and go."""

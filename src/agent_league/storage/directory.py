@@ -170,11 +170,12 @@ class ServerDirectory:
     def read_view(self) -> DirectoryView:
         """Read who is there and who owns what."""
         with self._store.write_transaction() as connection:
-            leagues = [LeagueLease(**row) for row in connection.execute(SELECT_LEAGUES).mappings()]
-            found = [dict(row) for row in connection.execute(sa.text(SELECT_SERVERS)).mappings()]
-        left = {row["server_id"]: row.pop("seconds_left") for row in found}
-        servers = [ServerRow(**row) for row in found]
-        return DirectoryView({one.server_id: one for one in servers}, {one.league_id: one for one in leagues}, left)
+            return _read_view(connection)
+
+    def peek(self) -> DirectoryView | None:
+        """Read the same from a database that is left as it is; None if it has no directory."""
+        with self._store.read_transaction("served_leagues") as connection:
+            return _read_view(connection) if connection is not None else None
 
     def claim_leagues(self, server: ServerRow, most: int) -> list[str]:
         """Become the owner of up to `most` leagues that nobody owns; their earlier owners can't write any more."""
@@ -268,6 +269,14 @@ def count_fair_claims(view: DirectoryView, server_id: str) -> int:
         loads[chosen] += max(lease.weight, MIN_WEIGHT)
         mine += chosen == server_id
     return mine
+
+
+def _read_view(connection: sa.Connection) -> DirectoryView:
+    leagues = [LeagueLease(**row) for row in connection.execute(SELECT_LEAGUES).mappings()]
+    found = [dict(row) for row in connection.execute(sa.text(SELECT_SERVERS)).mappings()]
+    left = {row["server_id"]: row.pop("seconds_left") for row in found}
+    servers = {row["server_id"]: ServerRow(**row) for row in found}
+    return DirectoryView(servers, {one.league_id: one for one in leagues}, left)
 
 
 def _notify(connection: sa.Connection) -> None:

@@ -23,7 +23,7 @@ def make_plan(seeds: int = 6, rounds: int = 3) -> ExperimentPlan:
 
 def play_plan(plan: ExperimentPlan, jobs: int = 1) -> str:
     """Play all meetings and return the CSV of their rows in order."""
-    planner = PiecePlanner(plan, range(plan.meeting_count))
+    planner = PiecePlanner(plan)
     rows: dict[int, list[GameRow]] = {}
     for result in ProcessEngine(jobs).run(planner.list_pieces()):
         meetings = planner.finish_piece(result)
@@ -98,7 +98,7 @@ def test_faults_are_counted_and_the_first_of_each_player_is_told(tmp_path: Path)
 
 def test_planned_pieces_end_with_a_matchup_that_is_over() -> None:
     plan = make_plan(seeds=50)
-    planner = PiecePlanner(plan, range(plan.meeting_count))
+    planner = PiecePlanner(plan)
     pieces = planner.list_pieces()
     first = next(pieces)
     planner.end_matchup(0)

@@ -101,7 +101,7 @@ def test_on_a_real_cluster(folder: Path, subtests: pytest.Subtests, monkeypatch:
 
 def play_and_interfere(plan: ExperimentPlan, nodes: RayNodes, interfere: Callable[[], None]) -> str:
     """Play all meetings, with an interference when a third of them is there; return the CSV of the rows in order."""
-    planner = PiecePlanner(plan, range(plan.meeting_count))
+    planner = PiecePlanner(plan)
     rows: dict[int, list[GameRow]] = {}
     waiting = [interfere]
     for result in RayEngine(nodes.address, plan.players).run(planner.list_pieces()):

@@ -27,7 +27,7 @@ class ProcessEngine:
 
     def run(self, pieces: Iterable[Piece]) -> Generator[PieceResult]:
         work = (_PieceItem(piece) for piece in pieces)
-        with closing(run_all(work, self.jobs, preload=(__name__,), queued=self.queued)) as results:
+        with closing(run_all(work, self.jobs, preload=(__name__,), queued=self.queued, max_bundle=1)) as results:
             yield from results
 
 

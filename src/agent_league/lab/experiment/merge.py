@@ -44,11 +44,12 @@ def _check_folder(folder: Path, first: Path, resolved: ResolvedExperiment) -> Sh
         shard = Shard.parse(store.read_fact(SHARD_FACT) or "1/1")
         if is_stopped and store.read_fact(FINISHED_FACT) == "yes":
             return shard
-        played = store.find_played_meetings()
-    wanted = list(plan.list_shard(shard, whole_matchups=is_stopped))
-    missing = [meeting for meeting in wanted if not played[meeting]]
-    if missing:
-        what = f"{len(missing)} of {len(wanted)} meetings are missing, the first: {plan.describe_meeting(missing[0])}"
+        settled = plan.mark_others(shard, whole_matchups=is_stopped)
+        wanted = settled.count(0)
+        store.mark_played_meetings(settled)
+    if missing := settled.count(0):
+        first_missing = plan.describe_meeting(settled.find(0))
+        what = f"{missing} of {wanted} meetings are missing, the first: {first_missing}"
         raise UserError(f"{folder} isn't finished: {what}. Start shard {shard} again, it goes on")
     return shard
 

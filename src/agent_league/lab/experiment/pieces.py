@@ -127,14 +127,13 @@ class Meeting:
 
     def _make_row(self, series: Series, number: int) -> GameRow:
         (returns,), faults = series.take()
-        _, moves = series.last_game
         first, second = (1, 0) if number % 2 else (0, 1)
         payoffs = (float(returns[first]), float(returns[second]))
         row = GameRow(
             *(self.label, self.seed, number + 1, self.players[first].label, self.players[second].label),
             *payoffs,
             WINNERS[winning_seat(payoffs)],
-            *(len(moves), faults[first], faults[second]),
+            *(series.last_steps, faults[first], faults[second]),
             repeatable=self.runner is None,
         )
         if self._watches:

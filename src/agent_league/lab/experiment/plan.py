@@ -4,7 +4,7 @@ Meetings are numbered in the order of their rows: by game, by pair, by seed. It 
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import combinations
 
@@ -72,15 +72,17 @@ class ExperimentPlan:
             for place, pair in enumerate(pairs)
         )
 
-    def list_shard(self, shard: "Shard | None", *, whole_matchups: bool) -> Iterator[int]:
-        """Yield the numbers of a shard's meetings, in order; None: all.
+    def mark_others(self, shard: "Shard | None", *, whole_matchups: bool) -> bytearray:
+        """Return a byte for each meeting: 1 if it isn't of this shard, else 0; None: all are of it.
 
         Shards take turns, so that each has its part of slow games; with `whole_matchups` by matchup, else by meeting.
         """
-        for meeting in range(self.meeting_count):
-            turn = meeting // len(self.seeds) if whole_matchups else meeting
-            if shard is None or turn % shard.count == shard.index - 1:
-                yield meeting
+        number = self.meeting_count
+        if shard is None:
+            return bytearray(number)
+        length = len(self.seeds) if whole_matchups else 1
+        turns = b"\x01" * length * (shard.index - 1) + bytes(length) + b"\x01" * length * (shard.count - shard.index)
+        return bytearray((turns * -(-number // len(turns)))[:number])
 
     def describe_meeting(self, number: int) -> str:
         """Name a meeting for a person."""
@@ -104,8 +106,10 @@ class _Queue:
     """The meetings of a matchup that are still to be played, in the order of seeds."""
 
     matchup: Matchup
-    waiting: list[int]
-    """Places of seeds, the next one last."""
+    next: int
+    """Number of a meeting; no earlier one waits."""
+    left: int
+    """How many wait."""
     seconds: float | None = None
     """How long a meeting took, lately; None: not known."""
 
@@ -118,39 +122,39 @@ class PiecePlanner:
     """
 
     plan: ExperimentPlan
-    missing: Iterable[int]
-    """Numbers of the meetings to be played, in order."""
+    settled: bytearray | None = None
+    """A byte for each meeting: 1 if it isn't to be played. None: all are."""
     _queues: dict[int, _Queue] = field(init=False)
-    _under_way: dict[int, tuple[int, tuple[int, ...]]] = field(default_factory=dict)
-    """By piece, the matchup and the places of its seeds."""
-    _last_id: int = 0
+    _under_way: dict[int, tuple[int, list[int]]] = field(init=False, default_factory=dict)
+    """By piece, the matchup and its meetings."""
+    _last_id: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
-        self._queues = {matchup.number: _Queue(matchup, []) for matchup in self.plan.list_matchups()}
-        for meeting in self.missing:
-            matchup, seed = divmod(meeting, len(self.plan.seeds))
-            self._queues[matchup].waiting.append(seed)
-        self.missing = ()
-        for queue in self._queues.values():
-            queue.waiting.reverse()
+        self.settled = settled = self.settled or bytearray(self.plan.meeting_count)
+        size = len(self.plan.seeds)
+        self._queues = {}
+        for matchup in self.plan.list_matchups():
+            first = matchup.number * size
+            if left := settled.count(0, first, first + size):
+                self._queues[matchup.number] = _Queue(matchup, first, left)
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing is left to be planned."""
-        return not any(queue.waiting for queue in self._queues.values())
+        return not any(queue.left for queue in self._queues.values())
 
     def list_pieces(self) -> Iterator[Piece]:
         """Yield pieces until every meeting is in one."""
         while not self.is_empty:
             for queue in self._queues.values():
-                if queue.waiting:
+                if queue.left:
                     yield self._cut_piece(queue)
 
     def finish_piece(self, result: PieceResult) -> list[int]:
         """Take note of a result, and return the numbers of its meetings, in the order of its rows."""
-        number, seeds = self._under_way.pop(result.piece_id)
-        self._queues[number].seconds = result.seconds / len(seeds)
-        return [number * len(self.plan.seeds) + seed for seed in seeds]
+        number, meetings = self._under_way.pop(result.piece_id)
+        self._queues[number].seconds = result.seconds / len(meetings)
+        return meetings
 
     def estimate_seconds(self) -> float | None:
         """Estimate how long the rest takes by itself, in one process; None: nothing is known yet."""
@@ -158,25 +162,24 @@ class PiecePlanner:
         if not known:
             return None
         typical = sum(known) / len(known)
-        waiting = sum(
-            len(queue.waiting) * (typical if queue.seconds is None else queue.seconds)
-            for queue in self._queues.values()
-        )
+        waiting = sum(queue.left * (queue.seconds or typical) for queue in self._queues.values())
         under_way = sum(
-            len(seeds) * (self._queues[number].seconds or typical) for number, seeds in self._under_way.values()
+            len(meetings) * (self._queues[number].seconds or typical) for number, meetings in self._under_way.values()
         )
         return waiting + under_way / 2
 
     def end_matchup(self, number: int) -> None:
         """Plan no more meetings of a matchup."""
-        self._queues[number].waiting.clear()
+        if number in self._queues:
+            self._queues[number].left = 0
 
     def _cut_piece(self, queue: _Queue) -> Piece:
         size = 1 if queue.seconds is None else max(1, int(PIECE_SECONDS / max(queue.seconds, 1e-9)))
-        seeds = tuple(queue.waiting.pop() for _ in range(min(size, len(queue.waiting))))
+        meetings = [self._take_next(queue) for _ in range(min(size, queue.left))]
         self._last_id += 1
-        self._under_way[self._last_id] = (queue.matchup.number, seeds)
+        self._under_way[self._last_id] = (queue.matchup.number, meetings)
         plan, (one, other) = self.plan, queue.matchup.pair
+        seeds = [meeting % len(plan.seeds) for meeting in meetings]
         return Piece(
             self._last_id,
             plan.games[queue.matchup.game],
@@ -185,3 +188,9 @@ class PiecePlanner:
             plan.rounds,
             frozenset(plan.seeds[seed] for seed in seeds if seed < TIMED_SEEDS),
         )
+
+    def _take_next(self, queue: _Queue) -> int:
+        meeting = (self.settled or b"").find(0, queue.next)
+        queue.next = meeting + 1
+        queue.left -= 1
+        return meeting

@@ -123,12 +123,10 @@ class RowStore:
         """Delete the rows of meetings from one number to before another."""
         self.connection.execute("DELETE FROM game_rows WHERE meeting >= ? AND meeting < ?", (first, after))
 
-    def find_played_meetings(self) -> bytearray:
-        """Return a byte for each meeting: 1 if its rows are there."""
-        played = bytearray(self.plan.meeting_count)
+    def mark_played_meetings(self, marks: bytearray) -> None:
+        """Set the byte of each meeting whose rows are there."""
         for (meeting,) in self.connection.execute("SELECT meeting FROM game_rows WHERE round = 1"):
-            played[meeting] = 1
-        return played
+            marks[meeting] = 1
 
     def count_games(self) -> int:
         return int(self.connection.execute("SELECT COUNT(*) FROM game_rows").fetchone()[0])

@@ -60,25 +60,24 @@ class ExperimentRun:
         Return sentences about what could not be played.
         """
         plan, store, rule = self.resolved.plan, self.store, self.resolved.file.stop
-        played = store.find_played_meetings()
+        settled = plan.mark_others(self.shard, whole_matchups=rule is not None)
         size = plan.games_per_meeting
+        self._total = settled.count(0) * size
+        store.mark_played_meetings(settled)
+        self._games = self._total - settled.count(0) * size
         if rule:
             self._tests = StoppingTests(plan, rule.make_test())
             self._replay_tests()
-        whole = rule is not None
-        self._games = sum(played) * size
-        self._total = sum(1 for _ in plan.list_shard(self.shard, whole_matchups=whole)) * size
-        called = self._find_called_matchups()
+            for matchup in self._tests.stops:
+                _settle_matchup(settled, matchup, len(plan.seeds))
         self._budgets.read_spent(store)
+        called = self._find_called_matchups()
         for engine, takes_addresses in self.engines:
-            missing = (
-                meeting
-                for meeting in plan.list_shard(self.shard, whole_matchups=whole)
-                if not played[meeting]
-                and not self._is_stopped(meeting)
-                and (meeting // len(plan.seeds) in called) == takes_addresses
-            )
-            self._play_meetings(engine, PiecePlanner(plan, missing))
+            own = bytearray(settled)
+            for number in range(plan.matchup_count):
+                if (number in called) != takes_addresses:
+                    _settle_matchup(own, number, len(plan.seeds))
+            self._play_meetings(engine, PiecePlanner(plan, own))
         spent = self._budgets.find_exhausted() if self._games < self._total else {}
         with store:
             for matchup, seeds in (self._tests.stops if self._tests else {}).items():
@@ -142,9 +141,6 @@ class ExperimentRun:
             if tests:
                 tests.add_pair(meeting, first, second)
 
-    def _is_stopped(self, meeting: int) -> bool:
-        return self._tests is not None and meeting // len(self.resolved.plan.seeds) in self._tests.stops
-
     def _find_called_matchups(self) -> set[int]:
         """Return the matchups with a player at an address."""
         plan = self.resolved.plan
@@ -153,3 +149,8 @@ class ExperimentRun:
             for matchup in plan.list_matchups()
             if any(plan.players[player].kind is PlayerKind.ADDRESS for player in matchup.pair)
         }
+
+
+def _settle_matchup(settled: bytearray, number: int, seeds: int) -> None:
+    """Mark all meetings of a matchup as settled."""
+    settled[number * seeds : (number + 1) * seeds] = b"\x01" * seeds

@@ -6,7 +6,7 @@ Each move is waited for in turn. What a model used and how often its fallback mo
 import asyncio
 import inspect
 import tempfile
-from collections.abc import Coroutine
+from collections.abc import Callable
 from typing import Any
 
 from agent_league.log import JsonLogger
@@ -53,8 +53,10 @@ class BlockingStrategy:
     def __init__(self, strategy: Strategy, runner: asyncio.Runner) -> None:
         self.meter = ModelMeter(strategy)
         self._runner = runner
+        self._folder = tempfile.TemporaryDirectory(prefix="league-")  # its log is thrown away: the rows say all
+        self._log = JsonLogger("player", log_root=self._folder.name)
         if prepare := getattr(strategy, "prepare", None):
-            runner.run(_call(prepare))
+            runner.run(_call_inside(prepare, self._log))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.meter, name)
@@ -64,19 +66,16 @@ class BlockingStrategy:
 
     def close(self) -> None:
         """Close the strategy's connections."""
-        if close := getattr(self.meter, "close", None):
-            self._runner.run(_await(close()))
+        try:
+            if close := getattr(self.meter, "close", None):
+                self._runner.run(_call_inside(close))
+        finally:
+            self._log.close()
+            self._folder.cleanup()
 
 
-async def _call(prepare: Any) -> None:
-    """Let a strategy prepare itself inside the event loop; its log is thrown away."""
-    with tempfile.TemporaryDirectory(prefix="league-") as folder:
-        prepare(JsonLogger("player", log_root=folder))
-
-
-def _await(what: Any) -> Coroutine[Any, Any, None]:
-    async def wait() -> None:
-        if inspect.isawaitable(what):
-            await what
-
-    return wait()
+async def _call_inside(function: Callable[..., Any], *arguments: Any) -> None:
+    """Call a function inside the event loop, and wait for what it returns."""
+    returned = function(*arguments)
+    if inspect.isawaitable(returned):
+        await returned
