@@ -16,6 +16,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
 
 from agent_league.agent.breaker import reconnect_delay
+from agent_league.agent.mcp_sessions import McpSessions
 from agent_league.agent.registration import RemarkCallback
 from agent_league.agent.tasks import BackgroundTasks
 from agent_league.errors import CallFailed, DamagedFile, LeagueFailed, PeerTimeout, PeerUnreachable
@@ -174,6 +175,7 @@ class AddressForwarder:
     def __init__(self, address: str, carrier: Carrier, remark: RemarkCallback) -> None:
         self._address = address
         self._carrier = carrier
+        self._mcp_sessions = McpSessions(carrier)
         self._remark = remark
         self._was_reachable = True
 
@@ -185,10 +187,11 @@ class AddressForwarder:
             frame = None
         if frame is None:
             return SeatAnswer(call=call.call, failure="bad_answer")
-        limit, headers = min(call.limit_sec, MAX_CALL_SECONDS), find_mcp_headers(frame) or MCP_ACCEPT
+        limit, headers = min(call.limit_sec, MAX_CALL_SECONDS), find_mcp_headers(frame)
+        carry = self._mcp_sessions.exchange if headers else self._carrier.exchange
         try:
-            status, answer = await self._carrier.exchange(
-                self._address, body, limit, find_bearer(call.authorization), headers
+            status, answer = await carry(
+                self._address, body, limit, find_bearer(call.authorization), headers or MCP_ACCEPT
             )
         except PeerTimeout:
             return SeatAnswer(call=call.call, failure="timeout")

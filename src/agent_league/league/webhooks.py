@@ -18,7 +18,7 @@ import orjson
 
 from agent_league.clock import Clock, format_utc
 from agent_league.errors import BadAnswer, CallFailed, Refusal
-from agent_league.http.carrier import Carrier, find_retry_after
+from agent_league.http.carrier import Carrier, find_answer_header
 from agent_league.http.checked_resolver import CheckedResolver
 from agent_league.http.client import HttpCarrier
 from agent_league.http.webhook_signature import ID_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, sign_message
@@ -229,7 +229,7 @@ class WebhookSender:
         if 300 <= status < 400:
             return f"status {status}: redirects are not followed", None
         if status >= 500 or status in RETRIED_STATUSES:
-            header = find_retry_after(self._carrier, webhook.url)
+            header = find_answer_header(self._carrier, webhook.url, "Retry-After")
             return f"status {status}", max(_parse_body_wait(answer), parse_retry_after(header, self._clock.now()))
         return f"status {status}", None
 
