@@ -79,6 +79,8 @@ SLOW = (
     "tests/games/test_pettingzoo.py",
     "tests/gateway/test_league.py",
     "tests/lab/experiment/test_called_players.py",
+    "tests/lab/experiment/test_memory.py",
+    "tests/test_experiments_page.py",
     "tests/gateway/test_page.py",
     "tests/lab/experiment/test_ray_engine.py",
     "tests/lab/test_evaluation_command.py",

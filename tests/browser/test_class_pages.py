@@ -64,7 +64,7 @@ async def test_a_match_is_asked_for_and_the_other_team_is_told_and_accepts(term:
     ids = {one.agent.display_name.split()[-1]: one.agent_id for one in manager.state.roster}
     await ada.get_by_label("Against").select_option(ids["Bo"])
     await ada.get_by_role("button", name="Ask").click()
-    await expect(ada.locator("#said")).to_contain_text(f"waits until {ids['Bo']} asks for it too")
+    await expect(ada.locator("#said")).to_contain_text(f"waits until {ids['Bo']} accepts it")
     await expect(ada.locator(".requests")).to_contain_text("not answered yet")
     await expect(bo.locator(".asked")).to_contain_text("Agent Ada")
     await bo.get_by_role("button", name="Decline").click()

@@ -186,7 +186,7 @@ async def test_a_request_may_need_the_other_to_ask_too(tmp_path: Path) -> None:
         await world.wait_until(lambda: len(world.record.players) == 2)
         await asyncio.sleep(100)
         start = len(world.paired)
-        assert "waits until P02 asks" in await world.manager.ladder_requests.ask("P01", "P02")
+        assert "waits until P02 accepts it" in await world.manager.ladder_requests.ask("P01", "P02")
         await asyncio.sleep(100)
         assert len(world.paired) == start
         assert "as soon as both are free" in await world.manager.ladder_requests.ask("P02", "P01")

@@ -541,7 +541,7 @@ async def test_a_player_suspended_before_the_start_stays_so_and_does_not_count(o
     await here.seat_referee(auto_report=False)
     await here.manage("SUSPEND_PLAYER", "P01")
     refused = await here.start()
-    assert "1 players are registered and not suspended, at least 2 are needed" in refused["message"]
+    assert "1 player is registered and not suspended, at least 2 are needed" in refused["message"]
     await here.seat_players(1, first=3)
     assert here.manager.state.phase is LeaguePhase.REGISTRATION  # of the three that it waits for, one may not play
     assert await here.start() == OK

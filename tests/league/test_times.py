@@ -123,7 +123,7 @@ async def test_with_too_few_players_registration_goes_on_until_enough_are_there(
         await sleep_until("15 17:30", term.clock)
         assert here.manager.state.is_registration_open
         (delayed,) = term.list_events(StartDelayed)
-        assert delayed.why == "1 players are registered, at least 2 are needed"
+        assert delayed.why == "1 player is registered, at least 2 are needed"
         await here.seat_players(1, first=2)
         await asyncio.sleep(50)
         await here.seat_players(1, first=3)  # within the minute that others have, too

@@ -197,7 +197,7 @@ async def test_the_page_shows_the_organiser_all_and_strangers_nothing(tmp_path: 
         assert "&lt;b&gt;Alpha" in page
         assert "<b>Alpha" not in page
         assert "Team T01" in page
-        assert "not signed up" in page
+        assert "Not signed up yet" in page
         assert key not in page
         table = await room.visitor.get("/organiser/agents.csv", cookie=cookie)
         assert (table.status, table.headers["content-type"]) == (200, "text/csv; charset=utf-8")

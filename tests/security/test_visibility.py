@@ -223,14 +223,53 @@ async def test_members_alone_see_a_league_of_members(tmp_path: Path) -> None:
     assert "--all-names" in said("export", "--home", tmp_path, "--json", "-").error
 
 
-async def test_the_top_ten_have_names_and_the_others_don_t(tmp_path: Path) -> None:
-    async with played(tmp_path, "top_ten", 12) as league:
-        rows = league.manager.state.standings()
+async def test_the_top_ten_are_shown_with_their_matches_and_nothing_of_the_others_but_their_number(
+    tmp_path: Path,
+) -> None:
+    async with played(tmp_path, "top_ten", 13) as league:
+        state = league.manager.state
+        rows = state.standings()
         top, rest = ({row.display_name for row in part} for part in (rows[:10], rows[10:]))
-        told = {**await league.walk(), **await read_tools(league), **await read_feed(league)}
+        hidden = {row.player_id for row in rows[10:]}
+        apart = {one.match_id for one in state.schedule.pairings if hidden.issuperset(one.players)}
+        pages, tools, feed = await league.walk(), await read_tools(league), await read_feed(league)
+        told = {**pages, **tools, **feed}
         seen = set().union(*names_in(told).values())
         assert seen == top
         assert not seen & rest
+        assert len(apart) == 3
+        for where, text in told.items():
+            assert not re.search(rf"\b({'|'.join(apart)})\b(?!\.)", text), where
+        assert [row["player_id"] for row in answer_of(tools["get_standings"])["standings"]] == [
+            row.player_id for row in rows[:10]
+        ]
+        assert answer_of(tools["create_schedule"])["total_matches"] == 78
+        assert re.search(r"<b>78</b>|78\s+of 78|of 78 matches", " ".join(pages["/"].split()))
+        assert "3 others take part" in pages["/"]
+        lost = rows[-1].player_id
+        for path in (f"/players/{lost}", *(f"/matches/{one}" for one in apart)):
+            reply = await league.visitor.get(path)
+            assert reply.status == 404, path
+            assert lost not in pages["/players"]
+        for method, params in (("get_player", {"player_id": lost}), ("get_match", {"match_id": min(apart)})):
+            assert "ten leading players" in await league.call(method, params)
+        own = answer_of(await league.call("get_standings", {"auth_token": league.carrier.tokens[lost]}))["standings"]
+        assert [row["player_id"] for row in own] == [*(row.player_id for row in rows[:10]), lost]
+        assert own[-1]["display_name"] == rows[-1].display_name
+        to_players = [frame for endpoint, frame in league.carrier.sent if endpoint in league.player_endpoints]
+        last = next(frame for frame in reversed(to_players) if b"final_standings" in frame)
+        assert lost.encode() in last, "agents find their own rows in what is sent to all of them"
+    assert said("export", "--home", tmp_path, "--json", tmp_path / "out.json").code == 0
+    written = orjson.loads((tmp_path / "out.json").read_bytes())
+    assert len(written["standings"]) == 10
+    assert not apart & {one["match_id"] for one in written["matches"]}
+    assert (written["league"]["players"], written["league"]["matches"]) == (13, 78)
+    assert not hidden & {one["player_id"] for one in written["ratings"]["all_results"]["ratings"]}
+    assert not hidden & {one["agent_id"] for one in written["agents"]}
+
+
+def answer_of(text: str) -> Any:
+    return orjson.loads(text)["result"]
 
 
 @pytest.mark.parametrize(

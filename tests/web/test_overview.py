@@ -52,7 +52,7 @@ def test_before_the_start_it_says_who_is_awaited_and_how_to_join(tmp_path: Path)
 
 @pytest.mark.parametrize(
     ("players", "sentence"),
-    [(1, "It can't start yet: 1 players are registered"), (2, "it starts when the organiser says so")],
+    [(1, "It can't start yet: 1 player is registered"), (2, "it starts when the organiser says so")],
 )
 def test_a_league_that_waits_for_its_organiser_says_what_is_missing(
     tmp_path: Path, players: int, sentence: str

@@ -100,7 +100,7 @@ def _read_standings(reader: "LeagueReader", _: str, __: int | None) -> dict[str,
         "standings": [row.to_json_with_tiebreaks() for row in season.standings()],
         "champions": list_champions(season.standings()) if season.has_champions else [],
         "total_rounds": season.planned_rounds,
-        "format": describe_format(season.config.scheduling),
+        "format": describe_format(season.config),
         "stage": season.describe_progress(reader.current_round),
         "matches_played": len(season.results),
         "total_matches": len(season.schedule.pairings),
@@ -161,7 +161,7 @@ def _require_subject(reader: "LeagueReader", what: ShowSubject) -> None:
     from agent_league.league.tournament import describe_format
 
     if not _has_subject(reader, what):
-        form = describe_format(reader.state.config.scheduling)
+        form = describe_format(reader.state.config)
         raise UserError(
             f"league show {what}: this league has none; it is a {form}. `league show schedule` has its rounds."
         )

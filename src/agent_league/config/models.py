@@ -349,7 +349,7 @@ class LadderConfig(ConfigModel):
     matches_per_hour: Annotated[int, Field(ge=1, le=100_000)] = 30
     """Matches in an hour that a player gets by itself; those that it asks for come on top."""
     requests: Literal["automatic", "accepted", "off"] = "automatic"
-    """Whether a request is played at once, only if the other player asks for it too, or never."""
+    """Whether a request is played at once, only if the other player accepts it, or never."""
     requests_per_hour: Annotated[int, Field(ge=1, le=100_000)] = 6
     """Matches in an hour that a player may ask for."""
     house_bots: tuple[str, ...] = ("random",)

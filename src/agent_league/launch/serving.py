@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from agent_league.web.league_reader import LeagueReader
     from agent_league.web.organiser.sessions import OrganiserSessions
     from agent_league.web.rendering import LiveSite
+    from agent_league.web.team_sessions import TeamSessions
 
 GC_THRESHOLDS = (20_000, 20, 20)
 """Rare collections: messages are many, and hardly any is in a reference cycle."""
@@ -109,14 +110,25 @@ def _make_own_app(seat: ManagerPlan, manager: "LeagueManager") -> AgentApp:
         return app
     reader, site = make_league_reader(seat, manager), make_league_site(seat)
     sessions = make_organiser_sessions(manager.access, seat.settings.system.network) if manager.access else None
-    app = make_agent_app(seat, manager, make_manager_pages(seat, manager, reader, sessions))
-    team_page = TeamPage(reader, manager.sign_up, seat.endpoint, site, manager.ladder_requests)
+    teams = _make_team_sessions(seat, manager, site)
+    app = make_agent_app(seat, manager, make_manager_pages(seat, manager, reader, sessions, teams))
+    team_page = TeamPage(reader, manager.sign_up, seat.endpoint, site, manager.ladder_requests, teams)
     app.add_path_app("join", SignUpApp(app, manager.sign_up, team_page), team_page.close)
     if sessions is not None:
         app.add_path_app(SIGN_IN_PATH, SignInApp(sessions, app.header_check, site, ORGANISER_PATH, reader.title))
         organiser = OrganiserApp(reader, manager, sessions, app.header_check, site, _make_grades(seat, manager, reader))
         app.add_path_app(ORGANISER_PATH, organiser, organiser.close)
     return app
+
+
+def _make_team_sessions(seat: ManagerPlan, manager: "LeagueManager", site: "LiveSite") -> "TeamSessions | None":
+    """Make the sessions of teams; None in a league that hides nothing from visitors."""
+    from agent_league.web.team_sessions import TeamSessions  # noqa: PLC0415 - as above
+
+    if not hides_from_visitors(manager.state.config.visibility):
+        return None
+    is_secure = (seat.settings.system.network.public_url or "").startswith("https:")
+    return TeamSessions(manager.state.league_id, manager.sign_up, f"{site.base}/", is_secure=is_secure)
 
 
 def _make_grades(seat: ManagerPlan, manager: "LeagueManager", reader: "LeagueReader") -> "LeagueGrades | None":
@@ -172,13 +184,17 @@ def make_manager_pages(
     manager: "LeagueManager",
     reader: "LeagueReader | None" = None,
     sessions: "OrganiserSessions | None" = None,
+    teams: "TeamSessions | None" = None,
 ) -> PagesApp:
-    """Make the web pages of a manager, which only read its state; organisers see what is hidden from visitors."""
+    """Make the web pages of a manager, which only read its state.
+
+    Organisers, and teams as far as it is theirs, see what is hidden from visitors.
+    """
     from agent_league.launch.outside_player import OutsidePlayer  # noqa: PLC0415 - only where a manager sits
     from agent_league.web.app import WebApp  # noqa: PLC0415 - as above
     from agent_league.web.play.requests import SeatRoutes  # noqa: PLC0415 - as above
     from agent_league.web.play.seats import BrowserPlayers, BrowserSeats  # noqa: PLC0415 - as above
-    from agent_league.web.visible_pages import VisiblePages  # noqa: PLC0415 - as above
+    from agent_league.web.visible_pages import PageSessions, VisiblePages  # noqa: PLC0415 - as above
 
     settings, site = seat.settings, make_league_site(seat)
     full = reader or make_league_reader(seat, manager)
@@ -199,7 +215,12 @@ def make_manager_pages(
     pages = WebApp(public, manager.log, desk, site=site)
     if not is_hiding:
         return pages
-    return VisiblePages(pages, WebApp(full, manager.log, site=site), sessions, public, site)
+
+    def make_pages(shown: "LeagueReader") -> PagesApp:
+        return WebApp(shown, manager.log, site=site)
+
+    known = PageSessions(sessions, teams or _make_team_sessions(seat, manager, site))
+    return VisiblePages(pages, make_pages(full), known, public, site, make_pages)
 
 
 def check_ports(seats: Sequence[AgentPlan]) -> None:

@@ -119,7 +119,7 @@ class Corrections:
         if state.phase is not LeaguePhase.REGISTRATION and not state.takes_late_players:
             why = "the league is over" if state.phase is LeaguePhase.COMPLETED else "every round has been paired"
             if not state.format.takes_late_entries:
-                why = f"its format, {describe_format(state.config.scheduling)}, takes nobody after the start"
+                why = f"its format, {describe_format(state.config)}, takes nobody after the start"
             raise _refuse(f"no player {quote(name)} in this league, and nobody may enter any more: {why}", player=name)
         if name in state.admitted_names:
             return Change(f"nothing changed: {quote(name)} may enter already", name)
@@ -129,11 +129,6 @@ class Corrections:
     def _find_match(self, match_id: str) -> Pairing:
         """Find a match that may be corrected, by its id in either case."""
         state = self._state
-        if state.ladder:
-            raise _refuse(
-                "results of a practice ladder aren't corrected: later ones outweigh them; suspend or withdraw a player",
-                match_id,
-            )
         if state.phase is LeaguePhase.REGISTRATION:
             raise _refuse("the league has not started: it has no match yet", match_id)
         pairing = state.get_pairing(match_id.strip().upper())
@@ -142,8 +137,8 @@ class Corrections:
         if pairing.match_id in state.set_aside:
             cause = state.results[pairing.match_id].cause
             raise _refuse(
-                f"{pairing.match_id} is void for good, because {cause} was corrected and others went on: correct "
-                f"{cause}, or what was played since",
+                f"{pairing.match_id} is void for good, as it would not have been paired after {cause} was corrected: "
+                f"correct {cause}, or what was played since",
                 match_id,
             )
         return pairing
@@ -171,9 +166,7 @@ class Corrections:
         sentence = _add_followers(sentence, followers, _list_changed(state, paired))
         if state.phase is LeaguePhase.COMPLETED and state.needs_further_round():
             state.reopen_league()
-            sentence = (
-                f"{sentence}; the {describe_format(state.config.scheduling)} needs another round, which is played"
-            )
+            sentence = f"{sentence}; the {describe_format(state.config)} needs another round, which is played"
         self._note_end_changed()
         return Change(sentence, pairing.match_id, before.to_json() if before else {})
 
@@ -241,7 +234,7 @@ class Corrections:
             for one in round_.pairings
             if set(one.players) & set(pairing.players)
         ]
-        form = describe_format(state.config.scheduling)
+        form = describe_format(state.config)
         known = state.results.get(match_id)
         if not later:
             return _refuse(f"with another result of {match_id} the {form} would have paired other matches", match_id)
@@ -270,8 +263,8 @@ def _list_changed(state: LeagueState, paired: Mapping[str, tuple[str, str]]) -> 
 def _add_followers(sentence: str, void: Sequence[Pairing], changed: Sequence[Pairing]) -> str:
     """Add what a correction did to the matches that followed."""
     if void:
-        verb = "is" if len(void) == 1 else "are"
-        sentence = f"{sentence}; {_list_ids(void)} {verb} void, as others should have been paired"
+        told = "is void, as it" if len(void) == 1 else "are void, as they"
+        sentence = f"{sentence}; {_list_ids(void)} {told} would not have been paired"
     pairs = ", ".join(f"{one.match_id}: {' against '.join(one.players)}" for one in changed)
     return f"{sentence}; paired anew: {pairs}" if changed else sentence
 

@@ -184,7 +184,7 @@ class LadderQueue:
         asked.append(now)
         request = OpenRequest(player_id, opponent_id, format_utc(self._clock.now()), is_accepted)
         self._state.request_ladder_match(request)
-        when = "is played as soon as both are free" if is_accepted else f"waits until {opponent_id} asks for it too"
+        when = "is played as soon as both are free" if is_accepted else f"waits until {opponent_id} accepts it"
         return f"The match {player_id} against {opponent_id} {when}."
 
     def answer_request(self, player_id: str, asker_id: str, *, is_accepted: bool) -> str:

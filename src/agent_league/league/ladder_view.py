@@ -65,10 +65,12 @@ class LadderView:
     def list_queue(self) -> list[dict[str, Any]]:
         """Who plays and who waits for what since when; empty for a ladder that isn't running."""
         queue = self._record.queue
-        return [] if queue is None else [entry.to_json() for entry in queue.list_entries()]
+        entries = queue.list_entries() if queue else []
+        return [entry.to_json() for entry in entries if self._state.shows_player(entry.player_id)]
 
     def list_requests(self) -> list[dict[str, Any]]:
-        return [request.to_json() for request in self._record.requests.values()]
+        requests = self._record.requests.values()
+        return [one.to_json() for one in requests if self._state.shows_match((one.player_id, one.opponent_id))]
 
     def list_recent(self, player_id: str | None = None) -> list[dict[str, Any]]:
         """The latest finished matches, newest first, with words for how they ended."""
@@ -128,7 +130,11 @@ class LadderView:
         return {
             "league_id": self._state.league_id,
             "rows": self.list_rows(),
-            "versions": {player_id: self.list_versions(player_id) for player_id in self._state.roster.players()},
+            "versions": {
+                player_id: self.list_versions(player_id)
+                for player_id in self._state.roster.players()
+                if self._state.shows_player(player_id)
+            },
             "requests": self.list_requests(),
             "recent": self.list_recent(),
             **self.describe_next_pairing(),

@@ -6,6 +6,7 @@ from typing import Any
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.league.ladder_view import LadderView
 from agent_league.league.state import LeagueState
+from agent_league.league.visibility import TOP_TEN_ONLY
 from agent_league.model.match_view import MatchView
 from agent_league.model.results import MatchResult
 from agent_league.model.schedule import LeagueRound, Pairing, Schedule
@@ -48,7 +49,7 @@ class LeagueQueries:
         return {
             "league_id": self._state.league_id,
             "total_rounds": len(schedule.rounds),
-            "total_matches": len(schedule.pairings),
+            "total_matches": self._state.matches_planned or len(schedule.pairings),
             "rounds": [self._round_fields(round_) for round_ in schedule.rounds],
         }
 
@@ -166,6 +167,8 @@ class LeagueQueries:
 
     def _require_player_id(self, params: Mapping[str, Any], asker: str, field: str = "query_params.player_id") -> str:
         player_id = params.get("player_id", asker)
+        if isinstance(player_id, str) and not self._state.shows_player(player_id):
+            raise Refusal(ErrorCode.PLAYER_NOT_REGISTERED, TOP_TEN_ONLY, player_id=shorten(player_id))
         if not isinstance(player_id, str) or player_id not in self._state.roster.players():
             raise Refusal(
                 ErrorCode.PLAYER_NOT_REGISTERED,

@@ -24,6 +24,7 @@ from agent_league.league.tournament import seed_players
 from agent_league.model.agents import AgentState, Role, advance_state
 from agent_league.model.audit import AuditEntry
 from agent_league.model.events import LeagueCompleted, LeagueReopened, LeagueResumed, LeagueStarted, PauseChanged
+from agent_league.model.result_words import format_count
 from agent_league.model.results import ReplacedMatch
 from agent_league.storage.base import SavedSeason, SeasonRow
 
@@ -76,7 +77,8 @@ class LeagueState(LeagueLadder):
                 current = replaced_by
                 while current in replacements:
                     current = replacements[current]
-                pairing = replace(pairing_from_row(match), reason=self._pairings[current].reason)
+                own = self.ladder.matches.get(match.match_id) if self.ladder else None
+                pairing = replace(pairing_from_row(match), reason=(own or self._pairings[current]).reason)
                 self.replaced_matches[match.match_id] = ReplacedMatch(pairing, match.referee_id, result, replaced_by)
                 continue
             if match.referee_id:
@@ -99,7 +101,10 @@ class LeagueState(LeagueLadder):
             members = self.roster.list_members(Role.PLAYER)
             reachable = " and reachable" if any(not member.is_reachable for member in members) else ""
             allowed = " and not suspended" if any(member.is_barred for member in members) else ""
-            return f"{players} players are registered{reachable}{allowed}, at least {least} are needed"
+            there = (
+                f"{format_count(players, 'player')} {'is' if players == 1 else 'are'} registered{reachable}{allowed}"
+            )
+            return f"{there}, at least {least} are needed"
         if not self.reachable_referee_count:
             return "no referee is reachable" if self.roster.referees() else "no referee is registered"
         return None

@@ -7,7 +7,7 @@ rule of pairing, ranking or admission.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
 from agent_league.agent.dialects import DIALECTS, make_league_uuid
 from agent_league.config.models import LeagueConfig, SystemConfig
@@ -79,6 +79,8 @@ class LeagueRecord:
 
     hides_names = False
     """Whether this is a view of a state in which names are hidden; see `visibility.py`."""
+    hides_rows = False
+    """Whether the rows of some players are hidden, too."""
 
     def __init__(self, setup: LeagueSetup) -> None:
         config, season_row = setup.config, setup.season_row
@@ -126,6 +128,28 @@ class LeagueRecord:
         self.event_count = 0
         """Events since the state was made: while it is the same, nothing has changed."""
         self._listeners: list[EventListener] = []
+
+    @property
+    def matches_played(self) -> int:
+        """How many matches of the whole league have a result, also for those to whom not all are shown."""
+        return len(self.results)
+
+    @property
+    def matches_planned(self) -> int:
+        return sum(len(round_.pairings) for round_ in self.schedule.rounds)
+
+    @property
+    def unmasked(self) -> Self:
+        """The state itself; see `visibility.py`."""
+        return self
+
+    def shows_player(self, player_id: str) -> bool:
+        """Whether a player's row is shown."""
+        return True
+
+    def shows_match(self, players: Sequence[str]) -> bool:
+        """Whether a match of these players is shown."""
+        return True
 
     def add_listener(self, listener: EventListener) -> None:
         self._listeners.append(listener)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
-from agent_league.config.models import SchedulingConfig
+from agent_league.config.models import LeagueConfig, SchedulingConfig
 from agent_league.errors import LeagueFailed
 from agent_league.formats.base import Format, TournamentRecord
 from agent_league.formats.registry import FORMATS, load_format
@@ -36,8 +36,11 @@ def make_format(scheduling: SchedulingConfig) -> Format:
     return load_format(scheduling.format, settings)
 
 
-def describe_format(scheduling: SchedulingConfig) -> str:
-    """Name the format, or the formats one after the other, in words."""
+def describe_format(league: LeagueConfig) -> str:
+    """Name the format of a league, or its formats one after the other, in words."""
+    if league.ladder:
+        return "practice ladder"
+    scheduling = league.scheduling
     names = [one.format for one in scheduling.stages] or [scheduling.format]
     return ", then ".join(name.replace("_", " ") for name in names)
 

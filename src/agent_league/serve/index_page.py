@@ -13,6 +13,7 @@ from agent_league.games.registry import UnknownGame, load_playable_game
 from agent_league.league.app import LeagueManager
 from agent_league.league.state import LeaguePhase, LeagueState
 from agent_league.league.times_view import view_times
+from agent_league.league.tournament import describe_format
 from agent_league.league.visibility import VISITOR, mask_state
 from agent_league.model.result_words import format_count
 from agent_league.model.results import select_champions
@@ -110,7 +111,7 @@ def read_entry(league: ServedLeague, manager: LeagueManager, now: datetime) -> L
         league.title,
         f"{LEAGUES_PATH}/{league.league_id}/",
         _name_game(state.config.game_type),
-        _name_format(state),
+        describe_format(state.config),
         _describe_status(league, state),
         len(state.roster.players()),
         _describe_detail(state),
@@ -126,12 +127,6 @@ def _name_game(game_type: str) -> str:
         return game_type
 
 
-def _name_format(state: LeagueState) -> str:
-    scheduling = state.config.scheduling
-    names = [stage.format for stage in scheduling.stages] or [scheduling.format]
-    return ", then ".join(name.replace("_", " ") for name in names)
-
-
 def _describe_status(league: ServedLeague, state: LeagueState) -> str:
     match state.phase:
         case LeaguePhase.REGISTRATION:
@@ -140,6 +135,8 @@ def _describe_status(league: ServedLeague, state: LeagueState) -> str:
             awaited = league.plan.manager.settings.expected_players if league.plan else 0
             missing = awaited - state.eligible_player_count
             return f"Starts with {format_count(missing, 'more player')}" if missing > 0 else "Registration is open"
+        case LeaguePhase.RUNNING if state.ladder:
+            return f"Always open, {format_count(state.ladder.count_results(), 'match')} played"
         case LeaguePhase.RUNNING:
             played, planned = len(state.results), len(state.schedule.pairings)
             return f"Round {max(1, state.current_round)}, {played} of {format_count(planned, 'match')} played"

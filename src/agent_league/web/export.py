@@ -175,7 +175,7 @@ def build_document(reader: LeagueReader, exported_at: str) -> dict[str, Any]:
         "exported_at": exported_at,
         "league": _league_data(reader),
         "standings": _standings_data(reader),
-        "ratings": rated.to_json(reader.player_names) if (rated := reader.rate_players()) else None,
+        "ratings": _ratings_data(reader),
         "matches": [_match_data(reader.queries.view_match(one)) for one in reader.state.schedule.pairings],
         "agents": _agents_data(reader),
         "rounds": [
@@ -186,6 +186,25 @@ def build_document(reader: LeagueReader, exported_at: str) -> dict[str, Any]:
         "audit": [entry.to_json() for entry in reader.state.audit_log],
         "ladder": LadderView(reader.state, reader.state.ladder).to_document() if reader.state.ladder else None,
     }
+
+
+def _ratings_data(reader: LeagueReader) -> dict[str, Any] | None:
+    """The ratings; where rows are hidden, those of players who are shown, and nothing said about the whole."""
+    rated, state = reader.rate_players(), reader.state
+    if rated is None:
+        return None
+    told = rated.to_json(reader.player_names)
+    if not state.hides_rows:
+        return told
+
+    def select_shown(table: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        if table is None:
+            return None
+        shown = [one for one in table["ratings"] if state.shows_player(one["player_id"])]
+        return {"ratings": shown, "games": table["games"]}
+
+    tables = {name: select_shown(told[name]) for name in ("all_results", "without_technical_losses")}
+    return {**tables, "technical_losses": told["technical_losses"]}
 
 
 def _league_data(reader: LeagueReader) -> dict[str, Any]:
@@ -199,8 +218,9 @@ def _league_data(reader: LeagueReader) -> dict[str, Any]:
         "phase": str(season.phase),
         "rounds": len(season.schedule.rounds),
         "rounds_completed": season.rounds_completed,
-        "matches": len(season.schedule.pairings),
-        "matches_played": len(season.results),
+        "players": len(season.roster.players()),
+        "matches": season.matches_planned,
+        "matches_played": season.matches_played,
         "scoring": league.scoring.model_dump(mode="json"),
     }
 

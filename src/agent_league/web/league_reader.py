@@ -91,7 +91,7 @@ class LeagueHistory:
         self.ended_at: datetime | None = None
         self.store_problem = ""
         self._news_count = 0
-        self._pace_start = (self._clock.now(), len(season.results))
+        self._pace_start = (self._clock.now(), season.matches_played)
         self._paused_at = self._clock.now() if season.is_paused else None
         self._rebuild_from_results()
         self._listeners: list[EventListener] = []
@@ -121,8 +121,7 @@ class LeagueHistory:
         """Estimate the remaining seconds at the pace so far; None if there is no basis for it."""
         since, already = self._pace_start
         season = self._league_state
-        matches = sum(len(round_.pairings) for round_ in season.schedule.rounds)
-        done, left = len(season.results) - already, matches - len(season.results)
+        done, left = season.matches_played - already, season.matches_planned - season.matches_played
         if season.phase is not LeaguePhase.RUNNING or season.is_paused or done < MIN_RESULTS_FOR_ESTIMATE or not left:
             return None
         if not season.format.is_fixed or season.times.plan.round_times:
@@ -249,12 +248,12 @@ class LeagueReader:
         self.meter = meter
         self.join_instructions = invitation
         self.seat_offer = seats
-        self.ratings = LeagueRatings(season, chronicle.note_change)
+        self.ratings = LeagueRatings(season.unmasked, chronicle.note_change)
 
     def seen_by(self, viewer: Viewer) -> "LeagueReader":
         """Return a reader of the same league as a viewer may see it; it shares the history and the ratings."""
         other = copy(self)
-        other.state = mask_state(self.state, viewer)
+        other.state = mask_state(self.state.unmasked, viewer)
         other.queries = LeagueQueries(other.state)
         return other
 

@@ -34,6 +34,7 @@ from agent_league.web.page import Page
 from agent_league.web.pages import read_page_data, render_page
 from agent_league.web.pages.agents import read_ladder_player
 from agent_league.web.rendering import Site
+from agent_league.web.team_sessions import TeamSessions
 
 SHOWN_MATCHES = 50
 SHOWN_FAULTS = 10
@@ -56,8 +57,16 @@ class TeamPage:
     """Makes the page; `endpoint` is the manager's address for agents."""
 
     def __init__(
-        self, reader: LeagueReader, sign_up: SignUp, endpoint: str, site: Site, requests: TeamRequests
+        self,
+        reader: LeagueReader,
+        sign_up: SignUp,
+        endpoint: str,
+        site: Site,
+        requests: TeamRequests,
+        sessions: TeamSessions | None = None,
     ) -> None:
+        """`sessions` sign a team in that opens its page, where the league hides something from visitors."""
+        self._sessions = sessions
         self._reader = reader
         self._sign_up = sign_up
         self._endpoint = endpoint
@@ -77,7 +86,10 @@ class TeamPage:
             return self._get_news(team).answer(request.scope, lambda: self._is_still_good(key, team))
         if request.method == "POST":
             return await self._answer_form(request, key, team)
-        return await self._show(key, team)
+        response = await self._show(key, team)
+        if self._sessions and team.role is Role.PLAYER and await self._sessions.find_team(request.scope) != team:
+            response.headers["set-cookie"] = self._sessions.begin(team)
+        return response
 
     async def close(self) -> None:
         """End the streams of pages that are open."""
@@ -92,6 +104,7 @@ class TeamPage:
         )
         told = {
             "own_page": self._site.to(f"join/{key}"),
+            "is_signed_in": self._sessions is not None,
             "news_id": self._get_news(team).read_id(),
             "refusal": self._sign_up.find_last_refusal(team.team_id),
             "notice": self._notices.pop(team.team_id, ""),
@@ -103,6 +116,9 @@ class TeamPage:
     async def _answer_form(self, request: Request, key: str, team: SignUpTeam) -> Response:
         """Do what a form of the page asks for, and go back to it: a page that is loaded again asks for nothing."""
         form = await read_form(request, None)  # whoever posts it knows the key, which no other page does
+        if form.get("action") == "sign_out" and self._sessions:
+            cookie = {"set-cookie": self._sessions.end(request.scope)}
+            return RedirectResponse(self._site.to(""), 303, {**SECURITY_HEADERS, "cache-control": "no-store", **cookie})
         if len(self._notices) >= MAX_NOTICES:
             self._notices.clear()
         self._notices[team.team_id] = await self._carry_out(form, team)
@@ -197,7 +213,7 @@ def _build_agent(reader: LeagueReader, member: Member) -> dict[str, Any]:
         "is_reachable": member.is_reachable,
         "last_seen": describe_age(read_last_seen(reader, member), reader.history.now()),
         "row": row,
-        "players": len(state.standings()),
+        "players": len(state.roster.players()),
         "versions": [*reversed(member.versions)],
         "next": next(
             (

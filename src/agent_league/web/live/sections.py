@@ -16,6 +16,7 @@ from agent_league.league.roster import Member
 from agent_league.league.state import LeaguePhase
 from agent_league.league.times_view import view_times
 from agent_league.league.tournament import describe_format
+from agent_league.league.visibility import shows_event
 from agent_league.model.agents import Role, id_sort_key
 from agent_league.model.event_words import EventSentence, describe_event
 from agent_league.model.match_view import MatchView
@@ -69,8 +70,8 @@ def read_progress(reader: LeagueReader) -> SectionData:
         "awaited_players": invitation.players_needed if invitation and not starts_at_its_time else 0,
         "awaited_referees": invitation.referees_needed if invitation and not starts_at_its_time else 0,
         "endpoint": invitation.endpoint if invitation else "",
-        "played": len(season.results),
-        "matches": sum(len(round_.pairings) for round_ in season.schedule.rounds),
+        "played": season.matches_played,
+        "matches": season.matches_planned,
         "round": reader.current_round,
         "rounds": season.planned_rounds if is_running else len(season.schedule.rounds),
         "has_more_rounds": is_running and season.has_open_end,
@@ -83,7 +84,7 @@ def read_progress(reader: LeagueReader) -> SectionData:
         "champion": next(iter(champions := _read_champions(reader)), None),
         "champions": champions,
         "has_play_off": season.has_play_off,
-        "format": describe_format(season.config.scheduling) if season.ladder is None else "practice ladder",
+        "format": describe_format(season.config),
         "is_ladder": season.ladder is not None,
         "stage": season.describe_progress(reader.current_round),
         "has_bracket": has_stage_of(season.format, BracketFormat),
@@ -105,6 +106,7 @@ def read_standings(reader: LeagueReader) -> SectionData:
     ratings = rated.table.by_player() if rated else {}
     return {
         "phase": str(season.phase),
+        "hidden": len(season.roster.players()) - len(standings) if season.hides_rows else 0,
         "has_ratings": bool(ratings),
         "tiebreakers": {key: TIEBREAKER_TITLES[key] for key in list_shown_tiebreakers(standings)},
         "rows": [
@@ -133,11 +135,14 @@ def read_ratings(reader: LeagueReader) -> SectionData:
     if rated is None or not rated.table.games:
         return {"sentences": [], "rows": [], "others": 0, "mean": 0}
     names = reader.player_names
-    shown = [rating for rating in rated.table.ratings if rating.games][:MAX_RATED]
+    state = reader.state
+    shown = [one for one in rated.table.ratings if one.games and state.shows_player(one.player_id)][:MAX_RATED]
+    if not shown:
+        return {"sentences": [], "rows": [], "others": 0, "mean": 0}
     low, high = min(rating.low for rating in shown), max(rating.high for rating in shown)
     scale = BAR_WIDTH / max(high - low, 1)
     return {
-        "sentences": rated.describe(names),
+        "sentences": rated.describe(names) if not state.hides_rows else [],
         "rows": [
             {
                 "player_id": rating.player_id,
@@ -224,7 +229,7 @@ def read_groups(reader: LeagueReader) -> SectionData:
 def read_feed(reader: LeagueReader) -> SectionData:
     """Read the latest news, newest first."""
     names = reader.player_names
-    latest = list(reader.history.news)[-SHOWN_NEWS:]
+    latest = [news for news in reader.history.news if shows_event(reader.state, news.event)][-SHOWN_NEWS:]
     items = []
     for news in reversed(latest):
         sentence = describe_event(news.event, names)

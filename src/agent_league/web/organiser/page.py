@@ -57,6 +57,7 @@ def read_organiser_data(
             (str(action), describe_action(action)) for action in OrganiserAction if action not in NO_CORRECTIONS
         ],
         "agents": agents,
+        "missing_teams": _list_missing_teams(reader, teams),
         "has_checks": reader.state.ladder is not None,
         "ready": sum(one["is_ready"] for one in agents if one["role"] == "player"),
         "players": sum(one["role"] == "player" for one in agents),
@@ -81,16 +82,21 @@ def _list_plain_actions(reader: LeagueReader) -> list[OrganiserAction]:
 
 
 def _list_agents(reader: LeagueReader, teams: Sequence[TeamRow]) -> list[dict[str, Any]]:
-    """List all agents, those that need attention first, and the teams that have not signed up."""
+    """List all agents, those that need attention first."""
     by_team = {row.team_id: row for row in teams if row.role == "player"}
     agents = [
         _build_agent(reader, member, by_team.get(member.team_id or ""))
         for role in (Role.PLAYER, Role.REFEREE)
         for member in reader.state.roster.list_members(role)
     ]
+    return sorted(agents, key=lambda one: (one["role"] != "player", one["is_ready"]))
+
+
+def _list_missing_teams(reader: LeagueReader, teams: Sequence[TeamRow]) -> list[dict[str, Any]]:
+    """List the teams of the roster without an agent, and whether their key still works."""
     signed_up = {member.team_id for member in reader.state.roster}
-    missing = [_build_missing_team(row) for team_id, row in by_team.items() if team_id not in signed_up]
-    return sorted([*agents, *missing], key=lambda one: (one["role"] != "player", one["is_ready"]))
+    missing = [row for row in teams if row.role == "player" and row.team_id not in signed_up]
+    return [{"name": row.name, "is_revoked": row.key_sha256 is None} for row in missing]
 
 
 def _build_agent(reader: LeagueReader, member: Member, team: TeamRow | None) -> dict[str, Any]:
@@ -112,30 +118,17 @@ def _build_agent(reader: LeagueReader, member: Member, team: TeamRow | None) -> 
         "last_seen": describe_age(read_last_seen(reader, member), now),
         "failures": member.breaker.failure_count,
         "technical": tally.technical_losses if tally else 0,
-        "check": _describe_check(reader, member.agent_id),
+        "check": _describe_check(reader, member),
     }
 
 
-def _describe_check(reader: LeagueReader, player_id: str) -> str:
-    """How the check of a ladder's player went, in words; empty before it and in other leagues."""
-    player = reader.state.ladder.players.get(player_id) if reader.state.ladder else None
-    return player.check.words if player and player.check else ""
-
-
-def _build_missing_team(row: TeamRow) -> dict[str, Any]:
-    return {
-        "agent_id": "",
-        "team_id": row.team_id,
-        "role": "player",
-        "name": row.name,
-        "team": row.name,
-        "version": "",
-        "state": "key revoked" if row.key_sha256 is None else "not signed up",
-        "is_reachable": False,
-        "is_barred": False,
-        "is_ready": False,
-        "last_seen": "not yet",
-        "failures": 0,
-        "technical": 0,
-        "check": "",
-    }
+def _describe_check(reader: LeagueReader, member: Member) -> str:
+    """How the check of a ladder's player went, in a few words; empty for agents that aren't checked."""
+    player = reader.state.ladder.players.get(member.agent_id) if reader.state.ladder else None
+    if player is None or player.is_house:
+        return ""
+    if player.check is None:
+        return "not yet"
+    if player.check.unjudged:
+        return "could not be checked"
+    return f"{'passed' if player.check.is_passed else 'failed'}, {player.check.passed} of {player.check.steps}"

@@ -99,9 +99,9 @@ def create_link(access: AccessStore, name: str, league_id: str | None, clock: Cl
     return key
 
 
-def read_session_cookie(scope: Scope) -> str | None:
+def read_session_cookie(scope: Scope, name: str = COOKIE_NAME) -> str | None:
     """Return the secret in a request's session cookie; None if there is none, or more than one."""
-    values = [value for name, value in scope["headers"] if name == b"cookie"]
+    values = [value for header, value in scope["headers"] if header == b"cookie"]
     found: list[str] = []
     for value in values:
         if len(value) > MAX_COOKIE_BYTES:
@@ -110,9 +110,9 @@ def read_session_cookie(scope: Scope) -> str | None:
             cookie = SimpleCookie(value.decode("latin-1"))
         except CookieError:
             return None
-        if value.count(COOKIE_NAME.encode() + b"=") > 1:
+        if value.count(name.encode() + b"=") > 1:
             return None  # one of them was set by somebody else
-        found += [cookie[COOKIE_NAME].value] if COOKIE_NAME in cookie else []
+        found += [cookie[name].value] if name in cookie else []
     return found[0] if len(found) == 1 and found[0] else None
 
 

@@ -9,15 +9,17 @@ from agent_league.league.ladder_view import LadderView
 from agent_league.league.match_file_reader import read_match
 from agent_league.league.roster import Member
 from agent_league.league.state import LeaguePhase
+from agent_league.league.visibility import TOP_TEN_ONLY
 from agent_league.model.agents import Role, id_sort_key
 from agent_league.model.match_view import MatchView
 from agent_league.model.result_words import ABORTED
 from agent_league.model.results import MatchResult, Outcome, StandingsRow
 from agent_league.model.schedule import LeagueRound
 from agent_league.storage.paths import DataPaths
+from agent_league.text import capitalise
 from agent_league.web.agents import describe_protocol, read_agent_status
 from agent_league.web.league_reader import LeagueReader, RoundRank
-from agent_league.web.page import Page, PageData, build_not_found
+from agent_league.web.page import Page, PageData, PageNotFound, build_not_found
 from agent_league.web.player.charts import ChartAxes, ChartLine, draw_line_chart
 from agent_league.web.player.statistics import FiledMatch, analyse_habits, read_opponent_notes, summarise_answers
 
@@ -56,8 +58,10 @@ MOST_BYTES = 16 * 1024 * 1024
 def read_player_data(reader: LeagueReader, key: str) -> PageData:
     season = reader.state
     member, names = season.roster.get(key), reader.player_names
+    if key in names and not season.shows_player(key):
+        raise PageNotFound(f"{capitalise(TOP_TEN_ONLY)}.")
     if member is None or key not in names:
-        raise build_not_found("player", key, list(names), "Players")
+        raise build_not_found("player", key, list_player_keys(reader), "Players")
     standings = season.standings()
     row = next(row for row in standings if row.player_id == key)
     pairings = [pairing for pairing in season.schedule.pairings if key in pairing.players]
@@ -68,7 +72,7 @@ def read_player_data(reader: LeagueReader, key: str) -> PageData:
         "player_id": key,
         "names": names,
         "row": row,
-        "players": len(standings),
+        "players": len(names),
         "state_now": read_agent_status(reader, member),
         "speech": describe_protocol(member),
         "version_told": member.agent.version,
@@ -155,8 +159,8 @@ def _file_size(file: Path) -> int:
         return 0
 
 
-def list_player_keys(reader: LeagueReader) -> Iterable[str]:
-    return list(reader.player_names)
+def list_player_keys(reader: LeagueReader) -> list[str]:
+    return [player_id for player_id in reader.player_names if reader.state.shows_player(player_id)]
 
 
 def _build_match(match: MatchView, player_id: str) -> dict[str, Any]:
@@ -244,7 +248,10 @@ def read_referees_data(reader: LeagueReader, _: str) -> PageData:
             for member in season.roster.list_members(Role.REFEREE)
         ],
         "assigned": dict(season.assigned_referees),
-        "results": dict(season.results),
+        "hidden": {one.match_id for one in season.unmasked.schedule.pairings if not season.shows_match(one.players)}
+        if season.hides_rows
+        else set(),
+        "results": dict(season.unmasked.results),
         "waiting": _count_waiting(reader),
     }
 
@@ -256,7 +263,8 @@ def complete_referees_data(told: PageData) -> PageData:
     for match_id, referee_id in told["assigned"].items():
         result = results.get(match_id)
         if result is None:
-            in_hand.setdefault(referee_id, []).append(match_id)
+            if match_id not in told["hidden"]:
+                in_hand.setdefault(referee_id, []).append(match_id)
             continue
         counts[referee_id, "played"] += 1
         if result.outcome is Outcome.TECHNICAL_LOSS:
@@ -286,7 +294,7 @@ def _build_referee(reader: LeagueReader, member: Member) -> dict[str, Any]:
 
 def _count_waiting(reader: LeagueReader) -> int:
     """Count the matches of open rounds that have no referee yet."""
-    season = reader.state
+    season = reader.state.unmasked
     rounds = season.schedule.rounds[season.rounds_completed : reader.current_round]
     return sum(pairing.match_id not in season.assigned_referees for round_ in rounds for pairing in round_.pairings)
 

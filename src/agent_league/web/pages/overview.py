@@ -59,6 +59,8 @@ class CrossTable:
             match_id = pairing.match_id
             result, is_playing = self.results.get(match_id), match_id in self.assigned_match_ids
             address = escape(site.to(f"matches/{match_id}"))
+            if not place.keys() >= set(pairing.players):
+                continue  # one of them isn't shown
             for own, other in (pairing.players, pairing.players[::-1]):
                 sign = label_result(result, own, is_playing=is_playing)
                 name = _cell_label(own, sign, other, match_id) if is_named else ""
@@ -80,8 +82,8 @@ def read_cross_table_data(reader: LeagueReader, _: str) -> PageData:
         "grid": CrossTable(
             season.standings(), season.schedule, dict(season.results), frozenset(season.assigned_referees)
         ),
-        "played": len(season.results),
-        "total": sum(len(round_.pairings) for round_ in season.schedule.rounds),
+        "played": season.matches_played,
+        "total": season.matches_planned,
         "is_double": season.config.scheduling.format == "double_round_robin",
         "signs": RESULT_LABELS,
     }
@@ -126,7 +128,7 @@ GROUPS_PAGE = Page("groups", "groups.html", read_groups_data, title="Groups", is
 
 
 def _build_not_offered(reader: LeagueReader, what: str) -> PageNotFound:
-    form = describe_format(reader.state.config.scheduling)
+    form = describe_format(reader.state.config)
     return PageNotFound(f"This league has no {what}: it is a {form}. The page Schedule has its rounds.")
 
 
@@ -140,11 +142,13 @@ def read_schedule_data(reader: LeagueReader, _: str) -> PageData:
     return {
         "schedule": schedule,
         "results": dict(season.results),
+        "planned": season.matches_planned,
+        "played": season.matches_played,
         "states": {round_.round_id: _round_state(reader, round_) for round_ in schedule.rounds},
         "has_started": not is_waiting,
         "names": reader.player_names,
         "missing": season.find_start_obstacle() if is_waiting else None,
-        "form": describe_format(season.config.scheduling),
+        "form": describe_format(season.config),
         "goes_on": not is_waiting and not season.format.is_fixed and season.phase is LeaguePhase.RUNNING,
     }
 
@@ -154,8 +158,7 @@ def complete_schedule_data(told: PageData) -> PageData:
     schedule, results = told["schedule"], told["results"]
     return {
         **told,
-        "matches": len(schedule.pairings),
-        "played": len(results),
+        "matches": told["planned"] or len(schedule.pairings),
         "rounds": [_summarise_round(round_, results, told["states"][round_.round_id]) for round_ in schedule.rounds],
     }
 

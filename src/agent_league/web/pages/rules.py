@@ -34,7 +34,7 @@ def read_game_data(reader: LeagueReader, _: str) -> PageData:
         "home": reader.home,
         "scoring": reader.state.scoring,
         "tiebreakers": [tiebreaker.replace("_", " ") for tiebreaker in league.scoring.tiebreakers],
-        "form": describe_format(league.scheduling),
+        "form": describe_format(league),
     }
 
 
