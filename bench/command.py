@@ -23,9 +23,10 @@ from bench.league import play
 from bench.limit import Limit
 from bench.mcp_cost import measure_mcp_cost
 from bench.passing_cost import measure_passing_cost
+from bench.peers import list_peers
 from bench.plans import Setting, planned
 from bench.plot import plot
-from bench.simulate import compare
+from bench.simulate import ComparedPeer, compare, compare_to_peer
 from bench.simulate import spread as spread_over
 from bench.slow_peers import measure_slow_peers
 from bench.stock import Stock
@@ -68,8 +69,7 @@ def measured(setting: Setting, effort: Effort, parts: Sequence[str], folder: Pat
         figures["first_match"] = {"seconds": round(statistics.median(seconds[1:]), 3)}
     if "simulate" in parts:
         _tell("simulated games")
-        compared = [compare(*meeting, effort.trials) for meeting in effort.meetings]
-        figures["simulate"] = simulate_figures(compared, spread_over(JOBS, effort.trials, effort.spread_games))
+        figures["simulate"] = _simulate(effort)
     if "mcp" in parts:
         _tell("what MCP costs")
         cost = measure_mcp_cost(setting, folder / "mcp", effort.mcp_rounds, effort.mcp_turns)
@@ -109,6 +109,18 @@ def _leagues(setting: Setting, effort: Effort, folder: Path) -> list[Figures]:
             turns.append(Turn(limit, floor, stock, play(planned(setting, home, players))))
         found.append(league_figures(calls, turns))
     return found
+
+
+def _simulate(effort: Effort) -> Figures:
+    compared = [compare(*meeting, effort.trials) for meeting in effort.meetings]
+    peers = list[ComparedPeer]()
+    for peer in list_peers() if effort.peers else ():
+        if problem := peer.find_problem():
+            _tell(f"{peer.game} is not measured beside {problem}")
+            continue
+        peers.append(compare_to_peer(peer, effort.trials))
+    _tell(f"simulated games in {JOBS} processes")
+    return simulate_figures(compared, peers, spread_over(JOBS, effort.spread_trials, effort.spread_games))
 
 
 def _tell(words: str) -> None:

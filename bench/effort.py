@@ -19,7 +19,10 @@ class Effort:
     manner: Manner
     meetings: tuple[Meeting, ...]
     trials: int
+    spread_trials: int
     spread_games: int
+    peers: bool
+    """Whether other libraries are measured, too."""
     mcp_rounds: int
     mcp_turns: int
 
@@ -31,7 +34,9 @@ FULL = Effort(
     manner=Manner(players=16, move_timeout=6.0, delay=0.5),
     meetings=MEETINGS,
     trials=7,
-    spread_games=500_000,
+    spread_trials=3,
+    spread_games=4_000_000,
+    peers=True,
     mcp_rounds=5,
     mcp_turns=30,
 )
@@ -42,7 +47,9 @@ QUICK = Effort(
     manner=Manner(players=6, move_timeout=2.4, delay=0.1),
     meetings=(MEETINGS[0], MEETINGS[6]),
     trials=3,
-    spread_games=50_000,
+    spread_trials=1,
+    spread_games=200_000,
+    peers=False,
     mcp_rounds=1,
     mcp_turns=8,
 )

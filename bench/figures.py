@@ -14,7 +14,7 @@ from typing import Any
 from bench.calls import Recording, total
 from bench.drill import Speed
 from bench.league import MANAGER, LeagueRun
-from bench.simulate import Compared, Spread
+from bench.simulate import Compared, ComparedPeer, Spread
 from bench.slow_peers import TROUBLES, SlowPeers
 from bench.usage import Usage
 
@@ -122,7 +122,7 @@ def slow_figures(slow: SlowPeers) -> Figures:
     }
 
 
-def simulate_figures(compared: Sequence[Compared], spread: Spread) -> Figures:
+def simulate_figures(compared: Sequence[Compared], peers: Sequence[ComparedPeer], spread: Spread) -> Figures:
     return {
         "games": [
             {
@@ -134,7 +134,20 @@ def simulate_figures(compared: Sequence[Compared], spread: Spread) -> Figures:
             }
             for one in compared
         ],
+        "peers": [
+            {
+                "library": one.library,
+                "game": one.game,
+                "strategies": list(one.strategies),
+                "games_per_second": round(one.games_per_second),
+                "peer_per_second": round(one.peer_per_second),
+                "ratio_to_peer": round(one.ratio, 3),
+                "least_ratio": one.least_ratio,
+            }
+            for one in peers
+        ],
         "jobs": spread.jobs,
+        "cpu_ratio_of_jobs_to_one": round(spread.cpu_ratio, 3),
         "ratio_of_jobs_to_one": round(spread.ratio, 3),
     }
 

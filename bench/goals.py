@@ -42,6 +42,7 @@ def goals(figures: Figures) -> list[Goal]:
         *_growth_goals(figures.get("growth") or ()),
         *_slow_goals(figures.get("slow_peers")),
         *_start_goals(figures.get("first_match")),
+        *_simulate_goals(figures.get("simulate")),
     ]
 
 
@@ -84,6 +85,21 @@ def _slow_goals(slow: Figures | None) -> Iterator[Goal]:
 def _start_goals(first: Figures | None) -> Iterator[Goal]:
     if first:
         yield Goal("first_match_seconds", "from command to first match, seconds", first["seconds"], 2)
+
+
+def _simulate_goals(simulate: Figures | None) -> Iterator[Goal]:
+    if not simulate:
+        return
+    slowest = min(simulate["games"], key=lambda one: float(one["ratio_to_plain_loop"]))
+    words = f"simulate to a plain loop, {slowest['game']}"
+    yield Goal("simulate_to_plain_loop", words, slowest["ratio_to_plain_loop"], 0.7, at_least=True)
+    for library in dict.fromkeys(one["library"] for one in simulate["peers"]):
+        beside = [one for one in simulate["peers"] if one["library"] == library]
+        slowest = min(beside, key=lambda one: float(one["ratio_to_peer"]))
+        words, bound = f"{slowest['game']} to {library}", slowest["least_ratio"]
+        yield Goal(f"simulate_to_{library.lower()}", words, slowest["ratio_to_peer"], bound, at_least=True)
+    words = f"CPU time of {simulate['jobs']} processes to one"
+    yield Goal("simulate_cpu_of_jobs", words, simulate["cpu_ratio_of_jobs_to_one"], 1.1)
 
 
 def _size(league: Figures) -> int:

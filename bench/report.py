@@ -97,12 +97,18 @@ def _first(first: Figures | None) -> Iterator[str]:
 def _simulate(simulate: Figures | None) -> Iterator[str]:
     if not simulate:
         return
-    heads = ("games/s", "plain loop", "ratio")
-    yield from ("", f"{'Simulate':{LABEL}}" + "".join(f"{head:>{COLUMN}}" for head in heads))
+    yield from ("", _head("Simulate", ("games/s", "plain loop", "ratio")))
     for one in simulate["games"]:
         words = f"  {one['game']}: {', '.join(one['strategies'])}"
         yield _row(words, [one["games_per_second"], one["plain_loop_per_second"], one["ratio_to_plain_loop"]])
-    yield _row(f"  {simulate['jobs']} processes to one, ratio", [simulate["ratio_of_jobs_to_one"]])
+    if simulate["peers"]:
+        yield from ("", _head("Simulate, beside other libraries", ("games/s", "theirs", "ratio")))
+    for one in simulate["peers"]:
+        words = f"  {one['game']}: {one['library']}"
+        yield _row(words, [one["games_per_second"], one["peer_per_second"], one["ratio_to_peer"]])
+    yield from ("", f"Simulate in {simulate['jobs']} processes")
+    yield _row("  speed by the clock to one, ratio", [simulate["ratio_of_jobs_to_one"]])
+    yield _row("  CPU time to one, ratio", [simulate["cpu_ratio_of_jobs_to_one"]])
 
 
 def _mcp(mcp: Figures | None) -> Iterator[str]:
@@ -151,6 +157,10 @@ def _goals(figures: Figures) -> Iterator[str]:
 def _rows(rows: Sequence[Row], columns: Sequence[Figures]) -> Iterator[str]:
     for words, figure in rows:
         yield _row(f"  {words}", [figure(one) for one in columns])
+
+
+def _head(words: str, columns: Sequence[str]) -> str:
+    return f"{words:{LABEL}}" + "".join(f"{column:>{COLUMN}}" for column in columns)
 
 
 def _row(words: str, values: Sequence[float | None]) -> str:

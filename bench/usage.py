@@ -24,6 +24,18 @@ def usage_of(pid: int) -> Usage:
     return Usage(ticks / os.sysconf("SC_CLK_TCK"), int(pages) * os.sysconf("SC_PAGE_SIZE"))
 
 
+def used_with_children(pid: int) -> float:
+    """CPU seconds of a running process and its children, running or ended, and of theirs that have ended."""
+    children = (PROC / str(pid) / "task" / str(pid) / "children").read_text(encoding="utf-8").split()
+    return sum(map(_count_cpu_seconds, (pid, *map(int, children))))
+
+
+def _count_cpu_seconds(pid: int) -> float:
+    """CPU seconds of a process and of its children that have ended."""
+    fields = (PROC / str(pid) / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+
+
 def require_proc() -> None:
     if not (PROC / "self" / "statm").exists():
         raise SystemExit("bench: it reads what processes use from /proc, which is not here; run it on Linux")

@@ -1999,6 +1999,8 @@ REQUIREMENTS = (
         "Scale",
         "Any server answers for every league by passing calls on to its owner, and agents keep one public address.",
         "serve/passing_leagues::pages_events_and_agents_of_all_kinds_come_through_the_other_server",
+        "serve/passing_leagues::organisers_teams_and_mcp_sessions_come_through_the_other_server",
+        "serve/passing_leagues::limits_of_addresses_count_the_caller_through_whichever_server_it_comes",
         "serve/passing::a_call_goes_to_the_owner_with_the_callers_address_and_headers_and_its_answer_comes_back",
         "serve/passing::events_are_passed_on_as_they_come_and_a_viewer_who_leaves_is_gone_at_the_owner_too",
         "serve/passing::a_websocket_is_passed_on_with_its_close_both_ways",
@@ -2010,6 +2012,7 @@ REQUIREMENTS = (
         "security/passed_calls::the_header_from_outside_is_dropped",
         "security/passed_calls::a_passed_call_is_never_passed_again",
         "security/passed_calls::a_websocket_can_not_be_opened_without_a_signature",
+        "security/passed_calls::a_server_for_its_own_machine_alone_takes_nothing_from_one_that_strangers_reach",
         "serve/passing_leagues::what_is_no_passed_call_gets_nothing_at_the_internal_listener",
     ),
     needs(
@@ -2025,6 +2028,7 @@ REQUIREMENTS = (
         "Referees judge matches from any machine that reaches the server, also by dialling out.",
         "dial_out/referees::a_referee_that_nobody_can_call_judges_a_league",
         "dial_out/referees::a_referee_s_seat_needs_the_key_and_answers_only_players_of_its_matches",
+        "dial_out/referees::nobody_becomes_a_member_of_another_role_by_its_seat",
     ),
     needs(
         "Scale",

@@ -17,7 +17,7 @@ from bench.match_files import Played
 from bench.plans import matches_of
 from bench.plot import plot
 from bench.report import WIDTH, lines
-from bench.simulate import Compared, Spread
+from bench.simulate import Compared, ComparedPeer, Spread
 from bench.slow_peers import HUNG, QUICK, SLOW, STUCK, Manner, SlowPeers, Trial
 from bench.usage import Usage
 
@@ -58,7 +58,14 @@ def figures() -> Figures:
         "slow_peers": slow_figures(SlowPeers(Manner(6, 2.0, 0.5), trials)),
         "first_match": {"seconds": 1.5},
         "simulate": simulate_figures(
-            [Compared("rock_paper_scissors", ("random", "markov"), 5e5, 1e6, 0.5)], Spread(2, 1, 2)
+            [Compared("rock_paper_scissors", ("random", "markov"), 5e5, 1e6, 0.5)],
+            [
+                ComparedPeer("Axelrod", "prisoners_dilemma", ("tit_for_tat", "random"), 2e4, 1e3, 20.0, 3),
+                ComparedPeer("OpenSpiel", "tic_tac_toe", ("random", "random"), 2e5, 1e5, 2.0, 1),
+                ComparedPeer("OpenSpiel", "connect_four", ("random", "random"), 5e4, 6e4, 0.9, 1),
+                ComparedPeer("PettingZoo", "tic_tac_toe", ("random", "random"), 2e5, 2e3, 100.0, 1),
+            ],
+            Spread(2, 1.9, 1.05),
         ),
         "mcp": {
             "bare_call_microseconds": 70.1,
@@ -115,6 +122,11 @@ def test_every_goal_says_whether_it_holds(figures: Figures) -> None:
         "stuck_passed_on": True,
         "slow_passed_on": False,
         "first_match_seconds": True,
+        "simulate_to_plain_loop": False,
+        "simulate_to_axelrod": True,
+        "simulate_to_openspiel": False,
+        "simulate_to_pettingzoo": True,
+        "simulate_cpu_of_jobs": True,
     }
 
 

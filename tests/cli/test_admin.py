@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -159,3 +160,31 @@ def test_a_wrong_token_another_league_and_a_manager_that_is_not_there_are_told(
     other = home_with(tmp_path / "other", 2, 1, waiting.port)
     with pytest.raises(UserError, match=r"can't read the admin token in .*Is it running, with this --home"):
         waiting.admin(AdminAction.CLOSE, home=other)
+
+
+def test_a_league_whose_manager_was_stopped_after_the_end_is_corrected_in_its_folder(
+    played: Path, tmp_path: Path
+) -> None:
+    home = tmp_path / "SHARED"
+    shutil.copytree(played, home)
+    where = ["--league-id", "league_tic_tac_toe", "--home", home]
+    match = json.loads(league("show", "match", "R1M1", "--json", *where).stdout)
+    players = [one["player_id"] for one in match["players"]]
+    loser = next(one for one in players if one != match["result"]["winner_player_id"])
+    awarded = league("admin", "award", "R1M1", loser, "--reason", "stolen key", *where)
+    assert (awarded.returncode, awarded.stdout) == (0, ""), awarded.stderr
+    assert awarded.stderr.startswith(f"R1M1 is awarded to {loser}.\nleague_tic_tac_toe is over and nobody conducts it;")
+    table = json.loads(league("show", "standings", "--json", *where).stdout)
+    before = json.loads(
+        league("show", "standings", "--json", "--league-id", "league_tic_tac_toe", "--home", played).stdout
+    )
+    points = {row["player_id"]: row["points"] for row in table["standings"]}
+    assert points[loser] == 3 + next(row["points"] for row in before["standings"] if row["player_id"] == loser)
+    assert "stolen key" in league("show", "audit", *where).stdout
+    refused = league("admin", "rerun", "R1M1", "--reason", "again", *where)
+    assert refused.returncode == 2
+    assert "start `league manager --reopen` and them" in refused.stderr
+    wrong = league("admin", "void", "R9M9", "--reason", "x", *where)
+    assert (wrong.returncode, "no match 'R9M9'" in wrong.stderr) == (2, True)
+    file = json.loads((home / "data/matches/league_tic_tac_toe/R1M1.json").read_text())
+    assert [one["reason"] for one in file["corrections"]] == ["stolen key"]

@@ -4,14 +4,19 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from websockets.asyncio.client import connect
 
+from agent_league.clock import SystemClock
 from agent_league.config import ConfigLoader
 from agent_league.launch.agent_plan import RefereePlan
 from agent_league.launch.serving import serve_agents
+from agent_league.league.roster import AgentApplication, RegistrationRejected
+from agent_league.model.agents import Role
 from agent_league.model.schedule import Pairing
 from agent_league.referee.settings import RefereeSettings
 from agent_league.storage.paths import DataPaths
@@ -105,5 +110,14 @@ async def test_a_referee_s_seat_needs_the_key_and_answers_only_players_of_its_ma
                 call = await agent.receive()
             await agent.answer(call, "taken")
             assert await calling == (200, b'"taken"')
-            as_player = await register_referee(server, ann.seat["manager"])
-            assert as_player["status"] == "REJECTED", "a player's seat is no referee's"
+            at_players_seat = await register_referee(server, ann.seat["manager"])
+            assert at_players_seat["status"] == "REJECTED"
+
+
+async def test_nobody_becomes_a_member_of_another_role_by_its_seat(home: Path) -> None:
+    async with asyncio.timeout(BOUND), serve_manager(home) as server, server.dial_and_register("Ann") as ann:
+        roster = server.manager.state.roster
+        profile = replace(roster[ann.player_id].agent, agent_id="x", role=Role.REFEREE, display_name="Ref")
+        asking = AgentApplication(profile, is_seated=True, is_seat_proven=True)
+        with pytest.raises(RegistrationRejected, match=f"is {ann.player_id}'s"):
+            roster.register(asking, closed=None, now=SystemClock().now())

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from agent_league.serve.internal_app import SERVERS_ONLY
+from agent_league.http.server import HttpServer
+from agent_league.serve.internal_app import SERVERS_ONLY, InternalApp
 from agent_league.serve.passed_call import (
     MAX_AGE_SECONDS,
     NOT_OWNER_STATUS,
@@ -130,6 +131,22 @@ async def test_a_passed_call_is_never_passed_again(tmp_path: Path, monkeypatch: 
         monkeypatch.setattr(stage.owner.passer, "pass_on", None)
         status, _ = await send(stage.owner.row.address, Attempt(signatures=(sign(),)))
         assert (status, league.callers) == (NOT_OWNER_STATUS, [])
+
+
+async def test_a_server_for_its_own_machine_alone_takes_nothing_from_one_that_strangers_reach(tmp_path: Path) -> None:
+    league = CountingLeague()
+    async with asyncio.timeout(BOUND), two_servers(tmp_path, league) as stage:
+        verifier = CallVerifier(KEY, lambda: "owner", time.time)
+        closed = InternalApp(stage.owner, verifier, stage.owner.log, is_loopback_only=True)
+        listener = HttpServer(closed, "127.0.0.1", 0, "a test")
+        await listener.start()
+        try:
+            for is_exposed, status in ((True, 403), (False, 200)):
+                attempt = Attempt(signatures=(sign(caller=replace(CALLER, is_exposed=is_exposed)),))
+                assert (await send(f"http://127.0.0.1:{listener.port}", attempt))[0] == status
+        finally:
+            await listener.stop()
+        assert len(league.callers) == 1
 
 
 async def test_a_websocket_can_not_be_opened_without_a_signature(tmp_path: Path) -> None:

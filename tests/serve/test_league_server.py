@@ -15,7 +15,9 @@ from agent_league.config import ConfigLoader
 from agent_league.errors import UserError
 from agent_league.launch.league_start import find_running_leagues, lock_league
 from agent_league.league.app import LeagueManager
+from agent_league.league.organiser_commands import OrganiserCommand
 from agent_league.league.state import LeaguePhase
+from agent_league.model.audit import OrganiserAction
 from agent_league.serve import league_server
 from agent_league.serve.league_files import request_new_season
 from agent_league.serve.league_server import ServerSettings
@@ -257,6 +259,24 @@ async def test_nobody_makes_leagues_from_a_foreign_page_or_where_the_server_can_
 async def test_a_second_server_of_the_same_home_is_refused(home: Path) -> None:
     with lock_home(home, "http://localhost:1"), pytest.raises(UserError, match="served already, at http://localhost:1"):
         lock_home(home, "http://localhost:2").__enter__()
+
+
+async def test_a_league_that_is_over_takes_corrections_without_a_restart(home: Path) -> None:
+    write_league(home, "spring", participants={"start_with": 2})
+    async with asyncio.timeout(BOUND), serving(home) as stage:
+        async with players(home, f"{stage.root}/leagues/spring/mcp", ["Ann", "Bob"]):
+            await stage.wait_for_end("spring")
+            manager = stage.manager("spring")
+            for winner in ("P01", "P02"):
+                await manager.carry_out(OrganiserCommand(OrganiserAction.AWARD_MATCH, "R1M1", "appeal", winner=winner))
+                await stage.wait_for_end("spring")
+                assert manager.state.standings()[0].player_id == winner
+            await manager.carry_out(OrganiserCommand(OrganiserAction.RERUN_MATCH, "R1M1", "appeal"))
+            await until(lambda: "R1M1-2" in manager.state.results)
+            await stage.wait_for_end("spring")
+            assert manager.state.phase is LeaguePhase.COMPLETED
+        page = await stage.visitor.get("/leagues/spring/matches/R1M1")
+        assert "played again as" in page.text
 
 
 def test_a_database_file_has_one_server_whatever_their_homes(home: Path, tmp_path: Path) -> None:

@@ -4,17 +4,21 @@ import asyncio
 import json
 import re
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
 
 from agent_league.serve import shared_leagues
 from agent_league.serve.passed_call import PASSED_HEADER
+from agent_league.storage.access import TeamRow, create_key, hash_key
 from tests.conftest import BOUND
+from tests.mcp.lone_league import HANDSHAKE
 from tests.serve.stage import ServerStage, players, serving, until, write_league
+from tests.serve.test_organisers import csrf_in, post_form, sign_in
 
 
 @pytest.fixture(autouse=True)
@@ -31,11 +35,11 @@ def homes(home: Path) -> list[Path]:
 
 @asynccontextmanager
 async def entry_and_owner(
-    homes: list[Path], store: str, **league: object
+    homes: list[Path], store: str, overrides: Mapping[str, Any] | None = None, **league: object
 ) -> AsyncIterator[tuple[ServerStage, ServerStage]]:
     """Two servers of which the second owns the league `spring`."""
     async with AsyncExitStack() as stack:
-        stages = [await stack.enter_async_context(serving(one, store=store)) for one in homes]
+        stages = [await stack.enter_async_context(serving(one, store=store, overrides=overrides)) for one in homes]
         write_league(homes[0], "spring", **league)
         await until(lambda: any(is_owner(stage) for stage in stages))
         entry, owner = sorted(stages, key=is_owner)
@@ -95,3 +99,48 @@ async def test_what_is_no_passed_call_gets_nothing_at_the_internal_listener(home
         for path in ("/", "/health", "/metrics", "/leagues/spring/", "/leagues/spring/health"):
             async with session.get(f"{inside}{path}", headers={PASSED_HEADER.decode(): "x.y"}) as answer:
                 assert answer.status == 403
+
+
+BEHIND = {"network.public_url": "http://127.0.0.1/base", "network.trusted_proxies": ["127.0.0.1"]}
+
+
+async def test_organisers_teams_and_mcp_sessions_come_through_the_other_server(
+    homes: list[Path], database: str
+) -> None:
+    async with asyncio.timeout(BOUND), entry_and_owner(homes, database, BEHIND) as (entry, owner):
+        cookie = await sign_in(entry, "spring")
+        page = (await entry.visitor.get("/base/leagues/spring/organiser", cookie=cookie)).text
+        fields = {"csrf": csrf_in(page), "action": "CLOSE_REGISTRATION", "reason": "x"}
+        done = await post_form(entry, "/leagues/spring/organiser", cookie, **fields)
+        assert (done.status, done.headers["location"]) == (303, "/base/leagues/spring/organiser")
+        state = owner.manager("spring").state
+        assert (state.is_registration_open, state.audit_log[-1].who) == (False, "Ada")
+        key = create_key()
+        owner.server.access.write_teams([TeamRow("spring", "T1", "Team One", key_sha256=hash_key(key))])
+        team = await entry.visitor.get(f"/leagues/spring/join/{key}/")
+        assert (team.status, "Team One" in team.text) == (200, True)
+        for path in (f"/leagues/spring/join/{create_key()}/", f"/leagues/spring/join/{key[:-1]}%{ord(key[-1]):x}/"):
+            assert (await entry.visitor.get(path)).status == (await owner.visitor.get(path)).status != 200
+        accept = {"accept": "application/json, text/event-stream"}
+        begun = await entry.visitor.post("/leagues/spring/mcp", HANDSHAKE, **accept)
+        assert begun.status == 200, begun.text
+        session = begun.headers["mcp-session-id"]
+        asked = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+        headers = {**accept, "mcp_session_id": session, "mcp_protocol_version": "2025-11-25"}
+        assert "get_standings" in (await entry.visitor.post("/leagues/spring/mcp", asked, **headers)).text
+
+
+async def test_limits_of_addresses_count_the_caller_through_whichever_server_it_comes(
+    homes: list[Path], database: str
+) -> None:
+    limits = {**BEHIND, "security.rate_limit_per_sec": 0.001, "security.rate_limit_burst": 1}
+    async with asyncio.timeout(BOUND), entry_and_owner(homes, database, limits) as (entry, owner):
+        path, statuses = "/leagues/spring/schedule", []
+        for server, caller in (
+            (entry, "203.0.113.1"),
+            (entry, "203.0.113.2"),
+            (owner, "203.0.113.1"),
+            (entry, "evil, 203.0.113.2"),
+        ):
+            statuses.append((await server.visitor.get(path, x_forwarded_for=caller)).status)
+        assert statuses == [200, 200, 429, 429]

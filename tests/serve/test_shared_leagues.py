@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_league.cli.serve import lock_home
 from agent_league.errors import UserError
 from agent_league.serve import shared_leagues
 from agent_league.serve.league_files import NewLeague, list_league_files, request_new_season
@@ -70,6 +71,21 @@ async def test_new_leagues_are_spread_and_known_to_every_server(homes: list[Path
         assert 'leagues{status="registration"} 3' in metrics, "each server counts its own"
         page = await one.visitor.get("/")
         assert all(f"League {number}" in page.text for number in range(5))
+
+
+async def test_an_organiser_commands_every_league_at_any_server(homes: list[Path], database: str) -> None:
+    async with asyncio.timeout(BOUND), servers(homes[:2], database) as (one, other):
+        with lock_home(homes[0], one.root), lock_home(homes[1], other.root):
+            for number in range(2):
+                write_league(homes[0], f"L{number}")
+            await until(lambda: all(len(stage.server.read_index().soon) == 3 for stage in (one, other)))
+            tokens = [DataPaths(home).admin_token_file(f"L{number}") for home in homes[:2] for number in range(2)]
+            await until(lambda: all(token.is_file() for token in tokens))
+            for number in range(2):
+                for home, action in ((homes[0], "close"), (homes[1], "open")):
+                    words = ("admin", action, "--league-id", f"L{number}", "--home", home)
+                    done = await asyncio.to_thread(league, *words)
+                    assert f"Registration to L{number} is" in done.stderr, done.stderr
 
 
 async def test_a_file_changed_or_deleted_at_one_server_counts_at_all(homes: list[Path], database: str) -> None:

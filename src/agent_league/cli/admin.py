@@ -20,6 +20,8 @@ from agent_league.errors import CallFailed, LeagueFailed, PeerUnreachable, UserE
 from agent_league.text import capitalise, to_printable
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from agent_league.config import ConfigLoader
     from agent_league.protocol.envelope import Message
 
@@ -161,10 +163,55 @@ def admin(
         about["void_followers"] = True
     home, loader = open_existing_home(home)
     league_id, address = _resolve_league(home, loader, manager, league_id, game)
+    if action in CORRECTIONS and not manager and _is_stopped_after_end(home, league_id, store):
+        _correct_stopped_league(home, loader, league_id, store, said, about)
+        return
     answer = _send_command(ManageLeague, "manage_league", address, league_id, token_file, home, action=said, **about)
     told = answer.get("change") if isinstance(answer, dict) else None
     confirmed = sentence.format(league=league_id, player=target, home=format_home_option(home))
     print_remark(confirmed or capitalise(to_printable(str(told or "It is done."))))
+
+
+def _is_stopped_after_end(home: Path, league_id: str, store: str | None) -> bool:
+    """Whether the league is over, and nobody conducts it from this folder."""
+    from agent_league.launch.league_start import find_running_leagues, read_saved_season
+    from agent_league.storage.base import DISMISSED_PHASE
+
+    if league_id in find_running_leagues(home):
+        return False
+    saved = read_saved_season(home, league_id, store)
+    return saved is not None and saved.season.phase in (DISMISSED_PHASE, "COMPLETED")
+
+
+def _correct_stopped_league(
+    home: Path, loader: "ConfigLoader", league_id: str, store: str | None, action: str, about: "Mapping[str, Any]"
+) -> None:
+    """Write a correction to the store of a league whose manager was stopped after the end."""
+    from agent_league.launch.league_start import load_unfinished
+    from agent_league.launch.serving import run_async
+    from agent_league.launch.stopped_league import correct_stopped_league
+    from agent_league.league.organiser_commands import OrganiserCommand
+    from agent_league.model.audit import OrganiserAction
+
+    match_id, player_id = about.get("match_id"), about.get("player_id", "")
+    command = OrganiserCommand(
+        OrganiserAction(action),
+        match_id or player_id,
+        about["reason"],
+        winner=player_id if match_id else "",
+        void_followers=about.get("void_followers", False),
+    )
+    told = run_async(correct_stopped_league(home, loader, league_id, store, command))
+    print_remark(capitalise(to_printable(told)))
+    options = format_home_option(home)
+    if load_unfinished(home, league_id, store):
+        print_remark(
+            f"It needs another match: {league_id} goes on with `league manager{options}`, a referee and players."
+        )
+    else:
+        print_remark(
+            f"{league_id} is over and nobody conducts it; `league show standings{options}` has the corrected table."
+        )
 
 
 def _check_arguments(action: AdminAction, target: str | None, winner: str | None, reason: str | None) -> None:
@@ -203,8 +250,11 @@ def _resolve_league(
     """Return league id and manager's endpoint: as typed, else those of the league that this folder's manager runs."""
     from agent_league.http.hosts import is_same_endpoint
     from agent_league.launch.league_start import find_running_leagues
+    from agent_league.storage.paths import DataPaths
 
-    asked = loader.load_league(league_id, game).league_id if league_id or game else None
+    asked = league_id if league_id and DataPaths(home).store_name_file(league_id).exists() else None
+    if (league_id or game) and not asked:
+        asked = loader.load_league(league_id, game).league_id
     here = {
         league: endpoint
         for league, endpoint in find_running_leagues(home).items()

@@ -48,9 +48,19 @@ def check_no_other_league(home: Path, league_id: str) -> None:
 
 
 def find_running_leagues(home: Path) -> dict[str, str]:
-    """Return the endpoints of managers that run leagues of this folder on this machine, by league."""
-    locks = {path.stem: read_lock_holder(path) for path in sorted(DataPaths(home).data_folder.glob("*.lock"))}
-    return {league_id: holder.partition(" ")[0] for league_id, holder in locks.items() if holder}
+    """Return the endpoints of managers that run leagues of this folder on this machine, by league.
+
+    A server that shares its store also answers for leagues that others run.
+    """
+    paths = DataPaths(home)
+    locks = {path.stem: read_lock_holder(path) for path in sorted(paths.data_folder.glob("*.lock"))}
+    own = {league_id: holder.partition(" ")[0] for league_id, holder in locks.items() if holder}
+    server = read_lock_holder(paths.server_lock_file)
+    if server is None:
+        return own
+    root = server.partition(" ")[0]
+    shared = read_json_object(paths.shared_files_file) or {}
+    return {**{league_id: f"{root}/leagues/{league_id}/mcp" for league_id in shared}, **own}
 
 
 def load_unfinished(home: Path, league_id: str, store: str | None) -> SavedSeason | None:

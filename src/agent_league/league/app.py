@@ -42,11 +42,13 @@ from agent_league.league.projections import LeagueProjections
 from agent_league.league.reachability import AgentCaller, AgentProber
 from agent_league.league.reports import DeriveResult
 from agent_league.league.resume import (
+    derive_admin_token,
     get_effective_config,
     load_or_create_season,
     load_referee_key,
     open_access,
     open_store,
+    save_admin_token,
     save_referee_key,
     translate_damage,
 )
@@ -67,7 +69,6 @@ from agent_league.protocol.envelope import Sender
 from agent_league.protocol.methods import Caller, Method
 from agent_league.protocol.tokens import SigningKey
 from agent_league.storage.base import Store
-from agent_league.storage.files import write_atomically
 from agent_league.storage.paths import DataPaths
 
 MATCH_TOKEN_SPANS = 3
@@ -260,6 +261,25 @@ class LeagueManager(Agent):
         await self._journal.wait_for_commit()
         if command.action in CORRECTIONS:
             self._conductor.announce_correction()
+        return sentence
+
+    async def correct_while_stopped(self, command: OrganiserCommand) -> str:
+        """Carry out a correction of a league that is over, without running it; nothing else may be asked afterwards.
+
+        A league that needs another match goes on when it is run the next time.
+        """
+        try:
+            sentence = await self.carry_out(command)
+            if self.state.phase is LeaguePhase.COMPLETED:
+                self.state.mark_end_announced()
+                self.state.mark_dismissed()
+            await self._journal.wait_for_commit()
+        finally:
+            await self._announcer.close()
+            await self._tasks.close()
+            self._projections.close()
+            await self._journal.close()
+            self.log.close()
         return sentence
 
     def abandon(self) -> None:
@@ -474,8 +494,8 @@ def write_admin_token(settings: ManagerSettings, league_id: str, key: SigningKey
     """Write an admin token where only the organiser can read it; a new one, unless servers share the store."""
     token = create_token("admin", settings.system.security.token_length)
     if settings.moves_between_servers:
-        token = f"tok-admin-{key.derive_match_key('admin token')}"
-    write_atomically(DataPaths(settings.home).admin_token_file(league_id), token.encode() + b"\n", mode=0o600)
+        token = derive_admin_token(key)
+    save_admin_token(settings.home, league_id, token)
     return token
 
 

@@ -129,11 +129,6 @@ class Corrections:
     def _find_match(self, match_id: str) -> Pairing:
         """Find a match that may be corrected, by its id in either case."""
         state = self._state
-        if state.ladder:
-            raise _refuse(
-                "results of a practice ladder aren't corrected: later ones outweigh them; suspend or withdraw a player",
-                match_id,
-            )
         if state.phase is LeaguePhase.REGISTRATION:
             raise _refuse("the league has not started: it has no match yet", match_id)
         pairing = state.get_pairing(match_id.strip().upper())
@@ -142,8 +137,8 @@ class Corrections:
         if pairing.match_id in state.set_aside:
             cause = state.results[pairing.match_id].cause
             raise _refuse(
-                f"{pairing.match_id} is void for good, because {cause} was corrected and others went on: correct "
-                f"{cause}, or what was played since",
+                f"{pairing.match_id} is void for good, as it would not have been paired after {cause} was corrected: "
+                f"correct {cause}, or what was played since",
                 match_id,
             )
         return pairing
@@ -268,8 +263,8 @@ def _list_changed(state: LeagueState, paired: Mapping[str, tuple[str, str]]) -> 
 def _add_followers(sentence: str, void: Sequence[Pairing], changed: Sequence[Pairing]) -> str:
     """Add what a correction did to the matches that followed."""
     if void:
-        verb = "is" if len(void) == 1 else "are"
-        sentence = f"{sentence}; {_list_ids(void)} {verb} void, as others should have been paired"
+        told = "is void, as it" if len(void) == 1 else "are void, as they"
+        sentence = f"{sentence}; {_list_ids(void)} {told} would not have been paired"
     pairs = ", ".join(f"{one.match_id}: {' against '.join(one.players)}" for one in changed)
     return f"{sentence}; paired anew: {pairs}" if changed else sentence
 

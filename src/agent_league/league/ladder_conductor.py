@@ -30,6 +30,7 @@ from agent_league.model.events import (
     AgentStateChanged,
     Event,
     LadderNews,
+    MatchReplaced,
     PauseChanged,
     QuietHoursChanged,
     ReachabilityChanged,
@@ -100,6 +101,8 @@ class LadderConductor:
         record.checks_players = record.config.check and tools.check_player is not None
         self.queue = record.queue = LadderQueue(state, record, clock, asyncio.get_running_loop().time)
         self.ratings = LadderRatings()
+        self._started: set[str] = set()
+        """Ids of the matches in play."""
         self._wake = asyncio.Event()
         self._results_changed = asyncio.Event()
         state.add_listener(self._handle_event)
@@ -112,7 +115,8 @@ class LadderConductor:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._rate_again_and_again())
             for pairing in self._list_unplayed():
-                self._start_match(pairing, group)
+                if not pairing.replaces:
+                    self._start_match(pairing, group)
             while True:
                 self._wake.clear()
                 if not self.queue.seconds_to_next_tick:
@@ -120,6 +124,7 @@ class LadderConductor:
                     self.queue.make_everybody_due()
                 if not self._state.is_on_hold:
                     self._start_checks(group)
+                    self._start_reruns(group)
                     self._pair_free_players(group)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(self.queue.seconds_to_next_tick):
@@ -128,6 +133,13 @@ class LadderConductor:
     def _list_unplayed(self) -> list[Pairing]:
         """The matches that an earlier manager left unplayed."""
         return [one for one in self._state.schedule.pairings if one.match_id not in self._state.results]
+
+    def _start_reruns(self, group: asyncio.TaskGroup) -> None:
+        """Start the matches that are to be played again and whose players are free."""
+        for pairing in self._list_unplayed():
+            players = [one for one in pairing.players if not self._record.players[one].is_house]
+            if pairing.match_id not in self._started and not any(map(self.queue.is_playing, players)):
+                self._start_match(pairing, group)
 
     def _pair_free_players(self, group: asyncio.TaskGroup) -> None:
         situation = self.queue.make_situation()
@@ -146,6 +158,7 @@ class LadderConductor:
         return self._state.pair_ladder_match(paired, format_utc(self._clock.now()))
 
     def _start_match(self, pairing: Pairing, group: asyncio.TaskGroup) -> None:
+        self._started.add(pairing.match_id)
         self.queue.begin_match(pairing, is_requested=self._record.matches[pairing.match_id].is_requested)
         group.create_task(self._play_match(pairing))
 
@@ -163,6 +176,7 @@ class LadderConductor:
                 await self._tools.offload(self._tools.remove_files, forgotten)
         finally:
             self._matches.open_matches.pop(match_id, None)
+            self._started.discard(match_id)
             self.queue.end_match(pairing)
             self._results_changed.set()
             self._wake.set()
@@ -247,7 +261,7 @@ class LadderConductor:
                 self._wake.set()
             case AgentRegistered() | AgentStateChanged() | ReachabilityChanged() | LadderNews():
                 self._wake.set()
-            case PauseChanged() | QuietHoursChanged():
+            case PauseChanged() | QuietHoursChanged() | MatchReplaced():
                 self._wake.set()
             case _:
                 pass

@@ -166,17 +166,23 @@ class LadderRecord:
         self._save_row(LadderRow(MATCH + match_id, match.to_json()))
 
     def add_result(self, result: MatchResult, scoring: Scoring, step: int = 1) -> None:
-        """Count a result for the versions that played; with `step` -1 take it back. A void one counts for nobody."""
+        """Count a result for the versions that played; with `step` -1 take it back. A void one counts for nobody.
+
+        One that an organiser awarded counts in the table and rates nobody. What a version that is listed no more has
+        played is forgotten, and can't be taken back.
+        """
         match = self.matches.get(result.match_id)
         if match is None or result.is_void:
             return
         self.results_counted += 1
         ids = [make_version_id(player_id, match.versions[player_id]) for player_id in result.players]
         for player_id, version_id in zip(result.players, ids, strict=True):
+            if not self._is_listed(player_id, match.versions[player_id]):
+                continue
             tally = self._tallies.setdefault(version_id, VersionTally())
             tally.add_result(result, player_id, scoring.points_for(result, player_id), step)
             self._save_row(LadderRow(TALLY + version_id, tally.to_json()))
-        if set(ids) <= self._list_rated():
+        if set(ids) <= self._list_rated() and not result.is_awarded:
             pair = self._pairs.setdefault((ids[0], ids[1]), PairTally())
             pair.add_result(result, step)
             self._save_row(LadderRow(f"{PAIR}{ids[0]}/{ids[1]}", pair.to_json()))
@@ -186,6 +192,19 @@ class LadderRecord:
         if earlier is not None:
             self.add_result(earlier, scoring, step=-1)
         self.add_result(result, scoring)
+
+    def replace_match(self, result: MatchResult, match_id: str, scoring: Scoring) -> str:
+        """Take a result back, because its match is played again under another id by what its players are now.
+
+        Returns the reason of that match.
+        """
+        self.add_result(result, scoring, step=-1)
+        old = self.matches[result.match_id]
+        versions = {player_id: self.players[player_id].current.number for player_id in result.players}
+        again = LadderMatch(f"{result.match_id} is played again", versions, old.paired_at, is_requested=True)
+        self.matches[match_id] = again
+        self._save_row(LadderRow(MATCH + match_id, again.to_json()))
+        return again.reason
 
     def forget_match(self, match_id: str) -> None:
         """Keep a finished match only in the sums."""
@@ -245,6 +264,9 @@ class LadderRecord:
     def list_pairs(self) -> Mapping[tuple[str, str], PairTally]:
         """The sums by the two versions, the first seat's first."""
         return self._pairs
+
+    def _is_listed(self, player_id: str, number: int) -> bool:
+        return any(version.number == number for version in self.players[player_id].versions)
 
     def _list_rated(self) -> set[str]:
         return set(self.list_version_ids())

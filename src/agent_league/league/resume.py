@@ -62,6 +62,16 @@ def save_referee_key(home: Path, league_id: str, key: str) -> None:
     write_atomically(DataPaths(home).referee_key_file(league_id), key.encode() + b"\n", mode=0o600)
 
 
+def derive_admin_token(key: SigningKey) -> str:
+    """Derive the admin token of a season whose league moves between servers; the same on all of them."""
+    return f"tok-admin-{key.derive_match_key('admin token')}"
+
+
+def save_admin_token(home: Path, league_id: str, token: str) -> None:
+    """Write the admin token of a league where only the organiser can read it."""
+    write_atomically(DataPaths(home).admin_token_file(league_id), token.encode() + b"\n", mode=0o600)
+
+
 def load_or_create_season(store: Store, league: LeagueConfig, clock: Clock) -> SavedSeason:
     """Load the current season of a league or create one; a finished season is loaded too, until it is put aside."""
     saved = store.open_season(league.league_id)

@@ -77,7 +77,8 @@ class LeagueState(LeagueLadder):
                 current = replaced_by
                 while current in replacements:
                     current = replacements[current]
-                pairing = replace(pairing_from_row(match), reason=self._pairings[current].reason)
+                own = self.ladder.matches.get(match.match_id) if self.ladder else None
+                pairing = replace(pairing_from_row(match), reason=(own or self._pairings[current]).reason)
                 self.replaced_matches[match.match_id] = ReplacedMatch(pairing, match.referee_id, result, replaced_by)
                 continue
             if match.referee_id:

@@ -24,7 +24,8 @@ class LeagueLadder(LeagueRepairs):
     def pair_ladder_match(self, paired: LadderPairing, at: str) -> Pairing:
         """Add a match that the ladder of this league has paired."""
         ladder = self._require_ladder()
-        last = max((int(match_id.rpartition("M")[2]) for match_id in self._pairings), default=0)
+        numbers = (match_id.rpartition("M")[2].partition("-")[0] for match_id in self._pairings)
+        last = max(map(int, numbers), default=0)
         pairing = Pairing(f"R{LADDER_ROUND}M{last + 1}", LADDER_ROUND, *paired.players, paired.reason)
         versions = {player_id: ladder.players[player_id].current.number for player_id in paired.players}
         self._pairings[pairing.match_id] = pairing
@@ -40,13 +41,21 @@ class LeagueLadder(LeagueRepairs):
         ladder = self._require_ladder()
         ladder.note_match_end(match_id, at)
         while len(self.results) > ladder.config.keep_matches:
-            oldest = next(iter(self.results))
-            for known in (self.results, self._pairings, self.assigned_referees, self._fetchable_matches):
-                known.pop(oldest, None)
-            ladder.forget_match(oldest)
-            forgotten.append(oldest)
-            self._save_row(RemovedRow(MatchRow, oldest))
+            forgotten += self._forget_match(ladder, next(iter(self.results)))
         self._update_ladder_round()
+        return forgotten
+
+    def _forget_match(self, ladder: LadderRecord, match_id: str) -> list[str]:
+        """Forget a match, with those that it is played again for; returns their ids."""
+        forgotten = [match_id]
+        while replaces := self.get_pairing(forgotten[-1]).replaces:
+            forgotten.append(replaces)
+        for one in forgotten:
+            for known in (self.results, self._pairings, self.assigned_referees, self._fetchable_matches):
+                known.pop(one, None)
+            self.replaced_matches.pop(one, None)
+            ladder.forget_match(one)
+            self._save_row(RemovedRow(MatchRow, one))
         return forgotten
 
     def note_ladder_check(self, player_id: str, summary: CheckSummary) -> None:

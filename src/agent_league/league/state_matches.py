@@ -188,15 +188,12 @@ class LeagueMatches(LeagueTiming):
         return [result]
 
     def replace_match(self, match_id: str) -> Pairing:
-        """Have a finished match played again, under a new id; the first one and its result stay in the record.
-
-        Raises a Refusal in a practice ladder.
-        """
-        if self.ladder:
-            told = "a practice ladder plays no match again: make it void, and let the players ask for another one"
-            raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, told, match_id=match_id)
+        """Have a finished match played again, under a new id; the first one and its result stay in the record."""
         old = self._pairings[match_id]
         new = replace(old, match_id=make_rerun_id(match_id, old.replaces), replaces=match_id)
+        if self.ladder:
+            reason = self.ladder.replace_match(self.results[match_id], new.match_id, self.scoring)
+            new = replace(new, reason=reason)
         self.replaced_matches[match_id] = ReplacedMatch(
             old, self.assigned_referees.pop(match_id, None), self.results.pop(match_id), new.match_id
         )

@@ -49,6 +49,8 @@ class VersionTally:
             if result.outcome is Outcome.TECHNICAL_LOSS:
                 how = str(result.terminations.get(player_id, Termination.NORMAL))
                 self.technical[how] = self.technical.get(how, 0) + step
+                if not self.technical[how]:
+                    del self.technical[how]
 
     def to_json(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__slots__}

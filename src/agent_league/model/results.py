@@ -247,7 +247,8 @@ class MatchResult:
     def make_void(self, correction: Mapping[str, Any]) -> "MatchResult":
         """Return the result that counts once an organiser has made the match void."""
         cause = correction.get(FOLLOWS_KEY)
-        why = f"void, because {cause} was corrected and others went on" if cause else "made void by the organiser"
+        ours = "made void by the organiser"
+        why = f"void, as it would not have been paired after the correction of {cause}" if cause else ours
         fault = f"{why}: {correction.get('reason')}"
         details = {**self._keep_reported(Outcome.TECHNICAL_LOSS, None), FAULT_KEY: fault, CORRECTED_KEY: correction}
         terminations = dict.fromkeys(self.players, Termination.VOID)

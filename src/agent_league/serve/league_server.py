@@ -230,6 +230,7 @@ class LeagueServer:
             if league and league.manager and league.manager.state.phase is LeaguePhase.COMPLETED:
                 await self._put_season_aside(league)
             await shared.note_season_begun(league_id)
+        await shared.save_admin_tokens()
         await shared.tell_others(summarise_leagues(self.leagues.values(), self.settings.home, SystemClock().now()))
 
     async def begin_season(self, league_id: str) -> None:

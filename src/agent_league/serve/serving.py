@@ -14,6 +14,10 @@ from agent_league.serve.league_server import LeagueServer, ServerSettings
 from agent_league.serve.server_links import choose_internal_url, open_links
 
 MAX_CONNECTIONS = 10_000
+OWN_PART = 2
+"""One in so many open files may be a connection."""
+SHARED_PART = 4
+"""The same where other servers pass calls on: a call has a connection here, one to its owner, and one there."""
 
 
 async def serve_until(
@@ -21,7 +25,7 @@ async def serve_until(
 ) -> None:
     """Serve all leagues of a home until `stop` is set; `ready` is called once it listens and all have begun."""
     settings = choose_internal_url(settings)
-    limits = ConnectionLimits(max_connections=raise_file_limit())
+    limits = ConnectionLimits(max_connections=raise_file_limit(SHARED_PART if settings.shares_store else OWN_PART))
     server = LeagueServer(settings)
     async with AsyncExitStack() as ending:
         ending.push_async_callback(server.close)
@@ -43,8 +47,8 @@ async def serve_until(
         await run_until_first(stop.wait(), server.run())
 
 
-def raise_file_limit() -> int:
-    """Raise the limit of open files as far as is allowed; return how many connections leave room for all else."""
+def raise_file_limit(part: int = OWN_PART) -> int:
+    """Raise the limit of open files as far as is allowed; return how many connections one part of them leaves."""
     if sys.platform == "win32":
         return MAX_CONNECTIONS
     import resource  # noqa: PLC0415 - not there on Windows
@@ -54,4 +58,4 @@ def raise_file_limit() -> int:
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
         soft = wanted
-    return MAX_CONNECTIONS if soft == resource.RLIM_INFINITY else min(MAX_CONNECTIONS, soft // 2)
+    return MAX_CONNECTIONS if soft == resource.RLIM_INFINITY else min(MAX_CONNECTIONS, soft // part)

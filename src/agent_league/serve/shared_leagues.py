@@ -10,7 +10,9 @@ from typing import Any
 
 from agent_league.agent.tasks import run_beside, run_until_first
 from agent_league.errors import AgentLeagueError, UserError
+from agent_league.league.resume import derive_admin_token, save_admin_token
 from agent_league.log import JsonLogger
+from agent_league.protocol.tokens import SigningKey
 from agent_league.serve.league_files import FileStamp
 from agent_league.serve.lease import ServerLease
 from agent_league.serve.ownership import LeagueOwnership
@@ -33,8 +35,11 @@ class SharedLeagues:
 
     def __init__(self, home: Path, owners: LeagueOwnership, lease: ServerLease, log: JsonLogger) -> None:
         self.owners = owners
+        self._home = home
         self._lease = lease
         self._log = log
+        self._saved_tokens: dict[str, tuple[int, str | None]] = {}
+        """By league of another server: for which claim and phase its admin token was written."""
         self._files = SharedLeagueFiles(home, owners.directory, log)
         self._told: dict[str, LeagueSummary] = {}
         """By league: what the others were told of it last."""
@@ -60,6 +65,21 @@ class SharedLeagues:
         """Whether a league that was ours has no file any more; otherwise it is another server's."""
         lease = self.owners.view.leagues.get(league_id)
         return lease is not None and not lease.is_defined and lease.server_id == self.owners.server_id
+
+    async def save_admin_tokens(self) -> None:
+        """Write the admin tokens of other servers' leagues into this home, so that organisers may command them here."""
+        mine = self.owners.server_id
+        wanted = {
+            one.league_id: (one.epoch, (one.summary or {}).get("phase"))
+            for one in self.owners.view.leagues.values()
+            if one.is_defined and one.summary is not None and one.server_id != mine
+        }
+        changed = [league_id for league_id, state in wanted.items() if self._saved_tokens.get(league_id) != state]
+        if changed:
+            keys = await self.owners.run_directory(self.owners.directory.read_signing_keys, changed)
+            for league_id, key in keys.items():
+                save_admin_token(self._home, league_id, derive_admin_token(SigningKey.load(key)))
+        self._saved_tokens = wanted
 
     async def tell_others(self, summaries: Mapping[str, LeagueSummary]) -> None:
         """Tell the other servers of leagues that have changed."""

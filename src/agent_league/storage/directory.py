@@ -41,6 +41,7 @@ LOCK_FREE = f"""
 """
 SELECT_SEASONS = "SELECT league_id FROM seasons WHERE league_id = ANY(:leagues) AND NOT put_aside"
 LOCK_SEASONS = f"{SELECT_SEASONS} FOR UPDATE SKIP LOCKED"
+SELECT_SIGNING_KEYS = "SELECT league_id, signing_key FROM seasons WHERE league_id = ANY(:leagues) AND NOT put_aside"
 CLAIM = "UPDATE served_leagues SET server_id = :server, epoch = epoch + 1 WHERE league_id = ANY(:leagues)"
 FENCE = "UPDATE seasons SET epoch = epoch + 1 WHERE league_id = ANY(:leagues) AND NOT put_aside"
 SELECT_SERVERS = f"""
@@ -235,6 +236,12 @@ class ServerDirectory:
         with self._store.write_transaction() as connection:
             connection.execute(sa.text(REMOVE), {"league": league_id})
             _notify(connection)
+
+    def read_signing_keys(self, leagues: Sequence[str]) -> dict[str, str]:
+        """Read the managers' private keys of leagues that have a season, by league."""
+        with self._store.write_transaction() as connection:
+            found = connection.execute(sa.text(SELECT_SIGNING_KEYS), {"leagues": list(leagues)}).all()
+        return {row.league_id: row.signing_key for row in found}
 
     def write_summaries(self, server: ServerRow, summaries: Sequence[LeagueSummary]) -> None:
         """Tell the other servers how far leagues are."""
