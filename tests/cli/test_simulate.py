@@ -16,6 +16,7 @@ import pytest
 from agent_league.cli.simulate import _print_scoreboard
 from agent_league.config.home import make_home
 from agent_league.errors import UserError
+from agent_league.lab import ExperimentResults
 from agent_league.lab.scoreboard import GameTally, PairTallies, Scoreboard
 from agent_league.lab.tournament import Tournament
 from agent_league.lab.tournament_ratings import rate_tournament
@@ -60,7 +61,7 @@ def test_where_results_go_in_circles_it_is_said_and_other_rankings_are_offered(t
     for name in names:
         (tmp_path / f"{name}.py").write_text(f"def choose(game):\n    return {name!r}\n")
     players = ",".join([*(str(tmp_path / f"{name}.py") for name in names), "random"])
-    options = ("--game", "rock_paper_scissors", "--players", players, "--rounds", "40", "--seed", "7")
+    options = ("--game", "rock_paper_scissors", "--players", players, "--rounds", "40", "--seed", "1")
     _, output = run(*options)
     told = " ".join(output.split())
     assert "The results go in circles: " in told
@@ -185,6 +186,24 @@ def test_what_a_strategy_did_wrong_is_told_below_the_table() -> None:
     shown = board_of(PairTallies((0, 1), 0, tallies, ("ValueError: no idea (mine.py:5)", ""), spoiled=True))
     assert "a: the first fault: ValueError: no idea (mine.py:5).\n" in shown
     assert "a or b changed the game's state" in shown
+
+
+def test_written_down_as_an_experiment_it_plays_the_same_games(tmp_path: Path) -> None:
+    options = ("--players", "markov,biased,random", "--game", "odds_and_evens", "--rounds", "80", "--seed", "7")
+    counted = json.loads(run(*options, "--json")[1])
+    done = league("simulate", *options, "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    rows = list(ExperimentResults(tmp_path / "out").rows())
+    assert len(rows) == counted["games"] == 240
+    for player in counted["players"]:
+        sides = {player["player"]: "first"}
+        won = sum(
+            row.winner == sides.get(row.first, "second") for row in rows if player["player"] in (row.first, row.second)
+        )
+        assert won == player["wins"]
+    refused = league("simulate", *options, "--rounds", "50", "--out", tmp_path / "other")
+    assert "--rounds: expected equally many games on both sides with each of 20 seeds, such as 40" in refused.stderr
+    assert not (tmp_path / "other").exists()
 
 
 def test_whole_leagues_have_no_series() -> None:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -24,7 +24,7 @@ from agent_league.errors import UserError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from agent_league.lab.experiment.experiment import ExperimentResults
+    from agent_league.lab.experiment.experiment import Experiment, ExperimentResults
     from agent_league.lab.experiment.running import ProgressListener, RunProgress
     from agent_league.lab.experiment.summary import ExperimentSummary, GameSummary
 
@@ -96,20 +96,25 @@ def experiment(
     folder = out or choose_folder(path.stem, part)
     if out is None:
         print_remark(f"Everything is written to {folder}.")
-    try:
-        with divert_prints(), interrupt_on_sigterm(), _show_progress() as watch:
-            calls = CallSettings(timeout, wait, manager_port)
-            results = planned.run(folder, jobs=jobs, on=on, shard=part, watch=watch, remark=print_remark, calls=calls)
-    except KeyboardInterrupt:
-        options = {"--out": out, "--jobs": jobs if jobs > 1 else None, "--on": on if on != PROCESSES else None}
-        options["--shard"] = shard
-        again = spell_command(f"experiment {path}{format_options(options)}{' --csv' if csv else ''}")
-        print_remark(f"Interrupted: what is finished is in {folder}. To go on: {again}")
-        raise typer.Exit(EXIT_INTERRUPTED) from None
+    options = {"--out": out, "--jobs": jobs if jobs > 1 else None, "--on": on if on != PROCESSES else None}
+    options["--shard"] = shard
+    again = spell_command(f"experiment {path}{format_options(options)}{' --csv' if csv else ''}")
+    calls = CallSettings(timeout, wait, manager_port)
+    results = play_experiment(planned, folder, again, jobs=jobs, on=on, shard=part, calls=calls)
     if part:
         print_remark(f"Shard {part} is finished in {folder}; `league experiment merge` makes one of all shards.")
         return
-    _finish(results, csv=csv)
+    finish_experiment(results, csv=csv)
+
+
+def play_experiment(planned: "Experiment", folder: Path, again: str, **settings: Any) -> "ExperimentResults":
+    """Play an experiment with its progress; if it is interrupted, `again` tells how to go on."""
+    try:
+        with divert_prints(), interrupt_on_sigterm(), _show_progress() as watch:
+            return planned.run(folder, watch=watch, remark=print_remark, **settings)
+    except KeyboardInterrupt:
+        print_remark(f"Interrupted: what is finished is in {folder}. To go on: {again}")
+        raise typer.Exit(EXIT_INTERRUPTED) from None
 
 
 def _merge(folders: list[str], out: Path | None, *, csv: bool, has_other_options: bool) -> None:
@@ -119,10 +124,10 @@ def _merge(folders: list[str], out: Path | None, *, csv: bool, has_other_options
         raise UserError("merge plays nothing: leave --jobs, --on and --shard out")
     if not folders or out is None:
         raise UserError("expected the folders of all shards and --out DIR: league experiment merge DIR... --out DIR")
-    _finish(merge_shards([Path(folder) for folder in folders], out), csv=csv)
+    finish_experiment(merge_shards([Path(folder) for folder in folders], out), csv=csv)
 
 
-def _finish(results: "ExperimentResults", *, csv: bool) -> None:
+def finish_experiment(results: "ExperimentResults", *, csv: bool) -> None:
     """Write the report and print what it says."""
     from agent_league.ratings.numpy_import import import_numpy
 

@@ -22,6 +22,7 @@ from agent_league.cli.options import (
 from agent_league.cli.terminal import (
     EXIT_INTERRUPTED,
     divert_prints,
+    format_options,
     make_rich_table,
     print_json,
     print_remark,
@@ -65,6 +66,10 @@ def simulate(
     csv: Annotated[
         str | None, typer.Option(metavar="FILE", help="Also write who scored what against whom; - is stdout.")
     ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write every game and a report there, as `league experiment` does."),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Play strategies against each other, by the rules alone, and say who is better and how sure that is.
@@ -97,6 +102,9 @@ def simulate(
         raise UserError(f"--players: {error}") from None
     for remark in remarks:
         print_remark(remark)
+    if out:
+        _play_experiment(tournament, out, jobs, rank, has_others=full or json or csv is not None)
+        return
     board = tournament.make_scoreboard()
     started = time.perf_counter()
     with TemporaryDirectory(prefix="league-") as folder, divert_prints():
@@ -118,6 +126,21 @@ def simulate(
     if interrupted:
         print_remark(f"Interrupted: {board.games} of {tournament.games} games were counted.")
         raise typer.Exit(EXIT_INTERRUPTED)
+
+
+def _play_experiment(tournament: "Tournament", out: Path, jobs: int, rank: RankMethod, *, has_others: bool) -> None:
+    """Play the same games as an experiment, which writes every one down."""
+    from agent_league.cli.experiment import finish_experiment, play_experiment
+    from agent_league.lab.experiment.experiment import Experiment
+
+    if has_others:
+        raise UserError("--out: every game is written as by `league experiment`; leave --full, --json and --csv out")
+    settings = tournament.to_experiment()
+    name = f"{tournament.game_type}, seed {tournament.seed}"
+    with divert_prints():
+        planned = Experiment(**settings, name=name, ranking=str(rank))
+    again = f"the same command, with{format_options({'--seed': tournament.seed})}"
+    finish_experiment(play_experiment(planned, out, again, jobs=jobs), csv=True)
 
 
 def _play_games(

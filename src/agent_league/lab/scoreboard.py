@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import fsum, isfinite
+from operator import itemgetter
 from typing import Any
 
 from agent_league.games.base import winning_seat
@@ -235,10 +236,13 @@ class Scoreboard:
         ]
 
     def list_results(self, game_type: str) -> Iterator[ResultRow]:
-        """Yield all results for a rating, with their series."""
-        for (player, opponent), by_series in self._first_seat_tallies.items():
+        """Yield all results for a rating, with their series, in an order that doesn't depend on when they came.
+
+        Ratings are sums, whose last digits depend on it.
+        """
+        for player, opponent in sorted(self._first_seat_tallies):
             one, other = self.names[player], self.names[opponent]
-            for series, tally in by_series.items():
+            for series, tally in sorted(self._first_seat_tallies[player, opponent].items(), key=itemgetter(0)):
                 for score, count in ((1.0, tally.wins), (0.5, tally.draws), (0.0, tally.losses)):
                     if count:
                         yield ResultRow(one, other, score, count, game_type, series)

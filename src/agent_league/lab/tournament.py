@@ -1,18 +1,22 @@
 """A round-robin tournament of strategies: which series are played, and the seed of each.
 
-A series is the unit of work: two players start it without memory, remember all of it, and sides alternate. Its result
-depends on the tournament, the pair and the series alone, so any process may play it, at any time.
+It is an experiment of one game that is only counted, without a row for each game: `to_experiment` writes it down. A
+series is the unit of work, as a meeting is there: two players start it without memory, remember all of it, and sides
+alternate. Its result depends on the tournament, the pair and the series alone, so any process may play it, at any time.
 """
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
+from pathlib import Path
 from typing import Any
 
+from agent_league.config.python_files import is_python_file
 from agent_league.errors import UserError
 from agent_league.games.contract import BrokenGame, describe_breakdown
 from agent_league.games.registry import Game, load_playable_game
+from agent_league.lab.experiment.pieces import make_series_seed
 from agent_league.lab.game_series import Series
 from agent_league.lab.scoreboard import PairTallies, Scoreboard, tally_returns
 from agent_league.lab.workers import run_all
@@ -54,10 +58,12 @@ class Tournament:
     @property
     def player_labels(self) -> tuple[str, ...]:
         """Names of the players: their strategies', with a number for the second of a kind."""
-        again = [self.strategies[:place].count(name) for place, name in enumerate(self.strategies)]
-        return tuple(
-            f"{name} #{earlier + 1}" if earlier else name for name, earlier in zip(self.strategies, again, strict=True)
-        )
+        return _number_doubles(self.strategies)
+
+    @property
+    def seed_labels(self) -> tuple[str, ...]:
+        """The same without folders, so that a seed gives the same games wherever the files of players are."""
+        return _number_doubles([Path(name).name if is_python_file(name) else name for name in self.strategies])
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
@@ -82,6 +88,29 @@ class Tournament:
             number = max(1, min(SERIES_PER_PAIR, twice), -(-self.rounds // MAX_SERIES_GAMES))
             yield from (2 * (twice * series // number) for series in range(number))
         yield self.rounds
+
+    def to_experiment(self) -> dict[str, Any]:
+        """Return the settings of the experiment that plays the same games; UserError if there is none.
+
+        An experiment plays equally many games with each seed, on both sides equally often.
+        """
+        bounds = list(self._series_bounds())
+        sizes = {after - first for first, after in pairwise(bounds)}
+        number, size = len(bounds) - 1, max(sizes)
+        if len(sizes) > 1 or size % 2:
+            fitting = 2 * number * max(1, round(self.rounds / (2 * number)))
+            expected = f"such as {fitting}" if not self.series else "and an even --series that divides it"
+            raise UserError(
+                f"--rounds: expected equally many games on both sides with each of {number} seeds, {expected}"
+            )
+        return {
+            "games": [{"game": self.game_type, "parameters": dict(self.parameters)}],
+            "players": [
+                {"player": name, "name": label} for name, label in zip(self.strategies, self.seed_labels, strict=True)
+            ],
+            "seeds": [f"{self.seed}-{series + 1}" for series in range(number)],
+            "rounds": size // 2,
+        }
 
     def play(self, jobs: int = 1) -> Scoreboard:
         """Play the tournament; with several processes the calling script must be importable without playing.
@@ -128,12 +157,18 @@ class PlannedSeries:
     first_game: int
     games: int
 
+    @property
+    def seed(self) -> str:
+        """That of the meeting, if the tournament is written down as an experiment."""
+        return f"{self.tournament.seed}-{self.series_number + 1}"
+
     def run(self) -> Iterator[PairTallies]:
         """Play the games, and yield the tallies of those played since the last, a few times a second."""
         tournament, game = self.tournament, self.tournament.game
         one, other = (load_strategy(tournament.strategies[player]) for player in self.pair)
-        seed = "/".join(map(str, (tournament.seed, *self.pair, self.first_game)))
-        series = Series(game, (one, other), seed, self.first_game)
+        labels = tournament.seed_labels
+        seed = make_series_seed(tournament.game_type, [labels[player] for player in self.pair], self.seed)
+        series = Series(game, (one, other), seed, self.first_game % 2)
         left = self.games
         while left:
             until = time.perf_counter() + REPORT_SECONDS
@@ -148,6 +183,11 @@ class PlannedSeries:
             both = tally_returns(*series.take(), payoffs=game.payoffs)
             first_seat, _ = tally_returns(series.take_first_seat(), (0, 0), payoffs=False)
             yield PairTallies(self.pair, self.series_number, both, first_faults, spoiled, first_seat)
+
+
+def _number_doubles(names: Sequence[str]) -> tuple[str, ...]:
+    again = [names[:place].count(name) for place, name in enumerate(names)]
+    return tuple(f"{name} #{earlier + 1}" if earlier else name for name, earlier in zip(names, again, strict=True))
 
 
 def _check_strategy(name: str) -> None:

@@ -144,7 +144,7 @@ class PrivateRoom:
 
     async def _play_meeting(self, piece: Piece, game: Game, seed: str) -> tuple[list[GameRow], list[MeetingNote]]:
         """Play one meeting, with players of ours made anew."""
-        own_seed = make_series_seed(piece.game.label, piece.players, seed)
+        own_seed = make_series_seed(piece.game.label, [player.label for player in piece.players], seed)
         league_id = self.manager.league_id if self.manager else PracticeManager(0, self.key).league_id
         inner = PracticeManager(0, self.key, league_id)
         taken = {visitor.player.player_id for visitor in self._visitors.values()}

@@ -102,7 +102,7 @@ class Meeting:
         one, other = (player.label for player in self.players)
         with ExitStack() as stack:
             first, second = (self._make_strategy(place, stack) for place in (0, 1))
-            series = Series(self.game, (first, second), make_series_seed(self.label, self.players, self.seed))
+            series = Series(self.game, (first, second), make_series_seed(self.label, (one, other), self.seed))
             rows: list[GameRow] = []
             for number in range(2 * self.rounds):
                 try:
@@ -158,9 +158,9 @@ class Meeting:
             self.notes.append(MeetingNote(self.label, (one, other), self.seed, "", STATE_CHANGED))
 
 
-def make_series_seed(game: str, players: Sequence[PlayerSpec], seed: str) -> str:
+def make_series_seed(game: str, players: Sequence[str], seed: str) -> str:
     """Return the seed of a meeting's draws and dice: by labels, so that others in the file don't change them."""
-    return "/".join((seed, game, *(player.label for player in players)))
+    return "/".join((seed, game, *players))
 
 
 class TimedStrategy:
