@@ -1935,6 +1935,7 @@ REQUIREMENTS = (
         "reliability/two_machines::players_that_can_t_be_called_dial_out_and_lose_nothing",
         "dial_out/leagues::players_that_nobody_can_call_play_in_a_league_of_many",
         "dial_out/leagues::a_player_that_is_only_an_mcp_server_plays_behind_connect",
+        "mcp/mcp_sessions::a_tool_is_called_in_the_revision_that_the_server_speaks",
         "dial_out/twenty_lines::a_program_of_the_page_carries_an_agent",
         "dial_out/twenty_lines::the_javascript_starter_dials_out_without_a_package",
     ),
