@@ -46,6 +46,8 @@ from agent_league.storage.sql import find_database_file, resolve_store_address
 from agent_league.storage.sql_access import SqlAccessStore
 from agent_league.version import __version__
 
+STARTS_AT_ONCE = 5
+"""Claimed leagues that are started together, so that those that are played don't wait for them."""
 START_SECONDS = 10.0
 """How long leagues that have been claimed may take to start before others are claimed beside them."""
 SCAN_SECONDS = 2.0
@@ -192,6 +194,8 @@ class LeagueServer:
                 self.leagues[league_id] = ServedLeague(league_id, partial(self._make_plan, league_id), self._parts)
                 self.leagues[league_id].start()
                 started.append(self.leagues[league_id])
+                if self.shared and len(started) % STARTS_AT_ONCE == 0:
+                    await self._wait_for_starts(self.shared, started[-STARTS_AT_ONCE:])
             elif self._stamps.get(league_id) != stamp:
                 await self._follow_change(self.leagues[league_id])
         self._stamps = found

@@ -39,7 +39,7 @@ BEAT_SECONDS = 0.5
 """How often the event loop shows that it runs, and looks whether the lease has ended."""
 HANGING_SECONDS = 60.0
 """An event loop that has not run for so long loses its leagues to other servers."""
-MAX_CLAIMS = 8
+MAX_CLAIMS = 50
 """Leagues that are claimed at once; others are claimed when these have started, by whoever is quicker."""
 P = ParamSpec("P")
 T = TypeVar("T")
