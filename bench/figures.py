@@ -147,6 +147,7 @@ def simulate_figures(compared: Sequence[Compared], peers: Sequence[ComparedPeer]
             for one in peers
         ],
         "jobs": spread.jobs,
+        "games_of_jobs": spread.games,
         "cpu_ratio_of_jobs_to_one": round(spread.cpu_ratio, 3),
         "ratio_of_jobs_to_one": round(spread.ratio, 3),
     }

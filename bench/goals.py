@@ -10,6 +10,8 @@ from bench.slow_peers import HUNG, TROUBLES
 JUDGED_AT = 100
 """The size for which the goals beside limit and floor are set; a smaller run is judged by its largest league."""
 LARGE, LARGE_SECONDS = 200, 180
+GAMES_BEYOND_START = 2_000_000
+"""Games of Even/Odd beside which the start of processes counts little; fewer are not judged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +100,9 @@ def _simulate_goals(simulate: Figures | None) -> Iterator[Goal]:
         slowest = min(beside, key=lambda one: float(one["ratio_to_peer"]))
         words, bound = f"{slowest['game']} to {library}", slowest["least_ratio"]
         yield Goal(f"simulate_to_{library.lower()}", words, slowest["ratio_to_peer"], bound, at_least=True)
-    words = f"CPU time of {simulate['jobs']} processes to one"
-    yield Goal("simulate_cpu_of_jobs", words, simulate["cpu_ratio_of_jobs_to_one"], 1.1)
+    if simulate["games_of_jobs"] >= GAMES_BEYOND_START:
+        words = f"CPU time of {simulate['jobs']} processes to one"
+        yield Goal("simulate_cpu_of_jobs", words, simulate["cpu_ratio_of_jobs_to_one"], 1.1)
 
 
 def _size(league: Figures) -> int:

@@ -138,6 +138,7 @@ class Spread:
     """What several processes bring and cost beside one, start included."""
 
     jobs: int
+    games: int
     ratio: float
     """Games a second of both by the clock, as a ratio."""
     cpu_ratio: float
@@ -178,7 +179,7 @@ def spread(jobs: int, trials: int, games: int) -> Spread:
     for _ in range(trials):
         alone, together = (_run_command(number, games) for number in (1, jobs))
         tried.append((alone[0] / together[0], together[1] / alone[1]))
-    return Spread(jobs, max(ratio for ratio, _ in tried), median(cost for _, cost in tried))
+    return Spread(jobs, games, max(ratio for ratio, _ in tried), median(cost for _, cost in tried))
 
 
 def _run_command(jobs: int, games: int) -> tuple[float, float]:

@@ -65,7 +65,7 @@ def figures() -> Figures:
                 ComparedPeer("OpenSpiel", "connect_four", ("random", "random"), 5e4, 6e4, 0.9, 1),
                 ComparedPeer("PettingZoo", "tic_tac_toe", ("random", "random"), 2e5, 2e3, 100.0, 1),
             ],
-            Spread(2, 1.9, 1.05),
+            Spread(2, 4_000_000, 1.9, 1.05),
         ),
         "mcp": {
             "bare_call_microseconds": 70.1,

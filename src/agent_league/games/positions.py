@@ -1,7 +1,7 @@
 """Positions of a game, each made once: rules are pure, so what they say of a position holds whenever it comes up again.
 
 A game is then a walk from position to position, which calls the rules only where nobody has been before. Positions are
-told apart by their states as JSON, and only so many are stored.
+told apart by their states as JSON, and only so many are stored: a game that has more goes on without.
 """
 
 from bisect import bisect_right
@@ -15,9 +15,9 @@ import orjson
 from agent_league.games.base import CHANCE, Move, Rules, State
 
 MAX_POSITIONS = 20_000
-MAX_BYTES = 8 * 1024 * 1024
-"""Bytes of the states of all stored positions, as JSON."""
-MAX_GRAPHS = 16
+MAX_BYTES = 4 * 1024 * 1024
+"""Bytes of the states and views of all stored positions, as JSON."""
+MAX_GRAPHS = 8
 """Games whose positions are stored at a time."""
 MAX_LISTED_STEPS = 64
 """Steps from a position that are stored in a list; of more, only those that were taken are stored."""
@@ -79,6 +79,11 @@ class Position(Question):
         reached = self._reached
         return min(bisect_right(reached, share * reached[-1]), len(reached) - 1)
 
+    def count_view_bytes(self) -> int:
+        """Count the bytes of its views as JSON, unless they are the state itself."""
+        views = [question.view for question in self.both or (self,)]
+        return sum(_count_bytes(view) for view in views if view is not self.state)
+
     def find_moves(self, place: int) -> Mapping[int, Move]:
         """Return the moves by seat that a place stands for."""
         if self.seat is not None:
@@ -126,7 +131,7 @@ class PositionGraph:
         after = self._positions.get(text)
         if after is None:
             after = self._positions[text] = Position(self.rules, state)
-            self._bytes += len(text)
+            self._bytes += len(text) + after.count_view_bytes()
         position.after[place] = after
         return after
 
@@ -172,6 +177,13 @@ def copy_json(value: Any) -> Any:
     if type(value) is tuple:
         return tuple(copy_json(item) if isinstance(item, list | tuple | dict) else item for item in value)
     return value
+
+
+def _count_bytes(view: Any) -> int:
+    try:
+        return len(orjson.dumps(view))
+    except TypeError:  # JSON can't hold it
+        return len(repr(view))
 
 
 def _find_legal(rules: Rules, state: State, seat: int) -> Sequence[Move]:

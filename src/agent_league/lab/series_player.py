@@ -12,7 +12,14 @@ from typing import Any
 from agent_league.games.base import Move
 from agent_league.games.positions import Question, copy_json
 from agent_league.players.moves import find_equal_moves
-from agent_league.players.observation import GameRecord, Observation, Strategy, Thought
+from agent_league.players.observation import (
+    GameRecord,
+    Observation,
+    Strategy,
+    Thought,
+    find_payoff_table,
+    read_payoff_table,
+)
 from agent_league.text import MAX_PHRASE, quote, shorten
 
 OWN_STRATEGIES = "agent_league.players.strategies."
@@ -37,7 +44,9 @@ class SeriesDice(Random):
 class SeriesObservation(Observation):
     """The one observation of a player that is reused for all its moves; its view is made when it is read."""
 
-    __slots__ = ("live_rounds", "make_view", "shown")
+    __slots__ = ("_payoffs", "live_rounds", "make_view", "shown")
+    _payoffs: tuple[list[Any], int, list[tuple[Move, Move, float, float]]]
+    """The payoff table that was read last, from which seat, and what it says."""
     shown: Any
     """The view, or NOT_SHOWN."""
     make_view: Callable[[], Any]
@@ -54,6 +63,14 @@ class SeriesObservation(Observation):
     def view(self, shown: Any) -> None:
         self.shown = shown
         self.live_rounds = None
+
+    @property
+    def payoffs(self) -> list[tuple[Move, Move, float, float]]:
+        table, seat = find_payoff_table(self.view), self.seat
+        known = getattr(self, "_payoffs", None)
+        if known is None or known[0] is not table or known[1] != seat:
+            known = self._payoffs = (table, seat, read_payoff_table(table, seat))
+        return known[2].copy()
 
     def _find_rounds(self) -> list[Any] | None:
         rounds = self.live_rounds

@@ -184,7 +184,7 @@ class Observation:
     @property
     def payoffs(self) -> list[tuple[Move, Move, float, float]]:
         """Payoffs of each pair of moves, if the view has them: own move, the opponent's, own payoff, the opponent's."""
-        return _payoffs_of_view(self.view, self.seat)
+        return read_payoff_table(find_payoff_table(self.view), self.seat)
 
     def best_reply(self, expected: Move) -> Move:
         """Return the move that pays best against an expected one; without payoffs, any other move than that."""
@@ -213,11 +213,15 @@ class Observation:
         return legal[other + (other >= place)]
 
 
-def _payoffs_of_view(view: Any, seat: int) -> list[tuple[Move, Move, float, float]]:
-    """Read the payoff table of a view, or of the single game in it, from the side of `seat`."""
+def find_payoff_table(view: Any) -> list[Any]:
+    """Find the payoff table of a view, or of the single game in it; empty if there is none."""
     game = view.get("game") if isinstance(view, Mapping) else None
     tables = [shown.get("payoffs") for shown in (view, game) if isinstance(shown, Mapping)]
-    table = next((table for table in tables if isinstance(table, list)), [])
+    return next((table for table in tables if isinstance(table, list)), [])
+
+
+def read_payoff_table(table: list[Any], seat: int) -> list[tuple[Move, Move, float, float]]:
+    """Read a payoff table from the side of `seat`."""
     rows = [
         row
         for row in table[:MAX_PAYOFF_ROWS]

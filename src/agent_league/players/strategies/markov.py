@@ -1,6 +1,7 @@
 """Plays against the move that most often followed the opponent's last one (first-order Markov chain)."""
 
-from itertools import pairwise
+from itertools import compress, repeat
+from operator import eq
 
 from agent_league.players.observation import Observation, Thought, count_moves
 from agent_league.text import quote
@@ -14,7 +15,7 @@ class Markov:
     def choose(self, observation: Observation) -> Thought:
         moves = observation.opponent_moves
         last = moves[-1] if moves else None
-        followers = count_moves([after for before, after in pairwise(moves) if before == last])
+        followers = count_moves(compress(moves[1:], map(eq, moves, repeat(last))))
         if not followers:
             reason = "nothing has followed the last move yet"
             return Thought(observation.random.choice(observation.legal_moves), reason=reason)
