@@ -148,7 +148,7 @@ def finish_experiment(results: "ExperimentResults", *, csv: bool) -> None:
 @contextmanager
 def _show_progress() -> "Iterator[ProgressListener]":
     """Show a bar and the time left on a terminal, else a line now and then."""
-    from agent_league.lab.experiment.report import describe_seconds
+    from agent_league.lab.experiment.running import describe_seconds
 
     with show_progress_bar(quiet=False, has_end=True) as progress:
         task = progress.add_task("Games", total=None)
@@ -184,6 +184,7 @@ def _print_summary(summary: "ExperimentSummary") -> None:
 
 
 def _print_game(console: "Console", part: "GameSummary") -> None:
+    from agent_league.lab.experiment.report import describe_ratings
     from agent_league.lab.score_tables import cut_names, make_cross_table, make_score_table
 
     width = console.width
@@ -195,4 +196,4 @@ def _print_game(console: "Console", part: "GameSummary") -> None:
         tables.append(cut_names(part.ratings.tabulate(), width))
     for table in tables:
         console.print(make_rich_table(table, title_style="table.title"))
-    print_lines(console, part.ratings.describe() if part.ratings else ())
+    print_lines(console, describe_ratings(part))
