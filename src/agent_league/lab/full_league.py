@@ -6,30 +6,23 @@ Each league has a temporary folder. Every match file is verified before its resu
 import asyncio
 import io
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import redirect_stderr
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
-
-import orjson
 
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
 from agent_league.errors import LeagueFailed
+from agent_league.lab.played_league import count_faults, read_verified_match
 from agent_league.lab.scoreboard import GameTally, PairTallies
 from agent_league.lab.tournament import Tournament
 from agent_league.launch.in_process import play_in_process
 from agent_league.launch.plan import LeaguePlan, LeagueRequest, make_league_plan
 from agent_league.model.events import Event, MatchFinished
 from agent_league.model.results import MatchResult, Outcome
-from agent_league.referee.match_file import NotAMatchFile
-from agent_league.referee.verify import verify_match
 from agent_league.storage.paths import DataPaths
-
-FAULT_EVENTS = ("strategy_failed", "strategy_chose_illegal_move")
-"""Log events of a player that made a random move in place of its strategy's."""
 
 
 def plan_leagues(tournament: Tournament, folder: Path) -> "Iterator[PlannedLeague]":
@@ -96,18 +89,6 @@ class PlannedLeague:
         return f"The league of round {self.first_round + 1} with seed {self.tournament.seed}"
 
 
-def read_verified_match(path: Path, league_name: str) -> dict[str, Any]:
-    """Read a match file; raises LeagueFailed if it fails verification."""
-    try:
-        content: dict[str, Any] = orjson.loads(path.read_bytes())
-        wrong = [finding.sentence for finding in verify_match(content) if not finding.ok]
-    except (OSError, orjson.JSONDecodeError, NotAMatchFile) as error:
-        wrong = [str(error)]
-    if wrong:
-        raise LeagueFailed(f"{league_name}, {path.stem}: {'; '.join(wrong)}")
-    return content
-
-
 def _tally_match(
     result: MatchResult, player_id: str, payoffs: Mapping[str, float], faults: Mapping[tuple[str, str], int]
 ) -> GameTally:
@@ -117,15 +98,3 @@ def _tally_match(
     return GameTally(
         int(won), int(drawn), int(not won and not drawn), faults.get((player_id, result.match_id), 0), paid
     )
-
-
-def count_faults(paths: DataPaths, player_ids: Iterable[str]) -> Counter[tuple[str, str]]:
-    """Count faults of strategies in the players' logs, by player and match."""
-    counts: Counter[tuple[str, str]] = Counter()
-    for player_id in player_ids:
-        log = paths.logs_folder / "agents" / f"{player_id}.log.jsonl"
-        for line in log.read_bytes().splitlines() if log.is_file() else []:
-            entry = orjson.loads(line)
-            if entry["event_type"] in FAULT_EVENTS and "match_id" in entry:
-                counts[player_id, entry["match_id"]] += 1
-    return counts

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from agent_league.errors import ConfigError, LeagueFailed
-from agent_league.lab import full_league
+from agent_league.lab import played_league
 from agent_league.lab.experiment.contestants import GameSpec, PlayerKind, PlayerSpec
 from agent_league.lab.experiment.experiment import Experiment
 from agent_league.lab.experiment.league_meetings import play_league_meeting
@@ -43,7 +43,7 @@ def test_a_match_file_that_does_not_hold_is_an_error(monkeypatch: pytest.MonkeyP
         ok = False
         sentence = "the draw isn't the one that was promised"
 
-    monkeypatch.setattr(full_league, "verify_match", lambda _: [Finding()])
+    monkeypatch.setattr(played_league, "verify_match", lambda _: [Finding()])
     wanted = r"^The league of random and bandit in nim with seed 1, R1M1: the draw isn't"
     with pytest.raises(LeagueFailed, match=wanted):
         play_league_meeting(GameSpec("nim", "nim"), (RANDOM, BANDIT), "1", 1)

@@ -19,7 +19,7 @@ from agent_league.errors import LeagueFailed
 from agent_league.games.base import winning_seat
 from agent_league.lab.experiment.contestants import GameSpec, PlayerSpec
 from agent_league.lab.experiment.rows import GameRow, Winner
-from agent_league.lab.full_league import count_faults, read_verified_match
+from agent_league.lab.played_league import count_faults, read_verified_match
 from agent_league.launch.in_process import play_in_process
 from agent_league.launch.plan import LeaguePlan, LeagueRequest, make_league_plan
 from agent_league.model.events import Event, MatchFinished
