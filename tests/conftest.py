@@ -64,6 +64,7 @@ SLOW = (
     "tests/cli/test_experiment.py::test_killed_twice",
     "tests/cli/test_join.py",
     "tests/league/test_ladder.py::test_a_hundred_players",
+    "tests/serve/test_ladder_pages.py",
     "tests/simulation/test_ladder.py",
     "tests/league/test_ladder.py::test_what_is_kept_is_bounded",
     "tests/cli/test_limits.py",

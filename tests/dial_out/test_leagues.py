@@ -191,16 +191,42 @@ async def test_headers_of_mcp_are_written_anew_from_the_body(name: Any) -> None:
     assert b"evil" not in heard[0]
 
 
-async def test_a_player_that_is_only_an_mcp_server_plays_behind_connect(home: Path, tmp_path: Path) -> None:
+OLDER_REVISION = """
+
+class OlderRevision:
+    def __init__(self, app):
+        self.app = app
+
+    async def __call__(self, scope, receive, send):
+        if any(name == b"mcp-method" for name, _ in scope.get("headers", ())):
+            await send({"type": "http.response.start", "status": 400, "headers": []})
+            await send({"type": "http.response.body", "body": b"{}"})
+        else:
+            await self.app(scope, receive, send)
+
+
+if __name__"""
+"""A server that wants a handshake and sessions."""
+
+
+@pytest.mark.parametrize("is_old", [False, True])
+@pytest.mark.parametrize("is_carried", [True, False])
+async def test_a_player_that_is_only_an_mcp_server_plays_behind_connect(
+    home: Path, tmp_path: Path, is_carried: bool, is_old: bool
+) -> None:
+    text = MCP_PLAYER.read_text()
+    if is_old:
+        text = text.replace("server.streamable_http_app()", "OlderRevision(server.streamable_http_app())")
+        text = text.replace("\nif __name__", OLDER_REVISION)
+    program = tmp_path / "player.py"
+    program.write_text(text)
     write_league(home, "spring", participants={"start_with": 2})
     async with asyncio.timeout(BOUND), serving(home) as stage:
         manager, port = f"{stage.root}/leagues/spring/mcp", str(free_port())
-        async with (
-            connected(manager, tmp_path / "own", address=f"http://localhost:{port}/mcp") as said,
-            players(home, manager, ["Ann"]),
-        ):
+        own = f"http://localhost:{port if is_carried else 9}/mcp"
+        async with connected(manager, tmp_path / "own", address=own) as said, players(home, manager, ["Ann"]):
             await until(lambda: bool(said))
-            player = await asyncio.create_subprocess_exec(sys.executable, str(MCP_PLAYER), port, manager)
+            player = await asyncio.create_subprocess_exec(sys.executable, str(program), port, manager)
             try:
                 await stage.wait_for_end("spring")
             finally:
@@ -209,7 +235,7 @@ async def test_a_player_that_is_only_an_mcp_server_plays_behind_connect(home: Pa
         state = stage.manager("spring").state
         member = state.roster.find_by_id_or_name(Role.PLAYER, "My MCP player")
         assert member is not None
-        assert "/seats/S" in member.agent.endpoint
+        assert ("/seats/S" in member.agent.endpoint) == is_carried
         results = list(state.results.values())
         assert results
         assert "TECHNICAL_LOSS" not in [result.status for result in results]

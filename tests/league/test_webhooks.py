@@ -209,7 +209,7 @@ async def test_a_webhook_that_hangs_holds_up_neither_the_league_nor_another_webh
         await hook.wait_for_posts(4)
         await sender.close()
     assert len(stuck.posts) == 1
-    assert '"webhook_lost"' in log_of(here)
+    assert '"webhook_kept"' in log_of(here)
 
 
 @pytest.mark.parametrize(

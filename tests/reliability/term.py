@@ -2,7 +2,8 @@
 
 One server has a practice ladder and the league that counts. Agents of three kinds sign up by their teams' addresses,
 from two machines; those of the second can't be called and dial out. The server is killed, a referee joins late, one
-match is played again and one awarded, and grades are written. What must hold is checked on the way.
+match is played again and one awarded, a semi-final sends another player on after an appeal, and grades are written.
+What must hold is checked on the way.
 """
 
 import argparse
@@ -88,6 +89,7 @@ class Term:
         self.wait_for("the end of the league", self.is_over)
         self.check_league()
         self.correct()
+        self.appeal_in_semi_final()
         self.grade()
 
     def prepare(self) -> None:
@@ -216,6 +218,31 @@ class Term:
         self.wait_for("the corrected end", self.is_over)
         self.check_table()
 
+    def appeal_in_semi_final(self) -> None:
+        """Award a semi-final to its loser: the final is void, and the right two play another one."""
+        saved = find_league(self.home, ConfigLoader(self.home), SPRING, None).saved
+        titles = {row.round_id: str(row.plan.get("title", "")).lower() for row in saved.rounds}
+        semis = [one for one in saved.matches if "semi-finals" in titles[one.round_id] and (one.result or {})["winner"]]
+        if not semis:
+            self.tell("There was no semi-final to appeal against.")
+            return
+        semi = semis[-1]
+        robbed = next(one for one in (semi.player_a, semi.player_b) if one != (semi.result or {})["winner"])
+        finals = [
+            one.match_id for one in saved.matches if "final" in titles[one.round_id].rpartition("knockout, ")[2][:5]
+        ]
+        order = ("admin", "award", semi.match_id, robbed, "--league-id", SPRING, "--reason", "an appeal")
+        assert "--void-followers" in self.command(*order, is_refused=True)
+        said = self.command(*order, "--void-followers")
+        self.tell(said.strip())
+        self.wait_for("the second final", lambda: self.is_over() and len(self.results()) > len(saved.matches))
+        results = self.results()
+        assert all("void" in str(results[one]["terminations"]) for one in finals if f"{one}-2" not in results)
+        assert robbed in list(results.values())[-1]["players"], "the right player is in the final"
+        self.check_table()
+        champion = self.standings()["standings"][0]
+        self.tell(f"The second final is over; {champion['display_name']} is first.")
+
     def grade(self) -> None:
         """Write grades in four forms and read them back."""
         export = self.folder / "canvas.csv"
@@ -263,12 +290,12 @@ class Term:
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
-    def command(self, *arguments: object) -> str:
+    def command(self, *arguments: object, is_refused: bool = False) -> str:
         """Run a command on the server's machine; what it printed."""
         where = [] if arguments[0] == "verify" else ["--home", self.home]
         done = Running([*self.here, *LEAGUE, *arguments, *where], env=environment())
         try:
-            assert done.ends() == 0, done.text
+            assert (done.ends() != 0) is is_refused, done.text
             return "".join(done.out) if arguments[0] == "grades" else done.text
         finally:
             done.close()

@@ -69,6 +69,8 @@ async def test_a_session_ends_with_its_key_with_sign_out_and_with_its_stream(tmp
             assert events.status == 200
             stream = Stream(events)
             assert await stream.next()
+            await room.register("Alpha", key)
+            assert await stream.next(), "it stays open"
             team = next(row for row in room.access.read_teams(room.league_id) if row.team_id == "T01")
             room.access.write_teams([replace(team, key_sha256=None)])
             assert (await room.visitor.get("/", cookie=second)).status == 403

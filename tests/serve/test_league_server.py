@@ -85,6 +85,7 @@ async def test_an_earlier_season_stands_in_the_archive_with_its_match_files(home
         assert stage.manager("spring").state.phase is LeaguePhase.REGISTRATION
         archive = await stage.visitor.get("/archive")
         (season,) = re.findall(r'<h3><a href="(/archive/\d+/)"', archive.text)
+        assert re.search("Won by (Ann|Bob)", archive.text)
         overview = await stage.visitor.get(season)
         assert "Ann" in overview.text
         assert {link.partition("#")[0] for link in LINKS.findall(overview.text)} >= {"/", f"{season}schedule"}

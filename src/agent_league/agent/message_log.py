@@ -19,7 +19,7 @@ import orjson
 from agent_league.clock import format_second
 from agent_league.errors import CallFailed
 from agent_league.http.caller_address import CALLER_ADDRESS, Address
-from agent_league.http.carrier import Carrier, HttpReply, pin_addresses
+from agent_league.http.carrier import Carrier, HttpReply, find_answer_header, pin_addresses
 from agent_league.log import MESSAGE_RECEIVED, MESSAGE_SENT, MESSAGE_UNANSWERED, JsonLogger
 from agent_league.protocol.methods import Caller
 from agent_league.text import encode_as_text
@@ -130,6 +130,9 @@ class LoggedCarrier:
         more = b"" if status == 200 else b',"status":%d' % status
         messages.write_line(MESSAGE_RECEIVED, endpoint, body, time.perf_counter() - began, more, is_json=None)
         return status, body
+
+    def get_answer_header(self, endpoint: str, name: str) -> str | None:
+        return find_answer_header(self._carrier, endpoint, name)
 
     def pin_addresses(self, endpoint: str, addresses: Sequence[str]) -> None:
         pin_addresses(self._carrier, endpoint, addresses)

@@ -29,6 +29,7 @@ from agent_league.agent.jsonrpc import (
     parse_result,
     raise_refusal,
 )
+from agent_league.agent.mcp_sessions import McpSessions
 from agent_league.agent.metrics import OTHER_METHOD, AgentMetrics
 from agent_league.errors import BadAnswer, CallFailed, ErrorCode, MismatchedAnswer, PeerRefused, PeerUnreachable
 from agent_league.http.carrier import Carrier, make_timeout_error, pin_addresses
@@ -150,6 +151,7 @@ class PeerClient:
 
     def __init__(self, carrier: Carrier, *, strict: bool = False, metrics: AgentMetrics | None = None) -> None:
         self._carrier = carrier
+        self._mcp_sessions = McpSessions(carrier)
         self._metrics = metrics or AgentMetrics()
         self.strict = strict
         self._request_ids = itertools.count(1)
@@ -339,7 +341,8 @@ class PeerClient:
         """Fetch the names of an agent's tools; empty if it doesn't understand the request."""
         frame = encode_request(TOOL_LIST, params, next(self._request_ids))
         with suppress(CallFailed):
-            status, body = await self._carrier.exchange(endpoint, frame, min(limit, TOOL_LIST_SECONDS), bearer, headers)
+            send = self._mcp_sessions if headers else self._carrier
+            status, body = await send.exchange(endpoint, frame, min(limit, TOOL_LIST_SECONDS), bearer, headers or {})
             return _parse_tool_names(parse_reply(status, body))
         return ()
 
@@ -381,8 +384,10 @@ class PeerClient:
         number = next(self._request_ids)
         frame = form.encode_request(call.method, call.message, number)
         address = endpoint if form.path is None else urlunsplit((*urlsplit(endpoint)[:2], form.path, "", ""))
-        headers = form.build_headers(call.method) if form.is_mcp else None
-        status, body = await self._carrier.exchange(address, frame, limit, bearer, headers)
+        if headers := form.build_headers(call.method):
+            status, body = await self._mcp_sessions.exchange(address, frame, limit, bearer, headers)
+        else:
+            status, body = await self._carrier.exchange(address, frame, limit, bearer)
         return _PeerReply(status, parse_reply(status, body, None if form.frame is MessageFrame.BARE else number))
 
 

@@ -59,17 +59,17 @@ class AddressPinner(Protocol):
 
 
 @runtime_checkable
-class RetryAfterReader(Protocol):
-    """A carrier that remembers whether a peer has asked to be left alone for a while."""
+class AnswerHeaderReader(Protocol):
+    """A carrier that knows some headers of the answers that it returned."""
 
-    def get_retry_after(self, endpoint: str) -> str | None:
-        """The header `Retry-After` of the latest answer from an endpoint, as it came; None if there was none."""
+    def get_answer_header(self, endpoint: str, name: str) -> str | None:
+        """A header of the latest answer from an endpoint, as it came; None if there was none, or it isn't noted."""
         ...
 
 
-def find_retry_after(carrier: Carrier, endpoint: str) -> str | None:
-    """The header `Retry-After` of the latest answer from an endpoint, if the carrier has headers."""
-    return carrier.get_retry_after(endpoint) if isinstance(carrier, RetryAfterReader) else None
+def find_answer_header(carrier: Carrier, endpoint: str, name: str) -> str | None:
+    """A header of the latest answer from an endpoint, if the carrier has headers; read before anything is awaited."""
+    return carrier.get_answer_header(endpoint, name) if isinstance(carrier, AnswerHeaderReader) else None
 
 
 def pin_addresses(carrier: Carrier, endpoint: str, addresses: Sequence[str]) -> None:

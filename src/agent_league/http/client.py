@@ -31,6 +31,8 @@ HAPPY_EYEBALLS_SECONDS = 0.25
 """How long one of a host's addresses is tried before the next is tried in parallel."""
 PATH_SAFE_CHARACTERS = "/%:@!$&'()*+,;=~?"
 UNSAFE_IN_HEADERS = re.compile(r"[\x00-\x1f\x7f]")
+NOTED_HEADERS = {b"retry-after": "Retry-After", b"mcp-session-id": "Mcp-Session-Id"}
+"""Headers of answers that callers may ask for."""
 tls_context = cache(ssl.create_default_context)
 """Trusts the system's certificates; cached, since loading them is slow."""
 
@@ -59,8 +61,8 @@ class ClientConnection(asyncio.Protocol):
         self._reply: asyncio.Future[HttpReply] | None = None
         self._body: bytes | bytearray = b""
         self.bytes_read = 0
-        self.retry_after: str | None = None
-        """The header of that name in the latest answer."""
+        self.noted_headers: dict[str, str] | None = None
+        """Those of NOTED_HEADERS in the latest answer."""
         self._is_framed = self._has_head = self.is_usable = False
         """Whether it can send another request."""
 
@@ -70,7 +72,7 @@ class ClientConnection(asyncio.Protocol):
         Errors are TimeoutError, ConnectionBroken, BadAnswer, and ValueError for an answer that isn't HTTP.
         """
         self._body, self.bytes_read, self._is_framed, self._has_head, self.is_usable = b"", 0, False, False, False
-        self.retry_after = None
+        self.noted_headers = None
         self._reply = reply = self._loop.create_future()
         self._transport.write(request)
         self._set_timer(due)
@@ -115,8 +117,8 @@ class ClientConnection(asyncio.Protocol):
         name = name.lower()
         if name == b"content-length" or (name == b"transfer-encoding" and b"chunked" in value.lower()):
             self._is_framed = True
-        elif name == b"retry-after":
-            self.retry_after = value.decode("latin-1")
+        elif name in NOTED_HEADERS:
+            self.noted_headers = {**(self.noted_headers or {}), NOTED_HEADERS[name]: value.decode("latin-1")}
 
     def on_headers_complete(self) -> None:
         self._has_head = True
@@ -181,7 +183,7 @@ class PeerConnectionPool:
         self.port = DEFAULT_PORTS[parts.scheme] if parts.port is None else parts.port
         self.is_secure = parts.scheme == "https"
         self.idle_connections: list[ClientConnection] = []
-        self.retry_after: str | None = None
+        self.noted_headers: dict[str, str] | None = None
         target = quote(f"{parts.path or '/'}{'?' * bool(parts.query)}{parts.query}", safe=PATH_SAFE_CHARACTERS)
         host = f"[{self.host}]" if ":" in self.host else self.host
         place = host if self.port == DEFAULT_PORTS[parts.scheme] else f"{host}:{self.port}"
@@ -257,10 +259,10 @@ class HttpCarrier:
                 if pool.host == host:
                     self._pools.pop(known).close()
 
-    def get_retry_after(self, endpoint: str) -> str | None:
-        """The header `Retry-After` of the latest answer from an endpoint, as it came; None if there was none."""
+    def get_answer_header(self, endpoint: str, name: str) -> str | None:
+        """A header of the latest answer from an endpoint, as it came; None if there was none, or it isn't noted."""
         pool = self._pools.get(endpoint)
-        return pool.retry_after if pool else None
+        return (pool.noted_headers or {}).get(name) if pool else None
 
     async def close(self) -> None:
         self._is_closed = True
@@ -284,7 +286,7 @@ class HttpCarrier:
             raise
         finally:
             self._busy_connections.discard(connection)
-        pool.retry_after = connection.retry_after
+        pool.noted_headers = connection.noted_headers
         if connection.is_usable and len(pool.idle_connections) < MAX_IDLE_CONNECTIONS:
             pool.idle_connections.append(connection)
         else:

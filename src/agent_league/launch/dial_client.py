@@ -16,6 +16,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
 
 from agent_league.agent.breaker import reconnect_delay
+from agent_league.agent.mcp_sessions import McpSessions
 from agent_league.agent.registration import RemarkCallback
 from agent_league.agent.tasks import BackgroundTasks
 from agent_league.errors import CallFailed, DamagedFile, LeagueFailed, PeerTimeout, PeerUnreachable
@@ -31,7 +32,6 @@ from agent_league.protocol.dial_out import (
     SeatCall,
     SeatNote,
     SeatOpened,
-    is_json,
     parse_to_agent,
 )
 from agent_league.protocol.tolerance import MCP_HEADERS, find_mcp_headers
@@ -175,18 +175,23 @@ class AddressForwarder:
     def __init__(self, address: str, carrier: Carrier, remark: RemarkCallback) -> None:
         self._address = address
         self._carrier = carrier
+        self._mcp_sessions = McpSessions(carrier)
         self._remark = remark
         self._was_reachable = True
 
     async def handle_call(self, call: SeatCall) -> SeatAnswer:
         body = call.body.encode(errors="replace")
-        if len(body) > MAX_BODY or not is_json(body):
-            return SeatAnswer(call=call.call, failure="bad_answer")
-        limit = min(call.limit_sec, MAX_CALL_SECONDS)
-        headers = find_mcp_headers(orjson.loads(body)) or MCP_ACCEPT
         try:
-            status, answer = await self._carrier.exchange(
-                self._address, body, limit, find_bearer(call.authorization), headers
+            frame = orjson.loads(body) if len(body) <= MAX_BODY else None
+        except orjson.JSONDecodeError:
+            frame = None
+        if frame is None:
+            return SeatAnswer(call=call.call, failure="bad_answer")
+        limit, headers = min(call.limit_sec, MAX_CALL_SECONDS), find_mcp_headers(frame)
+        carry = self._mcp_sessions.exchange if headers else self._carrier.exchange
+        try:
+            status, answer = await carry(
+                self._address, body, limit, find_bearer(call.authorization), headers or MCP_ACCEPT
             )
         except PeerTimeout:
             return SeatAnswer(call=call.call, failure="timeout")

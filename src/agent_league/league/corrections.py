@@ -166,7 +166,7 @@ class Corrections:
         sentence = _add_followers(sentence, followers, _list_changed(state, paired))
         if state.phase is LeaguePhase.COMPLETED and state.needs_further_round():
             state.reopen_league()
-            sentence = f"{sentence}; the {describe_format(state.config)} needs another round, which is played"
+            sentence = f"{sentence}; the league needs another round, which is played"
         self._note_end_changed()
         return Change(sentence, pairing.match_id, before.to_json() if before else {})
 

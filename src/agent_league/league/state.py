@@ -3,7 +3,7 @@
 Every change is emitted to the listeners as an event, and what must survive a restart goes to `save_row` as a row.
 Nothing here waits, calls an agent or reads a clock of its own. Each part of the state has a module of its own, each
 built on those before it: `state_record`, `state_tournament`, `state_tables`, `state_rounds`, `state_agents`,
-`state_times`, `state_matches`, `state_ladder`; what needs all of them is here.
+`state_times`, `state_matches`, `state_repairs`, `state_ladder`; what needs all of them is here.
 """
 
 from collections.abc import Mapping

@@ -18,7 +18,7 @@ import orjson
 
 from agent_league.clock import Clock, format_utc
 from agent_league.errors import BadAnswer, CallFailed, Refusal
-from agent_league.http.carrier import Carrier, find_retry_after
+from agent_league.http.carrier import Carrier, find_answer_header
 from agent_league.http.checked_resolver import CheckedResolver
 from agent_league.http.client import HttpCarrier
 from agent_league.http.webhook_signature import ID_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, sign_message
@@ -109,18 +109,15 @@ class WebhookSender:
             worker.cancel()
 
     async def close(self) -> None:
-        """Wait a moment for what is under way; the rest is kept for the next manager, if the season isn't over."""
+        """Wait a moment for what is under way; the rest is kept for the next manager of this season."""
         if running := [worker for worker in self._workers.values() if not worker.done()]:
             _, late = await asyncio.wait(running, timeout=CLOSE_SECONDS)
             for worker in late:
                 worker.cancel()
             await asyncio.gather(*late, return_exceptions=True)
-        is_over = self._state.phase is LeaguePhase.COMPLETED
         for name, queue in self._queues.items():
             if queue:
-                self._log.warning("webhook_lost" if is_over else "webhook_kept", webhook=name, posts=len(queue))
-            for post in queue if is_over else ():
-                self._state.outbox.remove_post(post)
+                self._log.warning("webhook_kept", webhook=name, posts=len(queue))
         if self._carrier:
             await self._carrier.close()
 
@@ -232,7 +229,7 @@ class WebhookSender:
         if 300 <= status < 400:
             return f"status {status}: redirects are not followed", None
         if status >= 500 or status in RETRIED_STATUSES:
-            header = find_retry_after(self._carrier, webhook.url)
+            header = find_answer_header(self._carrier, webhook.url, "Retry-After")
             return f"status {status}", max(_parse_body_wait(answer), parse_retry_after(header, self._clock.now()))
         return f"status {status}", None
 

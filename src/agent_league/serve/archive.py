@@ -5,15 +5,17 @@ Nothing here changes; a few seasons that were looked at last are kept in memory.
 
 import asyncio
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from starlette.types import Receive, Scope, Send
 
 from agent_league.config import SystemConfig
+from agent_league.errors import UserError
 from agent_league.http.carrier import RequestRejected
 from agent_league.league.visibility import VISITOR
 from agent_league.log import JsonLogger
+from agent_league.model.results import list_champions
 from agent_league.serve.league_home import restore_season_files
 from agent_league.serve.shared_store import SharedStore
 from agent_league.storage.archive import ArchivedPaths
@@ -26,6 +28,8 @@ from agent_league.web.rendering import LiveSite
 ARCHIVE_PATH = "archive"
 MAX_OPEN_SEASONS = 8
 MAX_NUMBER_DIGITS = 9
+MAX_NAMED_CHAMPIONS = 100
+"""Seasons that are listed with their champions: each is read once for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,8 @@ class ArchivedSeason:
     began: str
     """The day on which it was created."""
     is_complete: bool
+    champions: tuple[str, ...] = ()
+    """Who has won it, by the names that visitors may see."""
 
     @property
     def path(self) -> str:
@@ -58,10 +64,16 @@ class SeasonArchive:
         self._log = log
         self._open: OrderedDict[int, WebApp] = OrderedDict()
         self._lock = asyncio.Lock()
+        self._champions: dict[int, tuple[str, ...]] = {}
+        """Of seasons that were listed; they change no more."""
 
     async def list_seasons(self) -> list[ArchivedSeason]:
         """List the seasons that were started, the latest first."""
-        return [_describe_season(row) for row in await asyncio.to_thread(self._store.list_earlier_seasons)]
+        rows = await asyncio.to_thread(self._store.list_earlier_seasons)
+        for row in rows[:MAX_NAMED_CHAMPIONS]:
+            if row.season_id not in self._champions:
+                self._champions[row.season_id] = await asyncio.to_thread(self._read_champions, row.season_id)
+        return [replace(_describe_season(row), champions=self._champions.get(row.season_id, ())) for row in rows]
 
     async def serve_season(self, number: str, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a page of a season; the scope's path is the page's own. Raises RequestRejected."""
@@ -84,6 +96,17 @@ class SeasonArchive:
             if len(self._open) > MAX_OPEN_SEASONS:
                 await self._open.popitem(last=False)[1].close()
         return app
+
+    def _read_champions(self, season_id: int) -> tuple[str, ...]:
+        """Read who has won a season; nobody if it wasn't played to its end, or is shown to members alone."""
+        saved = self._store.read_earlier_season(season_id)
+        if saved is None or saved.season.settings.get("visibility") == "members":
+            return ()
+        try:
+            state = read_saved_league(saved, self._system, self._home, viewer=VISITOR).state
+        except UserError:
+            return ()  # its rows are damaged, which its own page says
+        return tuple(row["display_name"] for row in list_champions(state.standings())) if state.has_champions else ()
 
     async def _read_season(self, season_id: int) -> WebApp | None:
         saved = await asyncio.to_thread(self._store.read_earlier_season, season_id)

@@ -4,7 +4,8 @@ Owns the set of leagues. `served_league` has one of them, `app` the paths and pa
 """
 
 import asyncio
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -45,6 +46,10 @@ from agent_league.storage.sql import find_database_file, resolve_store_address
 from agent_league.storage.sql_access import SqlAccessStore
 from agent_league.version import __version__
 
+STARTS_AT_ONCE = 5
+"""Claimed leagues that are started together, so that those that are played don't wait for them."""
+START_SECONDS = 10.0
+"""How long leagues that have been claimed may take to start before others are claimed beside them."""
 SCAN_SECONDS = 2.0
 """How often the server looks for new, changed and deleted league files."""
 
@@ -146,6 +151,8 @@ class LeagueServer:
         if self.shared:
             await self.shared.enter()
         await self.follow_files()
+        while self.shared and self.shared.owners.has_claimed_most:
+            await self.follow_files()
         for league in self.leagues.values():
             await league.settled.wait()
 
@@ -180,11 +187,15 @@ class LeagueServer:
         found = await (self.shared.list_own() if self.shared else self._list_files())
         for league_id in self.leagues.keys() - found.keys():
             await self._drop_league(league_id)
+        started = []
         for league_id, stamp in found.items():
             if league_id not in self.leagues:
                 self.log.info("league_file_found", league_id=league_id)
                 self.leagues[league_id] = ServedLeague(league_id, partial(self._make_plan, league_id), self._parts)
                 self.leagues[league_id].start()
+                started.append(self.leagues[league_id])
+                if self.shared and len(started) % STARTS_AT_ONCE == 0:
+                    await self._wait_for_starts(self.shared, started[-STARTS_AT_ONCE:])
             elif self._stamps.get(league_id) != stamp:
                 await self._follow_change(self.leagues[league_id])
         self._stamps = found
@@ -196,6 +207,17 @@ class LeagueServer:
                 await self.shared.ask_for_season(league_id, wait=False)
         if self.shared:
             await self._answer_others(self.shared)
+            await self._wait_for_starts(self.shared, started)
+
+    async def _wait_for_starts(self, shared: SharedLeagues, started: Sequence[ServedLeague]) -> None:
+        """Wait until claimed leagues have begun or failed, before others are claimed and tell how far they are."""
+        if not started:
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(START_SECONDS):
+                for league in started:
+                    await league.settled.wait()
+        shared.owners.changed.set()
 
     async def _list_files(self) -> dict[str, FileStamp]:
         """List the league files of this home, with their stamps."""

@@ -36,6 +36,11 @@ class ServerLease:
         """Count a lease that the database has granted after `asked_at`."""
         self._ends_at = asked_at + seconds * SAFE_PART
 
+    def renew(self, asked_at: float, seconds: float) -> None:
+        """The same for a lease that is held; one that has ended stays so."""
+        if self.is_held:
+            self.extend(asked_at, seconds)
+
     def end(self) -> None:
         """Hold nothing any more."""
         self._ends_at = 0.0

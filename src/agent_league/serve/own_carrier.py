@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from agent_league.agent.sign_up_team import SIGN_UP_TEAM
 from agent_league.http.caller_address import CALLER_ADDRESS
-from agent_league.http.carrier import FrameHandler, HttpReply, pin_addresses
+from agent_league.http.carrier import FrameHandler, HttpReply, find_answer_header, pin_addresses
 from agent_league.http.client import HttpCarrier
 from agent_league.http.memory import MemoryNetwork
 from agent_league.serve.lease import ServerLease, UnlimitedLease, wait_for_cancellation
@@ -62,6 +62,9 @@ class OwnCarrier:
         finally:
             CALLER_ADDRESS.reset(address)
             SIGN_UP_TEAM.reset(team)
+
+    def get_answer_header(self, endpoint: str, name: str) -> str | None:
+        return find_answer_header(self._outside, endpoint, name)
 
     def pin_addresses(self, endpoint: str, addresses: Sequence[str]) -> None:
         pin_addresses(self._outside, endpoint, addresses)

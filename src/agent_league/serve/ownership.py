@@ -7,9 +7,12 @@ starting and stopping them is `league_server.py`'s.
 import asyncio
 import secrets
 import socket
+import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
@@ -32,6 +35,12 @@ from agent_league.storage.sql import SqlStore
 RENEWALS = 5
 """How often a lease is renewed before it would end."""
 RETRY_SECONDS = 0.3
+BEAT_SECONDS = 0.5
+"""How often the event loop shows that it runs, and looks whether the lease has ended."""
+HANGING_SECONDS = 60.0
+"""An event loop that has not run for so long loses its leagues to other servers."""
+MAX_CLAIMS = 50
+"""Leagues that are claimed at once; others are claimed when these have started, by whoever is quicker."""
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -47,6 +56,10 @@ class DirectoryThread:
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a call of the directory in its thread."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, lambda: function(*args, **kwargs))
+
+    def submit(self, function: Callable[P, object], *args: P.args, **kwargs: P.kwargs) -> None:
+        """Begin a call of the directory in its thread, and wait for nothing."""
+        self._thread.submit(function, *args, **kwargs)
 
     def close(self) -> None:
         self._thread.shutdown(wait=True)
@@ -64,8 +77,14 @@ class LeagueOwnership:
         self._asking = DirectoryThread(address, lease_seconds, "directory")
         self.directory = self._asking.directory
         self._row = ServerRow(secrets.token_hex(8), internal_url, socket.gethostname())
+        self._stop = threading.Event()
+        """Ends the thread that renews."""
+        self._alive_at = 0.0
+        """When the event loop ran last, by the monotonic clock."""
         self.view = DirectoryView()
         """Who is there and who owns what, as of the latest look."""
+        self.has_claimed_most = False
+        """Whether the latest claim was for as many leagues as are claimed at once: there may be more."""
         self.changed = asyncio.Event()
         """Set when another server says that leagues have changed, or this one has lost its own."""
 
@@ -98,6 +117,7 @@ class LeagueOwnership:
         asked_at = self._lease.begin_request()
         await self._renewing.run(self._renewing.directory.enter, self._row)
         self._lease.extend(asked_at, self.directory.lease_seconds)
+        self._start_renewing()
         self._log.info("server_entered", server_id=self.server_id, address=self._row.address)
 
     async def _check_addresses(self) -> None:
@@ -116,6 +136,7 @@ class LeagueOwnership:
 
     async def leave(self) -> None:
         """Release all leagues, which have been stopped, and go."""
+        self._stop.set()
         if self._lease.is_held:
             self._lease.end()
             try:
@@ -125,28 +146,47 @@ class LeagueOwnership:
         await asyncio.to_thread(self._renewing.close)
         await asyncio.to_thread(self._asking.close)
 
+    def _start_renewing(self) -> None:
+        """Renew the lease in a thread of its own, so that a busy event loop loses no league."""
+        self._stop, loop = threading.Event(), asyncio.get_running_loop()
+        self._alive_at = time.monotonic()
+
+        def warn(error: str) -> None:
+            loop.call_soon_threadsafe(partial(self._log.warning, "lease_not_renewed", error=error))
+
+        self._renewing.submit(self._renew_until_lost, self._row, self._stop, warn)
+
     async def keep_lease(self) -> None:
-        """Renew the lease until it ends; `changed` is set then. Never raises."""
-        pause = self.directory.lease_seconds / RENEWALS
-        while self._lease.is_held:
-            await asyncio.sleep(min(pause, self._lease.seconds_left))
-            asked_at = self._lease.begin_request()
-            try:
-                async with asyncio.timeout(self._lease.seconds_left):
-                    is_renewed = await self._renewing.run(self._renewing.directory.renew, self._row)
-            except (AgentLeagueError, TimeoutError) as error:
-                self._log.warning(
-                    "lease_not_renewed", error=str(error), seconds_left=round(self._lease.seconds_left, 1)
-                )
-                pause = RETRY_SECONDS
-                continue
-            pause = self.directory.lease_seconds / RENEWALS
-            if not is_renewed:
-                self._lease.end()
-            elif self._lease.is_held:
-                self._lease.extend(asked_at, self.directory.lease_seconds)
+        """Show that the event loop runs until the lease has ended; `changed` is set then. Never raises."""
+        try:
+            while self._lease.is_held:
+                self._alive_at = time.monotonic()
+                await asyncio.sleep(min(BEAT_SECONDS, self._lease.seconds_left))
+        finally:
+            self._stop.set()
         self._log.error("lease_lost", server_id=self.server_id)
         self.changed.set()
+
+    def _renew_until_lost(self, row: ServerRow, stop: threading.Event, warn: Callable[[str], None]) -> None:
+        """Renew the lease again and again; runs in a thread until `stop` is set or the lease has ended."""
+        seconds = self.directory.lease_seconds
+        pause = seconds / RENEWALS
+        while not stop.wait(pause) and self._lease.is_held:
+            if time.monotonic() - self._alive_at > HANGING_SECONDS:
+                self._lease.end()
+                return
+            asked_at = self._lease.begin_request()
+            try:
+                is_renewed = self._renewing.directory.renew(row)
+            except AgentLeagueError as error:
+                warn(str(error))
+                pause = RETRY_SECONDS
+                continue
+            pause = seconds / RENEWALS
+            if not is_renewed:
+                self._lease.end()
+            elif not stop.is_set():
+                self._lease.renew(asked_at, seconds)
 
     async def listen(self) -> None:
         """Set `changed` when another server says so, until cancelled."""
@@ -161,8 +201,10 @@ class LeagueOwnership:
     async def claim_leagues(self) -> Sequence[str]:
         """Claim this server's part of the leagues that nobody owns; returns all that are its own."""
         view = await self._asking.run(self.directory.read_view)
-        if most := count_fair_claims(view, self.server_id):
+        self.has_claimed_most = False
+        if most := min(MAX_CLAIMS, count_fair_claims(view, self.server_id)):
             claimed = await self._asking.run(self.directory.claim_leagues, self._row, most)
+            self.has_claimed_most = len(claimed) == MAX_CLAIMS
             if claimed:
                 self._log.info("leagues_claimed", leagues=claimed)
                 view = await self._asking.run(self.directory.read_view)

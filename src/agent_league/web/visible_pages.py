@@ -95,14 +95,10 @@ class VisiblePages:
         if scope["path"] != EVENTS_PATH:
             await pages(scope, receive, send)
             return
+        await receive()  # the request itself, which has no body
         leaving = asyncio.ensure_future(receive())
-        asked = False
 
         async def receive_while_good() -> Message:
-            nonlocal asked
-            if not asked:
-                asked = True
-                return {"type": "http.request", "body": b"", "more_body": False}
             while not leaving.done():
                 await asyncio.wait({leaving}, timeout=CHECK_SECONDS)
                 if not await is_good():

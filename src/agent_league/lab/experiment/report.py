@@ -18,12 +18,14 @@ from agent_league.lab.experiment.summary import ExperimentSummary, GameSummary
 from agent_league.lab.report_templates import render_template
 from agent_league.lab.score_tables import PAIR_COLUMNS, cut_names, make_pair_table, make_score_table
 from agent_league.lab.scoreboard import ScoreboardRow
+from agent_league.lab.tournament_ratings import RANK_HINT
 from agent_league.model.result_words import format_count
 from agent_league.model.tables import DataTable, escape_markdown
 from agent_league.storage.files import write_atomically
 from agent_league.version import __version__
 
 PAIRS_NAME = "pairs.csv"
+RANK_IN_FILE = 'ranking = "nash" or "alpha-rank" in the file ranks by who beats whom.'
 HOW_TO_READ = (
     "Every pair plays both sides with each seed, and both players start each seed without memory. Intervals are 95%,"
     " over seeds, as games of one seed hang together. A pair is significant if the binomial test says so, after Holm"
@@ -97,6 +99,14 @@ def make_scores(part: GameSummary) -> DataTable:
     return make_score_table(part.board, part.rows, part.game.label)
 
 
+def describe_ratings(part: GameSummary) -> list[str]:
+    """Return the sentences below the ratings, with what to change in a file rather than in a command."""
+    said = part.ratings.describe() if part.ratings else ()
+    return [
+        RANK_IN_FILE if sentence == RANK_HINT else sentence.replace("more --rounds", "more seeds") for sentence in said
+    ]
+
+
 def describe_summary(summary: ExperimentSummary) -> Iterator[str]:
     """Yield what makes the results less trustworthy, and what was spent."""
     plan = summary.resolved.plan
@@ -118,14 +128,6 @@ def describe_summary(summary: ExperimentSummary) -> Iterator[str]:
         if cost.tokens is not None:
             yield f"{cost.player}: {describe_cost(cost)}."
     yield from summary.resolved.remarks
-
-
-def describe_seconds(seconds: float) -> str:
-    """Say how long something takes, for people: 40 s, 3 min, 2 h 10 min."""
-    if seconds < 90:
-        return f"{max(1, round(seconds))} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def _draw_charts(summary: ExperimentSummary) -> dict[str, str]:
@@ -157,7 +159,7 @@ def _render(template: str, summary: ExperimentSummary, charts: dict[str, str]) -
             "games": format_count(part.board.games, "game"),
             "scores": make_scores(part),
             "ratings": part.ratings.tabulate() if part.ratings else None,
-            "sentences": list(part.ratings.describe()) if part.ratings else [],
+            "sentences": describe_ratings(part),
             "charts": [
                 name
                 for name in (f"ratings-{number}.svg", f"pairs-{number}.svg", f"learning-{number}.svg")

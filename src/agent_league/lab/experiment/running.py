@@ -154,3 +154,11 @@ class ExperimentRun:
 def _settle_matchup(settled: bytearray, number: int, seeds: int) -> None:
     """Mark all meetings of a matchup as settled."""
     settled[number * seeds : (number + 1) * seeds] = b"\x01" * seeds
+
+
+def describe_seconds(seconds: float) -> str:
+    """Say how long something takes, for people: 40 s, 3 min, 2 h 10 min."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from agent_league.http.carrier import Carrier, HttpReply, pin_addresses
+from agent_league.http.carrier import Carrier, HttpReply, find_answer_header, pin_addresses
 from agent_league.league.dial_out.seats import DialOutSeats
 
 
@@ -24,6 +24,9 @@ class SeatCarrier:
         if (seat := self._seats.expect_seat(endpoint)) is not None:
             return await seat.exchange(frame, limit, bearer)
         return await self._carrier.exchange(endpoint, frame, limit, bearer, headers)
+
+    def get_answer_header(self, endpoint: str, name: str) -> str | None:
+        return find_answer_header(self._carrier, endpoint, name)
 
     def pin_addresses(self, endpoint: str, addresses: Sequence[str]) -> None:
         pin_addresses(self._carrier, endpoint, addresses)
