@@ -2105,6 +2105,25 @@ REQUIREMENTS = (
         "Scale",
         "From Python: `from agent_league.lab import Experiment`.",
         "experiments_page::the_program_runs",
+        "notebook::its_cells_run_in_order",
+    ),
+    needs(
+        "Scale",
+        "--on ray[=ADDRESS]: pieces on a Ray cluster, lost ones again, cancel on Ctrl-C, users' games and strategies"
+        " found on the workers; a node killed in the middle changes no row. No secret is in runtime_env.",
+        "lab/experiment/ray_engine::on_a_real_cluster",
+        "lab/experiment/sent_files::a_folder_is_sent_but_for_hidden_files_keys_environments_results_and_leagues",
+        "lab/experiment/sent_files::games_in_files_are_sent_with_their_names",
+        "lab/experiment/ray_cluster::an_address_without_a_cluster_is_refused_at_once",
+        "lab/experiment/ray_cluster::without_ray_the_error_says_what_to_install",
+    ),
+    needs(
+        "Scale",
+        "Whole leagues at scale: --full experiments spread over machines; referees and players on the nodes of a"
+        " cluster, the manager where the command is.",
+        "lab/experiment/ray_engine::on_a_real_cluster",
+        "lab/experiment/league_meetings::rows_are_the_same_in_one_process_and_in_two",
+        "lab/ray_league::the_manager_listens_in_the_cluster_and_referees_alone_get_the_league_s_key",
     ),
     needs(
         "Scale",

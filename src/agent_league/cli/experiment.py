@@ -55,6 +55,10 @@ def experiment(
     shard: Annotated[
         str | None, typer.Option(metavar="I/N", help="Play only part I of N, from 1, for one of N machines.")
     ] = None,
+    full: Annotated[
+        bool,
+        typer.Option("--full", help="Every meeting is a whole league: manager, referee, players and every message."),
+    ] = False,
     csv: Annotated[
         bool, typer.Option("--csv", help="Also write games.csv, without times: equal bytes for equal files.")
     ] = False,
@@ -75,7 +79,7 @@ def experiment(
     played. 2: the file or folder is wrong. 130: interrupted; the same command goes on.
     """
     if what[0] == MERGE:
-        _merge(what[1:], out, csv=csv, has_other_options=jobs > 1 or on != PROCESSES or shard is not None)
+        _merge(what[1:], out, csv=csv, has_other_options=jobs > 1 or on != PROCESSES or full or shard is not None)
         return
     if len(what) > 1:
         raise UserError(f"expected one file, found {len(what)}: {', '.join(what)}")
@@ -90,7 +94,7 @@ def experiment(
         raise UserError(f"--shard: {error}") from None
     path = Path(what[0])
     with divert_prints():
-        planned = Experiment.from_file(path)
+        planned = Experiment.from_file(path, full=full)
     for remark in planned.resolved.remarks:
         print_remark(remark)
     folder = out or choose_folder(path.stem, part)
@@ -98,7 +102,8 @@ def experiment(
         print_remark(f"Everything is written to {folder}.")
     options = {"--out": out, "--jobs": jobs if jobs > 1 else None, "--on": on if on != PROCESSES else None}
     options["--shard"] = shard
-    again = spell_command(f"experiment {path}{format_options(options)}{' --csv' if csv else ''}")
+    flags = "".join(flag for flag, is_given in ((" --full", full), (" --csv", csv)) if is_given)
+    again = spell_command(f"experiment {path}{format_options(options)}{flags}")
     calls = CallSettings(timeout, wait, manager_port)
     results = play_experiment(planned, folder, again, jobs=jobs, on=on, shard=part, calls=calls)
     if part:
@@ -121,7 +126,7 @@ def _merge(folders: list[str], out: Path | None, *, csv: bool, has_other_options
     from agent_league.lab.experiment.merge import merge_shards
 
     if has_other_options:
-        raise UserError("merge plays nothing: leave --jobs, --on and --shard out")
+        raise UserError("merge plays nothing: leave --jobs, --on, --full and --shard out")
     if not folders or out is None:
         raise UserError("expected the folders of all shards and --out DIR: league experiment merge DIR... --out DIR")
     finish_experiment(merge_shards([Path(folder) for folder in folders], out), csv=csv)

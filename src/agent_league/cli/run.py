@@ -1,7 +1,7 @@
 """`league run`: plan, start, show and end a whole league in one command."""
 
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -37,10 +37,14 @@ from agent_league.errors import AgentLeagueError, LeagueFailed, UserError
 from agent_league.model.events import LeagueCompleted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from agent_league.cli.league_view import QuietView
+    from agent_league.lab.ray_league import RayLeague
     from agent_league.launch.plan import LeaguePlan
     from agent_league.launch.processes import LeagueProcesses
 
+PROCESSES = "processes"
 TICK_SECONDS = 0.25
 MAX_PEOPLE = 8
 """The manager gives at most so many seats to one address."""
@@ -84,6 +88,13 @@ def run(
             show_default=False,
         ),
     ] = None,
+    on: Annotated[
+        str,
+        typer.Option(
+            metavar="WHERE",
+            help="Where referees and players run: processes (of this machine), ray or ray=ADDRESS (a cluster).",
+        ),
+    ] = "processes",
     json: JsonOption = False,
 ) -> None:
     """Start a manager, referees and players, play the league, show it live, print the table.
@@ -140,28 +151,30 @@ def run(
     for name in dict.fromkeys(plan.strategies.values()):
         if remark := find_game_mismatch(name, plan.league.game_type):
             print_remark(remark)
-    check_ports(plan.agent_plans)
-    endpoint = own_endpoint(plan.manager.host, plan.manager.port, plan.system.network.base_host)
-    with lock_league(home, plan.league.league_id, endpoint):
-        check_no_other_league(home, plan.league.league_id)
-        if not resume:
-            if not new and (left := load_unfinished(home, plan.league.league_id, store)):
-                raise UserError(
-                    f"{home} holds an unfinished league ({describe_progress(left)}). Continue it with"
-                    f" `league run --resume{which}` or `league manager{which}`, put it aside with --new, or play"
-                    " elsewhere with --home."
-                )
-            begin_league(home, plan.league.league_id, store, plan.agent_plans, new=new)
-            save_request(replace(request, store=None), plan.league.league_id, loader.overrides)
-        if not no_web and not json:
-            print_pages_address(endpoint, plan.people)
-        view = QuietView(plan, lambda: _rate_players(plan, store)) if json else LeagueView(plan)
-        try:
-            completed = _play_league(plan, request.seed, view, started, stay=stay)
-        except KeyboardInterrupt:
-            continued = f"`league run --resume{which}` continues it."
-            print_remark(f"Interrupted; everything that was started has ended. {continued}")
-            raise
+    with _open_fleet(plan, on) as (plan, fleet):
+        check_ports(plan.agent_plans if on == PROCESSES else [plan.manager])
+        endpoint = own_endpoint(plan.manager.host, plan.manager.port, plan.system.network.base_host)
+        with lock_league(home, plan.league.league_id, endpoint):
+            check_no_other_league(home, plan.league.league_id)
+            if not resume:
+                if not new and (left := load_unfinished(home, plan.league.league_id, store)):
+                    raise UserError(
+                        f"{home} holds an unfinished league ({describe_progress(left)}). Continue it with"
+                        f" `league run --resume{which}` or `league manager{which}`, put it aside with --new, or play"
+                        " elsewhere with --home."
+                    )
+                begin_league(home, plan.league.league_id, store, plan.agent_plans, new=new)
+                save_request(replace(request, store=None), plan.league.league_id, loader.overrides)
+            if not no_web and not json:
+                print_pages_address(endpoint, plan.people)
+            view = QuietView(plan, lambda: _rate_players(plan, store)) if json else LeagueView(plan)
+            try:
+                completed = _play_league(plan, fleet, request.seed, view, started, stay=stay)
+            except KeyboardInterrupt:
+                place = format_options({"--on": on if on != PROCESSES else None})
+                continued = f"`league run --resume{which}{place}` continues it."
+                print_remark(f"Interrupted; everything that was started has ended. {continued}")
+                raise
     if completed is not None:
         _require_champion(completed)
 
@@ -173,19 +186,40 @@ def _rate_players(plan: "LeaguePlan", store: str | None) -> dict[str, Any] | Non
     return report.to_json(reader.player_names) if report else None
 
 
+@contextmanager
+def _open_fleet(plan: "LeaguePlan", on: str) -> "Iterator[tuple[LeaguePlan, LeagueProcesses | RayLeague]]":
+    """Yield the plan, as it is there, and what will start its agents."""
+    if on == PROCESSES:
+        from agent_league.launch.processes import LeagueProcesses
+
+        yield plan, LeagueProcesses(plan.group_by_process())
+        return
+    from agent_league.lab.experiment.engine_choice import parse_place
+    from agent_league.lab.ray_league import spread_league
+
+    _, address = parse_place(on)
+    with spread_league(plan, address, print_remark) as league:
+        yield league.plan, league
+
+
 def _play_league(
-    plan: "LeaguePlan", seed: str | None, view: "QuietView", started: float, *, stay: bool
+    plan: "LeaguePlan",
+    processes: "LeagueProcesses | RayLeague",
+    seed: str | None,
+    view: "QuietView",
+    started: float,
+    *,
+    stay: bool,
 ) -> LeagueCompleted | None:
     """Start the processes, follow the league and print its summary; None if the manager ended without a result."""
     from agent_league.launch.play_function import open_orchestrator_log
-    from agent_league.launch.processes import LeagueProcesses
     from agent_league.launch.steady_output import nonblocking_output
 
     league_id = plan.league.league_id
     log = open_orchestrator_log(plan.home, plan.system)
     log.info("league_run_started", league_id=league_id, agents=len(plan.agent_plans), seed=seed)
     try:
-        with interrupt_on_sigterm(), nonblocking_output(), LeagueProcesses(plan.group_by_process()) as fleet:
+        with interrupt_on_sigterm(), nonblocking_output(), processes as fleet:
             log.info("processes_started", league_id=league_id, pids=fleet.pids)
             completed = _follow_league(fleet, view, stay=stay)
             seconds = time.perf_counter() - started
@@ -208,7 +242,7 @@ def _play_league(
     return completed
 
 
-def _follow_league(fleet: "LeagueProcesses", view: "QuietView", *, stay: bool) -> LeagueCompleted | None:
+def _follow_league(fleet: "LeagueProcesses | RayLeague", view: "QuietView", *, stay: bool) -> LeagueCompleted | None:
     """Show events until the manager ends, or with `stay` until the league is completed."""
     completed = None
     with view:
@@ -221,7 +255,7 @@ def _follow_league(fleet: "LeagueProcesses", view: "QuietView", *, stay: bool) -
     return completed
 
 
-def _keep_serving(fleet: "LeagueProcesses") -> None:
+def _keep_serving(fleet: "LeagueProcesses | RayLeague") -> None:
     print_remark("The manager and its pages stay until Ctrl-C.")
     with suppress(KeyboardInterrupt):
         for _ in fleet.iter_events(TICK_SECONDS, print_remark):

@@ -6,7 +6,7 @@ Each league has a temporary folder. Every match file is verified before its resu
 import asyncio
 import io
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import redirect_stderr
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,28 +83,29 @@ class PlannedLeague:
             raise LeagueFailed(f"{self._league_name}: {expected} matches were to be played, {len(results)} were")
         paths = DataPaths(plan.home)
         places = {f"P{place + 1:02}": place for place in range(len(plan.players))}
-        faults = _count_faults(paths, places)
+        faults = count_faults(paths, places)
         for result in results:
-            payoffs = self._read_verified_payoffs(paths.match_file(plan.league.league_id, result.match_id))
+            content = read_verified_match(paths.match_file(plan.league.league_id, result.match_id), self._league_name)
+            payoffs: Mapping[str, float] = content["result"].get("payoffs", {})
             one, other = (_tally_match(result, player, payoffs, faults) for player in result.players)
             pair = (places[result.players[0]], places[result.players[1]])
             yield PairTallies(pair, self.first_round // 2, (one, other))
 
-    def _read_verified_payoffs(self, path: Path) -> Mapping[str, float]:
-        """Read the payoffs of a match file, if any; raises LeagueFailed if it fails verification."""
-        try:
-            content = orjson.loads(path.read_bytes())
-            wrong = [finding.sentence for finding in verify_match(content) if not finding.ok]
-        except (OSError, orjson.JSONDecodeError, NotAMatchFile) as error:
-            wrong = [str(error)]
-        if wrong:
-            raise LeagueFailed(f"{self._league_name}, {path.stem}: {'; '.join(wrong)}")
-        payoffs: Mapping[str, float] = content["result"].get("payoffs", {})
-        return payoffs
-
     @property
     def _league_name(self) -> str:
         return f"The league of round {self.first_round + 1} with seed {self.tournament.seed}"
+
+
+def read_verified_match(path: Path, league_name: str) -> dict[str, Any]:
+    """Read a match file; raises LeagueFailed if it fails verification."""
+    try:
+        content: dict[str, Any] = orjson.loads(path.read_bytes())
+        wrong = [finding.sentence for finding in verify_match(content) if not finding.ok]
+    except (OSError, orjson.JSONDecodeError, NotAMatchFile) as error:
+        wrong = [str(error)]
+    if wrong:
+        raise LeagueFailed(f"{league_name}, {path.stem}: {'; '.join(wrong)}")
+    return content
 
 
 def _tally_match(
@@ -118,7 +119,7 @@ def _tally_match(
     )
 
 
-def _count_faults(paths: DataPaths, player_ids: Mapping[str, Any]) -> Counter[tuple[str, str]]:
+def count_faults(paths: DataPaths, player_ids: Iterable[str]) -> Counter[tuple[str, str]]:
     """Count faults of strategies in the players' logs, by player and match."""
     counts: Counter[tuple[str, str]] = Counter()
     for player_id in player_ids:

@@ -18,9 +18,11 @@ from agent_league.lab.experiment.pieces import Piece
 from agent_league.lab.experiment.plan import ExperimentPlan, PiecePlanner
 from agent_league.lab.experiment.ray_engine import RayEngine
 from agent_league.lab.experiment.rows import GameRow
+from tests.cli.command import league
 from tests.conftest import BOUND
 from tests.lab.experiment.ray_nodes import RayNodes, needs_ray, start_cluster
 from tests.lab.experiment.test_pieces import play_plan, to_csv
+from tests.lab.ray_league_play import check_league_over_nodes
 
 pytestmark = needs_ray
 
@@ -95,8 +97,25 @@ def test_on_a_real_cluster(folder: Path, subtests: pytest.Subtests, monkeypatch:
             wanted = r"The Ray worker at \S+: no game 'chess' is installed \(there are: .*"
             with pytest.raises(UserError, match=wanted):
                 play_one_piece(nodes, GameSpec("chess", "chess"), RANDOM)
+        with subtests.test("whole leagues are pieces too"):
+            play_by_command(folder, nodes)
         with subtests.test("one of two nodes is killed in the middle: the rows are those of processes"):
             assert play_and_interfere(plan, nodes, second.kill) == expected
+        with subtests.test("a league has its referees and players on both nodes, and survives the loss of one"):
+            check_league_over_nodes(folder.parent, nodes, nodes.add_node())
+
+
+def play_by_command(folder: Path, nodes: RayNodes) -> None:
+    """Play whole leagues by the command, on the cluster and here."""
+    (folder / "two.toml").write_text('games = ["own_nim"]\nplayers = ["random", "mine.py:choose"]\nseeds = 3\n')
+    written = []
+    for place, on in (("there", f"ray={nodes.address}"), ("here", "processes")):
+        done = league("experiment", "two.toml", "--full", "--csv", "--out", place, "--on", on, cwd=folder)
+        assert done.returncode == 0, done.stderr
+        assert (f"Ray at {nodes.address}: 2 nodes, 2 CPUs." in done.stderr) == (place == "there")
+        written.append((folder / place / "games.csv").read_text())
+    assert written[0] == written[1]
+    assert written[0].count("\n") == 7
 
 
 def play_and_interfere(plan: ExperimentPlan, nodes: RayNodes, interfere: Callable[[], None]) -> str:
@@ -124,10 +143,11 @@ def stop_while_a_player_sleeps(folder: Path, nodes: RayNodes) -> None:
 
     def list_pieces() -> Iterator[Piece]:
         yield hanging
-        yield from (quick for _ in range(ray_engine.MIN_QUEUED))
+        while True:  # there is always another result to wait for until the hanging piece has begun
+            yield quick
 
     with closing(RayEngine(nodes.address, (sleeper,)).run(list_pieces())) as results:
-        wait_until(lambda: bool(list_process_marks(folder)) or next(results, None) is None)
+        wait_until(lambda: bool(list_process_marks(folder)) or next(results).piece_id == hanging.piece_id)
     (mark,) = list_process_marks(folder)
     wait_until(lambda: not Path("/proc", mark.name).exists())
 

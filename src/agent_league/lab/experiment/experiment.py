@@ -43,10 +43,10 @@ class Experiment:
         self.resolved = resolve_data(data, Path(home).absolute())
 
     @classmethod
-    def from_file(cls, path: Path | str) -> Self:
-        """Read an experiment's TOML file; raises ConfigError."""
+    def from_file(cls, path: Path | str, *, full: bool = False) -> Self:
+        """Read an experiment's TOML file; with `full`, each meeting is a whole league. Raises ConfigError."""
         made = cls.__new__(cls)
-        made.resolved = resolve_file(Path(path))
+        made.resolved = resolve_file(Path(path), full=full)
         return made
 
     @property

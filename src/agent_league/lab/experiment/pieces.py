@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from agent_league.games.base import winning_seat
@@ -61,10 +62,17 @@ class Piece:
     rounds: int = 1
     timed_seeds: frozenset[str] = frozenset()
     """In these meetings it is measured how long each player thinks."""
+    full: bool = False
+    """Whether each meeting is a whole league; nothing is measured then."""
 
     def run(self) -> PieceResult:
         """Play the meetings; raises BrokenGame if the game's rules fail, UserError if a player can't be made."""
         started = time.perf_counter()
+        if self.full:
+            from agent_league.lab.experiment.league_meetings import play_league_meeting  # noqa: PLC0415 - it loads HTTP
+
+            played = [play_league_meeting(self.game, self.players, seed, self.rounds) for seed in self.seeds]
+            return PieceResult(self.piece_id, list(chain.from_iterable(played)), time.perf_counter() - started)
         game = self.game.load()
         rows: list[GameRow] = []
         notes: dict[str, MeetingNote] = {}

@@ -45,6 +45,8 @@ class ExperimentPlan:
     players: tuple[PlayerSpec, ...]
     seeds: tuple[str, ...]
     rounds: int = 1
+    full: bool = False
+    """Whether each meeting is a whole league."""
 
     @property
     def pairs(self) -> tuple[tuple[int, int], ...]:
@@ -187,6 +189,7 @@ class PiecePlanner:
             tuple(plan.seeds[seed] for seed in seeds),
             plan.rounds,
             frozenset(plan.seeds[seed] for seed in seeds if seed < TIMED_SEEDS),
+            plan.full,
         )
 
     def _take_next(self, queue: _Queue) -> int:

@@ -39,6 +39,8 @@ class RayEngine:
     """Those of the experiment: the folders of their files are sent to the workers."""
     remark: Remark = lambda _: None
     """Called with sentences for the person who waits."""
+    is_eager: bool = True
+    """Whether more pieces are under way than CPUs are there; not where those that are cancelled have cost money."""
 
     def run(self, pieces: Iterable[Piece]) -> Generator[PieceResult]:
         """Play the pieces; raises UserError if a worker can't play them, LeagueFailed if one is always lost."""
@@ -46,7 +48,7 @@ class RayEngine:
             collect_files(self.players) as files,
             open_ray(self.address, files.to_runtime_env(), self.remark) as ray,
         ):
-            tasks = _Tasks(ray, has_files=files.folder is not None, remark=self.remark)
+            tasks = _Tasks(ray, self, has_files=files.folder is not None)
             try:
                 for piece in pieces:
                     tasks.submit(piece)
@@ -61,13 +63,13 @@ class RayEngine:
 class _Tasks:
     """The tasks of a run that are under way."""
 
-    def __init__(self, ray: Any, *, has_files: bool, remark: Remark) -> None:
+    def __init__(self, ray: Any, engine: RayEngine, *, has_files: bool) -> None:
         self._ray = ray
+        self._engine = engine
         self._has_files = has_files
-        self._remark = remark
         self._task = ray.remote(num_cpus=1, max_retries=MAX_LOSSES)(make_piece_task())
         self.under_way: set[Any] = set()
-        self._most = MIN_QUEUED
+        self._most = 1
         self._counted_at = float("-inf")
         self._has_complained = False
 
@@ -76,7 +78,8 @@ class _Tasks:
         """Whether as many pieces are under way as the cluster, which may grow and shrink, has use for."""
         now = time.monotonic()
         if now - self._counted_at > RESOURCES_SECONDS:
-            self._most = max(MIN_QUEUED, int(self._count_cpus() * QUEUED_PER_CPU))
+            cpus = int(self._count_cpus())
+            self._most = max(MIN_QUEUED, cpus * QUEUED_PER_CPU) if self._engine.is_eager else max(1, cpus)
             self._counted_at = now
         return len(self.under_way) >= self._most
 
@@ -122,7 +125,7 @@ class _Tasks:
 
     def _complain_of_idleness(self) -> None:
         if not self._has_complained and not self._count_cpus():
-            self._remark("No node of the Ray cluster has a CPU yet; waiting for one.")
+            self._engine.remark("No node of the Ray cluster has a CPU yet; waiting for one.")
             self._has_complained = True
 
 

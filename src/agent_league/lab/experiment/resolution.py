@@ -52,6 +52,8 @@ from agent_league.version import __version__
 FORMAT = 1
 RESOLVED_NAME = "experiment.toml"
 MODEL_PREFIX = "llm:"
+LEAGUE_KINDS = (PlayerKind.STRATEGY, PlayerKind.FILE)
+"""Who plays whole leagues."""
 FILE_PATTERN = re.compile(r"(?P<path>.+\.py)(?::(?P<name>[^:/\\]+))?")
 ADDRESS_PATTERN = re.compile(r"[a-z]+://\S+|(localhost|[\w.-]+\.[\w-]+):\d+(/\S*)?", re.ASCII | re.IGNORECASE)
 VARIABLE_FORM = re.compile(r"([A-Za-z]+ )?\$[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
@@ -89,6 +91,7 @@ class ResolvedExperiment:
                 "name": file.name,
                 "seeds": list(plan.seeds) if plan.seeds != _count_seeds(plan) else len(plan.seeds),
                 "rounds": plan.rounds,
+                **({"full": True} if plan.full else {}),
                 "ranking": str(file.ranking),
                 "games": [
                     {"game": game.game_type, "name": game.label, "parameters": dict(game.parameters) or None}
@@ -106,9 +109,11 @@ class ResolvedExperiment:
         )
 
 
-def resolve_file(path: Path) -> ResolvedExperiment:
-    """Read an experiment's file and find its games and players; raises ConfigError."""
-    return resolve_experiment(load_experiment_file(path), path, path.absolute().parent)
+def resolve_file(path: Path, *, full: bool = False) -> ResolvedExperiment:
+    """Read an experiment's file and find its games and players; with `full`, of whole leagues. Raises ConfigError."""
+    file = load_experiment_file(path)
+    whole = file.model_copy(update={"full": True}) if full else file
+    return resolve_experiment(whole, path, path.absolute().parent)
 
 
 def resolve_data(data: Mapping[str, Any], home: Path) -> ResolvedExperiment:
@@ -126,7 +131,7 @@ def read_resolved_experiment(data: Mapping[str, Any], home: Path) -> ResolvedExp
         for place, entry in enumerate(file.players)
     )
     known = file.resolved or {}
-    plan = ExperimentPlan(games, players, file.seeds, file.rounds)
+    plan = ExperimentPlan(games, players, file.seeds, file.rounds, file.full)
     return ResolvedExperiment(file, plan, str(known.get("hash", "")), dict(known.get("files", {})))
 
 
@@ -142,7 +147,10 @@ def resolve_experiment(file: ExperimentFile, where: object, home: Path) -> Resol
         raise ConfigError(where, "games", f"{twice} is there twice; give each a name of its own")
     found = [_resolve_player(entry, where, f"players.{place}", home) for place, entry in enumerate(file.players)]
     players = tuple(_label_players(found, [entry.name for entry in file.players], where))
-    plan = ExperimentPlan(games, players, file.seeds, file.rounds)
+    if file.full and (other := next((player for player in players if player.kind not in LEAGUE_KINDS), None)):
+        said = f"whole leagues are played by strategies and Python files alone, and {other.label} is neither"
+        raise ConfigError(where, "full", said)
+    plan = ExperimentPlan(games, players, file.seeds, file.rounds, file.full)
     hashes = {player.label: player.digest for player in players if player.kind is PlayerKind.FILE}
     return ResolvedExperiment(file, plan, _hash_content(file, plan, hashes), hashes, tuple(_list_remarks(plan)))
 
@@ -316,6 +324,7 @@ def _hash_content(file: ExperimentFile, plan: ExperimentPlan, hashes: Mapping[st
         "seeds": plan.seeds,
         "rounds": plan.rounds,
         "stop": file.stop.model_dump() if file.stop else None,
+        **({"full": True} if plan.full else {}),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
