@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent_league.config.home import make_home
+from agent_league.launch.league_start import lock_league
 from agent_league.league.resume import open_store
 from agent_league.storage.access import hash_key
 from agent_league.storage.sql_access import SqlAccessStore
@@ -141,3 +142,25 @@ def test_a_class_plays_with_its_keys_from_files_and_the_environment(home: Path, 
     listed = said("class", "--home", home)
     assert re.search(r"T01 +│ Red +│ +2 │ since [\d-]+ │ P01 Red One +│ 1", listed.out)
     assert "2 of 2 teams signed up." in listed.err
+
+
+def test_a_column_with_another_name_than_team_is_told(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "roster.csv").write_text("id,name,crew\n1,Ada,Red\n2,Bob,Red\n", encoding="utf-8")
+    done = said("class", "roster.csv", "--home", home, "--url", "lab-9:8000")
+    assert done.code == 0
+    assert "that were not read: 'crew'; no column names the team, so everybody is a team of one." in done.err
+
+
+def test_an_address_without_the_path_of_a_served_league_is_refused_before_a_key_is_made(
+    home: Path, tmp_path: Path
+) -> None:
+    served = f"http://lab-9:8000/leagues/{LEAGUE}"
+    with lock_league(home, LEAGUE, f"http://localhost:8000/leagues/{LEAGUE}/mcp"):
+        refused = said("class", "roster.csv", "--home", home, "--url", "http://lab-9:8000")
+        assert (refused.code, f"expected {served}, found http://lab-9:8000." in refused.err) == (2, True), refused.err
+        assert not (tmp_path / f"sign-up-{LEAGUE}.html").exists()
+        assert said("class", "roster.csv", "--home", home, "--url", served).code == 0
+    before = said("class", "--renew", "Red", "--home", home, "--url", "http://lab-9:8000")
+    assert (before.code, f"For `league serve` name {served} with --url." in before.err) == (0, True), before.err
+    revoked = said("class", "--revoke", "Red", "--home", home)
+    assert f"`league class --renew T01 --league-id {LEAGUE}` makes another" in revoked.err

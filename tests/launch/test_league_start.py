@@ -13,8 +13,10 @@ from agent_league.config import ConfigLoader, LeagueConfig
 from agent_league.errors import UserError
 from agent_league.launch.league_start import (
     describe_moved,
+    find_running_leagues,
     load_interrupted_run,
     load_unfinished,
+    lock_league,
     save_request,
     start_new_league,
 )
@@ -22,6 +24,7 @@ from agent_league.launch.plan import LeagueRequest
 from agent_league.league.resume import load_or_create_season, open_store
 from agent_league.players.app import PlayerSettings
 from agent_league.storage.base import AgentRow
+from agent_league.storage.lock import hold_lock
 from agent_league.storage.paths import DataPaths
 from tests.conftest import PlanMaker
 
@@ -269,3 +272,14 @@ def test_a_request_of_another_version_is_told_with_its_file(home: Path, asked: d
     path.write_text(json.dumps({"request": asked, "overrides": {}}))
     with pytest.raises(UserError, match=r"run\.json was written by another version, or edited"):
         load_interrupted_run(ConfigLoader(home, {}), LeagueRequest(home=home))
+
+
+def test_the_lock_of_the_database_is_no_league(home: Path) -> None:
+    data = DataPaths(home).data_folder
+    data.mkdir(parents=True, exist_ok=True)
+    (data / "league.db").touch()
+    with (
+        lock_league(home, LEAGUE_ID, "http://localhost:1/mcp"),
+        hold_lock(data / "league.db.lock", "http://localhost:1"),
+    ):
+        assert find_running_leagues(home) == {LEAGUE_ID: "http://localhost:1/mcp"}

@@ -48,6 +48,11 @@ def test_the_example_stays_with_what_won_and_changes_what_did_not(last: str, out
     assert choose(Observation("even_odd", "R2M1", "P01", "P02", ("even", "odd"), history=history)) == expected
 
 
+def test_no_remark_shows_the_secret_of_a_seat(capsys: pytest.CaptureFixture[str]) -> None:
+    play_function.print_player_remark(f"http://localhost:1/dial/tok-seat-{'a' * 43}/mcp rejected the registration")
+    assert "aaa" not in capsys.readouterr().err
+
+
 def test_a_loss_is_told_with_its_match_and_its_reason(capsys: pytest.CaptureFixture[str]) -> None:
     lost = GameRecord("R2M1", "even_odd", "P02", "TECHNICAL_LOSS", details={"reason": "P01 gave no move in time"})
     play_function.print_player_event("P01", MatchOver(lost))

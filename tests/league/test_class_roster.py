@@ -29,17 +29,25 @@ ADA, BOB = Student("1", "Ada Lovelace", "ada@x.example", "Red"), Student("2", "B
 )
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
 def test_a_roster_is_read_under_the_names_that_people_use(text: str, encoding: str) -> None:
-    assert parse_roster(text.encode(encoding), "roster.csv") == [ADA, BOB]
+    assert parse_roster(text.encode(encoding), "roster.csv").students == [ADA, BOB]
 
 
 def test_a_sheet_of_an_old_spreadsheet_is_read_too() -> None:
-    assert parse_roster("id,name,team\n1,Jürgen,Löwen\n".encode("cp1252"), "r")[0].team == "Löwen"
+    assert parse_roster("id,name,team\n1,Jürgen,Löwen\n".encode("cp1252"), "r").students[0].team == "Löwen"
 
 
 def test_whoever_has_no_team_is_one() -> None:
-    students = parse_roster(b"id,name,team\n1,Ada,\n2,,\n3,Eve,Red\n", "r")
+    students = parse_roster(b"id,name,team\n1,Ada,\n2,,\n3,Eve,Red\n", "r").students
     assert [student.team for student in students] == ["Ada", "2", "Red"]
-    assert parse_roster(b"id\n7\n", "r") == [Student("7", "", "", "7")]
+    assert parse_roster(b"id\n7\n", "r").students == [Student("7", "", "", "7")]
+
+
+def test_columns_that_nobody_reads_are_told() -> None:
+    text = "sep=;\r\nMatrikelnummer;Vorname;Nachname;Übungs-Nr.;\r\n1;Jürgen;Müller;4;\r\n"
+    read = parse_roster(text.encode("utf-8-sig"), "r")
+    assert read.students == [Student("1", "Jürgen Müller", "", "Jürgen Müller")]
+    assert (read.unread, read.has_teams) == (["Übungs-Nr."], False)
+    assert parse_roster(b"id,Gruppe\n1,Red\n", "r").has_teams
 
 
 @pytest.mark.parametrize(

@@ -201,6 +201,8 @@ async def test_who_asks_the_server_itself_for_a_manager_is_told_the_leagues_addr
         reply = await stage.visitor.post("/mcp", {"jsonrpc": "2.0", "method": "register_player", "id": 1})
         assert reply.status == 404
         assert f"{stage.root}/leagues/{DEFAULT_LEAGUE}/mcp" in reply.text
+        lost = await stage.visitor.post(f"/join/{'key-' + 'a' * 26}/mcp", {"jsonrpc": "2.0", "method": "x", "id": 1})
+        assert (lost.status, lost.text) == (404, reply.text), "a sign-up address without its league"
         assert find_running_leagues(home) == {DEFAULT_LEAGUE: f"{stage.root}/leagues/{DEFAULT_LEAGUE}/mcp"}
         assert (await stage.visitor.get("/leagues/..%2f..%2fetc/")).status == 404
         assert (await stage.visitor.get("/nowhere", accept="text/html")).text.startswith("<!doctype html>")

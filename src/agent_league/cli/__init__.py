@@ -11,7 +11,7 @@ from agent_league.cli.terminal import (
     spell_command,
 )
 from agent_league.errors import AgentLeagueError, UserError
-from agent_league.text import redact_keys, to_printable
+from agent_league.text import redact_tokens, to_printable
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _print_error(error: Exception, code: int) -> int:
     """Print an error's text line by line: it may quote a manager or a file, whose control characters go."""
-    sentence = "\n".join(map(to_printable, redact_keys(rewrite_commands(str(error))).split("\n")))
+    sentence = "\n".join(map(to_printable, redact_tokens(rewrite_commands(str(error))).split("\n")))
     sys.stderr.write(f"league: {sentence}\n")
     return code
 

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent_league.cli.league_address import find_league_address
+from agent_league.cli.league_address import check_league_path, find_league_address
 from agent_league.cli.options import HomeOption, LeagueIdOption, StoreOption, open_or_create_home
-from agent_league.cli.terminal import make_stdout_console, print_remark, print_table, write_to_stdout
+from agent_league.cli.terminal import format_options, make_stdout_console, print_remark, print_table, write_to_stdout
 from agent_league.errors import UserError
 from agent_league.model.result_words import format_count
+from agent_league.text import quote
 
 if TYPE_CHECKING:
     from agent_league.league.class_roster import IssuedKey
@@ -57,10 +58,13 @@ def class_(
     folder, loader = open_or_create_home(home, None)
     league = loader.load_league(league_id).league_id
     with _open_class(folder, store) as (access, opened):
-        if roster is not None:
-            _read_roster(access, roster, league, find_league_address(folder, loader, league, url), sheet)
-        elif renew is not None or referee_key:
-            _renew_key(access, league, renew, find_league_address(folder, loader, league, url))
+        if roster is not None or renew is not None or referee_key:
+            address = find_league_address(folder, loader, league, url)
+            check_league_path(folder, league, address)
+            if roster is not None:
+                _read_roster(access, roster, league, address, sheet)
+            else:
+                _renew_key(access, league, renew, address)
         elif revoke is not None:
             _revoke_key(access, league, revoke, _find_agents(opened, league))
         else:
@@ -94,7 +98,8 @@ def _read_roster(access: "AccessStore", roster: Path, league_id: str, address: s
             content = file.read(LONGEST_ROSTER)
     except OSError as error:
         raise UserError(f"{roster} can't be read: {error.strerror}") from None
-    students = parse_roster(content, roster.name)
+    read = parse_roster(content, roster.name)
+    students = read.students
     known = access.read_teams(league_id)
     update = update_teams(league_id, known, students, format_utc(SystemClock().now()))
     files = _write_sheet(update.issued, league_id, address, sheet) if update.issued else None
@@ -104,14 +109,21 @@ def _read_roster(access: "AccessStore", roster: Path, league_id: str, address: s
         f"{league_id} has {format_count(len(students), 'student')} in {format_count(len(update.rows), 'team')}"
         f"{f'; {kept} of them keep their keys' if kept else ''}."
     )
+    if read.unread:
+        what = ", ".join(map(quote, read.unread))
+        alone = "; no column names the team, so everybody is a team of one" if not read.has_teams else ""
+        print_remark(f"Columns of {roster.name} that were not read: {what}{alone}.")
     if files:
         print_remark(
             f"{format_count(len(update.issued), 'new key')}: {files[0]} to print, {files[1]} to mail. They are shown "
-            "there alone; a lost one is replaced by `league class --renew TEAM`."
+            f"there alone; a lost one is replaced by `league class --renew TEAM --league-id {league_id}`."
         )
     if update.unnamed:
         names = ", ".join(f"{row.team_id} ({row.name})" for row in update.unnamed)
-        print_remark(f"Not in this roster, and left as they are: {names}. `league class --revoke TEAM` ends a key.")
+        print_remark(
+            f"Not in this roster, and left as they are: {names}. "
+            f"`league class --revoke TEAM --league-id {league_id}` ends a key."
+        )
 
 
 def _write_sheet(issued: "Sequence[IssuedKey]", league_id: str, address: str, sheet: Path | None) -> tuple[Path, Path]:
@@ -152,10 +164,11 @@ def _revoke_key(access: "AccessStore", league_id: str, team: str, agents: "dict[
 
     row = find_team(access.read_teams(league_id), team)
     access.write_teams([replace(row, key_sha256=None)])
-    print_remark(f"The key of {row.name} has ended; `league class --renew {row.team_id}` makes another.")
+    option = format_options({"--league-id": league_id})
+    print_remark(f"The key of {row.name} has ended; `league class --renew {row.team_id}{option}` makes another.")
     if agent := agents.get(row.team_id):
         print_remark(
-            f"Its agent {agent.agent_id} stays in the league; `league admin suspend {agent.agent_id}` bars it."
+            f"Its agent {agent.agent_id} stays in the league; `league admin suspend {agent.agent_id}{option}` bars it."
         )
 
 

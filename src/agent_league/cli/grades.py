@@ -101,7 +101,7 @@ def _read_teams(home: Path, league_id: str, roster: Path | None, store: str | No
         opened.close()
     if roster is None:
         return known
-    return update_teams(league_id, known, parse_roster(_read_file(roster), roster.name), "").rows
+    return update_teams(league_id, known, parse_roster(_read_file(roster), roster.name).students, "").rows
 
 
 def _read_marks(path: Path) -> tuple[dict[str, dict[str, float]], list[str]]:

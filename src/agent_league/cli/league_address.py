@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from agent_league.cli.terminal import print_remark
+from agent_league.errors import UserError
 
 if TYPE_CHECKING:
     from agent_league.config import ConfigLoader
@@ -33,6 +34,27 @@ def find_league_address(home: Path, loader: "ConfigLoader", league_id: str, url:
             "league with --url, or as network.public_url in system.json."
         )
     return address
+
+
+def check_league_path(home: Path, league_id: str, endpoint: str) -> None:
+    """Refuse an address without the league's path where `league serve` has the league; say so if it might be meant."""
+    from agent_league.launch.league_start import find_running_leagues
+
+    path = f"{LEAGUES_PATH}{league_id}"
+    served = find_server_root(endpoint) + path
+    running = find_running_leagues(home).get(league_id)
+    if endpoint.endswith(f"{path}/mcp"):
+        return
+    if running is None:
+        print_remark(
+            f"{league_id} isn't running: this is its address under `league manager`. For `league serve` name "
+            f"{served} with --url."
+        )
+    elif running.endswith(f"{path}/mcp"):
+        raise UserError(
+            f"--url: {league_id} is served by `league serve`, where each league has an address of its own; expected "
+            f"{served}, found {endpoint.removesuffix('/mcp')}. Nothing was changed."
+        )
 
 
 def find_server_root(endpoint: str) -> str:

@@ -53,7 +53,8 @@ def find_running_leagues(home: Path) -> dict[str, str]:
     A server that shares its store also answers for leagues that others run.
     """
     paths = DataPaths(home)
-    locks = {path.stem: read_lock_holder(path) for path in sorted(paths.data_folder.glob("*.lock"))}
+    files = [path for path in sorted(paths.data_folder.glob("*.lock")) if not path.with_suffix("").is_file()]
+    locks = {path.stem: read_lock_holder(path) for path in files}  # that of a database names a file beside it
     own = {league_id: holder.partition(" ")[0] for league_id, holder in locks.items() if holder}
     server = read_lock_holder(paths.server_lock_file)
     if server is None:

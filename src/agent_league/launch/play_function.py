@@ -28,7 +28,7 @@ from agent_league.players.events import GameErrorReported, LeagueJoined, MatchOv
 from agent_league.players.observation import Move, Observation
 from agent_league.referee.settings import RefereeSettings
 from agent_league.storage.paths import DataPaths
-from agent_league.text import MAX_SENTENCE, quote, redact_keys, shorten, to_printable
+from agent_league.text import MAX_SENTENCE, quote, redact_keys, redact_tokens, shorten, to_printable
 
 """Characters of a referee's reason that are printed."""
 ChooseMove = Callable[[Observation], Move | Awaitable[Move]]
@@ -215,7 +215,7 @@ def print_waiting(settings: PlayerSettings | RefereeSettings, *, dials_out: bool
 
 
 def print_player_remark(sentence: str) -> None:
-    sys.stderr.write(to_printable(redact_keys(sentence)) + "\n")
+    sys.stderr.write(to_printable(redact_tokens(sentence)) + "\n")
 
 
 def print_player_event(player_id: str, happening: PlayerEvent) -> None:

@@ -22,12 +22,14 @@ COLUMN_NAMES: Mapping[str, tuple[str, ...]] = {
     "first_name": ("first name", "given name", "forename", "vorname"),
     "last_name": ("last name", "surname", "family name", "nachname"),
     "email": ("e mail", "email", "email address", "e mail address", "mail"),
-    "team": ("team", "team name", "group", "group name", "groups"),
+    "team": ("team", "team name", "group", "group name", "groups", "gruppe", "gruppenname"),
 }
 """Our names of columns, and theirs in the order of preference: lower case, with blanks for other signs."""
 SEPARATORS = ",;\t"
 MAX_TEAM_NAME = 80
 MAX_ROWS = 10_000
+_SEPARATOR_LINE = re.compile(r"\Asep=[,;\t]\r?\n")
+"""What Excel writes before the column names, to tell itself which separator it used."""
 _OTHER_SIGNS = re.compile(r"[^a-z0-9]+")
 
 
@@ -39,6 +41,16 @@ class Student:
     name: str
     email: str
     team: str
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedRoster:
+    """The students of a roster, and the titles of its columns that have no meaning for a class."""
+
+    students: Sequence[Student]
+    unread: Sequence[str] = ()
+    has_teams: bool = True
+    """Whether a column names the teams."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +70,9 @@ class RosterUpdate:
     unnamed: Sequence[TeamRow]
 
 
-def parse_roster(content: bytes, name: str) -> list[Student]:
+def parse_roster(content: bytes, name: str) -> ParsedRoster:
     """Parse a roster; raises UserError that names the line and what was expected there."""
-    text = _decode(content, name)
+    text = _SEPARATOR_LINE.sub("", _decode(content, name))
     header = text.partition("\n")[0]
     separator = max(SEPARATORS, key=header.count)
     try:
@@ -85,7 +97,8 @@ def parse_roster(content: bytes, name: str) -> list[Student]:
         students[student.student_id] = (number, student)
     if not students:
         raise UserError(f"{name} has column names and no students")
-    return [student for _, student in students.values()]
+    unread = [to_printable(title, MAX_WORD) for at, title in enumerate(lines[0]) if at not in columns.values()]
+    return ParsedRoster([student for _, student in students.values()], [*filter(str.strip, unread)], "team" in columns)
 
 
 def update_teams(league_id: str, known: Sequence[TeamRow], students: Sequence[Student], now: str) -> RosterUpdate:

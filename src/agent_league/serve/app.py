@@ -46,6 +46,8 @@ from agent_league.web.rendering import LiveSite, render
 
 ARCHIVED_PAGE = re.compile(rf"/{ARCHIVE_PATH}/[^/]+/")
 LEAGUES_PREFIX = f"/{LEAGUES_PATH}/"
+SIGN_UP_PREFIX = "/join/"
+OWN_ADDRESSES = "Each league of this server has an address of its own, with which sign-up addresses begin"
 MAX_BODY = 8192
 INDEX_SECONDS = 1.0
 """So old the index may be: with many leagues it costs more than anybody may ask of us at once."""
@@ -121,7 +123,7 @@ class ServerApp:
                 app = self._serve_season if ARCHIVED_PAGE.match(path) else self._router
                 await app(scope, receive, send)
             else:
-                raise RequestRejected(404, "there is nothing to connect to here")
+                raise RequestRejected(404, f"{OWN_ADDRESSES}: expected http://HOST/{LEAGUES_PATH}/NAME")
         except RequestRejected as error:
             await self._answer_rejection(error, scope, receive, send)
         except PageNotFound as error:
@@ -173,8 +175,8 @@ class ServerApp:
 
     def _check_own_request(self, scope: Scope) -> None:
         fields = self._header_check.check_request(scope)
-        if scope["path"] == MCP_PATH:
-            raise RequestRejected(404, f"Each league of this server has an address of its own. {self._name_leagues()}")
+        if scope["path"] == MCP_PATH or scope["path"].startswith(SIGN_UP_PREFIX):
+            raise RequestRejected(404, f"{OWN_ADDRESSES}. {self._name_leagues()}")
         if scope["method"] == "POST":
             self._header_check.check_post(fields)
         client = scope.get("client") or UNKNOWN_ADDRESS
