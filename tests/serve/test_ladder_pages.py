@@ -1,4 +1,4 @@
-"""A practice ladder as everybody sees it: its front page, a player's page, the index, `league show ladder`."""
+"""A practice ladder as everybody sees it: its front page, a page of a player, the index, the terminal, the export."""
 
 import asyncio
 import json
@@ -52,5 +52,10 @@ async def test_a_ladder_is_told_the_same_on_pages_and_at_the_terminal(home: Path
     told = json.loads(said("show", "ladder", *options, "--json").out)
     assert {row["display_name"] for row in told["rows"]} == {"Ann", "Bob", "House random"}
     assert all(row["pass_marks"] for row in told["rows"] if not row["is_house"])
+    exported = json.loads(said("export", *options, "--json", "-").out)
+    assert exported["ladder"]["rows"] == told["rows"]
+    assert [row["player_id"] for row in exported["standings"]] == [row["player_id"] for row in told["rows"]]
+    of_matches = [match for match in exported["matches"] if match["status"] is not None]
+    assert sum(row["played"] for row in told["rows"]) == 2 * len(of_matches) >= 12
     refused = said("show", "ladder", "--home", home, "--league-id", "league_2025_even_odd")
     assert refused.code != 0

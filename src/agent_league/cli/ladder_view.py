@@ -20,9 +20,7 @@ def read_ladder(reader: "LeagueReader", _: str, __: int | None) -> dict[str, Any
 
     if reader.state.ladder is None:
         raise UserError("league show ladder: this is no practice ladder; `league show standings` shows its table")
-    reader.rate_players()
-    view = LadderView(reader.state, reader.state.ladder)
-    return view.to_document()
+    return LadderView(reader.state, reader.state.ladder).to_document()
 
 
 def print_ladder(console: "Console", told: Mapping[str, Any], reader: "LeagueReader") -> None:

@@ -40,7 +40,7 @@ from agent_league.model.events import (
 from agent_league.model.results import MatchResult
 from agent_league.storage.base import SavedSeason
 from agent_league.storage.paths import DataPaths
-from agent_league.web.league_ratings import LeagueRatings
+from agent_league.web.league_ratings import LeagueRatings, make_ladder_report
 
 if TYPE_CHECKING:
     from agent_league.ratings.report import RatingReport
@@ -316,5 +316,7 @@ def read_saved_league(
         league = LeagueConfig.model_validate_json(orjson.dumps(saved.season.settings))
         season = LeagueState(league, system, saved.season, save_row=lambda _: None)
         season.restore_rows(saved)
+    if season.ladder:
+        make_ladder_report(season.ladder, league.game_type)  # its table is ranked by ratings, which aren't stored
     shown = mask_state(season, viewer)
     return LeagueReader(shown, home, LeagueHistory(shown), paths=paths)
