@@ -14,6 +14,7 @@ import signal
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -223,21 +224,31 @@ class Term:
         saved = find_league(self.home, ConfigLoader(self.home), SPRING, None).saved
         titles = {row.round_id: str(row.plan.get("title", "")).lower() for row in saved.rounds}
         semis = [one for one in saved.matches if "semi-finals" in titles[one.round_id] and (one.result or {})["winner"]]
-        if not semis:
-            self.tell("There was no semi-final to appeal against.")
-            return
-        semi = semis[-1]
-        robbed = next(one for one in (semi.player_a, semi.player_b) if one != (semi.result or {})["winner"])
-        finals = [
-            one.match_id for one in saved.matches if "final" in titles[one.round_id].rpartition("knockout, ")[2][:5]
+        finals = [one for one in saved.matches if "final" in titles[one.round_id].rpartition("knockout, ")[2][:5]]
+        finalists = {player for one in finals for player in (one.player_a, one.player_b)}
+        won = Counter((frozenset((one.player_a, one.player_b)), (one.result or {})["winner"]) for one in semis)
+        decisive = [
+            (one, robbed)
+            for one in semis
+            for robbed in {one.player_a, one.player_b} - finalists
+            if won[pair := frozenset((one.player_a, one.player_b)), (one.result or {})["winner"]]
+            == won[pair, robbed] + 1
         ]
+        if not decisive:
+            self.tell("There was no semi-final whose appeal would send another player on.")
+            return
+        semi, robbed = decisive[-1]
         order = ("admin", "award", semi.match_id, robbed, "--league-id", SPRING, "--reason", "an appeal")
         assert "--void-followers" in self.command(*order, is_refused=True)
         said = self.command(*order, "--void-followers")
         self.tell(said.strip())
         self.wait_for("the second final", lambda: self.is_over() and len(self.results()) > len(saved.matches))
         results = self.results()
-        assert all("void" in str(results[one]["terminations"]) for one in finals if f"{one}-2" not in results)
+        assert all(
+            "void" in str(results[one]["terminations"])
+            for one in (final.match_id for final in finals)
+            if f"{one}-2" not in results
+        )
         assert robbed in list(results.values())[-1]["players"], "the right player is in the final"
         self.check_table()
         champion = self.standings()["standings"][0]
