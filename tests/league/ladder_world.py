@@ -10,11 +10,11 @@ from random import Random
 from typing import Any
 
 from agent_league.config.models import (
-    GameEntry,
     GamesRegistry,
     LadderConfig,
     LeagueConfig,
     ParticipantsConfig,
+    RegisteredGame,
     SystemConfig,
 )
 from agent_league.http.carrier import HttpReply
@@ -89,7 +89,7 @@ class LadderWorld:
         endpoint = f"http://localhost:{8000 + number}/mcp"
         settings = RefereeSettings(
             **self._identity(endpoint, f"REF{number:02}", f"Referee {number}"),
-            games=GamesRegistry(games=(GameEntry(game_type=self.game),)),
+            games=GamesRegistry(games=(RegisteredGame(game_type=self.game),)),
             max_concurrent_matches=slots,
         )
         self._run(f"REF{number:02}", endpoint, Referee(settings, self.network, VirtualClock(), rng=Random(number)))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from agent_league.lab.experiment.experiment import Experiment, ExperimentResults
     from agent_league.lab.experiment.running import ProgressListener, RunProgress
-    from agent_league.lab.experiment.summary import ExperimentSummary, GameSummary
+    from agent_league.lab.experiment.summary import ExperimentSummary, ScoreSummary
 
 MERGE = "merge"
 PROCESSES = "processes"
@@ -183,7 +183,7 @@ def _print_summary(summary: "ExperimentSummary") -> None:
     print_lines(console, describe_summary(summary))
 
 
-def _print_game(console: "Console", part: "GameSummary") -> None:
+def _print_game(console: "Console", part: "ScoreSummary") -> None:
     from agent_league.lab.experiment.report import describe_ratings
     from agent_league.lab.score_tables import cut_names, make_cross_table, make_score_table
 

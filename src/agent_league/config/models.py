@@ -426,7 +426,7 @@ class LeagueConfig(ConfigModel):
         return self
 
 
-class GameEntry(ConfigModel):
+class RegisteredGame(ConfigModel):
     game_type: str
     display_name: str = ""
     description: str = ""
@@ -438,11 +438,11 @@ class GamesRegistry(ConfigModel):
     """`games/games_registry.json`"""
 
     schema_version: str = "1.0.0"
-    games: tuple[GameEntry, ...]
+    games: tuple[RegisteredGame, ...]
 
-    def get_entry(self, game_type: str) -> GameEntry:
+    def get_entry(self, game_type: str) -> RegisteredGame:
         """Return a game's entry; an empty one if the registry doesn't name the game."""
-        return next((game for game in self.games if game.game_type == game_type), GameEntry(game_type=game_type))
+        return next((game for game in self.games if game.game_type == game_type), RegisteredGame(game_type=game_type))
 
     def get_parameters(self, game_type: str) -> dict[str, Any]:
         """Return a copy of a game's parameters in the registry."""

@@ -26,8 +26,8 @@ TINY = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class PairScore:
-    """What a player scored against another."""
+class RatedPairScore:
+    """What a player scored against another, beside what the ratings expect."""
 
     player_id: str
     opponent_id: str
@@ -41,7 +41,7 @@ class PairScore:
 class Cycle:
     """Three players each of whom did better against the next, the last against the first."""
 
-    scores: tuple[PairScore, PairScore, PairScore]
+    scores: tuple[RatedPairScore, RatedPairScore, RatedPairScore]
     p_value: float
     """An upper bound of the probability that a cycle of this strength shows up anywhere though there is none."""
 
@@ -57,7 +57,7 @@ class Transitivity:
     """A smaller p-value says that one number doesn't."""
     cycle: Cycle | None
     """The strongest cycle in the results, by chance or not."""
-    worst_pair: PairScore | None
+    worst_pair: RatedPairScore | None
     """The pair whose results are farthest from what the ratings expect."""
 
     @property
@@ -283,7 +283,7 @@ def _chances_of_equals(fit: BradleyTerryFit) -> Floats:
     return 0.5 * (1 + np.tanh(seat / 2))
 
 
-def _find_worst_pair(fit: BradleyTerryFit, pairs: _Pairs, players: tuple[str, ...]) -> PairScore | None:
+def _find_worst_pair(fit: BradleyTerryFit, pairs: _Pairs, players: tuple[str, ...]) -> RatedPairScore | None:
     """Find the pair farthest from expectation in standard errors, told of the player that did better than expected."""
     if not len(pairs.one):
         return None
@@ -296,7 +296,7 @@ def _find_worst_pair(fit: BradleyTerryFit, pairs: _Pairs, players: tuple[str, ..
 
 def _score_pair(
     fit: BradleyTerryFit, pairs: _Pairs, players: tuple[str, ...], number: int, *, first: bool
-) -> PairScore:
+) -> RatedPairScore:
     """Tell the score of one pair from the view of its first player or of its other."""
     cells = fit.cells
     games = float(pairs.add_up(cells.played)[number])
@@ -304,9 +304,9 @@ def _score_pair(
     expected = float(pairs.add_up_points(cells, cells.played * fit.chances)[number])
     one, other = players[pairs.one[number]], players[pairs.other[number]]
     if first:
-        return PairScore(one, other, points, round(games), expected)
-    return PairScore(other, one, games - points, round(games), games - expected)
+        return RatedPairScore(one, other, points, round(games), expected)
+    return RatedPairScore(other, one, games - points, round(games), games - expected)
 
 
-def _words(score: PairScore) -> str:
+def _words(score: RatedPairScore) -> str:
     return f"{score.points:g} of {score.games}"

@@ -16,7 +16,7 @@ from agent_league.protocol.dial_out import SEATS_NAME
 from agent_league.serve.absent_manager import AbsentManager, is_manager_call
 from agent_league.serve.internal_app import NotOwner, is_passed
 from agent_league.serve.passed_call import NotCarriedOut
-from agent_league.serve.passing import CallPasser, IncomingCall, OwnerAddress
+from agent_league.serve.passing import BufferedCall, CallPasser, OwnerAddress
 from agent_league.serve.served_league import LeagueHealth, ServedLeague
 
 HOLD_SECONDS = 3.0
@@ -89,7 +89,7 @@ class LeagueCalls:
         return league if league is not None and league.health is not LeagueHealth.STARTING else None
 
     async def _try_serve(
-        self, league_id: str, incoming: IncomingCall, inner: Scope, receive: Receive, send: Send
+        self, league_id: str, incoming: BufferedCall, inner: Scope, receive: Receive, send: Send
     ) -> bool:
         """Serve a call by whoever has its league now; False if nobody has, and nothing was done."""
         if league := self._find_served(league_id):
@@ -109,7 +109,7 @@ class LeagueCalls:
         owner = self._owners.find_owner(league_id)
         return owner is not None and owner.server_id == server.server_id
 
-    async def _refuse(self, league_id: str, incoming: IncomingCall, inner: Scope, send: Send) -> None:
+    async def _refuse(self, league_id: str, incoming: BufferedCall, inner: Scope, send: Send) -> None:
         """Refuse a call that was carried out nowhere; raises RequestRejected where HTTP says it best."""
         sentence = f"The league {league_id} is moving to another server; try again in a moment."
         if not is_manager_call(incoming.call.method, inner["path"], dict(incoming.call.headers)):

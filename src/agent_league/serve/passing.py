@@ -67,7 +67,7 @@ class OwnerAddress(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class IncomingCall:
+class BufferedCall:
     """A call that was read to the end, and who made it."""
 
     call: PassedCall
@@ -101,7 +101,7 @@ class CallPasser:
         self._under_way: dict[int, _PassedConnection] = {}
         self._look_timer: asyncio.TimerHandle | None = None
 
-    async def read_call(self, scope: Scope, receive: Receive) -> IncomingCall:
+    async def read_call(self, scope: Scope, receive: Receive) -> BufferedCall:
         """Read a call; raises RequestRejected if it is too large."""
         is_socket = scope["type"] == "websocket"
         headers = select_passed_headers(scope["headers"])
@@ -111,11 +111,11 @@ class CallPasser:
         method = WEBSOCKET if is_socket else scope["method"]
         body = b"" if is_socket else await self._read_body(receive)
         call = PassedCall(method, make_target(scope), headers, body)
-        return IncomingCall(call, self._describe_caller(scope))
+        return BufferedCall(call, self._describe_caller(scope))
 
     async def pass_on(
         self,
-        incoming: IncomingCall,
+        incoming: BufferedCall,
         receive: Receive,
         send: Send,
         owner: OwnerAddress,
@@ -188,7 +188,7 @@ class CallPasser:
         return bytes(body)
 
     async def _pass_request(
-        self, incoming: IncomingCall, receive: Receive, send: Send, owner: OwnerAddress, is_owner: Callable[[], bool]
+        self, incoming: BufferedCall, receive: Receive, send: Send, owner: OwnerAddress, is_owner: Callable[[], bool]
     ) -> None:
         address = parse_address(owner.address)
         connection = await self._open(address)
@@ -231,14 +231,14 @@ class CallPasser:
             raise NotCarriedOut(str(error)) from None
 
     async def _send_request(
-        self, connection: StreamedConnection, incoming: IncomingCall, owner: OwnerAddress, address: Address
+        self, connection: StreamedConnection, incoming: BufferedCall, owner: OwnerAddress, address: Address
     ) -> AnswerHead:
         """Send a call and wait for the head of its answer; raises ConnectionBroken and TimeoutError."""
         request = self._encode_request(incoming, owner, address)
         async with asyncio.timeout(HEAD_SECONDS):
             return await connection.send_request(request, is_head_request=incoming.call.method == "HEAD")
 
-    def _encode_request(self, incoming: IncomingCall, owner: OwnerAddress, address: Address) -> bytes:
+    def _encode_request(self, incoming: BufferedCall, owner: OwnerAddress, address: Address) -> bytes:
         call = incoming.call
         signature = self._signer.sign(call, incoming.caller, owner.server_id)
         host = f"[{address[0]}]" if ":" in address[0] else address[0]
@@ -252,7 +252,7 @@ class CallPasser:
         return b"%b %b HTTP/1.1\r\n%b\r\n%b" % (call.method.encode(), call.target, lines, call.body)
 
     async def _pass_websocket(
-        self, incoming: IncomingCall, receive: Receive, send: Send, owner: OwnerAddress, is_owner: Callable[[], bool]
+        self, incoming: BufferedCall, receive: Receive, send: Send, owner: OwnerAddress, is_owner: Callable[[], bool]
     ) -> None:
         signature = self._signer.sign(incoming.call, incoming.caller, owner.server_id)
         try:

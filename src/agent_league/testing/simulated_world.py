@@ -20,10 +20,10 @@ from unittest.mock import patch
 from agent_league.config import GamesRegistry, LeagueConfig, SystemConfig
 from agent_league.config.models import (
     LADDER_FORMAT,
-    GameEntry,
     HeartbeatConfig,
     LadderConfig,
     ParticipantsConfig,
+    RegisteredGame,
     SchedulingConfig,
     ScoringConfig,
     StageConfig,
@@ -437,7 +437,7 @@ class SimulatedWorld:
                 )
             case Role.REFEREE:
                 referee_settings = RefereeSettings(
-                    games=GamesRegistry(games=(GameEntry(game_type="even_odd"),)),
+                    games=GamesRegistry(games=(RegisteredGame(game_type="even_odd"),)),
                     max_concurrent_matches=self.scenario.concurrent_matches,
                     display_name=f"Referee {seat.number}",
                     **identity,

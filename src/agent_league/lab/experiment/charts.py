@@ -14,7 +14,7 @@ from agent_league.lab.charts import (
     draw_text,
     format_seconds,
 )
-from agent_league.lab.experiment.summary import ExperimentSummary, GameSummary, PlayerCost
+from agent_league.lab.experiment.summary import ExperimentSummary, PlayerCost, ScoreSummary
 from agent_league.lab.score_tables import list_pair_scores
 from agent_league.ratings.tables import Rating
 from agent_league.text import shorten
@@ -27,7 +27,7 @@ MAX_LINES = 12
 HUES = (210, 28, 140, 330, 265, 180, 55, 0, 100, 300, 235, 160)
 
 
-def draw_ratings(part: GameSummary) -> str:
+def draw_ratings(part: ScoreSummary) -> str:
     """Draw a line for each player: its rating with the 95% interval."""
     ratings: Sequence[Rating] = part.ratings.table.ratings if part.ratings else ()
     title = f"Ratings: {part.game.label}"
@@ -58,7 +58,7 @@ def draw_ratings(part: GameSummary) -> str:
     return draw_svg(title, f"Elo with 95% intervals: {told}.", bottom + 32, parts)
 
 
-def draw_matrix(part: GameSummary) -> str:
+def draw_matrix(part: ScoreSummary) -> str:
     """Draw who scored what against whom: the row's player against the column's, dots where it is significant."""
     names = [row.name for row in part.rows]
     title = f"Points in percent against: {part.game.label}"
@@ -99,7 +99,7 @@ def _draw_cell(x: float, y: float, size: float, share: float, *, is_significant:
         yield draw_dot("dot", x + size - 6, y + 6, 2.2)
 
 
-def draw_learning(part: GameSummary) -> str:
+def draw_learning(part: ScoreSummary) -> str:
     """Draw the points a game of each player from the first game of a meeting to the last."""
     title = f"Learning: {part.game.label}"
     shown = [row.name for row in part.rows if row.name in part.curves][:MAX_LINES]

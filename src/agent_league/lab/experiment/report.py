@@ -14,7 +14,7 @@ from agent_league.lab.experiment.charts import (
     draw_matrix,
     draw_ratings,
 )
-from agent_league.lab.experiment.summary import ExperimentSummary, GameSummary
+from agent_league.lab.experiment.summary import ExperimentSummary, ScoreSummary
 from agent_league.lab.report_templates import render_template
 from agent_league.lab.score_tables import PAIR_COLUMNS, cut_names, make_pair_table, make_score_table
 from agent_league.lab.scoreboard import ScoreboardRow
@@ -80,7 +80,7 @@ def make_game_table(summary: ExperimentSummary, width: int | None = None) -> Dat
     return cut if cut.measure_width() <= width else None
 
 
-def _format_score(part: GameSummary, row: ScoreboardRow) -> str:
+def _format_score(part: ScoreSummary, row: ScoreboardRow) -> str:
     tally, paid = row.total.tally, row.total.mean_payoff
     if not tally.games:
         return "-"
@@ -89,17 +89,17 @@ def _format_score(part: GameSummary, row: ScoreboardRow) -> str:
     return f"{row.rank}. {100 * (tally.wins + tally.draws / 2) / tally.games:.1f}"
 
 
-def list_parts(summary: ExperimentSummary) -> list[GameSummary]:
+def list_parts(summary: ExperimentSummary) -> list[ScoreSummary]:
     """List the games, and all together if there are several."""
     return [*summary.games, *([summary.overall] if len(summary.games) > 1 else [])]
 
 
-def make_scores(part: GameSummary) -> DataTable:
+def make_scores(part: ScoreSummary) -> DataTable:
     """Make the table of scores without a limit to its width."""
     return make_score_table(part.board, part.rows, part.game.label)
 
 
-def describe_ratings(part: GameSummary) -> list[str]:
+def describe_ratings(part: ScoreSummary) -> list[str]:
     """Return the sentences below the ratings, with what to change in a file rather than in a command."""
     said = part.ratings.describe() if part.ratings else ()
     return [

@@ -54,8 +54,8 @@ class PlayerCost:
 
 
 @dataclass(frozen=True, slots=True)
-class GameSummary:
-    """The results of one game."""
+class ScoreSummary:
+    """The scores of one game, or of all games as one."""
 
     game: GameSpec
     board: Scoreboard
@@ -71,8 +71,8 @@ class ExperimentSummary:
     """The results of an experiment."""
 
     resolved: ResolvedExperiment
-    games: tuple[GameSummary, ...]
-    overall: GameSummary
+    games: tuple[ScoreSummary, ...]
+    overall: ScoreSummary
     """All games as one."""
     costs: tuple[PlayerCost, ...]
     notes: tuple[MeetingNote, ...]
@@ -91,20 +91,20 @@ def summarise_experiment(resolved: ResolvedExperiment, store: RowStore) -> Exper
         overall.add_tallies(replace(tallies, series=number * MAX_GROUPS + tallies.series))
     curves = _read_curves(plan, store)
     method = resolved.file.ranking
-    games: list[GameSummary] = []
+    games: list[ScoreSummary] = []
     results: list[ResultRow] = []
     for number, (game, board) in enumerate(zip(plan.games, boards, strict=True)):
         rows = list(board.list_results(game.label))
         results += [replace(row, series=number * MAX_GROUPS + row.series) for row in rows]
         differing = [game.label] if seats_differ(game.game_type) else []
         ratings = rate_results(rows, board, differing, method) if rows else None
-        games.append(GameSummary(game, board, tuple(board.rows()), ratings, curves.get(number, {})))
+        games.append(ScoreSummary(game, board, tuple(board.rows()), ratings, curves.get(number, {})))
     differing = [game.label for game in plan.games if seats_differ(game.game_type)]
     rated = rate_results(results, overall, differing, method) if results else None
     return ExperimentSummary(
         resolved,
         tuple(games),
-        GameSummary(GameSpec("all games", ""), overall, tuple(overall.rows()), rated, {}),
+        ScoreSummary(GameSpec("all games", ""), overall, tuple(overall.rows()), rated, {}),
         tuple(_read_costs(plan, store)),
         tuple(store.read_notes()),
         store.count_games(),
