@@ -1325,6 +1325,15 @@ REQUIREMENTS = (
     ),
     needs(
         "CLI",
+        "A language model is told its side, what wins for it, its own moves and scores and its opponent's, within "
+        "bounds; moves that are unique words or numbers are offered as themselves.",
+        "llm/prompt::every_game_tells_the_side_and_what_wins_for_it",
+        "llm/prompt::a_repeated_game_is_told_from_the_models_own_side",
+        "llm/prompt::of_a_long_match_the_latest_rounds_are_shown_and_all_are_counted",
+        "llm/thinking::a_move_is_named_as_it_is_or_by_its_number_where_names_dont_do",
+    ),
+    needs(
+        "CLI",
         "Tokens, cost and latency of each move are in the match file; tools of MCP servers are lent to the model.",
         "llm/league::a_league_with_a_model_in_a_seat_has_its_costs_in_the_match_files_and_verifies",
         "llm/tools::the_model_is_lent_the_tools_and_gets_their_answers_as_data",

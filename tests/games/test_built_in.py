@@ -32,6 +32,15 @@ def test_a_game_has_a_title_and_opens_its_rules_with_one_sentence(game_type: str
 
 
 @pytest.mark.parametrize("game_type", GAMES)
+def test_a_game_says_to_each_seat_what_wins_for_it(game_type: str) -> None:
+    game = load_game(game_type)
+    assert all(goal.startswith("You ") and goal.endswith(".") for goal in game.goals)
+    single = game.rules.single if isinstance(game.rules, RepeatedRules) else game.rules
+    if game_type == "odds_and_evens" or single.actors(single.new({})) == (0,):
+        assert game.goals[0] != game.goals[1]
+
+
+@pytest.mark.parametrize("game_type", GAMES)
 def test_the_rules_in_words_name_every_parameter_view_field_and_word_that_is_played(game_type: str) -> None:
     game = load_game(game_type)
     rules = game.rules.single if isinstance(game.rules, RepeatedRules) else game.rules

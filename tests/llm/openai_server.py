@@ -57,7 +57,7 @@ class ModelServer:
 async def model_server(*answers: Answer) -> AsyncIterator[ModelServer]:
     """A served model; leaving the context ends it."""
     port = free_ports(1)
-    server = ModelServer(f"http://127.0.0.1:{port}/v1", answers or [chooses(1)])
+    server = ModelServer(f"http://127.0.0.1:{port}/v1", answers or [chooses("even")])
     app = web.Application(client_max_size=2**24)
     app.router.add_post("/v1/chat/completions", server.answer)
     app.router.add_get("/v1/models", server.list_models)
@@ -70,9 +70,22 @@ async def model_server(*answers: Answer) -> AsyncIterator[ModelServer]:
         await runner.cleanup()
 
 
-def chooses(option: Any, usage: Any = TOKENS) -> Answer:
-    """Answers in due form."""
-    return calls(None, {"option": option}, usage)
+def chooses(move: Any, usage: Any = TOKENS) -> Answer:
+    """Answers in due form: in the field, and by the way, that the question asks for."""
+
+    async def answer(server: ModelServer, body: Body, request: web.Request) -> web.StreamResponse:
+        arguments = {find_answer_field(body): move}
+        if any(tool["function"]["name"] == "final_result" for tool in body.get("tools", ())):
+            return await calls(None, arguments, usage)(server, body, request)
+        return await says(json.dumps(arguments), usage)(server, body, request)
+
+    return answer
+
+
+def find_answer_field(body: Body) -> str:
+    """What an answer's field is called, as a model would read it from the instructions."""
+    told = next(message["content"] for message in body["messages"] if message["role"] == "system")
+    return "option" if '{"option": 1}' in told else "move"
 
 
 def calls(tool: str | None, arguments: Any, usage: Any = TOKENS) -> Answer:
@@ -114,7 +127,7 @@ def sends(status: int, body: str = '{"error": {"message": "key sk-secret-1 is wr
 
 async def packed(server: ModelServer, body: Body, request: web.Request) -> web.StreamResponse:
     """Answers in due form, but packed, whatever was accepted."""
-    response = await chooses(2)(server, body, request)
+    response = await chooses("odd")(server, body, request)
     assert isinstance(response, web.Response)
     assert isinstance(response.body, bytes)
     headers = {"Content-Encoding": "gzip"}

@@ -108,7 +108,7 @@ def test_a_servers_sentence_is_found_cut_and_without_keys(
 @pytest.mark.parametrize("answer", [sends(401), sends(404), sends(429, **{"Retry-After": str(2 * BOUND)}), None])
 async def test_what_nobody_can_have_thought_about_costs_nothing(answer: Answer | None) -> None:
     remarks: list[str] = []
-    async with model_server(answer or chooses(2)) as server:
+    async with model_server(answer or chooses("odd")) as server:
         base_url = server.base_url if answer else "http://127.0.0.1:9/v1"
         async with thinker(base_url, remarks) as strategy:
             await strategy.choose(observe())

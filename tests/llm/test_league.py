@@ -67,7 +67,7 @@ def assert_verified(home: Path, matches: int) -> None:
 async def test_a_league_with_a_model_in_a_seat_has_its_costs_in_the_match_files_and_verifies(
     home: Path, plan: PlanMaker, protocol: str
 ) -> None:
-    async with model_server(chooses(2)) as server:
+    async with model_server(chooses("odd")) as server:
         configure(home, model="small-model", base_url=server.base_url)
         await played(four_of(plan, ("llm", "random", "always_even", "alternating"), protocol=protocol))
     assert len(server.asked) == 3
@@ -112,7 +112,7 @@ async def test_a_player_answers_before_the_referees_limit_though_its_model_never
 
 async def test_the_command_plays_a_league_with_a_model_and_verifies_it(home: Path) -> None:
     """Each agent in a process of its own."""
-    async with model_server(chooses(2)) as server:
+    async with model_server(chooses("odd")) as server:
         configure(home, model="small-model", base_url=server.base_url)
         args = ["run", "--home", home, "--players", 2, "--referees", 1, "--strategy", "llm,random", *ports(2, 1)]
         done = await asyncio.to_thread(league_process, *args, "--json")

@@ -153,7 +153,7 @@ async def test_a_server_of_ones_own_gets_its_own_key_and_never_openais(
     if own:
         monkeypatch.setenv(API_KEY_VARIABLE, own)
     remarks: list[str] = []
-    async with model_server(chooses(2)) as server, thinker(server.base_url, remarks) as strategy:
+    async with model_server(chooses("odd")) as server, thinker(server.base_url, remarks) as strategy:
         found = await strategy.choose(observe())
     assert server.keys == [sent]
     assert "sk-o" not in f"{found} {remarks} {server.asked}"
@@ -163,7 +163,7 @@ async def test_a_server_of_ones_own_is_told_nothing_of_an_account_with_openai(mo
     monkeypatch.setenv("OPENAI_ORG_ID", "org-mine")
     monkeypatch.setenv("OPENAI_PROJECT_ID", "project-mine")
     monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "X-Mine: header-mine\nCookie: cookie-mine")
-    async with model_server(chooses(2)) as server, thinker(server.base_url) as strategy:
+    async with model_server(chooses("odd")) as server, thinker(server.base_url) as strategy:
         await strategy.choose(observe())
     (headers,) = server.headers
     assert set(headers) == {*ALLOWED_HEADERS, "accept-encoding"}
@@ -182,7 +182,7 @@ async def test_a_packed_answer_is_refused() -> None:
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 async def test_nobody_is_sent_on_to_another_server_with_the_key(monkeypatch: pytest.MonkeyPatch, status: int) -> None:
     monkeypatch.setenv(API_KEY_VARIABLE, "sk-own")
-    async with model_server(chooses(2)) as other:
+    async with model_server(chooses("odd")) as other:
         moved = sends(status, Location=f"{other.base_url}/chat/completions")
         async with model_server(moved) as server, thinker(server.base_url) as strategy:
             found = await strategy.choose(observe())

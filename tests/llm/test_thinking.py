@@ -72,21 +72,20 @@ def usage_of(found: Thought) -> Usage:
 
 
 GOOD: dict[str, tuple[list[Answer], int]] = {
-    "at once": ([chooses(2)], 1),
-    "a number as text": ([chooses("2")], 1),
-    "the move itself": ([chooses("odd")], 1),
-    "after a number that is no option": ([chooses(3), chooses(2)], 2),
-    "after nought": ([chooses(0), chooses(2)], 2),
-    "after a word that is no move": ([chooses("Odd"), chooses(2)], 2),
-    "after broken JSON": ([calls(None, '{"option": '), chooses(2)], 2),
-    "after another field": ([calls(None, {"move": 2}), chooses(2)], 2),
-    "after mere words": ([says("odd, I think"), chooses(2)], 2),
-    "after a tool that isn't there": ([calls("rm", {"path": "/"}), chooses(2)], 2),
-    "after a body that is no JSON": ([sends(200, "<html>"), chooses(2)], 2),
-    "after a body of another form": ([sends(200, '{"answer": 2}'), chooses(2)], 2),
-    "after an empty body": ([sends(200, ""), chooses(2)], 2),
-    "after a failing server": ([sends(500), chooses(2)], 2),
-    "after a busy server": ([sends(429, **{"Retry-After": "0"}), chooses(2)], 2),
+    "at once": ([chooses("odd")], 1),
+    "in other letters": ([chooses(" Odd ")], 1),
+    "after a number that is no move": ([chooses(2), chooses("odd")], 2),
+    "after nothing": ([chooses(None), chooses("odd")], 2),
+    "after a word that is no move": ([chooses("odder"), chooses("odd")], 2),
+    "after broken JSON": ([calls(None, '{"move": '), chooses("odd")], 2),
+    "after another field": ([calls(None, {"option": 2}), chooses("odd")], 2),
+    "after mere words": ([says("odd, I think"), chooses("odd")], 2),
+    "after a tool that isn't there": ([calls("rm", {"path": "/"}), chooses("odd")], 2),
+    "after a body that is no JSON": ([sends(200, "<html>"), chooses("odd")], 2),
+    "after a body of another form": ([sends(200, '{"answer": 2}'), chooses("odd")], 2),
+    "after an empty body": ([sends(200, ""), chooses("odd")], 2),
+    "after a failing server": ([sends(500), chooses("odd")], 2),
+    "after a busy server": ([sends(429, **{"Retry-After": "0"}), chooses("odd")], 2),
 }
 
 
@@ -100,13 +99,13 @@ async def test_the_models_move_is_played_if_need_be_after_one_rethink(how: str) 
 
 
 BAD: dict[str, tuple[list[Answer], str]] = {
-    "two illegal moves": ([chooses(3), chooses(7), chooses(2)], "no legal move, also when asked again"),
-    "illegal, then broken": ([chooses(-1), calls(None, "}"), chooses(2)], "no legal move, also when asked again"),
+    "two illegal moves": ([chooses(3), chooses(7), chooses("odd")], "no legal move, also when asked again"),
+    "illegal, then broken": ([chooses(-1), calls(None, "}"), chooses("odd")], "no legal move, also when asked again"),
     "words twice": ([says("odd")], "no legal move, also when asked again"),
     "a failing server": ([sends(500)], "status 500, also when asked again"),
-    "a busy server": ([sends(429, **{"Retry-After": str(2 * BOUND)}), chooses(2)], "status 429"),
-    "a wrong key": ([sends(401), chooses(2)], "status 401"),
-    "another address": ([sends(404), chooses(2)], "status 404"),
+    "a busy server": ([sends(429, **{"Retry-After": str(2 * BOUND)}), chooses("odd")], "status 429"),
+    "a wrong key": ([sends(401), chooses("odd")], "status 401"),
+    "another address": ([sends(404), chooses("odd")], "status 404"),
     "a body that is no JSON": ([sends(200, "<html>")], "can't be read, also when asked again"),
     "a page": ([sends(200, "<!doctype html>")], "its answer can't be read, also when asked again"),
     "a body without end": ([endless], "can't be read, also when asked again"),
@@ -123,7 +122,7 @@ async def test_a_model_that_gives_no_move_is_replaced_by_the_fallback_and_the_us
 
 
 async def test_the_words_of_a_sources_game_are_fetched_in_a_thread(toys: Toys) -> None:
-    async with model_server(chooses(2)) as server, thinker(server.base_url) as strategy:
+    async with model_server(chooses("odd")) as server, thinker(server.base_url) as strategy:
         asked = observe()
         asked.game_type = "toys:even_odd"
         assert (await strategy.choose(asked)).move == "odd"
@@ -168,13 +167,13 @@ async def test_a_move_ends_two_seconds_before_the_deadline_or_by_its_own_limit(
 
 
 async def test_a_model_is_asked_under_a_short_limit_too() -> None:
-    found, _ = await thought(chooses(2), fields={"deadline": NOW + timedelta(seconds=MARGIN_SECONDS)})
+    found, _ = await thought(chooses("odd"), fields={"deadline": NOW + timedelta(seconds=MARGIN_SECONDS)})
     assert (found.move, usage_of(found).fallback) == ("odd", None)
 
 
 @pytest.mark.parametrize("left", [0, -60])
 async def test_where_no_time_is_left_the_model_is_not_asked(left: float) -> None:
-    found, server = await thought(chooses(2), fields={"deadline": NOW + timedelta(seconds=left)})
+    found, server = await thought(chooses("odd"), fields={"deadline": NOW + timedelta(seconds=left)})
     assert (found.move, server.asked) == ("even", [])
     assert usage_of(found).fallback == "the deadline is too near"
 
@@ -184,7 +183,7 @@ async def test_moves_of_several_matches_are_thought_about_at_the_same_time() -> 
 
     async def waits(server: ModelServer, body: Any, request: Any) -> Any:
         await together.wait()
-        return await chooses(2)(server, body, request)
+        return await chooses("odd")(server, body, request)
 
     async with model_server(waits) as server, thinker(server.base_url) as strategy:
         found = await asyncio.gather(*(strategy.choose(observe(f"R1M{number}")) for number in range(3)))
@@ -192,26 +191,44 @@ async def test_moves_of_several_matches_are_thought_about_at_the_same_time() -> 
 
 
 @pytest.mark.parametrize(
-    ("moves", "option", "played"),
+    ("moves", "said", "played"),
     [
-        ((3, 2, 1), 1, 3),
-        ((3, 2, 1), "1", 3),
+        ((0, 3, 4, 5), 4, 4),
+        ((0, 3, 4, 5), "4", 4),
+        ((3, 2, 1), 1.0, 1),
+        (tuple(range(700)), 699, 699),
+        (("1", "2"), "2", "2"),
+        ((0.5, 1), 0.5, 0.5),
+        (("a", "A"), 2, "A"),
+        ((1, "1"), 1, 1),
+        ((1, True), 2, True),
         (([0, 1], {"to": 4}), 2, {"to": 4}),
-        (tuple(range(700)), 700, 699),
-        (("1", "2"), 2, "2"),
+        (([0, 1], {"to": 4}), "1", [0, 1]),
+        (("a<b", "c"), 1, "a<b"),
+        (("x" * 300, "y"), 1, "x" * 300),
     ],
+    ids=str,
 )
-async def test_an_option_is_counted_from_one_whatever_the_moves_are(moves: Any, option: Any, played: Any) -> None:
-    found, _ = await thought(chooses(option), fields={"legal_moves": moves})
-    assert found.move == played
+async def test_a_move_is_named_as_it_is_or_by_its_number_where_names_dont_do(
+    moves: Any, said: Any, played: Any
+) -> None:
+    found, server = await thought(chooses(said), fields={"legal_moves": moves})
+    assert (found.move, type(found.move)) == (played, type(played))
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("said", [1, "#3", "3,4", True, None, [4], {"move": 4}, "4.5", 10**30, "four"], ids=str)
+async def test_nothing_but_the_move_itself_is_taken_for_it(said: Any) -> None:
+    found, _ = await thought(chooses(said), chooses(4), fields={"legal_moves": (0, 3, 4, 5)})
+    assert (found.move, usage_of(found).attempts) == (4, 2)
 
 
 @pytest.mark.parametrize(
     ("output", "answer"),
     [
-        ("tool", chooses(2)),
-        ("native", says('{"option": 2}')),
-        ("prompted", says('```json\n{"option": 2}\n```')),
+        ("tool", chooses("odd")),
+        ("native", says('{"move": "odd"}')),
+        ("prompted", says('```json\n{"move": "odd"}\n```')),
     ],
 )
 async def test_the_answer_takes_its_form_in_whichever_way_the_settings_say(output: str, answer: Answer) -> None:
@@ -221,7 +238,7 @@ async def test_the_answer_takes_its_form_in_whichever_way_the_settings_say(outpu
 
 
 async def test_tokens_latency_and_attempts_are_counted_over_the_rethink() -> None:
-    found, _ = await thought(chooses(5), chooses(1))
+    found, _ = await thought(chooses(5), chooses("even"))
     usage = usage_of(found)
     assert (usage.input_tokens, usage.output_tokens) == (2 * TOKENS["prompt_tokens"], 2 * TOKENS["completion_tokens"])
     assert usage.latency_ms > 0
@@ -237,7 +254,7 @@ def openai(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 async def test_the_cost_is_told_where_the_price_is_known(openai: pytest.MonkeyPatch) -> None:
     remarks: list[str] = []
-    async with model_server(chooses(2)) as server:
+    async with model_server(chooses("odd")) as server:
         openai.setenv("OPENAI_BASE_URL", server.base_url)
         async with thinker(None, remarks, model="openai-chat:gpt-4o-mini") as strategy:
             found = await strategy.choose(observe())
@@ -250,7 +267,7 @@ async def test_the_cost_is_told_where_the_price_is_known(openai: pytest.MonkeyPa
 
 
 async def test_once_the_money_is_spent_the_model_is_not_asked_again(openai: pytest.MonkeyPatch) -> None:
-    async with model_server(chooses(2)) as server:
+    async with model_server(chooses("odd")) as server:
         openai.setenv("OPENAI_BASE_URL", server.base_url)
         async with thinker(None, model="openai-chat:gpt-4o-mini", max_cost_usd=3e-5) as strategy:
             found = [await strategy.choose(observe(f"R{number}M1")) for number in range(4)]
@@ -261,7 +278,7 @@ async def test_once_the_money_is_spent_the_model_is_not_asked_again(openai: pyte
 
 async def test_once_the_tokens_are_spent_the_fallback_plays_from_then_on_and_says_so_once() -> None:
     remarks: list[str] = []
-    async with model_server(chooses(2)) as server, thinker(server.base_url, remarks, max_tokens=200) as strategy:
+    async with model_server(chooses("odd")) as server, thinker(server.base_url, remarks, max_tokens=200) as strategy:
         found = [await strategy.choose(observe(f"R{number}M1")) for number in range(5)]
     assert [one.move for one in found] == ["odd", "odd", "even", "even", "even"]
     assert len(server.asked) == 2
@@ -273,13 +290,13 @@ async def test_once_the_tokens_are_spent_the_fallback_plays_from_then_on_and_say
 
 
 async def test_a_rethink_or_a_tool_is_no_way_around_the_tokens() -> None:
-    found, server = await thought(chooses(9), chooses(2), max_tokens=TOKENS["total_tokens"])
+    found, server = await thought(chooses(9), chooses("odd"), max_tokens=TOKENS["total_tokens"])
     assert (found.move, len(server.asked)) == ("even", 1)
     assert usage_of(found).fallback == "its 128 tokens are spent"
 
 
 async def test_a_rethink_is_no_way_around_the_money(openai: pytest.MonkeyPatch) -> None:
-    async with model_server(chooses(9), chooses(2)) as server:
+    async with model_server(chooses(9), chooses("odd")) as server:
         openai.setenv("OPENAI_BASE_URL", server.base_url)
         async with thinker(None, model="openai-chat:gpt-4o-mini", max_cost_usd=2e-5) as strategy:
             found = await strategy.choose(observe())
@@ -289,7 +306,7 @@ async def test_a_rethink_is_no_way_around_the_money(openai: pytest.MonkeyPatch) 
 
 async def test_many_moves_at_once_are_no_way_around_the_budget() -> None:
     """What is being asked is counted by its letters until the answer tells."""
-    async with model_server(chooses(2)) as server, thinker(server.base_url, max_tokens=200) as strategy:
+    async with model_server(chooses("odd")) as server, thinker(server.base_url, max_tokens=200) as strategy:
         found = await asyncio.gather(*(strategy.choose(observe(f"R1M{number}")) for number in range(30)))
     assert len(server.asked) <= 2
     assert {usage_of(one).fallback for one in found} == {None, "its 200 tokens are spent"}
@@ -304,7 +321,7 @@ async def test_few_moves_are_thought_about_at_once_whoever_asks_for_many() -> No
         if len(asked) == MAX_CONCURRENT_MOVES:
             full.set()
         await full.wait()
-        return await chooses(2, usage={"prompt_tokens": 10**6, "completion_tokens": 1, "total_tokens": 1})(
+        return await chooses("odd", usage={"prompt_tokens": 10**6, "completion_tokens": 1, "total_tokens": 1})(
             server, body, request
         )
 
@@ -319,7 +336,10 @@ async def test_it_is_said_once_that_a_limit_in_dollars_can_not_hold_without_a_pr
     limit: float | None, told: int
 ) -> None:
     remarks: list[str] = []
-    async with model_server(chooses(2)) as server, thinker(server.base_url, remarks, max_cost_usd=limit) as strategy:
+    async with (
+        model_server(chooses("odd")) as server,
+        thinker(server.base_url, remarks, max_cost_usd=limit) as strategy,
+    ):
         for number in range(3):
             await strategy.choose(observe(f"R{number}M1"))
     sentence = "The price of small-model isn't known, so nothing holds it to $0.5."
@@ -327,7 +347,7 @@ async def test_it_is_said_once_that_a_limit_in_dollars_can_not_hold_without_a_pr
     assert len(remarks) == told + 2
 
 
-@pytest.mark.parametrize("answer", [chooses(2, usage=None), hangs, sends(500)], ids=["uncounted", "cut", "failed"])
+@pytest.mark.parametrize("answer", [chooses("odd", usage=None), hangs, sends(500)], ids=["uncounted", "cut", "failed"])
 async def test_what_nobody_has_counted_is_charged_by_its_letters(answer: Answer) -> None:
     """Or a server that tells no cost, or is always cut, would have no budget at all."""
     async with model_server(answer) as server, thinker(server.base_url, max_tokens=300, move_sec=0.5) as strategy:
@@ -352,7 +372,10 @@ async def test_what_nobody_has_counted_is_charged_by_its_letters(answer: Answer)
     ids=repr,
 )
 async def test_a_server_that_counts_nonsense_neither_fails_a_move_nor_frees_the_budget(counted: Any) -> None:
-    async with model_server(chooses(2, usage=counted)) as server, thinker(server.base_url, max_tokens=900) as strategy:
+    async with (
+        model_server(chooses("odd", usage=counted)) as server,
+        thinker(server.base_url, max_tokens=900) as strategy,
+    ):
         found = [await strategy.choose(observe(f"R{number}M1")) for number in range(6)]
     usage = usage_of(found[0])
     assert found[0].move in ("even", "odd")
@@ -387,7 +410,7 @@ async def test_no_word_of_a_server_gets_out_that_might_hold_a_key() -> None:
 @pytest.mark.parametrize("said", [15, "15"])
 async def test_of_a_long_range_the_model_names_the_number_itself(said: Any) -> None:
     many = range(0, 10**15, 5)
-    async with model_server(chooses(1), chooses(said)) as server, thinker(server.base_url) as strategy:
+    async with model_server(chooses("even"), chooses(said)) as server, thinker(server.base_url) as strategy:
         found = await strategy.choose(observe(legal_moves=many))
     assert (found.move, usage_of(found).attempts) == (15, 2)
     assert "answer with one of the whole numbers from 0 to 999999999999995 in steps of 5" in str(server.asked[1])

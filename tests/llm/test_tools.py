@@ -70,7 +70,7 @@ def servers(tmp_path: Path) -> dict[str, Any]:
 async def after_calling(tool: str, arguments: Any, servers: dict[str, Any], times: int = 1) -> tuple[ModelServer, Any]:
     """A move before which the model calls a tool so many times."""
     before = asyncio.all_tasks()
-    answers = [*[calls(tool, arguments)] * times, chooses(2)]
+    answers = [*[calls(tool, arguments)] * times, chooses("odd")]
     async with model_server(*answers) as server, thinker(server.base_url, **servers) as strategy:
         found = await strategy.choose(observe())
     assert asyncio.all_tasks() == before, "every session has ended"
@@ -126,7 +126,7 @@ async def test_a_model_that_never_stops_calling_tools_is_replaced(servers: dict[
 async def test_a_server_that_is_away_costs_nothing_but_its_tools_and_is_named_once(log: JsonLogger) -> None:
     away: dict[str, Any] = {"mcp_servers": {"away": "http://127.0.0.1:9/mcp", "gone": ("no-such-command-here",)}}
     remarks: list[str] = []
-    async with model_server(chooses(2)) as server, thinker(server.base_url, remarks, **away) as strategy:
+    async with model_server(chooses("odd")) as server, thinker(server.base_url, remarks, **away) as strategy:
         decision = StrategyRunner(strategy, log)
         found = [await decision.choose_move(observe(f"R{number}M1")) for number in range(2)]
     assert [thought.move for thought in found] == ["odd", "odd"]
@@ -167,7 +167,7 @@ async def test_a_server_that_says_nothing_leaves_the_move_most_of_its_time(
     monkeypatch.setattr(thinking, "TOOL_WAIT_SHARE", 1 / BOUND)  # a second
     house.asleep = True
     mute: dict[str, Any] = {"mcp_servers": {"mute": house.url}}
-    async with model_server(chooses(2)) as server, thinker(server.base_url, **mute) as strategy:
+    async with model_server(chooses("odd")) as server, thinker(server.base_url, **mute) as strategy:
         found = await strategy.choose(observe())
     assert (found.move, usage_of(found).fallback) == ("odd", None)
 
@@ -177,7 +177,7 @@ async def test_a_server_that_says_nothing_is_named_after_a_while(house: House, m
     house.asleep = True
     remarks: list[str] = []
     mute: dict[str, Any] = {"mcp_servers": {"mute": house.url}}
-    async with model_server(chooses(2)) as server, thinker(server.base_url, remarks, **mute) as strategy:
+    async with model_server(chooses("odd")) as server, thinker(server.base_url, remarks, **mute) as strategy:
         await strategy.choose(observe())
     assert "The tools of MCP server mute are missing: no connection yet. It is tried again and again." in remarks
 

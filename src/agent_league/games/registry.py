@@ -54,6 +54,8 @@ class Game:
     title: str = ""
     how_to_play: str = ""
     """The rules as text, for people and models; the first line is a summary. How repeated games go is appended."""
+    goals: tuple[str, str] = ("", "")
+    """What wins for each seat, as a sentence to whoever has it."""
     payoffs: bool = False
     """Whether amounts matter, not only who has more; results then have the payoffs of both."""
     show: ShowFunction | None = None

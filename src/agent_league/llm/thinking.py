@@ -6,9 +6,8 @@ Prompts are built in `prompt`, failures are classified in `failures`.
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, Field, WithJsonSchema
 from pydantic_ai import AbstractToolset, Agent, ModelRetry, NativeOutput, PromptedOutput, RunContext, ToolOutput
 from pydantic_ai.capabilities import Hooks
 from pydantic_ai.exceptions import ModelAPIError, UnexpectedModelBehavior
@@ -18,13 +17,13 @@ from pydantic_ai.usage import UsageLimits
 
 from agent_league.clock import Clock, SystemClock
 from agent_league.config import LlmSettings
-from agent_league.games.base import describe_range, is_long_range
 from agent_league.games.registry import is_from_source
-from agent_league.llm.budget import MAX_TOOL_CALLS, BudgetExhausted, ModelBudget, ModelTurn
+from agent_league.llm.answers import AnswerForm, NoSuchMove
+from agent_league.llm.budget import ANSWER_TOOL, MAX_TOOL_CALLS, BudgetExhausted, ModelBudget, ModelTurn
 from agent_league.llm.failures import failure_advice, failure_reason, is_retryable, is_unbilled
 from agent_league.llm.model import build_model, create_bounded_client
 from agent_league.llm.probe import find_server_problem
-from agent_league.llm.prompt import build_instructions, build_question
+from agent_league.llm.prompt import build_instructions, build_question, describe_game
 from agent_league.llm.settings import load_fallback, resolve_servers
 from agent_league.log import JsonLogger
 from agent_league.players.deadline import FALLBACK_SECONDS, seconds_to_fall_back, seconds_to_think
@@ -46,24 +45,6 @@ RETRY_PAUSE_SECONDS = 0.5
 Toolsets = Sequence[AbstractToolset[ModelTurn]] | None
 
 
-class Choice(BaseModel):
-    """The option to play."""
-
-    option: Annotated[
-        int | str,
-        Field(union_mode="left_to_right", description="The number of the option."),
-        WithJsonSchema({"type": "integer", "description": "The number of the option."}),
-    ]
-
-
-OUTPUT_TYPES: dict[str, Any] = {
-    "auto": Choice,
-    "tool": ToolOutput(Choice),
-    "native": NativeOutput(Choice),
-    "prompted": PromptedOutput(Choice),
-}
-
-
 class LlmStrategy:
     """Asks a language model for each move; if it gives none, asks the fallback strategy."""
 
@@ -77,7 +58,7 @@ class LlmStrategy:
         self._toolbox = _create_toolbox(settings, self._remark)
         self._http = create_bounded_client()
         self._model = build_model(settings, self._http)
-        self._agent = _create_agent(self._model, OUTPUT_TYPES[settings.output], self._count_request)
+        self._agent = _create_agent(self._model, self._count_request)
         self._budget = ModelBudget(settings.max_tokens, settings.max_cost_usd)
         self._concurrency_limit = asyncio.Semaphore(MAX_CONCURRENT_MOVES)
         self._running_turns: set[ModelTurn] = set()
@@ -167,22 +148,21 @@ class LlmStrategy:
             await asyncio.sleep(pause)
 
     async def _run_agent(self, turn: ModelTurn, tools: Toolsets) -> Move:
-        moves = turn.observation.legal_moves
-        game_type, prompt = turn.observation.game_type, build_question(turn.observation)
+        game_type, form = turn.observation.game_type, AnswerForm.for_moves(turn.observation.legal_moves)
         at_hand = not is_from_source(game_type)
-        instructions = (
-            build_instructions(game_type) if at_hand else await asyncio.to_thread(build_instructions, game_type)
-        )
+        words = describe_game(game_type) if at_hand else await asyncio.to_thread(describe_game, game_type)
+        instructions, prompt = build_instructions(form), build_question(turn.observation, words, form)
         turn.prompt_length = len(instructions) + len(prompt)
         result = await self._agent.run(
             prompt,
             deps=turn,
+            output_type=_make_output_type(form, self._settings.output),
             instructions=instructions,
             usage=turn.usage,
             usage_limits=UsageLimits(request_limit=1 + MAX_RETRIES + MAX_TOOL_CALLS),
             toolsets=tools,
         )
-        return moves[_find_option_index(result.output.option, moves)]
+        return result.output
 
     async def _count_request(self, context: RunContext[ModelTurn], request: ModelRequestContext) -> ModelRequestContext:
         """Count a request before it is sent; raises BudgetExhausted if unfinished moves have used up the budget."""
@@ -231,39 +211,31 @@ def _create_toolbox(settings: LlmSettings, remark: Callable[[str], None]) -> "Mc
     return McpToolbox(resolve_servers(settings), remark)
 
 
-def _create_agent(model: Model, output: Any, count: Any) -> Agent[ModelTurn, Choice]:
+def _create_agent(model: Model, count: Any) -> Agent[ModelTurn, Any]:
     own_retries = ModelSettings() if "max_retries" in model.unsupported_settings else ModelSettings(max_retries=0)
-    agent: Agent[ModelTurn, Choice] = Agent(
+    return Agent(
         model,
         deps_type=ModelTurn,
-        output_type=output,
         model_settings=own_retries,
         retries={"output": MAX_RETRIES, "tools": MAX_RETRIES},
         capabilities=[Hooks(before_model_request=count)],
     )
 
-    @agent.output_validator
-    def legal(context: RunContext[ModelTurn], choice: Choice) -> Choice:
-        moves = context.deps.observation.legal_moves
+
+def _make_output_type(form: AnswerForm, output: str) -> Any:
+    """Make the library's output type for an answer of this form; the output is then a legal move."""
+
+    def play(answer: Any) -> Move:
         try:
-            _find_option_index(choice.option, moves)
-        except ValueError:
-            options = describe_range(moves) if is_long_range(moves) else f"the numbers from 1 to {len(moves)}"
-            raise ModelRetry(f"There is no such option; answer with one of {options}.") from None
-        return choice
+            return form.find_move(getattr(answer, form.field))
+        except NoSuchMove as error:
+            raise ModelRetry(str(error)) from None
 
-    return agent
-
-
-def _find_option_index(option: int | str, moves: Sequence[Move]) -> int:
-    """Index of the chosen move: the option is its number from 1, or the move as text; raises ValueError.
-
-    In a long range the option is the move itself.
-    """
-    if is_long_range(moves):
-        return moves.index(int(option))
-    if isinstance(option, str):
-        return moves.index(option)
-    if not 1 <= option <= len(moves):
-        raise ValueError(option)
-    return option - 1
+    play.__annotations__["answer"] = form.make_model()
+    match output:
+        case "native":
+            return NativeOutput(play)
+        case "prompted":
+            return PromptedOutput(play)
+        case _:
+            return ToolOutput(play, name=ANSWER_TOOL)

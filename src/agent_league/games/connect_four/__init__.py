@@ -23,6 +23,10 @@ The view shows everything: `board`, a word for each column from left to right, w
 X with an O on top, "" an empty column); `rows` and `connect`; `turn`, the seat that moves next; `winner`, the seat \
 that has won, or null.
 """
+GOALS = (
+    "You play X and begin: you win as soon as `connect` X lie side by side in a line, and lose if as many O do.",
+    "You play O and move second: you win as soon as `connect` O lie side by side in a line, and lose if as many X do.",
+)
 
 EMPTY = "."
 
@@ -87,6 +91,7 @@ CONNECT_FOUR = Game(
     parameters=DEFAULTS,
     title="Connect Four",
     how_to_play=HOW_TO_PLAY,
+    goals=GOALS,
     show=show,
     scene=scene,
 )

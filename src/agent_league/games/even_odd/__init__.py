@@ -25,6 +25,7 @@ habits are of no use. Where the range holds as many even as odd numbers, as 1 to
 than chance: choose either and answer in time. Another word, other letters or blanks are illegal (E004), and who \
 gives no legal answer within the attempts loses technically.
 """
+GOALS = ("You win if you name the parity of the number and your opponent names the other one.",) * 2
 
 
 def show(view: Any, seat: int | None) -> str:
@@ -59,6 +60,7 @@ EVEN_ODD = Game(
     parameters={"min_number": 1, "max_number": 10},
     title="Even/Odd",
     how_to_play=HOW_TO_PLAY,
+    goals=GOALS,
     show=show,
     scene=scene,
 )

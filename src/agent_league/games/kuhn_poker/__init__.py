@@ -26,6 +26,10 @@ The view has `card`, your own card; `other_card`, null unless there was a showdo
 PLAYER_A's first; `pot`, the chips in the pot. One game is mostly luck; over many (parameter `repeat`) it pays to \
 bluff now and then with a J.
 """
+GOALS = (
+    "You act first. You win the chips that your opponent put in, at a showdown with the higher card or if it folds.",
+    "You act second. You win the chips that your opponent put in, at a showdown with the higher card or if it folds.",
+)
 
 
 def show(view: Any, seat: int | None) -> str:
@@ -78,5 +82,12 @@ def _check_card(card: Any) -> str:
 
 
 KUHN_POKER = Game(
-    "kuhn_poker", KuhnPokerRules(), title="Kuhn Poker", how_to_play=HOW_TO_PLAY, payoffs=True, show=show, scene=scene
+    "kuhn_poker",
+    KuhnPokerRules(),
+    title="Kuhn Poker",
+    how_to_play=HOW_TO_PLAY,
+    goals=GOALS,
+    payoffs=True,
+    show=show,
+    scene=scene,
 )

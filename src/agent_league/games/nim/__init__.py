@@ -19,6 +19,10 @@ last one loses instead.
 The view shows everything: `heaps`, what is left in each; `misere`; `turn`, the seat that moves next. For example, [1, \
 4] takes four from the second heap.
 """
+GOALS = (
+    "You take first. You win by taking the very last one; where `misere` is true, by leaving it to your opponent.",
+    "You take second. You win by taking the very last one; where `misere` is true, by leaving it to your opponent.",
+)
 
 
 def show(view: Any, _seat: int | None) -> str:
@@ -46,4 +50,6 @@ def _read_heaps(view: Any) -> list[int]:
     return heaps
 
 
-NIM = Game("nim", NimRules(), parameters=DEFAULTS, title="Nim", how_to_play=HOW_TO_PLAY, show=show, scene=scene)
+NIM = Game(
+    "nim", NimRules(), parameters=DEFAULTS, title="Nim", how_to_play=HOW_TO_PLAY, goals=GOALS, show=show, scene=scene
+)

@@ -24,6 +24,10 @@ PLAYER_A wants the two numbers to differ and PLAYER_B wants them alike, so whoev
 wins the round. Who shows both numbers equally often and without a pattern can't be beaten in the long run, and can't \
 win either: to win, find the other's habit in the rounds so far without showing one of your own.
 """
+GOALS = (
+    "You win a round if the two numbers differ (1 and 2, the sum is odd), and lose it if they are the same.",
+    "You win a round if the two numbers are the same (the sum is even), and lose it if they differ.",
+)
 
 
 def scene(view: Any, seat: int | None, last: Mapping[int, Move]) -> Scene:
@@ -40,6 +44,7 @@ ODDS_AND_EVENS = Game(
     parameters={"repeat": 15},
     title="Odds and Evens",
     how_to_play=HOW_TO_PLAY,
+    goals=GOALS,
     show=show_payoffs,
     scene=scene,
 )

@@ -20,6 +20,7 @@ Defecting pays more in a single round whatever the other does, but two who both 
 than two who defect. The match goes to whoever has more points at the end, equal points are a draw; what each has \
 earned is told as well, since points gathered over all matches show who plays well with others.
 """
+GOALS = ("You win the match if you have more points at its end than your opponent, even by one.",) * 2
 
 PRISONERS_DILEMMA = Game(
     "prisoners_dilemma",
@@ -27,6 +28,7 @@ PRISONERS_DILEMMA = Game(
     parameters={"repeat": 50, **DEFAULTS},
     title="Iterated Prisoner's Dilemma",
     how_to_play=HOW_TO_PLAY,
+    goals=GOALS,
     show=show_payoffs,
     scene=build_payoff_scene,
     payoffs=True,

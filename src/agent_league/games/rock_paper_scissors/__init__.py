@@ -17,6 +17,7 @@ The view has `payoffs`, the same rule as a table: [move of seat 0, move of seat 
 Who plays all three equally often and without a pattern can't be beaten in the long run, and can't win either: to win, \
 find the other's habit in the rounds so far without showing one of your own.
 """
+GOALS = ("You win a round if your move beats your opponent's; the same move draws it.",) * 2
 
 ROCK_PAPER_SCISSORS = Game(
     "rock_paper_scissors",
@@ -24,6 +25,7 @@ ROCK_PAPER_SCISSORS = Game(
     parameters={"first_to": 3},
     title="Rock, Paper, Scissors",
     how_to_play=HOW_TO_PLAY,
+    goals=GOALS,
     show=show_payoffs,
     scene=build_payoff_scene,
 )

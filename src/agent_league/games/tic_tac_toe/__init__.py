@@ -18,6 +18,10 @@ PLAYER_A (seat 0) marks X and begins, PLAYER_B (seat 1) marks O. The cells are n
 The view shows everything: `board`, nine letters in the order of the cells, "X", "O" or "." for an empty one; `turn`, \
 the seat that moves next; `winner`, the seat that has won, or null. Who plays without a mistake never loses.
 """
+GOALS = (
+    "You mark X and begin: you win with three X in a row, a column or a diagonal, and lose to three O.",
+    "You mark O and move second: you win with three O in a row, a column or a diagonal, and lose to three X.",
+)
 
 
 def show(view: Any, seat: int | None) -> str:
@@ -49,5 +53,5 @@ def _read_board(view: Any) -> Any:
 
 
 TIC_TAC_TOE = Game(
-    "tic_tac_toe", TicTacToeRules(), title="Tic-Tac-Toe", how_to_play=HOW_TO_PLAY, show=show, scene=scene
+    "tic_tac_toe", TicTacToeRules(), title="Tic-Tac-Toe", how_to_play=HOW_TO_PLAY, goals=GOALS, show=show, scene=scene
 )

@@ -1,0 +1,140 @@
+"""Answers of a model: the form that it is asked for, and the move that an answer means.
+
+Moves that are different short words or numbers are named as they are, so that 4 is the move 4 and nothing else; all
+others are numbered from 1. Knows neither the prompt nor the library that asks.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, create_model
+
+from agent_league.games.base import describe_range, is_long_range
+from agent_league.players.moves import find_meant_moves
+from agent_league.players.observation import Move
+from agent_league.text import MAX_WORD, redact_tokens
+
+MAX_TEXT_READ = 20_000
+"""Characters at the end of an answer in words that are searched for the move."""
+ESCAPED_CHARACTERS = frozenset('<>&"\\')
+"""A word with one of these is shown escaped, so a model might repeat it otherwise."""
+
+
+class NoSuchMove(ValueError):
+    """An answer that names no legal move; its text says to the model what is expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerForm:
+    """How an answer names one of these moves."""
+
+    moves: Sequence[Move]
+    names_moves: bool
+    """Whether moves are named as they are; else by their numbers from 1."""
+
+    @classmethod
+    def for_moves(cls, moves: Sequence[Move]) -> "AnswerForm":
+        return cls(moves, is_long_range(moves) or _can_be_named(moves))
+
+    @property
+    def field(self) -> str:
+        return "move" if self.names_moves else "option"
+
+    def describe(self) -> str:
+        """Say in words what an answer looks like; contains no text of others."""
+        if not self.names_moves:
+            return (
+                "However the rules have a move written, you choose one of the numbered options and answer with its "
+                'number alone, in the form {"option": 1}; it is then sent as the rules want it.'
+            )
+        what = "a number" if self._type() in ("integer", "number") else "a word"
+        example = "1" if what == "a number" else '"..."'
+        return (
+            f"However the rules have a move sent, you answer with one of the options exactly as it is listed, {what}, "
+            f'in the form {{"move": {example}}}; it is then sent as the rules want it.'
+        )
+
+    def make_model(self) -> type[BaseModel]:
+        """Make the model of an answer, whose JSON schema contains no text of others."""
+        schema = {"type": kind} if (kind := self._type()) else {}
+        said = Field(
+            description="The move, exactly as listed." if self.names_moves else "The number of the option.",
+            json_schema_extra=schema,  # type: ignore[arg-type]
+        )
+        fields: dict[str, Any] = {self.field: (_Said, said)}
+        return create_model("Answer", __config__=ConfigDict(extra="ignore"), __doc__="The move to play.", **fields)
+
+    def find_move(self, said: Any) -> Move:
+        """Return the move that an answer means; raises NoSuchMove."""
+        found = self._find_named_moves(said) if self.names_moves else self._find_numbered_moves(said)
+        if len(found) != 1:
+            raise NoSuchMove(f"There is no such {self.field}; answer with {self._describe_expected()}.")
+        return found[0]
+
+    def read_text(self, text: str) -> Move:
+        """Find the move in an answer in words: the last JSON object with one in it, or nothing but the move itself.
+
+        Raises NoSuchMove.
+        """
+        for at in range(len(text := text[-MAX_TEXT_READ:].strip()) - 1, -1, -1):
+            if text[at] == "{" and (said := self._read_object(text[at:])) is not None:
+                return self.find_move(said)
+        return self.find_move(text.strip("`*\"'. \n"))
+
+    def _read_object(self, text: str) -> Any:
+        try:
+            said, _ = json.JSONDecoder().raw_decode(text)
+        except (ValueError, RecursionError):
+            return None
+        return said.get(self.field) if isinstance(said, dict) else None
+
+    def _find_named_moves(self, said: Any) -> Sequence[Move]:
+        if isinstance(said, bool):
+            return []
+        if not isinstance(said, str):
+            return find_meant_moves(said, self.moves)
+        exact = find_meant_moves(said, self.moves) or find_meant_moves(said.strip(), self.moves)
+        if exact or is_long_range(self.moves):
+            return exact
+        folded = said.strip().casefold()
+        return [move for move in self.moves if isinstance(move, str) and move.casefold() == folded]
+
+    def _find_numbered_moves(self, said: Any) -> Sequence[Move]:
+        places = find_meant_moves(said.strip() if isinstance(said, str) else said, range(1, len(self.moves) + 1))
+        return [] if isinstance(said, bool) else [self.moves[place - 1] for place in places]
+
+    def _type(self) -> str | None:
+        """The JSON type of all answers; None if it isn't one."""
+        if not self.names_moves or is_long_range(self.moves):
+            return "integer"
+        kinds = {"string" if isinstance(move, str) else "number" for move in self.moves}
+        if kinds == {"number"} and all(isinstance(move, int) for move in self.moves):
+            return "integer"
+        return kinds.pop() if len(kinds) == 1 else None
+
+    def _describe_expected(self) -> str:
+        if is_long_range(self.moves):
+            return f"one of {describe_range(self.moves)}"
+        if self.names_moves:
+            return "one of the options, exactly as it is listed"
+        return f"one of the numbers from 1 to {len(self.moves)}"
+
+
+_Said = JsonValue
+
+
+def _can_be_named(moves: Sequence[Move]) -> bool:
+    """Whether all moves are different short words and numbers that are shown just as they are."""
+    texts = {
+        move.strip().casefold() if isinstance(move, str) else json.dumps(move) for move in moves if _is_plain(move)
+    }
+    return len(texts) == len(moves)
+
+
+def _is_plain(move: Move) -> bool:
+    if isinstance(move, str):
+        is_shown_whole = 0 < len(move) <= MAX_WORD and move.isprintable() and not ESCAPED_CHARACTERS & set(move)
+        return is_shown_whole and move == move.strip() and bool(redact_tokens(move) == move)
+    return isinstance(move, int | float) and not isinstance(move, bool)
