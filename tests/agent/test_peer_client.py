@@ -418,6 +418,17 @@ async def test_one_that_acknowledges_everything_and_answers_nothing_costs_the_de
     assert asyncio.get_running_loop().time() == LIMIT + 0.5
 
 
+@in_virtual_time
+async def test_a_call_that_ran_out_of_time_goes_on_with_the_forms_that_were_not_tried_yet() -> None:
+    """The agent acknowledges everything and knows one name alone."""
+    peer = Stranger(lambda name, _: result(ACK if name == "receive_game_invitation" else OK))
+    manners = PeerClient(peer)
+    with pytest.raises(PeerTimeout):
+        await manners.request_answer(PEER, INVITE, 2 * PUSH_SECONDS, push=future())
+    assert (await manners.request_answer(PEER, INVITE, LIMIT, push=future())).message == ACK
+    assert peer.calls == INVITED[:3]
+
+
 @pytest.mark.parametrize(
     ("said", "told"),
     [

@@ -108,6 +108,8 @@ class _KnownPeer:
     """Calls that it refused because of their form."""
     exhausted_methods: set[str] = field(default_factory=set)
     """Methods that it answered in no form; combined forms aren't tried again for them."""
+    unanswered_forms: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """By method, the forms that it acknowledged and never answered; the next call tries them last."""
     ordered_forms: dict[str, tuple[CallForm, ...]] = field(default_factory=dict)
     """The forms to try for each method that it has answered, that of its answer first; cached."""
 
@@ -253,6 +255,7 @@ class PeerClient:
             peer.note_exhausted(call, now(), insist=insist)
         if push and await _wait_for_push(push, deadline - now() if acknowledged else 0):
             return _accept_pushed_answer(push.result(), peer, call, acknowledged or [form])
+        peer.unanswered_forms[call.method].update(form.name for form in acknowledged)
         telling = [error for error in failures if not acknowledged or is_real_failure(error)]
         if not telling:
             raise make_timeout_error(endpoint, limit)
@@ -300,6 +303,8 @@ class PeerClient:
             forms = tuple(sorted(forms, key=lambda form: not _is_listed_tool(form, call.method, peer.tools)))
         if call.method in peer.exhausted_methods:
             forms = tuple(form for form in forms if not form.is_combined)
+        if not is_answered and (unanswered := peer.unanswered_forms.get(call.method)):
+            forms = tuple(sorted(forms, key=lambda form: form.name in unanswered))
         if is_answered:
             peer.ordered_forms[call.method] = forms
         return forms
