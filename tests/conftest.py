@@ -61,7 +61,6 @@ SLOW = (
     "tests/cli/test_check.py::test_an_agent_of_another_league_is_not_checked_and_says_how_it_can_be[referee]",
     "tests/cli/test_class.py::test_a_class_plays_with_its_keys",
     "tests/cli/test_experiment.py::test_ctrl_c",
-    "tests/cli/test_experiment.py::test_killed_twice",
     "tests/cli/test_join.py",
     "tests/league/test_ladder.py::test_a_hundred_players",
     "tests/serve/test_ladder_pages.py",

@@ -2081,7 +2081,8 @@ REQUIREMENTS = (
         "Scale",
         "An experiment that is killed and started again goes on; the same file gives the same rows, whatever the number"
         " of workers.",
-        "cli/experiment::killed_twice_it_goes_on_and_gives_the_same_rows",
+        "reliability/experiment::killed_twice_in_two_processes_and_as_shards_it_gives_the_same_bytes",
+        "reliability/experiment::on_two_ray_nodes_of_which_one_is_killed_it_gives_the_same_bytes",
         "cli/experiment::ctrl_c_keeps_what_is_finished_and_says_how_to_go_on",
         "lab/experiment/experiment::rows_are_the_same_in_any_order_and_after_interruptions",
         "lab/experiment/pieces::rows_are_the_same_in_pieces_of_any_size_and_in_any_number_of_processes",

@@ -113,21 +113,6 @@ def start(folder: Path, *options: str) -> "subprocess.Popen[str]":
     )
 
 
-def test_killed_twice_it_goes_on_and_gives_the_same_rows(tmp_path: Path) -> None:
-    (tmp_path / "eight.toml").write_text(MANY.replace("seeds = 20", "seeds = 60"))
-    expected = league("experiment", "eight.toml", "--out", "whole", "--csv", cwd=tmp_path)
-    assert expected.returncode == 0, expected.stderr
-    for rows, jobs in ((100, "1"), (2000, "2")):
-        process = start(tmp_path, "--jobs", jobs)
-        until(lambda enough=rows: count_rows(tmp_path / "out") > enough, "some games are written")  # type: ignore[misc]
-        process.send_signal(signal.SIGKILL)
-        process.communicate(timeout=BOUND)
-    process = start(tmp_path)
-    _, said = process.communicate(timeout=BOUND)
-    assert process.returncode == 0, said
-    assert (tmp_path / "out" / "games.csv").read_bytes() == (tmp_path / "whole" / "games.csv").read_bytes()
-
-
 def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path: Path) -> None:
     (tmp_path / "eight.toml").write_text(MANY.replace("seeds = 20", "seeds = 100000"))
     process = start(tmp_path, "--jobs", "2")
