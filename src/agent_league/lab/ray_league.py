@@ -90,7 +90,7 @@ class RayLeague:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         ending = [host.actor.stop.remote(STOP_SECONDS) for host in self._hosts.values()]
-        for ref in ending:
+        for ref in [*self._fetches, *ending]:  # a file that is on its way is in no other answer
             with suppress(self._ray.exceptions.RayError):
                 self._keep_files(self._ray.get(ref, timeout=2 * STOP_SECONDS))
         for host in self._hosts.values():

@@ -16,7 +16,7 @@ from agent_league.config.python_files import is_python_file
 from agent_league.errors import UserError
 from agent_league.games.contract import BrokenGame, describe_breakdown
 from agent_league.games.registry import Game, load_playable_game
-from agent_league.lab.experiment.pieces import make_series_seed
+from agent_league.lab.experiment.contestants import make_series_seed
 from agent_league.lab.game_series import Series
 from agent_league.lab.scoreboard import PairTallies, Scoreboard, tally_returns
 from agent_league.lab.workers import run_all

@@ -37,9 +37,9 @@ from agent_league.lab.evaluation.practice_league import TOKEN_SECONDS, make_part
 from agent_league.lab.evaluation.private_league import REFEREE_ID, PracticeManager, PracticeReferee
 from agent_league.lab.evaluation.running_player import ConnectionContext, RunningPlayer, connect_player
 from agent_league.lab.evaluation.transcript import read_player_answers
-from agent_league.lab.experiment.contestants import PlayerKind, PlayerSpec
+from agent_league.lab.experiment.contestants import PlayerKind, PlayerSpec, make_series_seed
 from agent_league.lab.experiment.engines import CallSettings
-from agent_league.lab.experiment.pieces import MeetingNote, Piece, PieceResult, make_series_seed
+from agent_league.lab.experiment.pieces import MeetingNote, Piece, PieceResult
 from agent_league.lab.experiment.rows import GameRow, Winner
 from agent_league.lab.experiment.waiting_players import ModelMeter
 from agent_league.league.match_tokens import TokenIssuer

@@ -2,7 +2,7 @@
 
 import hashlib
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
@@ -104,6 +104,11 @@ class PlayerSpec:
             return False
         choose = getattr(self.load_class(), "choose", None)
         return choose is not None and not inspect.iscoroutinefunction(choose)
+
+
+def make_series_seed(game: str, players: Sequence[str], seed: str) -> str:
+    """Return the seed of a meeting's draws and dice: by labels, so that others in the file don't change them."""
+    return "/".join((seed, game, *players))
 
 
 @cache

@@ -1,13 +1,15 @@
-"""A meeting as a whole league: a manager, a referee and both players, with every message, in one process.
+"""A meeting as a whole league over HTTP: a manager, a referee and both players, each a server at a port of its own.
 
-Every match file is verified before its row counts. The rows are those of the meeting alone, as of one by the rules.
+All four are in this process and talk over loopback. Every match file is verified before its row counts. What is drawn
+follows from the league's seed, so the rows are those of the meeting alone, wherever it is played.
 """
 
 import asyncio
 import io
+import socket
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import redirect_stderr
+from contextlib import ExitStack, redirect_stderr, suppress
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,52 +17,88 @@ from typing import Any
 
 from agent_league.config import ConfigLoader
 from agent_league.config.home import make_home
-from agent_league.errors import LeagueFailed
+from agent_league.errors import LeagueFailed, PortInUse
 from agent_league.games.base import winning_seat
-from agent_league.lab.experiment.contestants import GameSpec, PlayerSpec
+from agent_league.http.hosts import LOOPBACK
+from agent_league.lab.experiment.contestants import GameSpec, PlayerSpec, make_series_seed
 from agent_league.lab.experiment.rows import GameRow, Winner
 from agent_league.lab.played_league import count_faults, read_verified_match
-from agent_league.launch.in_process import play_in_process
+from agent_league.launch.agent_plan import AgentListeners
 from agent_league.launch.plan import LeaguePlan, LeagueRequest, make_league_plan
-from agent_league.model.events import Event, MatchFinished
+from agent_league.launch.serving import serve_agents
+from agent_league.model.events import Event, LeagueCompleted, MatchFinished
 from agent_league.storage.paths import DataPaths
 
 PLAYER_IDS = ("P01", "P02")
+AGENTS = 4
+MAX_PORT_TRIES = 20
+"""How often other ports are tried: somebody may take one between the choice and the start."""
 WINNERS: dict[int | None, Winner] = {0: "first", 1: "second", None: "draw"}
 
 
-def play_league_meeting(
-    game: GameSpec, players: tuple[PlayerSpec, PlayerSpec], seed: str, rounds: int
-) -> list[GameRow]:
+def play_league_meeting(game: GameSpec, players: tuple[PlayerSpec, PlayerSpec], seed: str, games: int) -> list[GameRow]:
     """Play a meeting as a league; raises LeagueFailed if a match is missing or its file fails verification."""
-    with TemporaryDirectory(prefix="league-") as folder:
-        plan = _plan_league(Path(folder), game, players, seed, rounds)
-        with redirect_stderr(io.StringIO()), ThreadPoolExecutor(1) as thread:  # a notebook has a loop in its own
-            _, events = thread.submit(asyncio.run, play_in_process(plan)).result()
-        name = f"The league of {players[0].label} and {players[1].label} in {game.label} with seed {seed}"
-        return _make_rows(plan, events, game, players, seed, name, expected=2 * rounds)
+    for tries_left in reversed(range(MAX_PORT_TRIES)):
+        with TemporaryDirectory(prefix="league-") as folder:
+            plan = _plan_league(Path(folder), game, players, seed, games)
+            try:
+                with redirect_stderr(io.StringIO()), ThreadPoolExecutor(1) as thread:  # a notebook has a loop already
+                    events = thread.submit(asyncio.run, serve_league(plan)).result()
+            except PortInUse:
+                if not tries_left:
+                    raise
+                continue
+            name = f"The league of {players[0].label} and {players[1].label} in {game.label} with seed {seed}"
+            return _make_rows(plan, events, game, players, seed, name, expected=games)
+    raise AssertionError("the last try returns or raises")
+
+
+async def serve_league(plan: LeaguePlan) -> list[Event]:
+    """Serve all agents until the league is over, and return its events."""
+    events: list[Event] = []
+    is_over = asyncio.Event()
+
+    def listen(event: Event) -> None:
+        events.append(event)
+        if isinstance(event, LeagueCompleted):
+            is_over.set()
+
+    await serve_agents(plan.agent_plans, is_over, AgentListeners(on_league_event=listen))
+    return events
 
 
 def _plan_league(
-    home: Path, game: GameSpec, players: tuple[PlayerSpec, PlayerSpec], seed: str, rounds: int
+    home: Path, game: GameSpec, players: tuple[PlayerSpec, PlayerSpec], seed: str, games: int
 ) -> LeaguePlan:
     make_home(home)
-    overrides = {
-        "scheduling.format": "round_robin",
-        "scheduling.settings.cycles": 2 * rounds,
-        "logging.level": "ERROR",
-    }
+    overrides = {"scheduling.format": "round_robin", "scheduling.settings.cycles": games, "logging.level": "ERROR"}
+    port = find_free_ports(AGENTS)
     request = LeagueRequest(
         home=home,
         players=len(players),
         referees=1,
-        seed=f"{seed}/{game.label}/{players[0].label}/{players[1].label}",
+        seed=make_series_seed(game.label, [player.label for player in players], seed),
+        manager_port=port,
+        referee_port=port + 1,
+        player_port=port + 2,
         game=game.game_type,
         parameters=game.parameters,
     )
-    plan = make_league_plan(ConfigLoader(home, overrides), request)
+    plan = make_league_plan(ConfigLoader(home, overrides), request).with_manager_options(web=False, stay=False)
     seats = [replace(seat, strategy=spec.make_strategy()) for seat, spec in zip(plan.players, players, strict=True)]
     return replace(plan, players=tuple(seats))
+
+
+def find_free_ports(count: int) -> int:
+    """Return the first of so many free ports in a row; the system chooses where, so that processes don't collide."""
+    while True:
+        with ExitStack() as stack, suppress(OSError, OverflowError):
+            first = 0
+            for number in range(count):
+                probe = stack.enter_context(socket.socket())
+                probe.bind((LOOPBACK, first + number if first else 0))
+                first = first or probe.getsockname()[1]
+            return first
 
 
 def _make_rows(

@@ -7,7 +7,6 @@ large enough to be worth a message: which meetings are in it changes no row.
 
 import asyncio
 import time
-from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import chain
@@ -16,7 +15,7 @@ from typing import Any
 from agent_league.games.base import winning_seat
 from agent_league.games.contract import BrokenGame, describe_breakdown
 from agent_league.games.registry import Game
-from agent_league.lab.experiment.contestants import GameSpec, PlayerSpec
+from agent_league.lab.experiment.contestants import GameSpec, PlayerSpec, make_series_seed
 from agent_league.lab.experiment.rows import GameRow, Winner
 from agent_league.lab.experiment.waiting_players import BlockingStrategy, ModelMeter
 from agent_league.lab.game_series import Series
@@ -63,7 +62,7 @@ class Piece:
     timed_seeds: frozenset[str] = frozenset()
     """In these meetings it is measured how long each player thinks."""
     full: bool = False
-    """Whether each meeting is a whole league; nothing is measured then."""
+    """Whether each meeting is a whole league over HTTP; nothing is measured then."""
 
     def run(self) -> PieceResult:
         """Play the meetings; raises BrokenGame if the game's rules fail, UserError if a player can't be made."""
@@ -71,7 +70,7 @@ class Piece:
         if self.full:
             from agent_league.lab.experiment.league_meetings import play_league_meeting  # noqa: PLC0415 - it loads HTTP
 
-            played = [play_league_meeting(self.game, self.players, seed, self.rounds) for seed in self.seeds]
+            played = [play_league_meeting(self.game, self.players, seed, 2 * self.rounds) for seed in self.seeds]
             return PieceResult(self.piece_id, list(chain.from_iterable(played)), time.perf_counter() - started)
         game = self.game.load()
         rows: list[GameRow] = []
@@ -164,11 +163,6 @@ class Meeting:
                 self.notes.append(MeetingNote(self.label, (one, other), self.seed, label, fault))
         if series.is_start_changed:
             self.notes.append(MeetingNote(self.label, (one, other), self.seed, "", STATE_CHANGED))
-
-
-def make_series_seed(game: str, players: Sequence[str], seed: str) -> str:
-    """Return the seed of a meeting's draws and dice: by labels, so that others in the file don't change them."""
-    return "/".join((seed, game, *players))
 
 
 class TimedStrategy:
