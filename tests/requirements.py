@@ -1421,8 +1421,9 @@ REQUIREMENTS = (
         "cli/simulate::the_table_says_who_is_better_and_how_sure_that_is",
         "ratings/statistics::a_rate_has_the_interval_of_wilson",
         "lab/game_series::a_strategy_sees_what_it_sees_in_a_league",
-        "lab/full_league::the_counts_of_leagues_add_up",
-        "lab/full_league::leagues_and_rules_alone_agree_where_nothing_is_left_to_chance",
+        "lab/full_tournament::the_counts_of_leagues_add_up",
+        "cli/simulate::written_down_as_an_experiment_it_plays_the_same_games_and_says_the_same",
+        "lab/full_tournament::leagues_and_rules_alone_agree_where_nothing_is_left_to_chance",
     ),
     needs(
         "CLI",

@@ -188,27 +188,43 @@ def test_what_a_strategy_did_wrong_is_told_below_the_table() -> None:
     assert "a or b changed the game's state" in shown
 
 
-def test_written_down_as_an_experiment_it_plays_the_same_games(tmp_path: Path) -> None:
-    options = ("--players", "markov,biased,random", "--game", "odds_and_evens", "--rounds", "80", "--seed", "7")
-    counted = json.loads(run(*options, "--json")[1])
-    done = league("simulate", *options, "--out", tmp_path / "out")
+@pytest.mark.parametrize("more", [("--rounds", "80"), ("--rounds", "8", "--full")], ids=["rules", "leagues"])
+def test_written_down_as_an_experiment_it_plays_the_same_games_and_says_the_same(
+    tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    options = ("--players", "markov,biased,random", "--game", "odds_and_evens", "--seed", "7", *more)
+    counted, table = json.loads(run(*options, "--json")[1]), run(*options)[1]
+    done = league("simulate", *options, "--json", "--csv", tmp_path / "pairs.csv", "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr
+    written = json.loads(done.stdout)
+    for name in ("seconds", "games_per_second"):
+        del counted[name], written[name]
+    assert written == counted
+    assert run(*options, "--out", str(tmp_path / "out"))[1] == table
     rows = list(ExperimentResults(tmp_path / "out").rows())
-    assert len(rows) == counted["games"] == 240
+    assert len(rows) == counted["games"] == 3 * int(more[1])
     for player in counted["players"]:
         sides = {player["player"]: "first"}
         won = sum(
             row.winner == sides.get(row.first, "second") for row in rows if player["player"] in (row.first, row.second)
         )
         assert won == player["wins"]
-    refused = league("simulate", *options, "--rounds", "50", "--out", tmp_path / "other")
-    assert "--rounds: expected equally many games on both sides with each of 20 seeds, such as 40" in refused.stderr
+    assert (tmp_path / "pairs.csv").read_text().startswith('"player","opponent","games"')
+    again = league("experiment", tmp_path / "out" / "experiment.toml", "--out", tmp_path / "again", "--csv")
+    assert again.returncode == 0, again.stderr
+    assert (tmp_path / "again" / "games.csv").read_bytes() == (tmp_path / "out" / "games.csv").read_bytes()
+
+
+def test_games_that_no_experiment_has_are_not_written_down(tmp_path: Path) -> None:
+    options = ("--players", "markov,random", "--rounds", "50", "--out", str(tmp_path / "other"))
+    with pytest.raises(UserError, match=r"--rounds: expected equally many games .* with each of 20 seeds, such as 40"):
+        run(*options)
     assert not (tmp_path / "other").exists()
 
 
-def test_whole_leagues_have_no_series() -> None:
-    with pytest.raises(UserError, match="--series: with --full"):
-        run("--players", "random,random", "--full", "--series", "10")
+def test_a_league_has_an_even_number_of_games() -> None:
+    with pytest.raises(UserError, match=r"^--series: expected an even number of games in each league, found 5"):
+        run("--players", "random,random", "--full", "--series", "5")
 
 
 @pytest.mark.parametrize("option", ["--rounds", "--jobs", "--series"])

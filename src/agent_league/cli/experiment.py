@@ -57,7 +57,7 @@ def experiment(
     ] = None,
     full: Annotated[
         bool,
-        typer.Option("--full", help="Every meeting is a whole league: manager, referee, players and every message."),
+        typer.Option("--full", help="Every meeting is a whole league over HTTP: manager, referee and both players."),
     ] = False,
     csv: Annotated[
         bool, typer.Option("--csv", help="Also write games.csv, without times: equal bytes for equal files.")
@@ -112,10 +112,12 @@ def experiment(
     finish_experiment(results, csv=csv)
 
 
-def play_experiment(planned: "Experiment", folder: Path, again: str, **settings: Any) -> "ExperimentResults":
-    """Play an experiment with its progress; if it is interrupted, `again` tells how to go on."""
+def play_experiment(
+    planned: "Experiment", folder: Path, again: str, *, quiet: bool = False, **settings: Any
+) -> "ExperimentResults":
+    """Play an experiment with its progress, unless `quiet`; if it is interrupted, `again` tells how to go on."""
     try:
-        with divert_prints(), interrupt_on_sigterm(), _show_progress() as watch:
+        with divert_prints(), interrupt_on_sigterm(), _show_progress(quiet=quiet) as watch:
             return planned.run(folder, watch=watch, remark=print_remark, **settings)
     except KeyboardInterrupt:
         print_remark(f"Interrupted: what is finished is in {folder}. To go on: {again}")
@@ -134,23 +136,28 @@ def _merge(folders: list[str], out: Path | None, *, csv: bool, has_other_options
 
 def finish_experiment(results: "ExperimentResults", *, csv: bool) -> None:
     """Write the report and print what it says."""
+    write_files(results, csv=csv)
+    _print_summary(results.summary)
+
+
+def write_files(results: "ExperimentResults", *, csv: bool) -> None:
+    """Write the report, and with `csv` the rows, and say where they are."""
     from agent_league.ratings.numpy_import import import_numpy
 
     import_numpy()
     if csv:
         results.write_csv()
     results.write_report()
-    _print_summary(results.summary)
     files = "report.html and report.md with plots, games.sqlite with every game" + (", games.csv" if csv else "")
     print_remark(f"All of it is in {results.folder}: {files}, pairs.csv with who scored what against whom.")
 
 
 @contextmanager
-def _show_progress() -> "Iterator[ProgressListener]":
-    """Show a bar and the time left on a terminal, else a line now and then."""
+def _show_progress(*, quiet: bool) -> "Iterator[ProgressListener]":
+    """Show a bar and the time left on a terminal, else a line now and then; nothing if `quiet`."""
     from agent_league.lab.experiment.running import describe_seconds
 
-    with show_progress_bar(quiet=False, has_end=True) as progress:
+    with show_progress_bar(quiet=quiet, has_end=True) as progress:
         task = progress.add_task("Games", total=None)
         drawn = reported = time.monotonic()
 
@@ -159,7 +166,7 @@ def _show_progress() -> "Iterator[ProgressListener]":
             moment = time.monotonic()
             left = f", about {describe_seconds(now.seconds_left)} left" if now.seconds_left is not None else ""
             if progress.disable:
-                if moment - reported >= REPORT_SECONDS:
+                if not quiet and moment - reported >= REPORT_SECONDS:
                     reported = moment
                     print_remark(f"{now.games} of {now.total} games{left}.")
             elif moment - drawn >= REDRAW_SECONDS:

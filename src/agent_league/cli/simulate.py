@@ -5,7 +5,6 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -57,7 +56,7 @@ def simulate(
     ] = None,
     full: Annotated[
         bool,
-        typer.Option("--full", help="Play whole leagues instead: manager, referee, players and every message."),
+        typer.Option("--full", help="Every series is a whole league over HTTP: manager, referee and both players."),
     ] = False,
     rank: Annotated[
         RankMethod,
@@ -75,17 +74,14 @@ def simulate(
     """Play strategies against each other, by the rules alone, and say who is better and how sure that is.
 
     A player remembers all games with an opponent in a series, and nothing of others; both start each series afresh, and
-    series are spread over the processes. With --full each pair plays two games in every league, every match file is
-    verified, and a player remembers its whole league. A strategy that fails or breaks the rules gets a random move,
-    which is counted as a fault. 95% intervals are Student's over series (with --full over leagues), since games of one
-    series hang together; those of win rates are never narrower than Wilson's over games. Ratings in Elo are one fit of
-    all games, with intervals over series as well; by who had more, where amounts count.
+    series are spread over the processes. With --full every series is a league of the two over HTTP, and every match
+    file is verified. A strategy that fails or breaks the rules gets a random move, which is counted as a fault. 95%
+    intervals are Student's over series, since games of one series hang together; those of win rates are never narrower
+    than Wilson's over games. Ratings in Elo are one fit of all games, with intervals over series as well; by who had
+    more, where amounts count.
     """
-    from agent_league.lab.full_league import plan_leagues
     from agent_league.lab.tournament import Tournament
 
-    if full and series:
-        raise UserError("--series: with --full every league is a series of its own")
     chosen = load_requested_game(find_config(), game, parse_game_parameters(param))
     tournament = Tournament(
         game_type=chosen.game_type,
@@ -94,22 +90,22 @@ def simulate(
         seed=require_utf8(seed, "--seed") if seed is not None else str(secrets.randbelow(10**9)),
         parameters=dict(chosen.parameters),
         series=series,
+        full=full,
     )
     try:
         with divert_prints():
             remarks = tournament.check_players()
     except UserError as error:
-        raise UserError(f"--players: {error}") from None
+        raise UserError(f"--{error}" if str(error).startswith("series: ") else f"--players: {error}") from None
     for remark in remarks:
         print_remark(remark)
-    if out:
-        _play_experiment(tournament, out, jobs, rank, has_others=full or json or csv is not None)
-        return
-    board = tournament.make_scoreboard()
     started = time.perf_counter()
-    with TemporaryDirectory(prefix="league-") as folder, divert_prints():
-        work = plan_leagues(tournament, Path(folder)) if full else tournament.plan_series()
-        interrupted = not _play_games(work, jobs, board, tournament.games, quiet=json)
+    if out:
+        board, interrupted = _write_games(tournament, out, jobs, rank, quiet=json), False
+    else:
+        board = tournament.make_scoreboard()
+        with divert_prints():
+            interrupted = not _play_games(tournament.plan_series(), jobs, board, tournament.games, quiet=json)
     seconds = time.perf_counter() - started
     ratings = _rate_players(tournament, board, rank) if board.games else None
     if json:
@@ -128,19 +124,19 @@ def simulate(
         raise typer.Exit(EXIT_INTERRUPTED)
 
 
-def _play_experiment(tournament: "Tournament", out: Path, jobs: int, rank: RankMethod, *, has_others: bool) -> None:
-    """Play the same games as an experiment, which writes every one down."""
-    from agent_league.cli.experiment import finish_experiment, play_experiment
+def _write_games(tournament: "Tournament", out: Path, jobs: int, rank: RankMethod, *, quiet: bool) -> "Scoreboard":
+    """Play the same games as an experiment, which writes every one down, and return what its rows add up to."""
+    from agent_league.cli.experiment import play_experiment, write_files
     from agent_league.lab.experiment.experiment import Experiment
 
-    if has_others:
-        raise UserError("--out: every game is written as by `league experiment`; leave --full, --json and --csv out")
     settings = tournament.to_experiment()
     name = f"{tournament.game_type}, seed {tournament.seed}"
     with divert_prints():
         planned = Experiment(**settings, name=name, ranking=str(rank))
     again = f"the same command, with{format_options({'--seed': tournament.seed})}"
-    finish_experiment(play_experiment(planned, out, again, jobs=jobs), csv=True)
+    results = play_experiment(planned, out, again, quiet=quiet, jobs=jobs)
+    write_files(results, csv=True)
+    return results.summary.games[0].board
 
 
 def _play_games(

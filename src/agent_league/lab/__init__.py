@@ -1,4 +1,4 @@
-"""Simulation, experiments and evaluation of players: many games by the rules alone, or whole leagues in one process."""
+"""Simulation, experiments and evaluation of players: many games by the rules alone, or whole leagues."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

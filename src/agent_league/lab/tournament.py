@@ -6,6 +6,7 @@ alternate. Its result depends on the tournament, the pair and the series alone, 
 """
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
@@ -16,7 +17,7 @@ from agent_league.config.python_files import is_python_file
 from agent_league.errors import UserError
 from agent_league.games.contract import BrokenGame, describe_breakdown
 from agent_league.games.registry import Game, load_playable_game
-from agent_league.lab.experiment.contestants import make_series_seed
+from agent_league.lab.experiment.contestants import GameSpec, PlayerKind, PlayerSpec, make_series_seed
 from agent_league.lab.game_series import Series
 from agent_league.lab.scoreboard import PairTallies, Scoreboard, tally_returns
 from agent_league.lab.workers import run_all
@@ -50,6 +51,8 @@ class Tournament:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     series: int | None = None
     """Games of a series; None: 20 series a pair, of two games or more, with both sides equally often."""
+    full: bool = False
+    """Whether each series is a whole league over HTTP, as a meeting of an experiment with `full`."""
 
     @property
     def game(self) -> Game:
@@ -110,6 +113,7 @@ class Tournament:
             ],
             "seeds": [f"{self.seed}-{series + 1}" for series in range(number)],
             "rounds": size // 2,
+            "full": self.full,
         }
 
     def play(self, jobs: int = 1) -> Scoreboard:
@@ -141,6 +145,8 @@ class Tournament:
             raise UserError(f"at most {MAX_PLAYERS} can play, found {len(self.strategies)}")
         if len(self.strategies) < 2:
             raise UserError(f"at least 2 are needed, such as random,markov; found {len(self.strategies)}")
+        if self.full and self.series and self.series % 2:
+            raise UserError(f"series: expected an even number of games in each league, found {self.series}")
         for name in self.strategies:
             _check_strategy(name)
         remarks = [find_game_mismatch(name, self.game_type) for name in dict.fromkeys(self.strategies)]
@@ -164,10 +170,12 @@ class PlannedSeries:
 
     def run(self) -> Iterator[PairTallies]:
         """Play the games, and yield the tallies of those played since the last, a few times a second."""
+        if self.tournament.full:
+            yield self._play_league()
+            return
         tournament, game = self.tournament, self.tournament.game
         one, other = (load_strategy(tournament.strategies[player]) for player in self.pair)
-        labels = tournament.seed_labels
-        seed = make_series_seed(tournament.game_type, [labels[player] for player in self.pair], self.seed)
+        seed = make_series_seed(tournament.game_type, self._labels, self.seed)
         series = Series(game, (one, other), seed, self.first_game % 2)
         left = self.games
         while left:
@@ -183,6 +191,35 @@ class PlannedSeries:
             both = tally_returns(*series.take(), payoffs=game.payoffs)
             first_seat, _ = tally_returns(series.take_first_seat(), (0, 0), payoffs=False)
             yield PairTallies(self.pair, self.series_number, both, first_faults, spoiled, first_seat)
+
+    @property
+    def _labels(self) -> list[str]:
+        labels = self.tournament.seed_labels
+        return [labels[player] for player in self.pair]
+
+    def _play_league(self) -> PairTallies:
+        """Play the games as a league; they are the rows of a meeting of an experiment."""
+        from agent_league.lab.experiment.league_meetings import play_league_meeting  # noqa: PLC0415 - it loads HTTP
+
+        tournament = self.tournament
+        one, other = (
+            PlayerSpec(label, PlayerKind.FILE if is_python_file(name) else PlayerKind.STRATEGY, name)
+            for label, name in zip(self._labels, (tournament.strategies[player] for player in self.pair), strict=True)
+        )
+        game = GameSpec(tournament.game_type, tournament.game_type, tournament.parameters)
+        rows = play_league_meeting(game, (one, other), self.seed, self.games)
+        returns, first_seat, faults = Counter[tuple[float, float]](), Counter[tuple[float, float]](), [0, 0]
+        for row in rows:
+            both, failed = (row.first_return, row.second_return), (row.first_faults, row.second_faults)
+            if row.first == one.label:
+                first_seat[both] += 1
+            else:
+                both, failed = both[::-1], failed[::-1]
+            returns[both] += 1
+            faults = [faults[0] + failed[0], faults[1] + failed[1]]
+        tallies = tally_returns(returns, (faults[0], faults[1]), payoffs=tournament.game.payoffs)
+        own_first, _ = tally_returns(first_seat, (0, 0), payoffs=False)
+        return PairTallies(self.pair, self.series_number, tallies, first_seat=own_first)
 
 
 def _number_doubles(names: Sequence[str]) -> tuple[str, ...]:

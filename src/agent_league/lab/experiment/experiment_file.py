@@ -119,7 +119,7 @@ class ExperimentFile(ConfigModel):
     rounds: Annotated[int, Field(ge=1, le=MAX_ROUNDS)] = 1
     """With each seed, the games that a pair plays on each side, with memory."""
     full: bool = False
-    """Whether a meeting is a whole league: a manager, a referee and both players, with every message."""
+    """Whether a meeting is a whole league over HTTP: a manager, a referee and both players, with every message."""
     ranking: RankMethod = RankMethod.ELO
     stop: StoppingRule | None = None
     """None: all games are played."""

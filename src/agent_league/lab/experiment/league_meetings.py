@@ -7,7 +7,7 @@ follows from the league's seed, so the rows are those of the meeting alone, wher
 import asyncio
 import io
 import socket
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, redirect_stderr, suppress
 from dataclasses import replace
@@ -42,8 +42,8 @@ def play_league_meeting(game: GameSpec, players: tuple[PlayerSpec, PlayerSpec], 
         with TemporaryDirectory(prefix="league-") as folder:
             plan = _plan_league(Path(folder), game, players, seed, games)
             try:
-                with redirect_stderr(io.StringIO()), ThreadPoolExecutor(1) as thread:  # a notebook has a loop already
-                    events = thread.submit(asyncio.run, serve_league(plan)).result()
+                with redirect_stderr(io.StringIO()):  # faults of strategies are counted from the players' logs
+                    events = _run(serve_league(plan))
             except PortInUse:
                 if not tries_left:
                     raise
@@ -65,6 +65,16 @@ async def serve_league(plan: LeaguePlan) -> list[Event]:
 
     await serve_agents(plan.agent_plans, is_over, AgentListeners(on_league_event=listen))
     return events
+
+
+def _run(main: Coroutine[Any, Any, list[Event]]) -> list[Event]:
+    """Run an event loop: in a thread of its own where this one has a loop already, as in a notebook."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(main)
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, main).result()
 
 
 def _plan_league(

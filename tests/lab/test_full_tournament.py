@@ -1,31 +1,22 @@
-"""Whole leagues in memory: the counts add up, and they agree with the rules alone."""
+"""A tournament of whole leagues: the counts add up, and they agree with the rules alone."""
 
 import json
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
+from dataclasses import replace
 
 import pytest
 
-from agent_league.errors import LeagueFailed
-from agent_league.lab import full_league
-from agent_league.lab.full_league import plan_leagues
-from agent_league.lab.scoreboard import Scoreboard, ScoreboardRow
+from agent_league.errors import LeagueFailed, UserError
+from agent_league.lab.experiment import contestants, league_meetings
+from agent_league.lab.scoreboard import ScoreboardRow
 from agent_league.lab.tournament import Tournament
-from agent_league.lab.workers import run_all
-from agent_league.launch import agent_plan
-from agent_league.launch.in_process import play_in_process
 from agent_league.launch.plan import LeaguePlan
+from agent_league.model.events import Event
 from agent_league.players.observation import Move, Observation
+from agent_league.players.strategies import load_strategy
 
 
 def table(tournament: Tournament, *, whole_leagues: bool = True) -> list[ScoreboardRow]:
-    board = Scoreboard(tournament.player_labels, by_payoff=tournament.game.payoffs)
-    with TemporaryDirectory() as folder:
-        for meeting in run_all(plan_leagues(tournament, Path(folder)) if whole_leagues else tournament.plan_series()):
-            board.add_tallies(meeting)
-        assert not list(Path(folder).iterdir())
-    return board.rows()
+    return replace(tournament, full=whole_leagues).play().rows()
 
 
 def test_the_counts_of_leagues_add_up() -> None:
@@ -70,21 +61,31 @@ class Cheat:
 
 
 def test_faults_are_counted_where_they_happened(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(agent_plan, "load_strategy", lambda *_: Cheat())
-    rows = table(Tournament("even_odd", ("random", "random", "random"), 4, "7"))
-    assert sum(row.total.tally.faults for row in rows) == 4  # both players of R1M1, in two leagues
-    assert sorted(score.tally.faults for row in rows for score in row.against.values()) == [0, 0, 0, 0, 2, 2]
+    monkeypatch.setattr(
+        contestants, "load_strategy", lambda name: Cheat() if name == "always_odd" else load_strategy(name)
+    )
+    rows = table(Tournament("even_odd", ("random", "always_odd", "random"), 4, "7"))
+    faults = {row.name: {name: score.tally.faults for name, score in row.against.items()} for row in rows}
+    assert faults["always_odd"] == {"random": 2, "random #2": 2}  # once in each of two leagues
+    assert sum(row.total.tally.faults for row in rows) == 4
 
 
 def test_a_match_file_that_does_not_hold_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def play_and_lie(plan: LeaguePlan) -> Any:
-        played = await play_in_process(plan)
+    serve = league_meetings.serve_league
+
+    async def play_and_lie(plan: LeaguePlan) -> list[Event]:
+        played = await serve(plan)
         path = next(plan.home.rglob("R1M1.json"))
         content = json.loads(path.read_bytes())
         content["result"]["drawn_number"] += 1
         path.write_text(json.dumps(content))
         return played
 
-    monkeypatch.setattr(full_league, "play_in_process", play_and_lie)
-    with pytest.raises(LeagueFailed, match="round 1 with seed 7, R1M1: "):
+    monkeypatch.setattr(league_meetings, "serve_league", play_and_lie)
+    with pytest.raises(LeagueFailed, match="The league of random and random #2 in even_odd with seed 7-1, R1M1: "):
         table(Tournament("even_odd", ("random", "random"), 1, "7"))
+
+
+def test_a_league_has_both_sides_as_often() -> None:
+    with pytest.raises(UserError, match="series: expected an even number of games in each league, found 5"):
+        Tournament("even_odd", ("random", "random"), 10, "7", series=5, full=True).check_players()
