@@ -1334,6 +1334,20 @@ REQUIREMENTS = (
     ),
     needs(
         "CLI",
+        "A template of one's own can't unmark what others wrote, and a wrong placeholder is named at the start.",
+        "llm/settings::what_others_wrote_is_marked_and_escaped_in_every_placeholder",
+        "llm/settings::what_is_wrong_in_a_template_is_named_at_the_start",
+    ),
+    needs(
+        "CLI",
+        "A model answers in the way that its server can, which costs no attempt; its budget holds with any server.",
+        "llm/output_modes::the_way_that_a_server_can_is_found_once_and_no_attempt_is_lost",
+        "llm/settings::a_price_of_ones_own_makes_the_budget_hold_with_any_server",
+        "llm/settings::what_the_server_says_that_it_cost_is_believed_where_no_price_is_set",
+        "llm/settings::litellm_needs_an_address_and_a_key",
+    ),
+    needs(
+        "CLI",
         "Tokens, cost and latency of each move are in the match file; tools of MCP servers are lent to the model.",
         "llm/league::a_league_with_a_model_in_a_seat_has_its_costs_in_the_match_files_and_verifies",
         "llm/tools::the_model_is_lent_the_tools_and_gets_their_answers_as_data",

@@ -68,7 +68,6 @@ async def test_the_servers_own_sentence_is_told_once_and_goes_to_the_log_and_nev
     [
         (sends(401), f"Set {API_KEY_VARIABLE} to the key that it wants."),
         (sends(403), f"Set {API_KEY_VARIABLE} to the key that it wants."),
-        (says("odd"), 'A model that can\'t call tools may do better with llm.output "prompted".'),
     ],
 )
 async def test_it_is_said_what_to_do(answer: Answer, hint: str) -> None:
@@ -77,9 +76,12 @@ async def test_it_is_said_what_to_do(answer: Answer, hint: str) -> None:
     assert hint not in second
 
 
-async def test_nothing_is_advised_that_was_done_already() -> None:
-    (remark,) = await remarks_of(says("odd"), moves=1, output="prompted")
-    assert remark.endswith("its answer held no legal move, also when asked again.")
+async def test_a_way_of_answering_that_was_chosen_is_doubted_and_others_are_not() -> None:
+    (remark,) = await remarks_of(says("hm"), moves=1, output="tool")
+    assert remark.endswith('A model that can\'t call tools may do better with llm.output "prompted".')
+    for output in ("prompted", "auto"):
+        (remark,) = await remarks_of(says("hm"), moves=1, output=output)
+        assert remark.endswith("its answer held no legal move, also when asked again.")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ pytest.importorskip("openai", reason="needs the extra agent-league[llm]")
 
 from agent_league.clock import SystemClock
 from agent_league.config import ConfigLoader
-from agent_league.launch.config_checks import apply_model_options
+from agent_league.launch.model_options import ModelOptions
 from agent_league.launch.plan import LeaguePlan
 from agent_league.referee.verify import verify_match
 from tests.cli.command import LEAGUE_ID, free_ports, league, league_process, ports
@@ -141,22 +141,40 @@ def player(home: Path, *args: object) -> tuple[int, str]:
     return done.returncode, done.stderr.strip()
 
 
-def test_the_options_of_a_player_are_checked(home: Path) -> None:
-    assert player(home, "--strategy", "random", "--model", "openai:gpt-5-mini") == (
+def test_the_options_of_a_player_are_checked(home: Path, tmp_path: Path) -> None:
+    assert player(home, "--strategy", "random", "--model", "openai:gpt-5-mini", "--effort", "low") == (
         2,
-        "league: --model and --base-url are for --strategy llm, not for random",
+        "league: --model and --effort are for --strategy llm, not for random",
     )
+    own = ("--strategy", "llm", "--model", "m", "--base-url", "http://localhost:9/v1")
     code, sentence = player(home, "--strategy", "llm", "--model", "m", "--base-url", "localhost:11434")
     assert (code, "--base-url 'localhost:11434' should be an address without a password" in sentence) == (2, True)
     code, sentence = player(home, "--strategy", "llm")
     assert (code, "name one as llm.model in defaults/player.json" in sentence) == (2, True)
+    for option, problem in (
+        (("--temperature", "3"), "--temperature 3.0 should be less than or equal to 2"),
+        (("--effort", "much"), "--effort 'much' should be 'minimal', 'low', 'medium' or 'high'"),
+        (("--output-tokens", "0"), "--output-tokens 0 should be greater than or equal to 1"),
+        (("--header", "X-Key"), "--header 'X-Key' should be a name and a variable, such as 'X-Team=$TEAM_KEY'"),
+        (("--header", "X-Key=secret"), "--header should be the name of an environment variable with $ before it"),
+        (("--header", "Host=$X"), "should be none of host"),
+        (("--header", "X-Key=$NOT_SET_ANYWHERE"), "headers.X-Key: the environment variable NOT_SET_ANYWHERE is not"),
+        (("--prompt", tmp_path / "none.txt"), "none.txt can't be read: No such file or directory"),
+    ):
+        code, sentence = player(home, *own, *option)
+        assert (code, problem in sentence) == (2, True), sentence
 
 
 def test_the_options_of_a_player_win_over_the_file(home: Path) -> None:
-    configure(home, model="other", move_sec=7)
-    defaults = apply_model_options(
-        ConfigLoader(home).load_player_defaults(), "small-model", "http://localhost:11434/v1"
+    configure(home, model="other", move_sec=7, headers={"X-One": "$ONE"})
+    options = ModelOptions("small-model", "http://localhost:11434/v1", Path("my.txt"), 0.5, "low", 200, ("X-Two=$TWO",))
+    defaults = options.apply(ConfigLoader(home).load_player_defaults())
+    llm = defaults.llm
+    assert (llm.model, llm.base_url, llm.prompt) == (
+        "small-model",
+        "http://localhost:11434/v1",
+        str(Path("my.txt").absolute()),
     )
-    assert (defaults.llm.model, defaults.llm.base_url) == ("small-model", "http://localhost:11434/v1")
-    assert defaults.llm.move_sec == 7
-    assert apply_model_options(defaults, None, None).llm == defaults.llm
+    assert (llm.temperature, llm.effort, llm.output_tokens, llm.move_sec) == (0.5, "low", 200, 7)
+    assert llm.headers == {"X-One": "$ONE", "X-Two": "$TWO"}
+    assert ModelOptions().apply(defaults).llm == llm

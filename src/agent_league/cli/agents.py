@@ -129,6 +129,18 @@ def player(
     base_url: Annotated[
         str | None, typer.Option(help="For --strategy llm: a server that speaks OpenAI's form.", metavar="URL")
     ] = None,
+    prompt: Annotated[
+        Path | None, typer.Option(help="For --strategy llm: a template of the question, in a file of your own.")
+    ] = None,
+    temperature: Annotated[float | None, typer.Option(help="For --strategy llm: from 0 to 2.")] = None,
+    effort: Annotated[
+        str | None, typer.Option(help="For --strategy llm: how much to think (minimal, low, medium, high).")
+    ] = None,
+    output_tokens: Annotated[int | None, typer.Option(help="For --strategy llm: tokens of one answer.")] = None,
+    header: Annotated[
+        list[str] | None,
+        typer.Option(help="For --strategy llm: a header whose value is in a variable.", metavar="NAME=$VARIABLE"),
+    ] = None,
     practice: Annotated[
         bool, typer.Option("--practice", help="Answer anybody, not only referees that the manager vouches for.")
     ] = False,
@@ -150,8 +162,10 @@ def player(
     from agent_league.games.registry import game_types
     from agent_league.http.hosts import choose_listen_host, own_endpoint
     from agent_league.launch.agent_plan import PlayerPlan
-    from agent_league.launch.config_checks import apply_model_options, select_strategies
+    from agent_league.launch.config_checks import select_strategies
+    from agent_league.launch.model_options import ModelOptions
     from agent_league.launch.serving import find_free_port
+    from agent_league.model.result_words import join_names
     from agent_league.players.app import PlayerSettings
 
     _check_agent_id("--player-id", player_id, "P01")
@@ -161,11 +175,13 @@ def player(
     system = loader.load_system()
     entry = loader.load_agents().find_player(player_id, None if name else port)
     player_id = entry.player_id if entry else player_id
-    defaults = apply_model_options(loader.load_player_defaults(), model, base_url)
+    options = ModelOptions(model, base_url, prompt, temperature, effort, output_tokens, tuple(header or ()))
+    defaults = options.apply(loader.load_player_defaults())
     known = entry or defaults
     chosen = select_strategies(loader, [strategy] if strategy else [], defaults)[0]
-    if (model or base_url) and chosen != "llm":
-        raise UserError(f"--model and --base-url are for --strategy llm, not for {chosen}")
+    if (given := options.list_given()) and chosen != "llm":
+        verb = "is" if len(given) == 1 else "are"
+        raise UserError(f"{join_names(given)} {verb} for --strategy llm, not for {chosen}")
     if stay and exit_when_done:
         raise UserError("--stay and --exit-when-done are opposites; leave one of them out")
     installed = (*game_types(), ANY_GAME)

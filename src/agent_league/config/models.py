@@ -504,6 +504,34 @@ class McpServer(ConfigModel):
         return self
 
 
+class ModelPrice(ConfigModel):
+    """Dollars for a million tokens that a model reads (`input`) and writes (`output`)."""
+
+    input: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    output: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+OWN_HEADERS = ("host", "connection", "content-length", "content-type", "transfer-encoding", "accept-encoding")
+
+
+def _check_header_name(name: str) -> str:
+    if name.lower() in OWN_HEADERS:
+        raise ValueError(f"Input should be none of {', '.join(OWN_HEADERS)}, which the connection needs for itself")
+    return name
+
+
+HeaderName = Annotated[str, Field(pattern=r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}$"), AfterValidator(_check_header_name)]
+
+
+def _check_variable_reference(text: str) -> str:
+    if not re.fullmatch(r"\$[A-Za-z_][A-Za-z0-9_]*", text):
+        raise ValueError("Input should be the name of an environment variable with $ before it, such as $TEAM_KEY")
+    return text
+
+
+VariableReference = Annotated[str, AfterValidator(_check_variable_reference)]
+
+
 class LlmSettings(ConfigModel):
     """Settings of the strategy `llm`. API keys come from the environment alone, so there is no field for them."""
 
@@ -514,7 +542,19 @@ class LlmSettings(ConfigModel):
     api_key_variable: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] = "LEAGUE_LLM_API_KEY"
     """The environment variable with the API key for the server at `base_url`, if that needs one."""
     output: Literal["auto", "tool", "native", "prompted"] = "auto"
-    """How the model returns structured output; auto: pydantic-ai's choice for the model."""
+    """How the model returns its answer; auto: as the server at `base_url` can, else pydantic-ai's choice."""
+    prompt: str | None = None
+    """A file with a template of the question; None: our own."""
+    temperature: Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)] | None = None
+    """None: the server's own."""
+    effort: Literal["minimal", "low", "medium", "high"] | None = None
+    """How much a reasoning model is to think; None: as it does by itself."""
+    output_tokens: Annotated[int, Field(ge=1)] | None = None
+    """Tokens that one answer may have, thinking included; None: as many as the server allows."""
+    headers: dict[HeaderName, VariableReference] = Field(default_factory=dict)
+    """Further headers of each request: a name, and `$NAME` of the environment variable that has the value."""
+    price: ModelPrice | None = None
+    """What the model costs; None: as the server says, or by the library's price list."""
     move_sec: Seconds = 20
     """Longest time for one move; it always ends two seconds before the referee's deadline."""
     max_tokens: Annotated[int, Field(ge=1)] | None = 1_000_000

@@ -4,10 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from pydantic import ValidationError
-
 from agent_league.agent.dialects import DIALECTS
-from agent_league.config import ConfigLoader, GamesRegistry, LeagueConfig, LlmSettings, PlayerDefaults
+from agent_league.config import ConfigLoader, GamesRegistry, LeagueConfig, PlayerDefaults
 from agent_league.config.models import LadderConfig
 from agent_league.errors import ConfigError, UserError
 from agent_league.formats.base import Entrant, TournamentRecord
@@ -158,17 +156,6 @@ def select_strategies(loader: ConfigLoader, asked_for: Sequence[str], defaults: 
     for name in dict.fromkeys(usable):
         check_strategy(name, defaults)
     return usable
-
-
-def apply_model_options(defaults: PlayerDefaults, model: str | None, base_url: str | None) -> PlayerDefaults:
-    """Override the language model settings of the defaults from command-line options."""
-    said = {name: value for name, value in (("model", model), ("base_url", base_url)) if value is not None}
-    try:
-        llm = LlmSettings.model_validate({**defaults.llm.model_dump(), **said})
-    except ValidationError as error:
-        problem = error.errors()[0]["msg"].removeprefix("Value error, Input ")
-        raise UserError(f"--base-url {base_url!r} {problem}") from None
-    return defaults.model_copy(update={"llm": llm})
 
 
 def check_player_count(loader: ConfigLoader, league: LeagueConfig, players: int) -> None:

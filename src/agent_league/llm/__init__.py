@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from agent_league.config import PlayerDefaults
 from agent_league.errors import ConfigError
-from agent_league.llm.settings import load_fallback, resolve_servers
+from agent_league.llm.settings import load_fallback, load_template, resolve_headers, resolve_servers
 from agent_league.players.observation import Strategy
 
 INSTALL_HINT = "pip install 'agent-league[llm]' (in a checkout: .venv/bin/pip install -e '.[llm]')"
@@ -27,6 +27,8 @@ class Llm:
             from agent_league.llm.model import check_model  # noqa: PLC0415 - it imports pydantic-ai
         check_model(defaults.llm)
         load_fallback(defaults.llm)
+        load_template(defaults.llm)
+        resolve_headers(defaults.llm)
         resolve_servers(defaults.llm)
 
     @staticmethod

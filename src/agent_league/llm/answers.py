@@ -5,7 +5,7 @@ others are numbered from 1. Knows neither the prompt nor the library that asks.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +18,17 @@ from agent_league.text import MAX_WORD, redact_tokens
 
 MAX_TEXT_READ = 20_000
 """Characters at the end of an answer in words that are searched for the move."""
+REASONING_FIELD = "reasoning"
 ESCAPED_CHARACTERS = frozenset('<>&"\\')
 """A word with one of these is shown escaped, so a model might repeat it otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A legal move, and what the model said of it."""
+
+    move: Move
+    reasoning: str = ""
 
 
 class NoSuchMove(ValueError):
@@ -33,10 +42,12 @@ class AnswerForm:
     moves: Sequence[Move]
     names_moves: bool
     """Whether moves are named as they are; else by their numbers from 1."""
+    has_reasoning: bool = False
+    """Whether the model is asked for its reasons, too."""
 
     @classmethod
-    def for_moves(cls, moves: Sequence[Move]) -> "AnswerForm":
-        return cls(moves, is_long_range(moves) or _can_be_named(moves))
+    def for_moves(cls, moves: Sequence[Move], *, has_reasoning: bool = False) -> "AnswerForm":
+        return cls(moves, is_long_range(moves) or _can_be_named(moves), has_reasoning)
 
     @property
     def field(self) -> str:
@@ -44,27 +55,48 @@ class AnswerForm:
 
     def describe(self) -> str:
         """Say in words what an answer looks like; contains no text of others."""
+        reasons = f'"{REASONING_FIELD}": "...", ' if self.has_reasoning else ""
+        why = "; the reasoning is why you play it, in a few sentences" if self.has_reasoning else ""
         if not self.names_moves:
             return (
                 "However the rules have a move written, you choose one of the numbered options and answer with its "
-                'number alone, in the form {"option": 1}; it is then sent as the rules want it.'
+                f'number alone, in the form {{{reasons}"option": 1}}{why}; it is then sent as the rules want it.'
             )
         what = "a number" if self._type() in ("integer", "number") else "a word"
         example = "1" if what == "a number" else '"..."'
         return (
             f"However the rules have a move sent, you answer with one of the options exactly as it is listed, {what}, "
-            f'in the form {{"move": {example}}}; it is then sent as the rules want it.'
+            f'in the form {{{reasons}"move": {example}}}{why}; it is then sent as the rules want it.'
         )
 
     def make_model(self) -> type[BaseModel]:
         """Make the model of an answer, whose JSON schema contains no text of others."""
-        schema = {"type": kind} if (kind := self._type()) else {}
-        said = Field(
-            description="The move, exactly as listed." if self.names_moves else "The number of the option.",
-            json_schema_extra=schema,  # type: ignore[arg-type]
-        )
-        fields: dict[str, Any] = {self.field: (_Said, said)}
+        fields: dict[str, Any] = {
+            name: (JsonValue, Field(default=... if name == self.field else "", json_schema_extra=schema))
+            for name, schema in self._make_properties().items()
+        }
         return create_model("Answer", __config__=ConfigDict(extra="ignore"), __doc__="The move to play.", **fields)
+
+    def make_schema(self) -> dict[str, Any]:
+        """Make the JSON schema of an answer."""
+        properties = self._make_properties()
+        return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+
+    def _make_properties(self) -> dict[str, dict[str, JsonValue]]:
+        said = "The move, exactly as listed." if self.names_moves else "The number of the option."
+        move: dict[str, JsonValue] = {"description": said, **({"type": kind} if (kind := self._type()) else {})}
+        reasoning: dict[str, JsonValue] = {"description": "Why you play it, in a few sentences.", "type": "string"}
+        return {REASONING_FIELD: reasoning, self.field: move} if self.has_reasoning else {self.field: move}
+
+    def read_fields(self, fields: Mapping[str, Any]) -> Answer:
+        """Read an answer that came in fields; raises NoSuchMove."""
+        said = fields.get(REASONING_FIELD)
+        return Answer(self.find_move(fields.get(self.field)), said if isinstance(said, str) else "")
+
+    def to_fields(self, answer: Answer) -> dict[str, Any]:
+        """Return the fields in which an answer would have come."""
+        said = answer.move if self.names_moves else self.moves.index(answer.move) + 1
+        return {REASONING_FIELD: answer.reasoning, self.field: said} if self.has_reasoning else {self.field: said}
 
     def find_move(self, said: Any) -> Move:
         """Return the move that an answer means; raises NoSuchMove."""
@@ -73,22 +105,24 @@ class AnswerForm:
             raise NoSuchMove(f"There is no such {self.field}; answer with {self._describe_expected()}.")
         return found[0]
 
-    def read_text(self, text: str) -> Move:
-        """Find the move in an answer in words: the last JSON object with one in it, or nothing but the move itself.
+    def read_text(self, text: str) -> Answer:
+        """Find the answer in words: the last JSON object with a move in it, or nothing but the move itself.
 
         Raises NoSuchMove.
         """
-        for at in range(len(text := text[-MAX_TEXT_READ:].strip()) - 1, -1, -1):
-            if text[at] == "{" and (said := self._read_object(text[at:])) is not None:
-                return self.find_move(said)
-        return self.find_move(text.strip("`*\"'. \n"))
+        text = text[-MAX_TEXT_READ:].strip()
+        for at in range(len(text) - 1, -1, -1):
+            if text[at] == "{" and (fields := self._read_object(text[at:])) is not None:
+                answer = self.read_fields(fields)
+                return answer if answer.reasoning else Answer(answer.move, text[:at].strip())
+        return Answer(self.find_move(text.strip("`*\"'. \n")))
 
-    def _read_object(self, text: str) -> Any:
+    def _read_object(self, text: str) -> dict[str, Any] | None:
         try:
             said, _ = json.JSONDecoder().raw_decode(text)
         except (ValueError, RecursionError):
             return None
-        return said.get(self.field) if isinstance(said, dict) else None
+        return said if isinstance(said, dict) and self.field in said else None
 
     def _find_named_moves(self, said: Any) -> Sequence[Move]:
         if isinstance(said, bool):
@@ -120,9 +154,6 @@ class AnswerForm:
         if self.names_moves:
             return "one of the options, exactly as it is listed"
         return f"one of the numbers from 1 to {len(self.moves)}"
-
-
-_Said = JsonValue
 
 
 def _can_be_named(moves: Sequence[Move]) -> bool:

@@ -1,9 +1,12 @@
 """What a model may use and has used: the budget of a player, and the requests, tokens and tool calls of one move."""
 
+import math
 from dataclasses import dataclass, field
 
 from pydantic_ai.usage import RunUsage
 
+from agent_league.config import ModelPrice
+from agent_league.llm.answers import AnswerForm
 from agent_league.players.observation import Observation, Usage
 
 CHARACTERS_PER_TOKEN = 4
@@ -12,6 +15,10 @@ ANSWER_TOOL = "final_result"
 """Name of pydantic-ai's tool for the final answer; MCP tools of this name are left out."""
 MAX_TOOL_CALLS = 5
 """Calls of MCP tools for one move."""
+TOKENS_PER_PRICE = 1_000_000
+"""Prices are for so many tokens."""
+MAX_REPORTED_COST_USD = 1e6
+"""Higher costs of one request are not believed."""
 MAX_TOKENS = 2**53
 """Larger counts reported by a server are cut to this."""
 
@@ -58,6 +65,9 @@ class ModelTurn:
     """Counts requests, tokens and tool calls for one move."""
 
     observation: Observation
+    form: AnswerForm
+    price: ModelPrice | None = None
+    """What the owner says that tokens cost."""
     usage: RunUsage = field(default_factory=RunUsage)
     attempts: int = 0
     unbilled_attempts: int = 0
@@ -65,6 +75,10 @@ class ModelTurn:
     tool_calls: int = 0
     prompt_length: int = 0
     """Characters of the prompt, to estimate tokens that the server doesn't report."""
+    reported_cost_usd: float | None = None
+    """What the server says that the requests cost."""
+    thoughts: list[str] = field(default_factory=list)
+    """What the model wrote before its answers, by itself."""
     advice: str = ""
     """For the player's owner, if the model failed."""
 
@@ -78,11 +92,25 @@ class ModelTurn:
 
     @property
     def cost_usd(self) -> float | None:
+        """The cost by the owner's price, else as the server says, else by the library's price list; None: unknown."""
+        if self.price is not None:
+            spent = (self.input_tokens + self._uncounted_tokens) * self.price.input
+            return (spent + self.output_tokens * self.price.output) / TOKENS_PER_PRICE
+        if self.reported_cost_usd is not None:
+            return self.reported_cost_usd
         return None if self.usage.cost is None else max(float(self.usage.cost), 0.0)
+
+    def report_cost(self, cost_usd: float) -> None:
+        """Add what the server says that a request cost; anything but a plausible amount is ignored."""
+        if math.isfinite(cost_usd) and 0 <= cost_usd <= MAX_REPORTED_COST_USD:
+            self.reported_cost_usd = (self.reported_cost_usd or 0.0) + cost_usd
 
     @property
     def charged_tokens(self) -> int:
         """Tokens to charge: those reported by the server; for other requests, estimated from the prompt."""
+        return self.input_tokens + self.output_tokens + self._uncounted_tokens
+
+    @property
+    def _uncounted_tokens(self) -> int:
         counted = self.usage.requests - self.usage.unmeasured_requests if self.input_tokens else 0
-        uncounted = (self.attempts - self.unbilled_attempts - counted) * self.prompt_length // CHARACTERS_PER_TOKEN
-        return self.input_tokens + self.output_tokens + uncounted
+        return (self.attempts - self.unbilled_attempts - counted) * self.prompt_length // CHARACTERS_PER_TOKEN

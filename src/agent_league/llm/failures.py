@@ -30,7 +30,7 @@ def is_retryable(error: Exception) -> bool:
 
 def is_unbilled(error: Exception) -> bool:
     """Whether the request can't have used tokens: it was rejected (4xx), or the server wasn't reached."""
-    return error.status_code < 500 if isinstance(error, ModelHTTPError) else _is_unreachable(error)
+    return error.status_code < 500 if isinstance(error, ModelHTTPError) else is_unreachable(error)
 
 
 def failure_reason(error: Exception, turn: ModelTurn) -> str:
@@ -42,11 +42,11 @@ def failure_reason(error: Exception, turn: ModelTurn) -> str:
             return "it asked for too many tools"
         case ModelHTTPError():
             why = f"its server answers with status {error.status_code}"
-        case ModelAPIError() if _is_unreachable(error):
+        case ModelAPIError() if is_unreachable(error):
             why = "its server can't be reached"
         case UnexpectedModelBehavior() if turn.usage.requests:
             why = "its answer held no legal move"
-        case ModelAPIError() | UnexpectedModelBehavior():
+        case ModelAPIError() | UnexpectedModelBehavior() | IndexError():
             why = "its answer can't be read"
         case _:
             why = f"asking it failed ({type(error).__name__})"
@@ -66,9 +66,9 @@ def failure_advice(error: Exception, settings: LlmSettings) -> str:
             said = extract_server_message(error.body)
             hint = "Look at the name of the model, and at the address." if error.status_code == 404 else ""
             return " ".join(filter(None, [f'It says: "{said}".' if said else "", hint]))
-        case ModelAPIError() if settings.base_url and _is_unreachable(error):
+        case ModelAPIError() if settings.base_url and is_unreachable(error):
             return f"Nobody answers at {settings.base_url}."
-        case UnexpectedModelBehavior() if settings.output != "prompted":
+        case UnexpectedModelBehavior() if settings.output in ("tool", "native") or not settings.base_url:
             return 'A model that can\'t call tools may do better with llm.output "prompted".'
         case _:
             return ""
@@ -85,7 +85,8 @@ def extract_server_message(body: object) -> str:
     return to_printable(text, MAX_SENTENCE)
 
 
-def _is_unreachable(error: BaseException) -> bool:
+def is_unreachable(error: BaseException) -> bool:
+    """Whether no connection to the server came about."""
     return any(isinstance(cause, UNREACHABLE_ERRORS) for cause in _iterate_causes(error))
 
 

@@ -76,20 +76,17 @@ def build_instructions(form: AnswerForm) -> str:
 def build_question(observation: Observation, words: GameWords, form: AnswerForm, template: str = TEMPLATE) -> str:
     """Build the user prompt: everything that others wrote is quoted, whatever the template says."""
     situation = build_situation(observation)
-    options = [] if is_long_range(observation.legal_moves) else _list_options(observation.legal_moves, form)
-    count = sum(map(len, options))
-    shown = "" if is_long_range(observation.legal_moves) else quote_data("options", options)
     parts = {
         "rules": words.rules,
         "side": f"You are {ROLES[observation.seat]} (seat {observation.seat}), your opponent is "
         f"{ROLES[1 - observation.seat]} (seat {1 - observation.seat}).",
         "goal": " ".join(filter(None, (words.goals[observation.seat] or NO_GOAL, _describe_match_goal(observation)))),
-        "options": shown,
+        "options": _describe_options(observation.legal_moves, form),
         "situation": quote_data("situation", situation),
         "view": quote_data("view", situation["view"]),
         "match": quote_data("match", situation.get("this_match", {})),
         "history": quote_data("history", {name: situation[name] for name in situation if name.startswith("earlier")}),
-        "question": _build_question_line(observation.legal_moves, form, count),
+        "question": "Which of the options do you play?",
     }
     return Template(template).substitute(parts).strip()
 
@@ -181,6 +178,12 @@ def _count_moves(moves: Sequence[Move]) -> list[dict[str, Any]]:
     return [{"move": move, "times": times} for move, times in counted[:MAX_COUNTED_MOVES]]
 
 
+def _describe_options(moves: Sequence[Move], form: AnswerForm) -> str:
+    if is_long_range(moves):
+        return f"The options are {describe_range(moves)}."
+    return quote_data("options", _list_options(moves, form))
+
+
 def _list_options(moves: Sequence[Any], form: AnswerForm) -> list[Any]:
     """List the moves in rows of 50, as a long row would be shortened: by themselves, or with a number each.
 
@@ -195,12 +198,6 @@ def _list_options(moves: Sequence[Any], form: AnswerForm) -> list[Any]:
     if form.names_moves:
         return [[shown[at] for at in row] for row in rows]
     return [{str(at + 1): shown[at] for at in row} for row in rows]
-
-
-def _build_question_line(moves: Sequence[Move], form: AnswerForm, count: int) -> str:
-    if is_long_range(moves):
-        return f"The options are {describe_range(moves)}. Which one do you play?"
-    return "Which of the options do you play?" if form.names_moves else f"Which option do you play, from 1 to {count}?"
 
 
 def _game_to_json(game: GameRecord) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""Settings of `llm` beside the model: the fallback strategy, and MCP servers with variables filled in.
+"""Settings of `llm` beside the model: the fallback strategy, the template of the question, headers and MCP servers.
 
-`$NAME` in the headers or the environment of an MCP server is replaced by that environment variable, so that keys need
+`$NAME` in headers or the environment of an MCP server is replaced by that environment variable, so that keys need
 not be written into files. Opens no connection.
 """
 
@@ -8,12 +8,16 @@ import os
 import re
 from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
+from string import Template
 
 from agent_league.config import LlmSettings, McpServer
 from agent_league.errors import ConfigError
+from agent_league.llm.prompt import PLACEHOLDERS, TEMPLATE
 from agent_league.players.observation import Strategy
 from agent_league.players.strategies import load_strategy
 
+MAX_TEMPLATE_LENGTH = 50_000
 VARIABLE_PATTERN = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
 
 
@@ -35,6 +39,43 @@ def resolve_servers(settings: LlmSettings) -> Mapping[str, McpServer]:
         )
         for name, server in settings.mcp_servers.items()
     }
+
+
+def resolve_headers(settings: LlmSettings) -> dict[str, str]:
+    """Return the further headers of requests with their values; raises ConfigError if a variable isn't set."""
+    return _fill_variables(settings.headers, "headers")
+
+
+def load_template(settings: LlmSettings) -> str:
+    """Read the template of the question, or return ours; raises ConfigError that names what is wrong in it."""
+    if settings.prompt is None:
+        return TEMPLATE
+    try:
+        content = Path(settings.prompt).read_bytes()
+        text = content.decode()
+    except OSError as error:
+        problem = f"the template {settings.prompt} can't be read: {error.strerror or error}"
+        raise ConfigError("strategy llm", "prompt", problem) from None
+    except UnicodeDecodeError:
+        raise ConfigError("strategy llm", "prompt", f"the template {settings.prompt} should be UTF-8 text") from None
+    if wrong := _find_template_problem(text):
+        raise ConfigError("strategy llm", "prompt", f"the template {settings.prompt} {wrong}")
+    return text
+
+
+def _find_template_problem(text: str) -> str | None:
+    if len(text) > MAX_TEMPLATE_LENGTH:
+        return f"has {len(text)} characters; at most {MAX_TEMPLATE_LENGTH} are sent"
+    template = Template(text)
+    if not template.is_valid():
+        return "has a $ that begins no placeholder; write $$ for a dollar sign"
+    named = template.get_identifiers()
+    known = ", ".join(f"${name}" for name in PLACEHOLDERS)
+    if unknown := next((name for name in named if name not in PLACEHOLDERS), None):
+        return f"has a placeholder ${unknown}, which isn't one; there are {known}"
+    if "options" not in named:
+        return f"should contain $options, or the model isn't told its moves; there are {known}"
+    return None
 
 
 def _fill_variables(values: Mapping[str, str], where: str) -> dict[str, str]:

@@ -6,11 +6,13 @@ Prompts are built in `prompt`, failures are classified in `failures`.
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from pydantic_ai import AbstractToolset, Agent, ModelRetry, NativeOutput, PromptedOutput, RunContext, ToolOutput
+from pydantic_ai import AbstractToolset, Agent, RunContext
 from pydantic_ai.capabilities import Hooks
 from pydantic_ai.exceptions import ModelAPIError, UnexpectedModelBehavior
+from pydantic_ai.messages import ModelResponse, ThinkingPart
 from pydantic_ai.models import Model, ModelRequestContext
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import UsageLimits
@@ -18,13 +20,14 @@ from pydantic_ai.usage import UsageLimits
 from agent_league.clock import Clock, SystemClock
 from agent_league.config import LlmSettings
 from agent_league.games.registry import is_from_source
-from agent_league.llm.answers import AnswerForm, NoSuchMove
-from agent_league.llm.budget import ANSWER_TOOL, MAX_TOOL_CALLS, BudgetExhausted, ModelBudget, ModelTurn
-from agent_league.llm.failures import failure_advice, failure_reason, is_retryable, is_unbilled
+from agent_league.llm.answers import Answer, AnswerForm
+from agent_league.llm.budget import MAX_TOOL_CALLS, BudgetExhausted, ModelBudget, ModelTurn
+from agent_league.llm.failures import failure_advice, failure_reason, is_retryable, is_unbilled, is_unreachable
 from agent_league.llm.model import build_model, create_bounded_client
+from agent_league.llm.output_modes import OutputModes, make_output_settings, make_output_type, take_text_as_call
 from agent_league.llm.probe import find_server_problem
 from agent_league.llm.prompt import build_instructions, build_question, describe_game
-from agent_league.llm.settings import load_fallback, resolve_servers
+from agent_league.llm.settings import load_fallback, load_template, resolve_headers, resolve_servers
 from agent_league.log import JsonLogger
 from agent_league.players.deadline import FALLBACK_SECONDS, seconds_to_fall_back, seconds_to_think
 from agent_league.players.decision import ask_strategy
@@ -42,6 +45,8 @@ TOOL_WAIT_SHARE = 0.25
 RETRY_PAUSE_SECONDS = 0.5
 
 
+RUNNING_TURN: ContextVar[ModelTurn | None] = ContextVar("running_turn", default=None)
+"""The turn of the task that sends a request, to which its cost belongs."""
 Toolsets = Sequence[AbstractToolset[ModelTurn]] | None
 
 
@@ -55,10 +60,13 @@ class LlmStrategy:
         self._remark = remark or (lambda _: None)
         self._clock = clock or SystemClock()
         self._fallback = load_fallback(settings)
+        self._template = load_template(settings)
+        self._headers = resolve_headers(settings)
+        self._modes = OutputModes.from_settings(settings)
         self._toolbox = _create_toolbox(settings, self._remark)
-        self._http = create_bounded_client()
+        self._http = create_bounded_client(self._headers, _report_cost)
         self._model = build_model(settings, self._http)
-        self._agent = _create_agent(self._model, self._count_request)
+        self._agent = _create_agent(self._model, self._make_settings(), self._count_request, self._read_response)
         self._budget = ModelBudget(settings.max_tokens, settings.max_cost_usd)
         self._concurrency_limit = asyncio.Semaphore(MAX_CONCURRENT_MOVES)
         self._running_turns: set[ModelTurn] = set()
@@ -79,7 +87,8 @@ class LlmStrategy:
 
     async def choose(self, observation: Observation) -> Thought:
         started = time.perf_counter()
-        turn = ModelTurn(observation)
+        turn = ModelTurn(observation, AnswerForm.for_moves(observation.legal_moves), self._settings.price)
+        RUNNING_TURN.set(turn)
         self._running_turns.add(turn)
         try:
             move, why = await self._ask_within_limits(turn)
@@ -135,42 +144,85 @@ class LlmStrategy:
             return None, failure_reason(error, turn)
 
     async def _ask_with_retry(self, turn: ModelTurn, tools: Toolsets, until: float) -> Move:
-        """Ask the model, and retry once if that may help and `until` (loop time) isn't reached."""
+        """Ask the model, and retry once if that may help and `until` (loop time) isn't reached.
+
+        A request whose way of answering the server refuses is sent anew in the next way, and isn't counted.
+        """
         while True:
+            mode = self._modes.current
             try:
-                return await self._run_agent(turn, tools)
-            except (ModelAPIError, UnexpectedModelBehavior) as error:
+                answer = await self._run_agent(turn, tools, mode)
+            except (ModelAPIError, UnexpectedModelBehavior, IndexError) as error:  # IndexError: without choices
+                if not is_unreachable(error) and self._modes.record_failure(mode, error):
+                    turn.attempts -= 1
+                    continue
                 pause = getattr(error, "retry_after", None) or RETRY_PAUSE_SECONDS
                 late = asyncio.get_running_loop().time() + pause >= until
                 turn.unbilled_attempts += is_unbilled(error)
                 if turn.attempts > MAX_RETRIES or late or not is_retryable(error):
                     raise
+            else:
+                self._modes.record_success(mode)
+                return answer.move
             await asyncio.sleep(pause)
 
-    async def _run_agent(self, turn: ModelTurn, tools: Toolsets) -> Move:
-        game_type, form = turn.observation.game_type, AnswerForm.for_moves(turn.observation.legal_moves)
+    async def _run_agent(self, turn: ModelTurn, tools: Toolsets, mode: str) -> Answer:
+        game_type, form = turn.observation.game_type, turn.form
         at_hand = not is_from_source(game_type)
         words = describe_game(game_type) if at_hand else await asyncio.to_thread(describe_game, game_type)
-        instructions, prompt = build_instructions(form), build_question(turn.observation, words, form)
+        instructions, prompt = build_instructions(form), build_question(turn.observation, words, form, self._template)
         turn.prompt_length = len(instructions) + len(prompt)
+        is_own_server = self._settings.base_url is not None
         result = await self._agent.run(
             prompt,
             deps=turn,
-            output_type=_make_output_type(form, self._settings.output),
+            output_type=make_output_type(form, mode, is_own_server=is_own_server),
+            model_settings=self._make_settings(make_output_settings(form, mode, is_own_server=is_own_server)),
             instructions=instructions,
             usage=turn.usage,
             usage_limits=UsageLimits(request_limit=1 + MAX_RETRIES + MAX_TOOL_CALLS),
             toolsets=tools,
         )
-        return result.output
+        answer: Answer = result.output
+        return answer
+
+    def _make_settings(self, output: ModelSettings | None = None) -> ModelSettings:
+        """The settings of a request: those of the owner, and what the way of answering needs."""
+        own, body = self._settings, dict[str, Any]((output or {}).get("extra_body") or {})  # type: ignore[call-overload]
+        made = ModelSettings() if "max_retries" in self._model.unsupported_settings else ModelSettings(max_retries=0)
+        if own.temperature is not None:
+            made["temperature"] = own.temperature
+        if self._headers:
+            made["extra_headers"] = dict(self._headers)
+        if own.base_url is not None:  # such servers may know no newer names than these
+            body |= {"max_tokens": own.output_tokens} if own.output_tokens is not None else {}
+            body |= {"reasoning_effort": own.effort} if own.effort is not None else {}
+        else:
+            made |= ModelSettings(max_tokens=own.output_tokens) if own.output_tokens is not None else {}
+            made |= ModelSettings(thinking=own.effort) if own.effort is not None else {}
+        return made | ModelSettings(extra_body=body) if body else made
 
     async def _count_request(self, context: RunContext[ModelTurn], request: ModelRequestContext) -> ModelRequestContext:
-        """Count a request before it is sent; raises BudgetExhausted if unfinished moves have used up the budget."""
+        """Count a request before it is sent.
+
+        Raises BudgetExhausted if unfinished moves have used up the budget, UnexpectedModelBehavior after all retries.
+        """
         tokens = sum(turn.charged_tokens for turn in self._running_turns)
         if why := self._budget.exhaustion_reason(tokens, sum(turn.cost_usd or 0.0 for turn in self._running_turns)):
             raise BudgetExhausted(why)
+        if context.deps.attempts > MAX_RETRIES + context.deps.tool_calls:  # the library retries tools by themselves
+            raise UnexpectedModelBehavior("asked too often")
         context.deps.attempts += 1
         return request
+
+    def _read_response(
+        self, context: RunContext[ModelTurn], /, *, request_context: ModelRequestContext, response: ModelResponse
+    ) -> ModelResponse:
+        """Note what the model thought; where a tool call was wanted, take an answer in words for it."""
+        turn = context.deps
+        turn.thoughts += [part.content for part in response.parts if isinstance(part, ThinkingPart)]
+        tools = request_context.model_request_parameters.output_tools
+        return take_text_as_call(response, turn.form) if tools else response
 
     def _seconds_left(self, observation: Observation) -> float | None:
         if observation.deadline is None:
@@ -184,7 +236,7 @@ class LlmStrategy:
             self._remark(f"The price of {self._settings.model} isn't known, so nothing holds it to ${limit:g}.")
 
     async def _probe_server(self, base_url: str) -> None:
-        if problem := await find_server_problem(base_url, self._settings, self._http):
+        if problem := await find_server_problem(base_url, self._settings, self._http, self._headers):
             self._remark(problem)
             if self._log:
                 self._log.warning("model_server", problem=problem)
@@ -203,6 +255,11 @@ class LlmStrategy:
         self._remark(f"{self._settings.fallback} plays {when}, not {self._settings.model}: {why}.{new}")
 
 
+def _report_cost(cost_usd: float) -> None:
+    if turn := RUNNING_TURN.get():
+        turn.report_cost(cost_usd)
+
+
 def _create_toolbox(settings: LlmSettings, remark: Callable[[str], None]) -> "McpToolbox | None":
     if not settings.mcp_servers:
         return None
@@ -211,31 +268,11 @@ def _create_toolbox(settings: LlmSettings, remark: Callable[[str], None]) -> "Mc
     return McpToolbox(resolve_servers(settings), remark)
 
 
-def _create_agent(model: Model, count: Any) -> Agent[ModelTurn, Any]:
-    own_retries = ModelSettings() if "max_retries" in model.unsupported_settings else ModelSettings(max_retries=0)
+def _create_agent(model: Model, settings: ModelSettings, count: Any, read: Any) -> Agent[ModelTurn, Any]:
     return Agent(
         model,
         deps_type=ModelTurn,
-        model_settings=own_retries,
+        model_settings=settings,
         retries={"output": MAX_RETRIES, "tools": MAX_RETRIES},
-        capabilities=[Hooks(before_model_request=count)],
+        capabilities=[Hooks(before_model_request=count, after_model_request=read)],
     )
-
-
-def _make_output_type(form: AnswerForm, output: str) -> Any:
-    """Make the library's output type for an answer of this form; the output is then a legal move."""
-
-    def play(answer: Any) -> Move:
-        try:
-            return form.find_move(getattr(answer, form.field))
-        except NoSuchMove as error:
-            raise ModelRetry(str(error)) from None
-
-    play.__annotations__["answer"] = form.make_model()
-    match output:
-        case "native":
-            return NativeOutput(play)
-        case "prompted":
-            return PromptedOutput(play)
-        case _:
-            return ToolOutput(play, name=ANSWER_TOOL)
