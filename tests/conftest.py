@@ -91,6 +91,7 @@ SLOW = (
     "tests/mcp/client/test_stdio.py::test_a_command_that_was_killed_is_noticed_by_the_heartbeat",
     "tests/mcp/test_client.py::test_agents_in_processes_of_their_own_answer_too",
     "tests/mcp/test_conformance.py",
+    "tests/mcp/test_foreign_servers.py::test_servers_of_every_sdk",
     "tests/mcp/test_inspector.py",
     "tests/mcp/test_server_player.py",
     "tests/reliability",

@@ -1993,6 +1993,17 @@ REQUIREMENTS = (
         "dial_out/twenty_lines::the_javascript_starter_dials_out_without_a_package",
     ),
     needs(
+        "Guests",
+        "A player that is an MCP server of any SDK and revision since 2025-03-26 plays; the check says what it lacks.",
+        "mcp/foreign_servers::servers_of_every_sdk_play_a_league_and_pass_the_check",
+        "mcp/foreign_servers::the_check_says_what_an_mcp_server_lacks",
+        "mcp/foreign_servers::a_server_that_speaks_only_the_oldest_transport_is_told_so",
+        "mcp/mcp_sessions::a_session_that_a_restarted_server_has_forgotten_is_opened_again",
+        "mcp/mcp_sessions::a_refused_call_does_not_change_the_revision_of_a_server_without_sessions",
+        "agent/peer_client::a_tool_that_takes_no_other_arguments_gets_those_alone",
+        "agent/peer_client::an_address_of_the_oldest_mcp_transport_is_named_as_such",
+    ),
+    needs(
         "Dial",
         "A seat answers only calls with a token for its player; an answer counts for the calls of its own connection.",
         "dial_out/seats::a_stranger_gets_403_and_the_agent_hears_nothing",

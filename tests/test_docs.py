@@ -27,6 +27,7 @@ from agent_league.web.league_reader import read_saved_league
 from agent_league.web.pages import PAGES as PAGES_OF_A_LEAGUE
 from tests.cli.command import league, league_process
 from tests.conftest import BOUND
+from tests.mcp import interoperation_table
 from tests.tolerance_table import table
 
 ROOT = Path(__file__).parents[1]
@@ -99,6 +100,12 @@ def test_there_is_a_schema_for_every_message(folder: str, messages: Mapping[str,
 def test_the_page_on_interoperation_holds_the_table_that_the_code_has() -> None:
     page = (ROOT / "docs" / "interoperation.md").read_text(encoding="utf-8")
     assert f"\n{table()}\n" in page, "put the output of tests.tolerance_table.table() into the page"
+
+
+def test_the_page_on_interoperation_holds_the_clients_and_servers_of_the_tests() -> None:
+    page = (ROOT / "docs" / "interoperation.md").read_text(encoding="utf-8")
+    made = interoperation_table.table()
+    assert f"\n{made}\n" in page, "put the output of tests.mcp.interoperation_table.table() into the page"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

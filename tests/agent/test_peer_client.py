@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from agent_league.agent.listed_tools import CUT_DEVIATION
 from agent_league.agent.peer_client import (
     PUSH_SECONDS,
     RETRY_FORMS_SECONDS,
@@ -320,6 +321,42 @@ async def test_a_server_of_mcp_tells_the_names_of_its_tools_and_is_called_by_the
     before = len(peer.calls)
     assert (await manners.request_answer(PEER, CHOOSE, LIMIT)).message == CHOICE
     assert peer.calls[before:] == ["tools/call"]
+
+
+@in_virtual_time
+async def test_a_tool_that_takes_no_other_arguments_gets_those_alone() -> None:
+    tools = {"handle_game_invitation": ACK, "choose_parity": CHOICE}
+    closed = {"type": "object", "properties": {"message_type": {}}, "additionalProperties": False}
+    sent: list[Any] = []
+
+    def script(name: str, body: dict[str, Any]) -> Any:
+        if name == "tools/list":
+            return result({"tools": [{"name": tool, "inputSchema": closed} for tool in tools]})
+        if name != "tools/call" or body["params"]["name"] not in tools:
+            return fault()
+        sent.append(body["params"]["arguments"])
+        if sent[-1].keys() - {"message_type"}:
+            return result({"isError": True, "content": [{"type": "text", "text": "unexpected argument"}]})
+        return result({"structuredContent": tools[body["params"]["name"]]})
+
+    peer = Stranger(script)
+    client = PeerClient(peer)
+    heard = await client.request_answer(PEER, INVITE, LIMIT)
+    assert heard == PeerAnswer(ACK, ("called as 'tools/call'", CUT_DEVIATION))
+    assert sent == [INVITE.message, {"message_type": "GAME_INVITATION"}]
+    before = len(peer.calls)
+    assert (await client.request_answer(PEER, CHOOSE, LIMIT)).message == CHOICE
+    assert peer.calls[before:] == ["tools/call"]
+
+
+@in_virtual_time
+@pytest.mark.parametrize(("path", "is_named"), [("/sse", True), ("/mcp", False)])
+async def test_an_address_of_the_oldest_mcp_transport_is_named_as_such(path: str, is_named: bool) -> None:
+    peer = Stranger(lambda *_: (405, {"detail": "Method Not Allowed"}))
+    with pytest.raises(BadAnswer) as raised:
+        await PeerClient(peer).request_answer(PEER.replace("/mcp", path), INVITE, LIMIT)
+    assert raised.value.message.startswith("HTTP 405")
+    assert ("serve Streamable HTTP (2025-03-26 or newer)" in raised.value.message) is is_named
 
 
 @in_virtual_time

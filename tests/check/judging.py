@@ -18,6 +18,7 @@ async def check_port(
     manager_port: int,
     *,
     scheme: str = "http",
+    path: str = "/mcp",
     role: Role | None = None,
     strict: bool = False,
     **options: Any,
@@ -25,7 +26,7 @@ async def check_port(
     """The report on the agent at this port; the checker's manager is at the other one."""
     async with asyncio.timeout(BOUND):
         return await check_agent(
-            f"{scheme}://localhost:{port}/mcp",
+            f"{scheme}://localhost:{port}{path}",
             role=role,
             options=CheckOptions(**{"wait_seconds": 0, **options}),
             manager_port=manager_port,

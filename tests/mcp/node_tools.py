@@ -52,28 +52,33 @@ class NodeTools:
 
 def install() -> NodeTools:
     """The tools, installed where they aren't yet; one process at a time does it, the others wait."""
-    folder = Path(os.environ.get(FOLDER) or Path(__file__).resolve().parents[2] / ".node")
-    packages, node = [CONFORMANCE, INSPECTOR], _own_node()
+    folder = find_folder()
+    packages, node = [CONFORMANCE, INSPECTOR], find_own_node()
     if node is None:
         name = _node_package()
         packages.append(f"{name}@{OLDEST_NODE}")
         node = str(folder / "node_modules" / name / "bin" / ("node.exe" if sys.platform == "win32" else "node"))
-    if not _has(folder, packages):
+    if not has_packages(folder, packages):
         folder.mkdir(parents=True, exist_ok=True)
-        with _alone(folder / "lock"):
-            if not _has(folder, packages):
-                _npm_install(folder, packages)
+        with hold_lock(folder / "lock"):
+            if not has_packages(folder, packages):
+                npm_install(folder, packages)
     return NodeTools(folder, node)
 
 
-def _has(folder: Path, packages: list[str]) -> bool:
+def find_folder() -> Path:
+    """Where everything is installed."""
+    return Path(os.environ.get(FOLDER) or Path(__file__).resolve().parents[2] / ".node")
+
+
+def has_packages(folder: Path, packages: list[str]) -> bool:
     try:
         return set(packages) <= set(json.loads((folder / STAMP).read_text(encoding="utf-8")))
     except (OSError, ValueError):
         return False
 
 
-def _own_node() -> str | None:
+def find_own_node() -> str | None:
     """This machine's Node, where it is new enough."""
     node = shutil.which("node")
     if node is None:
@@ -94,7 +99,7 @@ def _node_package() -> str:
     return f"node-{system}-{machine}"
 
 
-def _npm_install(folder: Path, packages: list[str]) -> None:
+def npm_install(folder: Path, packages: list[str]) -> None:
     npm = shutil.which("npm")
     if npm is None:
         raise NotInstalled(
@@ -114,7 +119,7 @@ def _npm_install(folder: Path, packages: list[str]) -> None:
 
 
 @contextmanager
-def _alone(lock: Path) -> Iterator[None]:
+def hold_lock(lock: Path) -> Iterator[None]:
     """Holds the lock; the system lets it go with the process, however that ends."""
     with lock.open("ab") as held:
         deadline = time.monotonic() + BOUND

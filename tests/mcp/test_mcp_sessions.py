@@ -65,6 +65,16 @@ async def test_a_session_that_a_restarted_server_has_forgotten_is_opened_again()
     assert house.calls["look"] == 2
 
 
+async def test_a_refused_call_does_not_change_the_revision_of_a_server_without_sessions() -> None:
+    house = House()
+    async with sessions_with(house) as sessions:
+        assert (await sessions.exchange(house.url, look("one"), BOUND, None, HEADERS))[0] == 200
+        assert (await sessions.exchange(house.url, b"[1]", BOUND, None, HEADERS))[0] == 400
+        assert sessions.find_revision(house.url) is None
+        assert (await sessions.exchange(house.url, look("two"), BOUND, None, HEADERS))[0] == 200
+    assert house.heard["tools/call"] == 3, "all of them in the newest revision's own form"
+
+
 @pytest.mark.parametrize(
     "answer",
     [

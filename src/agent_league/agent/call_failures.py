@@ -4,7 +4,9 @@ Pure; the calls themselves are made by `peer_client`.
 """
 
 import re
+from collections.abc import Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 from agent_league.errors import (
     BadAnswer,
@@ -22,6 +24,8 @@ REFUSAL_STATUSES = (401, 403, 409, 410)
 HTTP_STATUS_PATTERN = re.compile(r"HTTP (\d{3})\b")
 SENTENCE_FIELDS = ("reason", "message", "detail", "error_description", "error")
 """Fields in which foreign agents put the sentence of a refusal, in order of preference."""
+OLD_STREAM_SUFFIX = "/sse"
+"""The end of the path at which MCP servers of 2024-11-05 open their stream."""
 UNKNOWN_TOOL_PATTERN = re.compile(
     r"(unknown|unsupported|no such|unrecognized)\W+(tool|method)|(tool|method)\b.{0,80}\b(not found|unknown|not exist)",
     re.IGNORECASE,
@@ -71,6 +75,18 @@ def is_real_failure(error: CallFailed) -> bool:
     """Whether an agent understood the call and failed; this counts more than its acknowledgement of other forms."""
     return isinstance(error, PeerRefused | BadAnswer) and not (
         isinstance(error, MismatchedAnswer) or is_unknown_method(error)
+    )
+
+
+def describe_old_transport(endpoint: str, failures: Sequence[CallFailed]) -> str | None:
+    """What is wrong with an address that can only be the stream of an MCP server of 2024-11-05; None for any other."""
+    statuses = {find_http_status(error) for error in failures}
+    if not urlsplit(endpoint).path.rstrip("/").endswith(OLD_STREAM_SUFFIX) or not statuses <= {404, 405}:
+        return None
+    return (
+        f"HTTP {min(status for status in statuses if status)} to every form of the call: an address that ends in "
+        f"{OLD_STREAM_SUFFIX} is that of MCP's HTTP+SSE of 2024-11-05, which isn't called; serve Streamable HTTP "
+        "(2025-03-26 or newer) and register its address"
     )
 
 

@@ -19,8 +19,8 @@ from agent_league.version import __version__
 
 SESSION_HEADER = "Mcp-Session-Id"
 VERSION_HEADER = "MCP-Protocol-Version"
-OFFERED_REVISION = "2025-06-18"
-"""The revision that is offered; the server names the one that it speaks."""
+OFFERED_REVISION = "2025-11-25"
+"""The revision that is offered, the last with a handshake; the server names the one that it speaks."""
 SESSION_STATUSES = (400, 404, 406)
 """HTTP statuses of a server that misses a session, or has forgotten it."""
 RETRY_SECONDS = 30.0
@@ -44,6 +44,8 @@ class McpSessions:
         self._carrier = carrier
         self._sessions: OrderedDict[str, McpSession] = OrderedDict()
         self._opening: dict[str, asyncio.Lock] = {}
+        self._answering: set[str] = set()
+        """Servers that have answered without a session."""
 
     async def exchange(
         self, endpoint: str, frame: bytes, limit: float, bearer: str | None, headers: Mapping[str, str]
@@ -57,12 +59,26 @@ class McpSessions:
         known = self._sessions.get(endpoint)
         reply = await self._carrier.exchange(endpoint, frame, limit, bearer, (known and known.headers) or headers)
         if reply[0] not in SESSION_STATUSES:
+            self._note_answer_without_session(endpoint)
             return reply
         with suppress(CallFailed):  # then the refusal tells more
             session = await self._open_session(endpoint, known, due, bearer)
             if session.headers and (left := due - loop.time()) > 0:
-                return await self._carrier.exchange(endpoint, frame, left, bearer, session.headers)
+                in_session = await self._carrier.exchange(endpoint, frame, left, bearer, session.headers)
+                if in_session[0] in SESSION_STATUSES and endpoint in self._answering:
+                    self._sessions.pop(endpoint, None)  # it missed no session: the call itself is refused
+                return in_session
         return reply
+
+    def _note_answer_without_session(self, endpoint: str) -> None:
+        """Remember that a server has answered without a session, unless it is called in one."""
+        if endpoint not in self._sessions and len(self._answering) < MAX_SESSIONS:
+            self._answering.add(endpoint)
+
+    def find_revision(self, endpoint: str) -> str | None:
+        """The revision in which a server is called since its handshake; None for one that was called without."""
+        known = self._sessions.get(endpoint)
+        return known.headers.get(VERSION_HEADER) if known else None
 
     async def _open_session(
         self, endpoint: str, refused: McpSession | None, due: float, bearer: str | None

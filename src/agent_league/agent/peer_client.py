@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from agent_league.agent.call_failures import (
+    describe_old_transport,
     get_frame_error,
     is_failed_tool,
     is_real_failure,
@@ -29,6 +30,7 @@ from agent_league.agent.jsonrpc import (
     parse_result,
     raise_refusal,
 )
+from agent_league.agent.listed_tools import CUT_DEVIATION, ListedTools, parse_listed_tools, select_arguments
 from agent_league.agent.mcp_sessions import McpSessions
 from agent_league.agent.metrics import OTHER_METHOD, AgentMetrics
 from agent_league.errors import BadAnswer, CallFailed, ErrorCode, MismatchedAnswer, PeerRefused, PeerUnreachable
@@ -100,9 +102,9 @@ class _KnownPeer:
     """Notices that it refused in every form, and when (loop time)."""
     pushes_answers: bool = False
     """Whether it sends its answers in calls of its own."""
-    tools: Collection[str] | None = None
-    """The names of its tools, as it lists them; None if it wasn't asked yet."""
-    mcp_tools: Collection[str] | None = None
+    tools: ListedTools | None = None
+    """Its tools, as it lists them; None if it wasn't asked yet."""
+    mcp_tools: ListedTools | None = None
     """The same as listed over real MCP."""
     refusal_count: int = 0
     """Calls that it refused because of their form."""
@@ -118,6 +120,10 @@ class _KnownPeer:
             return (self.form_by_method[method],)
         expected = () if self.form_name is None else (self.form_name,)
         return (*expected, *reversed(self.form_by_method.values()))
+
+    def select_arguments(self, form: CallForm, call: PeerCall) -> Mapping[str, Any]:
+        """The message as a form sends it: a tool that takes no other arguments gets those alone that it names."""
+        return select_arguments(call.message, form, call.method, self.mcp_tools if form.is_mcp else self.tools)
 
     def note_exhausted(self, call: PeerCall, now: float, *, insist: bool) -> None:
         """Remember that it answered a call in no form."""
@@ -231,8 +237,9 @@ class PeerClient:
             form = forms.remaining.pop(0)
             if now() >= deadline or (form.is_combined and acknowledged):
                 break
+            message = peer.select_arguments(form, call)
             try:
-                reply = await self._exchange_in_form(endpoint, form, call, deadline - now(), bearer)
+                reply = await self._exchange_in_form(endpoint, form, call.method, message, deadline - now(), bearer)
                 answer = self._find_answer(reply, form, call, may_push=push is not None)
             except CallFailed as error:
                 failures.append(error)
@@ -246,6 +253,8 @@ class PeerClient:
             if answer is not None:
                 if insist:
                     peer.remember_form(call.method, form)
+                if message is not call.message:
+                    answer.deviations += (CUT_DEVIATION,)
                 return answer
             acknowledged.append(form)
             patient = peer.pushes_answers or call.method in peer.form_by_method
@@ -259,8 +268,7 @@ class PeerClient:
         telling = [error for error in failures if not acknowledged or is_real_failure(error)]
         if not telling:
             raise make_timeout_error(endpoint, limit)
-        telling[0].form_failures = tuple(failures)
-        raise telling[0]
+        raise _sum_up_failures(endpoint, telling[0], failures)
 
     async def is_reachable(self, endpoint: str, limit: float) -> bool:
         """Whether an address accepts connections, whatever it answers."""
@@ -322,8 +330,10 @@ class PeerClient:
     ) -> None:
         """After a failed tool call, move the tools that the agent lists to the front; the list is fetched once.
 
-        A tool that exists but fails is called again with the message as its one argument.
+        A tool that exists but fails is called again: with the arguments that it takes if it takes no others, else with
+        the message as its one argument.
         """
+        sent = peer.select_arguments(form, call)
         if _is_tool_call(form):
             if peer.tools is None and limit > 0:
                 peer.tools = await self._list_tools(endpoint, {}, None, limit, bearer)
@@ -332,8 +342,11 @@ class PeerClient:
             params = {"_meta": MCP_META}
             peer.mcp_tools = await self._list_tools(endpoint, params, MCP_LIST_HEADERS, limit, bearer)
             forms.bring_forward(*_forms_for_tools(peer.mcp_tools, call.method))
-        if is_failed_tool(error) and not is_unknown_tool(error) and (again := find_one_argument_form(form)):
-            forms.bring_forward(again)
+        if is_failed_tool(error) and not is_unknown_tool(error):
+            if (again := find_one_argument_form(form)) is not None:
+                forms.bring_forward(again)
+            if (left := peer.select_arguments(form, call)) and left is not call.message and sent is call.message:
+                forms.bring_forward(form)
 
     async def _list_tools(
         self,
@@ -342,14 +355,14 @@ class PeerClient:
         headers: Mapping[str, str] | None,
         limit: float,
         bearer: str | None,
-    ) -> Collection[str]:
-        """Fetch the names of an agent's tools; empty if it doesn't understand the request."""
+    ) -> ListedTools:
+        """Fetch the list of an agent's tools; empty if it doesn't understand the request."""
         frame = encode_request(TOOL_LIST, params, next(self._request_ids))
         with suppress(CallFailed):
             send = self._mcp_sessions if headers else self._carrier
             status, body = await send.exchange(endpoint, frame, min(limit, TOOL_LIST_SECONDS), bearer, headers or {})
-            return _parse_tool_names(parse_reply(status, body))
-        return ()
+            return parse_listed_tools(parse_reply(status, body))
+        return {}
 
     def _find_answer(self, reply: _PeerReply, form: CallForm, call: PeerCall, *, may_push: bool) -> PeerAnswer | None:
         """Find the answer in a reply; None if the agent may still push it. Raises CallFailed.
@@ -384,12 +397,12 @@ class PeerClient:
         return PeerAnswer(found, (*_form_deviations(form, call), *noted))
 
     async def _exchange_in_form(
-        self, endpoint: str, form: CallForm, call: PeerCall, limit: float, bearer: str | None
+        self, endpoint: str, form: CallForm, method: str, message: Mapping[str, Any], limit: float, bearer: str | None
     ) -> _PeerReply:
         number = next(self._request_ids)
-        frame = form.encode_request(call.method, call.message, number)
+        frame = form.encode_request(method, message, number)
         address = endpoint if form.path is None else urlunsplit((*urlsplit(endpoint)[:2], form.path, "", ""))
-        if headers := form.build_headers(call.method):
+        if headers := form.build_headers(method):
             status, body = await self._mcp_sessions.exchange(address, frame, limit, bearer, headers)
         else:
             status, body = await self._carrier.exchange(address, frame, limit, bearer)
@@ -445,11 +458,12 @@ def _forms_for_tools(tools: Collection[str] | None, method: str) -> tuple[CallFo
     return tuple(form for form in MCP_FORMS if form.has_method(method) and form.find_method_name(method) in tools)
 
 
-def _parse_tool_names(body: Any) -> frozenset[str]:
-    result = body.get("result") if isinstance(body, dict) else None
-    tools = result.get("tools") if isinstance(result, dict) else None
-    listed = tools if isinstance(tools, list) else []
-    return frozenset(tool["name"] for tool in listed if isinstance(tool, dict) and isinstance(tool.get("name"), str))
+def _sum_up_failures(endpoint: str, telling: CallFailed, failures: Sequence[CallFailed]) -> CallFailed:
+    """The error of a call that failed in every form, with all failures in it."""
+    sentence = describe_old_transport(endpoint, failures)
+    error = BadAnswer(sentence, telling.answer) if sentence else telling
+    error.form_failures = tuple(failures)
+    return error
 
 
 async def _wait_for_push(push: PushedAnswer | None, seconds: float) -> bool:

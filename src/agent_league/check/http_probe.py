@@ -6,6 +6,7 @@ import ssl
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -34,6 +35,7 @@ class ProbeReply:
     content_type: str
     body: bytes
     seconds: float
+    mcp_session_id: str | None = None
 
     @property
     def json_value(self) -> Any:
@@ -116,6 +118,21 @@ class HttpProbe:
         self.sent.append(f"GET {urlsplit(url).path or '/'}")
         return await self._send_request("GET", url, limit)
 
+    async def opens_endpoint_stream(self, url: str) -> bool:
+        """Whether GET opens a stream that names where to post, as MCP servers of 2024-11-05 do."""
+        self.sent.append(f"GET {urlsplit(url).path or '/'}")
+        accept = {"Accept": "text/event-stream"}
+        read = bytearray()
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS), self._client.stream("GET", url, headers=accept) as response:
+                async for chunk in response.aiter_bytes():
+                    read += chunk.replace(b"\r", b"")
+                    if response.status_code != HTTPStatus.OK or len(read) > MAX_SHOWN_LENGTH or b"\n\n" in read:
+                        break
+        except (TimeoutError, httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError):
+            pass
+        return read.startswith((b"event: endpoint\n", b"event:endpoint\n"))
+
     async def send_partial_request(self, limit: float) -> None:
         """Send the beginning of a request over plain HTTP and close the connection."""
         line = f"POST {self._parts.path or '/'} HTTP/1.1"
@@ -148,7 +165,13 @@ class HttpProbe:
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError, ValueError) as error:
             raise NoReply(_describe_error(error)) from None
         content_type = response.headers.get("content-type", "application/octet-stream").partition(";")[0].strip()
-        return ProbeReply(response.status_code, content_type.lower(), body, time.monotonic() - began)
+        return ProbeReply(
+            response.status_code,
+            content_type.lower(),
+            body,
+            time.monotonic() - began,
+            response.headers.get("mcp-session-id"),
+        )
 
 
 def _make_client(verify: ssl.SSLContext | bool) -> httpx2.AsyncClient:

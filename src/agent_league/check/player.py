@@ -252,6 +252,8 @@ def _judge_answered(subject: PlayerSubject, exchange: Exchange, kind: str) -> St
         )
     if exchange.league_error is not None:
         return judge_league_error(subject, exchange)
+    if exchange.is_mcp_refusal and (why := subject.mcp.describe_problem(method, exchange.reply.status)):
+        return failed(exchange.reply_text, f"{exchange.agent_complaint}{why}")
     if exchange.is_unknown_method:
         return failed(
             exchange.reply_text,

@@ -6,13 +6,16 @@ Knows the call forms of `league.v2`, but no steps and no single messages.
 import asyncio
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
 
 from agent_league.agent.call_failures import UNKNOWN_TOOL_PATTERN
+from agent_league.agent.listed_tools import CUT_DEVIATION, select_arguments
 from agent_league.check.http_probe import NOT_JSON, HttpProbe, ProbeReply, format_redacted, format_reply
 from agent_league.check.listener import IncomingCall, Listener
+from agent_league.check.mcp_probe import McpProbe
 from agent_league.check.scripted_agents import CheckerManager, format_now
 from agent_league.check.steps import NoReply, SkipStep
 from agent_league.clock import SystemClock
@@ -28,6 +31,7 @@ from agent_league.protocol.tolerance import (
     CANONICAL,
     FORM_BY_NAME,
     MCP_FORMS,
+    TOOL_CALL,
     CallForm,
     MessageFrame,
     find_candidates,
@@ -118,11 +122,16 @@ class Exchange:
         return str((self.league_error or {}).get("error_code", ""))
 
     @property
+    def is_mcp_refusal(self) -> bool:
+        """Whether an MCP server has no such tool, or refused the request itself; a failed tool is none."""
+        return self.call_form.is_mcp and (self.is_unknown_method or self.reply.status >= 400)
+
+    @property
     def agent_complaint(self) -> str:
         """What the agent itself says is wrong, as a sentence to begin a hint with; empty if it says nothing."""
         body = self.body if isinstance(self.body, dict) else {}
         said = (self.league_error or {}).get("message") or self.error.get("message") or body.get("detail")
-        complaint = body.get("error") if isinstance(body.get("error"), str) else None
+        complaint = body.get("error") if isinstance(body.get("error"), str) else self._tool_complaint
         return f"The agent itself says: {format_redacted(said or complaint, 200)} " if said or complaint else ""
 
     @property
@@ -146,6 +155,13 @@ class Exchange:
         """Whether the reply is an MCP tool result with `isError`."""
         result = self.body.get("result") if isinstance(self.body, dict) else None
         return isinstance(result, dict) and result.get("isError") is True
+
+    @property
+    def _tool_complaint(self) -> str | None:
+        """The text of a failed MCP tool."""
+        content = self.body["result"].get("content") if self._is_tool_error else None
+        first = content[0] if isinstance(content, list) and content else None
+        return first.get("text") if isinstance(first, dict) and isinstance(first.get("text"), str) else None
 
     @property
     def _is_unknown_tool(self) -> bool:
@@ -176,6 +192,7 @@ class Subject:
         self, probe: HttpProbe, options: CheckOptions, key: SigningKey, manager: CheckerManager | None
     ) -> None:
         self.probe = probe
+        self.mcp = McpProbe(probe)
         self.options = options
         self.key = key
         self.manager = manager
@@ -190,6 +207,8 @@ class Subject:
         """Whether a question was understood; before that the call form is a guess."""
         self.call_forms: dict[str, CallForm] = {}
         """Method -> the call form in which the agent understood it."""
+        self.mcp_revision: str | None = None
+        """The revision in which an MCP server was understood after a handshake; None for one without."""
         self.exchanges: dict[str, Exchange] = {}
         self.is_frameless = False
         """Whether the agent answers without a JSON-RPC frame."""
@@ -323,8 +342,13 @@ class Subject:
         call_form = call_form or (
             self.get_call_form(method) if self.get_call_form(method).has_method(method) else CANONICAL
         )
-        body = call_form.encode_request(method, message, next(self._request_ids))
+        body = self.encode_call(call_form, method, message, next(self._request_ids))
         return await self.post(body, method, message, wanted=wanted, call_form=call_form, bearer=bearer)
+
+    def encode_call(self, form: CallForm, method: str, message: Mapping[str, Any], request_id: int) -> bytes:
+        """Encode a call; a tool that takes no other arguments than it names gets those alone."""
+        tools = self.mcp.tools if form.is_mcp else None
+        return form.encode_request(method, select_arguments(message, form, method, tools), request_id)
 
     async def post(
         self,
@@ -339,15 +363,12 @@ class Subject:
         limit: float | None = None,
     ) -> Exchange:
         """Send raw bytes and parse the reply; `shown` replaces them in the report."""
-        url = self.probe.url_at(call_form.path) if call_form.path else None
-        reply = await self.probe.post(
-            body,
-            limit or self.get_limit(method),
-            url=url,
-            bearer=bearer,
-            shown=shown,
-            more_headers=call_form.build_headers(method),
-        )
+        limit = limit or self.get_limit(method)
+        if headers := call_form.build_headers(method):
+            reply = await self.mcp.post(body, limit, headers, bearer, shown)
+        else:
+            url = self.probe.url_at(call_form.path) if call_form.path else None
+            reply = await self.probe.post(body, limit, url=url, bearer=bearer, shown=shown)
         parsed = reply.json_value
         answer, place, noted = _find_answer(parsed, wanted)
         line = self.probe.sent[-1]
@@ -358,20 +379,26 @@ class Subject:
     ) -> Exchange:
         """Send a message in one call form after the other until the agent understands it.
 
-        Returns the first exchange if it never does.
+        If it never does, returns the first exchange, or that of an MCP server's tool.
         """
         first: Exchange | None = None
+        of_tool: Exchange | None = None
         answered: set[str] = set()
         styles = list(order_forms(method, PROTOCOL_V2, self.call_form.name))
         for style in styles:
             if style.is_combined and style.frame is MessageFrame.MESSAGE and style.find_method_name(method) in answered:
                 continue  # the name is known, and the reply doesn't say that the message is missing
             exchange = await self.ask(method, message, wanted=wanted, call_form=style, bearer=bearer)
+            if style.is_mcp and not is_understood(exchange, wanted):
+                exchange = await self._ask_with_taken_arguments(exchange, wanted, bearer)
+                if of_tool is None or (of_tool.is_unknown_method and not exchange.is_unknown_method):
+                    of_tool = exchange
             first = first or exchange
             if style.frame is MessageFrame.PARAMS and not (exchange.is_unknown_method or exchange.is_breakdown):
                 answered.add(style.find_method_name(method))
             if is_understood(exchange, wanted):
                 self.call_forms[method] = style
+                self.mcp_revision = self.mcp.session_revision if style.is_mcp else None
                 if style.is_mcp or (wanted is not None and not self._is_call_form_learned):
                     self.call_form, self._is_call_form_learned = style, wanted is not None
                 self.record_deviations(exchange)
@@ -386,7 +413,19 @@ class Subject:
             styles.extend(more)  # tried after the others
         if first is None:
             raise SkipStep(f"no style has a name for {method}")
-        return first
+        is_mcp_server = first.reply.status == HTTPStatus.NOT_ACCEPTABLE or self.mcp.tools is not None
+        return of_tool if of_tool is not None and is_mcp_server else first
+
+    async def _ask_with_taken_arguments(self, refused: Exchange, wanted: str | None, bearer: str | None) -> Exchange:
+        """Ask an MCP server for its tools, and call one that takes no other arguments with those alone."""
+        if refused.reply.status in UNKNOWN_CALL_STATUSES:
+            return refused
+        method, form = refused.method, refused.call_form
+        with suppress(NoReply):
+            tools = await self.mcp.list_tools(self.get_limit(""))
+            if select_arguments(refused.message, form, method, tools) is not refused.message:
+                return await self.ask(method, refused.message, wanted=wanted, call_form=form, bearer=bearer)
+        return refused
 
     def get_call_form(self, method: str) -> CallForm:
         """Return the call form in which the agent understood a method, or its general one."""
@@ -411,6 +450,8 @@ class Subject:
             known = any(one.answer is not None or one.is_acknowledged for one in self.exchanges.values())
             return "league.v2, in the protocol's own form" if known else "league.v2, as far as can be told"
         spoken = "the protocol's own form" if self.call_form is CANONICAL else self.call_form.description
+        if self.call_form.is_mcp and self.mcp_revision:
+            spoken = f"real MCP: `{TOOL_CALL}` of {self.mcp_revision} after a handshake"
         return ", ".join(["league.v2", spoken.replace("`", ""), *dict.fromkeys(self.deviations)])
 
     def record_deviations(self, exchange: Exchange) -> None:
@@ -421,6 +462,8 @@ class Subject:
         if exchange.answer is not None and exchange.place not in style.answer_places:
             self.deviations.append(f"answers in {exchange.place}")
             self.is_frameless = self.is_frameless or exchange.place in FRAMELESS_PLACES
+        if style.is_mcp and select_arguments(exchange.message, style, method, self.mcp.tools) is not exchange.message:
+            self.deviations.append(CUT_DEVIATION)
         self.deviations += exchange.deviations
 
 

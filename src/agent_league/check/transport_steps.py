@@ -7,6 +7,7 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from agent_league.agent.call_failures import OLD_STREAM_SUFFIX
 from agent_league.agent.jsonrpc import is_answer_to
 from agent_league.check.http_probe import NOT_JSON, format_redacted, format_reply
 from agent_league.check.scripted_agents import read_endpoint
@@ -92,6 +93,13 @@ async def _judge_post(subject: Subject) -> StepFinding:
 
 async def _find_path_hint(subject: Subject) -> str:
     """Write a hint that names the path at which the agent does answer, if it is one of the common ones."""
+    for url in (subject.probe.url, subject.probe.url_at(OLD_STREAM_SUFFIX)):
+        if await subject.probe.opens_endpoint_stream(url):
+            return (
+                f"{url} is an MCP server that speaks nothing but HTTP+SSE, the transport of 2024-11-05, which MCP has "
+                "replaced and no league calls: serve Streamable HTTP at /mcp (in the Python SDK "
+                'transport="streamable-http"), and register that address.'
+            )
     for path in COMMON_PATHS:
         url = subject.probe.url_at(path)
         if url == subject.probe.url:
@@ -187,7 +195,7 @@ def _encode_changed_frame(subject: Subject, call: ValidCall, **changes: Any) -> 
     if subject.is_bare:
         raise SkipStep("the agent speaks bare messages, without a JSON-RPC frame")
     form = subject.get_call_form(call.method)
-    frame = {**json.loads(form.encode_request(call.method, call.message, 1)), **changes}
+    frame = {**json.loads(subject.encode_call(form, call.method, call.message, 1)), **changes}
     return json.dumps({name: value for name, value in frame.items() if value is not ...}).encode()
 
 
@@ -301,12 +309,13 @@ async def _judge_charset(subject: Subject) -> StepFinding:
     _require_valid_answer(subject)
     call = subject.make_valid_call()
     form = subject.get_call_form(call.method)
+    if form.is_mcp:
+        raise SkipStep("the agent is an MCP server, and its SDK reads the headers")
     reply = await subject.probe.post(
         form.encode_request(call.method, call.message, 7),
         subject.get_limit(call.method),
         bearer=call.bearer,
         content_type="application/json; charset=utf-8",
-        more_headers=form.build_headers(call.method),
     )
     return passed(f"HTTP {reply.status}") if reply.status == 200 else tolerate(failed(format_reply(reply)))
 
@@ -443,22 +452,26 @@ async def _judge_survival(subject: Subject) -> StepFinding:
 def _send_raw(body: bytes, *codes: int, shown: str | None = None) -> Judge:
     async def judge(subject: Subject) -> StepFinding:
         exchange = await subject.post(body, shown=shown)
-        if subject.is_bare and 400 <= exchange.reply.status < 500:
-            return passed(f"HTTP {exchange.reply.status}")
-        return _judge_hostile_refusal(exchange, *codes)
+        return _judge_hostile_refusal(subject, exchange, *codes)
 
     return judge
 
 
-def _judge_hostile_refusal(exchange: Exchange, *codes: int) -> StepFinding:
-    """Judge a refusal of hostile input; a handler that failed or accepted the input is only a warning."""
+def _judge_hostile_refusal(subject: Subject, exchange: Exchange, *codes: int) -> StepFinding:
+    """Judge a refusal of hostile input; a handler that failed or accepted the input is only a warning.
+
+    Bare messages know no JSON-RPC errors, and MCP asks for HTTP statuses.
+    """
+    if (subject.is_bare or subject.call_form.is_mcp) and 400 <= exchange.reply.status < 500:
+        return passed(f"HTTP {exchange.reply.status}")
     found = _judge_frame_refusal(exchange, *codes)
     is_bad = exchange.is_breakdown or found.verdict is StepVerdict.FAIL
     return warned(exchange.reply_text, make_no_json_hint(exchange)) if is_bad else found
 
 
 async def _judge_params_list(subject: Subject) -> StepFinding:
-    return _judge_hostile_refusal(await _send_changed_frame(subject, params=[1, 2, 3]), JsonRpcErrorCode.INVALID_PARAMS)
+    exchange = await _send_changed_frame(subject, params=[1, 2, 3])
+    return _judge_hostile_refusal(subject, exchange, JsonRpcErrorCode.INVALID_PARAMS)
 
 
 async def _judge_wrong_types(subject: Subject) -> StepFinding:
