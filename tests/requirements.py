@@ -3,7 +3,7 @@
 "P" is the protocol's own page with its section, "000" to "004" are the seeds, "CLI" is what the command promises and
 "REL" what docs/reliability.md does, "MCP" what docs/mcp.md and docs/mcp-hosts.md do, "Server" what `league serve`
 does, "Class" what docs/class.md does, "Dial" what docs/dial-out.md does, "Scale" what docs/deploy.md says of several
-servers.
+servers, "A2A" what docs/a2a.md does.
 A test is named by its file under `tests/` (without `test_` and `.py`) and its name (without `test_`).
 `test_requirements.py` fails where a demand has no test, or names one that isn't there.
 """
@@ -2165,5 +2165,52 @@ REQUIREMENTS = (
         "Scale",
         "Tables that fit: names and numbers readable at 80 columns for 8 and for 30 players, wide ones in files.",
         "cli/experiment::tables_fit_eighty_columns",
+    ),
+    needs(
+        "A2A",
+        "An A2A agent of 1.0 or 0.3, JSON-RPC or HTTP+JSON, plays with nothing but its card's address; Task, Message"
+        " and streaming replies.",
+        "a2a/league::an_agent_plays_in_every_form_of_reply",
+        "a2a/league::text_that_comes_in_pieces_of_an_artifact_is_a_move",
+        "a2a/page::the_league_of_the_page_is_played",
+    ),
+    needs(
+        "A2A",
+        "A match is a context, a task in input-required gets the next question; view and legal moves travel as data and"
+        " as text.",
+        "a2a/league::a_match_is_a_context_and_a_task_that_asks_for_input_gets_the_next_question",
+        "a2a/league::after_a_task_that_has_ended_the_next_question_begins_another_in_the_same_context",
+        "a2a/league::the_question_holds_view_and_legal_moves_as_data_and_as_text",
+        "a2a/questions::a_question_tells_the_side_and_marks_what_others_wrote",
+    ),
+    needs(
+        "A2A",
+        "Moves are read generously; one that isn't legal is asked again within the three attempts, and nothing moves in"
+        " the agent's place.",
+        "a2a/questions::a_move_is_found",
+        "a2a/questions::what_is_no_legal_move_is_left_to_the_referee",
+        "a2a/league::an_illegal_move_is_asked_again_with_what_was_wrong",
+        "a2a/league::an_agent_that_gives_no_legal_move_loses_after_three_attempts",
+        "a2a/league::a_silent_agent_loses_by_the_referee_s_deadline",
+    ),
+    needs(
+        "A2A",
+        "A card leads to its own origin or one that is allowed by name, within the address rules of players; cards and"
+        " replies are bounded.",
+        "a2a/agent_card::a_card_can_t_lead_to_another_place",
+        "a2a/agent_card::another_origin_is_called_where_it_is_allowed_by_name",
+        "a2a/agent_card::a_name_that_means_this_machine_is_not_called",
+        "a2a/agent_card::a_card_that_redirects_is_not_followed",
+        "a2a/agent_card::a_host_that_is_not_allowed_is_not_asked_for_its_card",
+        "a2a/agent_card::a_wrong_card_is_refused_with_what_was_expected",
+        "a2a/agent_card::a_reply_without_end_is_cut",
+        "a2a/agent_card::a_reply_in_no_form_is_a_failed_call",
+    ),
+    needs(
+        "A2A",
+        "Authentication is by a scheme that the card names, its secret given by the owner and written nowhere.",
+        "a2a/agent_card::a_secret_is_sent_as_the_card_s_scheme_wants",
+        "a2a/agent_card::a_secret_that_nobody_asks_for_is_not_sent",
+        "a2a/league::the_owner_s_secret_is_sent_by_the_card_s_scheme_and_stands_nowhere",
     ),
 )

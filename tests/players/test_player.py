@@ -67,7 +67,7 @@ def test_a_strategy_knows_nothing_but_what_it_observes_the_rules_and_other_ideas
 
 def test_sensors_decision_and_actuators_know_nothing_of_each_other() -> None:
     own = "agent_league.players."
-    thinking = {"observation", "moves", "log", "metrics", "tasks", "text"}
+    thinking = {"observation", "moves", "errors", "log", "metrics", "tasks", "text"}
     assert {module.removeprefix(own) for module in imports(PACKAGE / "sensors.py") if module.startswith(own)} == {
         "observation"
     }

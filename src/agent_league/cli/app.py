@@ -61,6 +61,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         "connect": (
             "Carry any agent behind a router to a league: it dials out, and the league calls the agent through it."
         ),
+        "invite-a2a": "Give an A2A agent a seat in a league: register it by its card, and ask it for its moves.",
         "class": (
             "Make a class of a roster: one sign-up address a team, on a sheet to print; without one, list the teams."
         ),

@@ -1,6 +1,7 @@
 """Actuators: turn decisions into the answers that are sent.
 
-Moves are legal by now, as the referee wrote them; a strategy's usage figures are validated before they are sent.
+Moves are legal by now, as the referee wrote them, unless the strategy is unaided. A strategy's usage figures are
+validated before they are sent.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,7 @@
-"""Decision: asks the strategy for a move, and plays a random one if it raises or chooses an illegal move."""
+"""Decision: asks the strategy for a move, and plays a random one if it raises or chooses an illegal move.
+
+A strategy that speaks for somebody else's agent (`is_unaided`) gets no such help.
+"""
 
 import asyncio
 import hashlib
@@ -13,6 +16,7 @@ import orjson
 
 from agent_league.agent.metrics import AgentMetrics
 from agent_league.agent.tasks import BackgroundTasks
+from agent_league.errors import Refusal
 from agent_league.log import JsonLogger
 from agent_league.players.moves import describe_legal_moves, find_equal_moves
 from agent_league.players.observation import Move, Observation, Strategy, Thought, Usage
@@ -46,7 +50,12 @@ class StrategyRunner:
                 log.error("strategy_failed", error=repr(error), traceback=traceback.format_exc())
 
     async def choose_move(self, observation: Observation) -> Thought:
-        """Return the strategy's move, or the stored one if the same question was asked before."""
+        """Return the strategy's move, or the stored one if the same question was asked before.
+
+        Raises Refusal if the strategy is unaided and has no move.
+        """
+        if getattr(self._strategy, "is_unaided", False):
+            return await self._ask_unaided(observation)
         question = _question_key(observation)
         decided = self._decisions.get(question)
         if decided is None:
@@ -57,6 +66,18 @@ class StrategyRunner:
             return decided
         # Cancelling the caller must not cancel the choice: the referee's next attempt needs its result.
         return await asyncio.shield(decided)
+
+    async def _ask_unaided(self, observation: Observation) -> Thought:
+        """Return the strategy's move as it is, legal or not, and ask it again for a question that is repeated."""
+        began = asyncio.get_running_loop().time()
+        try:
+            thought = await self._choices.start(ask_strategy(self._strategy, observation))
+        except Refusal as refusal:
+            self._meter.count_event("strategy_failures", RAISED)
+            self._log.warning("agent_gave_no_move", match_id=observation.match_id, why=refusal.message)
+            raise
+        how = CHOSEN if observation.is_legal(thought.move) else ILLEGAL
+        return self._record_decision(thought, how, observation, began)
 
     @property
     def pending_count(self) -> int:

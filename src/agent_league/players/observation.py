@@ -286,6 +286,8 @@ class Strategy(Protocol):
     `memory = 1`: in a match of several rounds it looks at nothing but the last round, the legal moves, the payoffs and
     its dice; `is_uniform = True`: it plays `random.choice` of the legal moves, whatever happens. Series of many games
     then ask it less often;
+    `is_unaided = True`: it speaks for somebody else's agent: its moves are sent as they are, legal or not, a question
+    that is repeated is asked again, and a Refusal that it raises is the answer;
     `prepare(log)`: called when its player is created; `close()`, a coroutine: called when its player ends;
     `configured(defaults, remark)`, a class method: creates it from `defaults/player.json`, with a function that shows
     its owner a sentence; `check(defaults)`: raises ConfigError before anything starts;
