@@ -3,8 +3,9 @@
 import asyncio
 import json
 import re
+import socket
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -16,14 +17,16 @@ from agent_league.config import ConfigLoader
 from agent_league.errors import CallFailed, UserError
 from agent_league.games.registry import load_game
 from agent_league.http.client import HttpCarrier
+from agent_league.http.memory import MemoryNetwork
 from agent_league.http.server import HttpServer
 from agent_league.lab.evaluation import evaluator
 from agent_league.lab.evaluation.criteria import CriterionVerdict, judge_criteria
 from agent_league.lab.evaluation.evaluator import EvaluationRequest, Evaluator
 from agent_league.lab.evaluation.findings import list_remarks
+from agent_league.lab.evaluation.in_process_players import InProcessLeague, InProcessPlayer, start_in_process_players
 from agent_league.lab.evaluation.model import Evaluation, GameEnding, MoveCounts
 from agent_league.lab.evaluation.opponents import choose_opponents
-from agent_league.lab.evaluation.private_league import MAX_REGISTRATIONS, PRACTICE_LEAGUE_ID
+from agent_league.lab.evaluation.private_league import MAX_REGISTRATIONS, PRACTICE_LEAGUE_ID, PracticeManager
 from agent_league.lab.evaluation.report import render_html, render_markdown
 from agent_league.launch.agent_plan import PlayerPlan
 from agent_league.launch.serving import serve_agents
@@ -113,6 +116,30 @@ async def test_a_strategy_speaks_either_protocol_to_the_letter(protocol: str, ga
     assert found.message_count > 8
     assert not found.fault_count
     assert not any(game.ending is GameEnding.TECHNICAL_LOSS for game in found.games)
+
+
+async def test_a_player_of_either_protocol_has_its_id_whoever_registered_before_it(tmp_path: Path) -> None:
+    manager = PracticeManager(0, SigningKey.generate())
+    room = InProcessLeague(MemoryNetwork(), manager, tmp_path, "even_odd", seed="7")
+    strategy = load_strategy("random")
+    async with asyncio.timeout(BOUND), AsyncExitStack() as stack:
+        for player_id, protocol in (("P901", PROTOCOL_V2), ("P01", PROTOCOL_V1), ("P902", PROTOCOL_V1)):
+            player = InProcessPlayer(player_id, strategy, f"random {player_id}", protocol)
+            await stack.enter_async_context(start_in_process_players([player], room, print))
+    assert [*manager.tokens] == ["P901", "P01", "P902"]
+
+
+async def test_no_name_server_is_asked_for_players_of_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_up = []
+
+    def look_up(host: str, *_: Any, **__: Any) -> Any:
+        looked_up.append(host)
+        raise socket.gaierror(socket.EAI_NONAME, "no name server")
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    found = await evaluated("random", games=1)
+
+    assert (found.fault_count, looked_up) == (0, [])
 
 
 async def test_a_game_of_amounts_tells_the_mean_payoff() -> None:

@@ -34,6 +34,7 @@ from agent_league.protocol.envelope import Message
 from agent_league.protocol.methods import METHODS
 from agent_league.protocol.tokens import SigningKey
 from agent_league.protocol.tolerance import POLL_METHOD, REGISTER_PATH, find_candidates, normalise
+from agent_league.protocol.v1.ids import find_wanted_id
 from agent_league.protocol.v2.errors import write_league_error
 from agent_league.protocol.version import CURRENT_VERSION, PROTOCOL_V1
 from agent_league.storage.files import parse_json
@@ -111,7 +112,7 @@ class CheckerManager(Listener):
             if refusal := await judge_registration(heard.path, heard.body, games):
                 self.refusals.append((heard, refusal.reason))
                 raise RawReply(refusal.answer)
-        agent_id = self._agent_ids.get(place) or self._choose_agent_id(role, str(heard.message.get("sender") or ""))
+        agent_id = self._agent_ids.get(place) or self._choose_agent_id(role, _read_wanted_id(heard))
         self._agent_ids[place] = agent_id
         self.registrations.append(heard)
         self.tokens[agent_id] = f"tok-{agent_id.lower()}-of-league-check-{len(self.token_owners) + 1}"
@@ -133,8 +134,7 @@ class CheckerManager(Listener):
             **{f"{role}_id": agent_id},
         ).to_wire()
 
-    def _choose_agent_id(self, role: str, sender: str) -> str:
-        wanted = sender.partition(":")[2]
+    def _choose_agent_id(self, role: str, wanted: str) -> str:
         prefix = "P" if role == "player" else "REF"
         if AGENT_ID.fullmatch(wanted) and wanted.startswith(prefix) and wanted not in self._agent_ids.values():
             return wanted
@@ -387,6 +387,11 @@ def read_endpoint(call: IncomingCall) -> str:
     message, _ = normalise(kind, call.message)
     inner = message.get(meta)
     return str((inner if isinstance(inner, dict) else message).get("contact_endpoint") or "")
+
+
+def _read_wanted_id(call: IncomingCall) -> str:
+    """Return the id that an applicant asks for: in its address in `league.v1`, else as sender; empty if none."""
+    return find_wanted_id(read_endpoint(call)) or str(call.message.get("sender") or "").partition(":")[2]
 
 
 def _parse_port(url: str) -> int | None:

@@ -28,8 +28,8 @@ from agent_league.protocol.v2.match import MatchPlayer
 from agent_league.protocol.version import PROTOCOL_V2
 from agent_league.text import quote
 
-IN_PROCESS_URL = "http://inside.invalid:8000/"
-"""Base URL of players in this process; no real host can have this name."""
+IN_PROCESS_URL = "http://192.0.2.1:8000/"
+"""Base URL of players in this process: an address for documents, which no host has and no name server is asked for."""
 MANAGER_URL = f"{IN_PROCESS_URL}manager"
 REGISTER_SECONDS = 30
 """Time for our own players to register, generous for busy machines."""
