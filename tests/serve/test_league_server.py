@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import sqlite3
+from concurrent.futures import wait
 from contextlib import AsyncExitStack, closing
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 from agent_league.cli.serve import lock_home, lock_store
 from agent_league.config import ConfigLoader
 from agent_league.errors import UserError
-from agent_league.launch.league_start import find_running_leagues, lock_league
+from agent_league.launch.league_start import find_running_leagues, lock_league, start_new_league
 from agent_league.league.app import LeagueManager
 from agent_league.league.organiser_commands import OrganiserCommand
 from agent_league.league.state import LeaguePhase
@@ -21,7 +22,7 @@ from agent_league.model.audit import OrganiserAction
 from agent_league.serve import league_server
 from agent_league.serve.league_files import request_new_season
 from agent_league.serve.league_server import ServerSettings
-from agent_league.serve.served_league import LeagueHealth
+from agent_league.serve.served_league import LeagueHealth, ServedLeague
 from tests.conftest import BOUND
 from tests.serve.stage import players, serving, until, write_league
 
@@ -134,6 +135,59 @@ async def test_league_files_are_followed_while_the_server_runs(home: Path) -> No
         path.unlink()
         await until(lambda: "late" not in leagues)
         assert (await stage.visitor.get("/leagues/late/")).status == 404
+
+
+async def test_a_server_that_stops_waits_for_a_league_whose_file_is_gone(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_league(home, "late")
+    run, stop = LeagueManager.run, ServedLeague.stop
+    leaving, may_end, ended, stops = asyncio.Event(), asyncio.Event(), asyncio.Event(), []
+
+    async def end_slowly(manager: LeagueManager) -> None:
+        try:
+            await run(manager)
+        finally:
+            if manager.state.league_id == "late":
+                leaving.set()
+                await may_end.wait()
+                ended.set()
+
+    async def note_stop(league: ServedLeague) -> None:
+        stops.append(league.league_id)
+        if stops.count("late") > 1:
+            may_end.set()
+        await stop(league)
+
+    monkeypatch.setattr(LeagueManager, "run", end_slowly)
+    monkeypatch.setattr(ServedLeague, "stop", note_stop)
+    async with asyncio.timeout(BOUND), serving(home):
+        path.unlink()
+        await leaving.wait()
+    assert ended.is_set()
+
+
+async def test_a_season_that_is_put_aside_while_its_file_changes_leaves_one_manager(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_league(home, "spring", participants={"start_with": 2})
+    async with asyncio.timeout(BOUND), serving(home) as stage:
+        async with players(home, f"{stage.root}/leagues/spring/mcp", ["Ada", "Bob"]):
+            await stage.wait_for_end("spring")
+        loop = asyncio.get_running_loop()
+
+        def begin_while_scanned(*told: Any) -> None:
+            write_league(home, "spring", display_name="Again")
+            scan = asyncio.run_coroutine_threadsafe(stage.server.follow_files(), loop)
+            wait([scan], timeout=0.5)  # time enough for a scan that doesn't wait for us
+            start_new_league(*told)
+
+        monkeypatch.setattr(league_server, "start_new_league", begin_while_scanned)
+        await stage.server.begin_season("spring")
+        spring = stage.server.leagues["spring"]
+        await until(lambda: spring.health is LeagueHealth.SERVED and "Again" in spring.title)
+    log = (home / "logs/system/server.log.jsonl").read_text()
+    assert "being conducted already" not in log
 
 
 async def test_a_folder_that_can_t_be_read_ends_no_league(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

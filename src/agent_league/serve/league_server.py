@@ -99,6 +99,8 @@ class LeagueServer:
     def __init__(self, settings: ServerSettings) -> None:
         self.settings = settings
         self.leagues: dict[str, ServedLeague] = {}
+        self._dropped: set[ServedLeague] = set()
+        """Leagues without a file that are being stopped."""
         self._stamps: dict[str, FileStamp] = {}
         self._scan_lock = asyncio.Lock()
         self.log = JsonLogger(
@@ -169,7 +171,7 @@ class LeagueServer:
 
     async def close(self) -> None:
         """Stop all leagues; each goes on where it stopped when the server is started again."""
-        await asyncio.gather(*(league.stop() for league in self.leagues.values()))
+        await asyncio.gather(*(league.stop() for league in (*self.leagues.values(), *self._dropped)))
         if self.shared:
             await self.shared.leave()
         await self.archive.close()
@@ -230,6 +232,7 @@ class LeagueServer:
     async def _drop_league(self, league_id: str) -> None:
         """Stop a league that has no file any more, or give up one that is another server's."""
         league = self.leagues.pop(league_id)
+        self._dropped.add(league)  # a server that is stopped meanwhile waits for it too
         if self.shared is None or self.shared.is_removed(league_id):
             self.log.info("league_file_gone", league_id=league_id)
             await league.stop()
@@ -238,6 +241,7 @@ class LeagueServer:
         else:
             self.log.warning("league_lost", league_id=league_id)
             await league.abandon()
+        self._dropped.discard(league)
 
     async def _give_up_leagues(self) -> None:
         """Give up all leagues, because the lease has ended."""
@@ -258,7 +262,8 @@ class LeagueServer:
     async def begin_season(self, league_id: str) -> None:
         """Put the season of a league aside, with its files, and begin another; raises UserError."""
         if league := self.leagues.get(league_id):
-            await self._put_season_aside(league)
+            async with self._scan_lock:  # or a scan could start it meanwhile
+                await self._put_season_aside(league)
         elif self.shared:
             await self.shared.ask_for_season(league_id)
 

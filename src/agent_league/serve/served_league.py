@@ -107,10 +107,11 @@ class ServedLeague:
         self._task = asyncio.create_task(self._serve_for_ever(), name=f"league {self.league_id}")
 
     async def stop(self) -> None:
-        """End manager and referees; what they had to save is saved."""
+        """End manager and referees; what they had to save is saved. May be called again if nobody waited for it."""
         if self._task is not None:
-            self._is_stopping = True
-            self._task.cancel()
+            if not self._is_stopping:  # a second cancellation would cut short what is being saved
+                self._is_stopping = True
+                self._task.cancel()
             await asyncio.wait({self._task})
             self._task = None
 
