@@ -1340,6 +1340,13 @@ REQUIREMENTS = (
     ),
     needs(
         "CLI",
+        "A model's reasons are kept on request, bounded and escaped, and nobody sees them before the match is over.",
+        "llm/reasoning::reasons_are_in_the_match_file_and_on_its_page_after_the_end_only",
+        "llm/reasoning::long_reasons_are_cut_and_tokens_struck_out",
+        "llm/reasoning::without_a_request_nothing_is_asked_for_or_kept",
+    ),
+    needs(
+        "CLI",
         "A model answers in the way that its server can, which costs no attempt; its budget holds with any server.",
         "llm/output_modes::the_way_that_a_server_can_is_found_once_and_no_attempt_is_lost",
         "llm/settings::a_price_of_ones_own_makes_the_budget_hold_with_any_server",

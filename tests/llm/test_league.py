@@ -15,7 +15,7 @@ from agent_league.config import ConfigLoader
 from agent_league.launch.model_options import ModelOptions
 from agent_league.launch.plan import LeaguePlan
 from agent_league.referee.verify import verify_match
-from tests.cli.command import LEAGUE_ID, free_ports, league, league_process, ports
+from tests.cli.command import free_ports, league, league_process, ports
 from tests.conftest import PlanMaker
 from tests.launch.scripted_guests import hosted
 from tests.llm.openai_server import chooses, hangs, model_server
@@ -34,7 +34,7 @@ def configure(home: Path, **llm: Any) -> None:
 
 
 def match_files(home: Path) -> list[Path]:
-    return sorted((home / "data" / "matches" / LEAGUE_ID).glob("*.json"))
+    return sorted((home / "data" / "matches").glob("*/*.json"))
 
 
 def usages(home: Path, player_id: str) -> list[dict[str, Any]]:

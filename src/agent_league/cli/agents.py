@@ -141,6 +141,9 @@ def player(
         list[str] | None,
         typer.Option(help="For --strategy llm: a header whose value is in a variable.", metavar="NAME=$VARIABLE"),
     ] = None,
+    reasoning: Annotated[
+        bool, typer.Option("--reasoning", help="For --strategy llm: keep why it plays each move in the match file.")
+    ] = False,
     practice: Annotated[
         bool, typer.Option("--practice", help="Answer anybody, not only referees that the manager vouches for.")
     ] = False,
@@ -175,7 +178,9 @@ def player(
     system = loader.load_system()
     entry = loader.load_agents().find_player(player_id, None if name else port)
     player_id = entry.player_id if entry else player_id
-    options = ModelOptions(model, base_url, prompt, temperature, effort, output_tokens, tuple(header or ()))
+    options = ModelOptions(
+        model, base_url, prompt, temperature, effort, output_tokens, tuple(header or ()), reasoning or None
+    )
     defaults = options.apply(loader.load_player_defaults())
     known = entry or defaults
     chosen = select_strategies(loader, [strategy] if strategy else [], defaults)[0]

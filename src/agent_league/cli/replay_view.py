@@ -356,6 +356,8 @@ def _render_message(entry: ConversationEntry, half: int) -> Iterator[StyledLine]
         yield f"{'':{TIME_WIDTH}}  {entry.code_name}: {entry.why}".rstrip(": "), "red"
     if entry.notes:
         yield f"{'':{TIME_WIDTH}}  tolerated: {'; '.join(entry.notes)}", "yellow"
+    for line in entry.reasoning.splitlines():
+        yield f"{'':{TIME_WIDTH}}  it says: {line}", "dim"
 
 
 def _split_to_fit(words: list[str], most: int) -> tuple[str, str]:

@@ -553,6 +553,8 @@ class LlmSettings(ConfigModel):
     """Tokens that one answer may have, thinking included; None: as many as the server allows."""
     headers: dict[HeaderName, VariableReference] = Field(default_factory=dict)
     """Further headers of each request: a name, and `$NAME` of the environment variable that has the value."""
+    reasoning: bool = False
+    """Whether the model is asked why, and what it says is sent with the move and kept in the match file."""
     price: ModelPrice | None = None
     """What the model costs; None: as the server says, or by the library's price list."""
     move_sec: Seconds = 20

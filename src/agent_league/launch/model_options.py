@@ -22,6 +22,7 @@ class ModelOptions:
     effort: str | None = None
     output_tokens: int | None = None
     headers: tuple[str, ...] = ()
+    reasoning: bool | None = None
 
     def list_given(self) -> list[str]:
         """The options that were given, as they are typed."""
@@ -42,7 +43,7 @@ class ModelOptions:
         return defaults.model_copy(update={"llm": llm})
 
     def _list_settings(self) -> Iterator[tuple[str, Any]]:
-        for name in ("model", "base_url", "prompt", "temperature", "effort", "output_tokens"):
+        for name in ("model", "base_url", "prompt", "temperature", "effort", "output_tokens", "reasoning"):
             value = getattr(self, name)
             if value is not None:
                 yield name, str(value.absolute()) if isinstance(value, Path) else value

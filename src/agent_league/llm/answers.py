@@ -110,7 +110,10 @@ class AnswerForm:
 
         Raises NoSuchMove.
         """
-        text = text[-MAX_TEXT_READ:].strip()
+        text = text.strip()
+        if text.startswith("{") and (fields := self._read_object(text)) is not None and text.endswith("}"):
+            return self.read_fields(fields)
+        text = text[-MAX_TEXT_READ:]
         for at in range(len(text) - 1, -1, -1):
             if text[at] == "{" and (fields := self._read_object(text[at:])) is not None:
                 answer = self.read_fields(fields)

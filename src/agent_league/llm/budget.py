@@ -79,6 +79,11 @@ class ModelTurn:
     """What the server says that the requests cost."""
     thoughts: list[str] = field(default_factory=list)
     """What the model wrote before its answers, by itself."""
+    answers: int = 0
+    """Answers that came, whatever they said."""
+    is_late: bool = False
+    reasoning: str = ""
+    """Why the model plays its move, as it says itself."""
     advice: str = ""
     """For the player's owner, if the model failed."""
 

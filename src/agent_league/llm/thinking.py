@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic_ai import AbstractToolset, Agent, RunContext
 from pydantic_ai.capabilities import Hooks
 from pydantic_ai.exceptions import ModelAPIError, UnexpectedModelBehavior
-from pydantic_ai.messages import ModelResponse, ThinkingPart
+from pydantic_ai.messages import ModelResponse, ThinkingPart, ToolCallPart
 from pydantic_ai.models import Model, ModelRequestContext
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import UsageLimits
@@ -32,7 +32,8 @@ from agent_league.log import JsonLogger
 from agent_league.players.deadline import FALLBACK_SECONDS, seconds_to_fall_back, seconds_to_think
 from agent_league.players.decision import ask_strategy
 from agent_league.players.observation import Move, Observation, Thought, Usage
-from agent_league.text import MAX_PHRASE, shorten
+from agent_league.protocol.v2 import MAX_REASONING
+from agent_league.text import MAX_PHRASE, redact_tokens, shorten, to_printable
 
 if TYPE_CHECKING:
     from agent_league.llm.tools import McpToolbox
@@ -87,7 +88,11 @@ class LlmStrategy:
 
     async def choose(self, observation: Observation) -> Thought:
         started = time.perf_counter()
-        turn = ModelTurn(observation, AnswerForm.for_moves(observation.legal_moves), self._settings.price)
+        turn = ModelTurn(
+            observation,
+            AnswerForm.for_moves(observation.legal_moves, has_reasoning=self._settings.reasoning),
+            self._settings.price,
+        )
         RUNNING_TURN.set(turn)
         self._running_turns.add(turn)
         try:
@@ -102,6 +107,8 @@ class LlmStrategy:
             latency_ms=round((time.perf_counter() - started) * 1000),
             attempts=turn.attempts,
             fallback=why,
+            illegal_answers=turn.answers - (why is None),
+            late_answers=int(turn.is_late),
         )
         self._budget.record_move(usage, turn.charged_tokens)
         self._report_unpriced(turn)
@@ -110,7 +117,7 @@ class LlmStrategy:
             left = self._seconds_left(observation)
             async with asyncio.timeout(FALLBACK_SECONDS if left is None else seconds_to_fall_back(left)):
                 move = (await ask_strategy(self._fallback, observation)).move
-        return Thought(move, usage)
+        return Thought(move, usage, reasoning=_clean_reasoning(turn.reasoning) if why is None else None)
 
     async def close(self) -> None:
         """Show the owner the total cost, and close the connections to model and tools."""
@@ -139,6 +146,7 @@ class LlmStrategy:
                 return await self._ask_with_retry(turn, tools, limit.when() or 0), None
         except Exception as error:  # noqa: BLE001 - whatever a model, its server or its tools do, a move is made
             if limit.expired():
+                turn.is_late = True
                 return None, f"no answer within {seconds:.1f} s"
             turn.advice = failure_advice(error, self._settings)
             return None, failure_reason(error, turn)
@@ -163,6 +171,8 @@ class LlmStrategy:
                     raise
             else:
                 self._modes.record_success(mode)
+                if self._settings.reasoning:
+                    turn.reasoning = answer.reasoning or "\n".join(turn.thoughts)
                 return answer.move
             await asyncio.sleep(pause)
 
@@ -218,8 +228,9 @@ class LlmStrategy:
     def _read_response(
         self, context: RunContext[ModelTurn], /, *, request_context: ModelRequestContext, response: ModelResponse
     ) -> ModelResponse:
-        """Note what the model thought; where a tool call was wanted, take an answer in words for it."""
-        turn = context.deps
+        """Count the answer and note what the model thought; take one in words for the tool call that was wanted."""
+        turn, lent = context.deps, {tool.name for tool in request_context.model_request_parameters.function_tools}
+        turn.answers += not any(isinstance(part, ToolCallPart) and part.tool_name in lent for part in response.parts)
         turn.thoughts += [part.content for part in response.parts if isinstance(part, ThinkingPart)]
         tools = request_context.model_request_parameters.output_tools
         return take_text_as_call(response, turn.form) if tools else response
@@ -253,6 +264,12 @@ class LlmStrategy:
         new = f" {turn.advice}" if turn.advice and turn.advice not in self._advice_given else ""
         self._advice_given.add(turn.advice)
         self._remark(f"{self._settings.fallback} plays {when}, not {self._settings.model}: {why}.{new}")
+
+
+def _clean_reasoning(text: str) -> str | None:
+    """Make what the model said printable, line by line, and short enough to be sent; None if it said nothing."""
+    lines = [to_printable(line) for line in text[: 2 * MAX_REASONING].splitlines()]
+    return shorten(redact_tokens("\n".join(lines).strip()), MAX_REASONING) or None
 
 
 def _report_cost(cost_usd: float) -> None:

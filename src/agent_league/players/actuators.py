@@ -14,6 +14,7 @@ from agent_league.clock import Clock, format_utc
 from agent_league.players.observation import Move, Usage
 from agent_league.protocol import v2
 from agent_league.protocol.envelope import Message
+from agent_league.text import shorten
 
 WireFields = dict[str, Any]
 
@@ -30,16 +31,24 @@ class Actuators:
         return {**answer, "arrival_timestamp": answer["timestamp"], "accept": accept}
 
     def answer_parity_call(
-        self, call: v2.ChooseParityCall, move: Move, usage: Usage | None = None, *, repeat_as_choice: bool = False
+        self,
+        call: v2.ChooseParityCall,
+        move: Move,
+        usage: Usage | None = None,
+        reasoning: str | None = None,
+        *,
+        repeat_as_choice: bool = False,
     ) -> WireFields:
         """Build the answer; `repeat_as_choice` adds `choice`, for a referee that doesn't read `parity_choice`."""
         words = {"parity_choice": move, "choice": move} if repeat_as_choice else {"parity_choice": move}
         answer = {**self._common_fields(v2.ChooseParityResponse, call), **words}
-        return answer if usage is None else {**answer, **_usage_fields(usage)}
+        return {**answer, **_remark_fields(usage, reasoning)}
 
-    def answer_move_call(self, call: v2.GameMoveCall, move: Move, usage: Usage | None = None) -> WireFields:
+    def answer_move_call(
+        self, call: v2.GameMoveCall, move: Move, usage: Usage | None = None, reasoning: str | None = None
+    ) -> WireFields:
         answer = {**self._common_fields(v2.GameMoveResponse, call), "move_data": move}
-        return answer if usage is None else {**answer, **_usage_fields(usage)}
+        return {**answer, **_remark_fields(usage, reasoning)}
 
     def _common_fields(self, kind: type[Message], question: Message) -> WireFields:
         player_id, token = self._credentials()
@@ -51,6 +60,12 @@ class Actuators:
             match_id=question.match_id,
             player_id=player_id,
         )
+
+
+def _remark_fields(usage: Usage | None, reasoning: str | None) -> WireFields:
+    """What a strategy says beside its move; nothing that it doesn't say."""
+    said = {} if usage is None else _usage_fields(usage)
+    return {**said, "reasoning": shorten(reasoning, v2.MAX_REASONING)} if reasoning else said
 
 
 def _usage_fields(usage: Usage) -> WireFields:

@@ -269,7 +269,9 @@ class Player(LeagueMember):
             self._sensors.observe_parity_call(message, self.agent_id, games, invitation)
         )
         self._result_checker.record_answer(message.match_id, 0, thought.move)
-        return self._actuators.answer_parity_call(message, thought.move, thought.usage, repeat_as_choice=again)
+        return self._actuators.answer_parity_call(
+            message, thought.move, thought.usage, thought.reasoning, repeat_as_choice=again
+        )
 
     async def _handle_move_call(self, message: v2.GameMoveCall) -> HandlerReply:
         games = self._games_for_strategy()
@@ -278,7 +280,7 @@ class Player(LeagueMember):
         self._enter_state(AgentState.ACTIVE)
         thought = await self._strategy_runner.choose_move(seen)
         self._result_checker.record_answer(message.match_id, message.move_request.step, thought.move)
-        return self._actuators.answer_move_call(message, thought.move, thought.usage)
+        return self._actuators.answer_move_call(message, thought.move, thought.usage, thought.reasoning)
 
     async def _handle_game_over(self, message: v2.GameOver) -> HandlerReply:
         memory = self._open_history()

@@ -137,7 +137,8 @@ class StrategyRunner:
             return self._replace_failed_choice(error, observation, began)
         usage = thought.usage if isinstance(thought.usage, Usage) else None
         if legal:
-            return self._record_decision(Thought(legal[0], usage, thought.reason), CHOSEN, observation, began)
+            accepted = Thought(legal[0], usage, thought.reason, thought.reasoning)
+            return self._record_decision(accepted, CHOSEN, observation, began)
         move = thought.move
         self._log.error("strategy_chose_illegal_move", match_id=observation.match_id, move=quote(move))
         self._warn_author(

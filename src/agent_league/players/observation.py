@@ -263,6 +263,10 @@ class Usage:
     """How often the model was asked."""
     fallback: str | None = None
     """Why the fallback chose the move; None if the model did."""
+    illegal_answers: int = 0
+    """How often the model named no legal move."""
+    late_answers: int = 0
+    """How often it didn't answer in time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +277,8 @@ class Thought:
     usage: Usage | None = None
     reason: str | None = None
     """A sentence for the player's log; it is not sent."""
+    reasoning: str | None = None
+    """What is sent with the move, for the match file: others may read it once the match is over."""
 
 
 class Strategy(Protocol):

@@ -15,9 +15,10 @@ import orjson
 from agent_league.clock import format_duration, parse_utc
 from agent_league.errors import ErrorCode
 from agent_league.model.results import MatchState
+from agent_league.protocol.v2 import MAX_REASONING
 from agent_league.referee.match import SEAT_ROLES
 from agent_league.referee.transcript import merge_lifecycle
-from agent_league.text import MAX_PHRASE, MAX_SENTENCE, redact_addresses, shorten
+from agent_league.text import MAX_PHRASE, MAX_SENTENCE, redact_addresses, shorten, to_printable
 
 T = TypeVar("T")
 
@@ -65,6 +66,8 @@ class ConversationEntry:
     notes: tuple[str, ...] = ()
     """Tolerated deviations, and a token that was missing or wrong."""
     json: str = ""
+    reasoning: str = ""
+    """Why a player made its move, as it says itself."""
 
     @property
     def is_to_player(self) -> bool:
@@ -146,6 +149,7 @@ def _parse_entry(item: Mapping[str, Any], sides: Mapping[str, int], begun: datet
         why=shorten(redact_addresses(shorten(item.get("error") or "", MAX_SENTENCE)), MAX_PHRASE),
         notes=tuple(_read_notes(item)),
         json="" if message is None else _format_message(message),
+        reasoning=_read_reasoning(message) if direction != "sent" else "",
     )
 
 
@@ -167,6 +171,13 @@ def _summarise_answer(message: Any) -> str:
     said = {**_as_mapping(said.get("play")), **said}
     found = next((said[name] for name in GIST_FIELDS if name in said), None)
     return "" if found is None else _shorten_value(found, LONGEST_GIST)
+
+
+def _read_reasoning(message: Any) -> str:
+    """Read why a player made its move: printable line by line, and no longer than what our own players send."""
+    said = _as_mapping(message).get("reasoning")
+    lines = shorten(said, MAX_REASONING).splitlines() if isinstance(said, str) else []
+    return redact_addresses("\n".join(map(to_printable, lines)))
 
 
 def _shorten_value(value: Any, longest: int) -> str:

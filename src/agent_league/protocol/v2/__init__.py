@@ -17,6 +17,7 @@ from agent_league.protocol.v2.league import (
     StartLeague,
 )
 from agent_league.protocol.v2.match import (
+    MAX_REASONING,
     ChooseParityCall,
     ChooseParityResponse,
     GameInvitation,
@@ -69,6 +70,7 @@ MESSAGES: Mapping[str, type[Message]] = {
 }
 
 __all__ = [
+    "MAX_REASONING",
     "MESSAGES",
     "ChooseParityCall",
     "ChooseParityResponse",

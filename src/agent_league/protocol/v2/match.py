@@ -125,6 +125,8 @@ class MoveUsage(MessagePart):
     fallback: Annotated[str, Field(max_length=200)] | None = Field(
         description="Why the move is not the model's own; null where it is."
     )
+    illegal_answers: Count = Field(default=0, description="How often the model named no legal move.")
+    late_answers: Count = Field(default=0, description="How often the model didn't answer in time.")
 
 
 ReportedUsage = Annotated[
@@ -133,6 +135,16 @@ ReportedUsage = Annotated[
     Field(description="What a language model spent on the move: tokens, cost, time.", examples=[None]),
 ]
 """A MoveUsage in our own messages; any value is accepted from others, without a refusal."""
+
+
+MAX_REASONING = 2000
+"""Characters of a reasoning that are sent and shown."""
+Reasoning = Annotated[
+    Any,
+    WithJsonSchema({"type": "string", "maxLength": MAX_REASONING}),
+    Field(description="Why this move, in the player's words; kept in the match file and shown after its end."),
+]
+"""A text in our own messages; any value is accepted from others, without a refusal."""
 
 
 class ChooseParityResponse(Message):
@@ -147,6 +159,7 @@ class ChooseParityResponse(Message):
     player_id: PlayerId | None = None
     parity_choice: Parity = Field(description="The choice, in small letters.")
     usage: ReportedUsage = None
+    reasoning: Reasoning = None
 
 
 class MoveRequest(MessagePart):
@@ -205,6 +218,7 @@ class GameMoveResponse(Message):
     player_id: PlayerId | None = None
     move_data: Any = Field(description="The move: exactly one of the valid options.", examples=[4])
     usage: ReportedUsage = None
+    reasoning: Reasoning = None
 
 
 class GameResult(MessagePart):
