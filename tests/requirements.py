@@ -2011,6 +2011,14 @@ REQUIREMENTS = (
         "agent/peer_client::an_address_of_the_oldest_mcp_transport_is_named_as_such",
     ),
     needs(
+        "MCP",
+        "The list of tools fits a prompt, answers come in pages, others' words are named, plain JSON is enough.",
+        "mcp/tool_answers::every_agent_s_tools_fit_a_prompt_and_its_answers_are_marked",
+        "mcp/tool_answers::a_long_schedule_comes_in_pages_that_lack_nothing",
+        "mcp/tool_answers::others_words_are_named_where_they_stand",
+        "mcp/lazy_server::a_client_that_reads_no_streams_is_answered_in_plain_json_from_the_handshake_on",
+    ),
+    needs(
         "Dial",
         "A seat answers only calls with a token for its player; an answer counts for the calls of its own connection.",
         "dial_out/seats::a_stranger_gets_403_and_the_agent_hears_nothing",

@@ -103,6 +103,17 @@ def frame(method: Any, **params: Any) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
 
 
+async def test_a_client_that_reads_no_streams_is_answered_in_plain_json_from_the_handshake_on(place: Place) -> None:
+    plain = {"accept": "application/json"}
+    status, said = await place.post(INITIALIZE, **plain)
+    assert (status, json.loads(said)["result"]["protocolVersion"]) == (200, "2025-11-25")
+    spoken = {**plain, "mcp-protocol-version": "2025-11-25"}
+    status, _ = await place.post({"jsonrpc": "2.0", "method": "notifications/initialized"}, **spoken)
+    assert status == 202
+    status, said = await place.post(frame("tools/list"), **spoken)
+    assert (status, json.loads(said)["result"]["tools"][0]["name"]) == (200, "knock")
+
+
 @pytest.mark.parametrize(
     ("body", "expected"),
     [

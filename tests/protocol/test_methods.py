@@ -20,6 +20,7 @@ EXPECTED: dict[str, tuple[set[str], str | None, str | None, float]] = {
     "league_query": ({MANAGER}, "LEAGUE_QUERY", "LEAGUE_QUERY_RESPONSE", 10),
     "get_assigned_matches": ({MANAGER}, None, OK, 10),
     "get_standings": ({MANAGER}, None, OK, 10),
+    "get_schedule": ({MANAGER}, None, OK, 10),
     "create_schedule": ({MANAGER}, None, OK, 10),
     "get_round": ({MANAGER}, None, OK, 10),
     "get_match": ({MANAGER}, None, OK, 10),

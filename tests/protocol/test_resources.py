@@ -51,7 +51,7 @@ def test_a_resource_is_a_method_that_its_role_serves_to_anybody(role: Role, reso
     ("role", "uri", "method", "arguments"),
     [
         (MANAGER, "league://standings", "get_standings", {}),
-        (MANAGER, "league://schedule", "create_schedule", {}),
+        (MANAGER, "league://schedule", "get_schedule", {}),
         (MANAGER, "league://rounds/3", "get_round", {"round_id": 3}),
         (MANAGER, "league://matches/R1M1", "get_match", {"match_id": "R1M1"}),
         (MANAGER, "league://matches/..%2F..%2Fsecret", "get_match", {"match_id": "../../secret"}),

@@ -95,7 +95,8 @@ class ManagerHandlers:
             "request_match": self.request_match,
             "get_assigned_matches": self.get_assigned_matches,
             "get_standings": self.get_standings,
-            "create_schedule": self.create_schedule,
+            "get_schedule": self.get_schedule,
+            "create_schedule": self.get_schedule,
             "get_round": self.get_round,
             "get_match": self.get_match,
             "get_player": self.get_player,
@@ -179,7 +180,7 @@ class ManagerHandlers:
     async def get_standings(self, params: Mapping[str, Any]) -> HandlerReply:
         return self._queries.get_standings()
 
-    async def create_schedule(self, params: Mapping[str, Any]) -> HandlerReply:
+    async def get_schedule(self, params: Mapping[str, Any]) -> HandlerReply:
         return self._queries.get_schedule()
 
     async def get_round(self, params: Mapping[str, Any]) -> HandlerReply:

@@ -181,7 +181,7 @@ _TABLE: Iterable[Method] = (
             "Answers a registered agent's question: GET_STANDINGS, GET_SCHEDULE, GET_NEXT_MATCH,"
             " GET_PLAYER_STATS or, in a practice ladder, GET_LADDER; the last three take `query_params.player_id` and"
             " are about the caller where it is left out. `success` says whether there is an answer in `data` or a fault"
-            " in `error`. Without a token, use get_standings, create_schedule, get_match or get_player instead."
+            " in `error`. Without a token, use get_standings, get_schedule, get_match or get_player instead."
         ),
         errors=(ErrorCode.PLAYER_NOT_REGISTERED, ErrorCode.REFEREE_NOT_REGISTERED),
         effect=Effect.READS,
@@ -213,14 +213,22 @@ _TABLE: Iterable[Method] = (
         effect=Effect.READS,
     ),
     Method(
-        name="create_schedule",
+        name="get_schedule",
         served_by=_MANAGER,
         answer=answers.ScheduleAnswer,
         title="Get the schedule",
         description=(
             "All rounds with their matches, referees and results. Before the start it is what the schedule would"
-            " be with those who are registered now; nothing is created. Call it to find match ids."
+            " be with those who are registered now. Call it to find match ids."
         ),
+        effect=Effect.READS,
+    ),
+    Method(
+        name="create_schedule",
+        served_by=_MANAGER,
+        answer=answers.ScheduleAnswer,
+        title="Get the schedule, by its older name",
+        description="The same as get_schedule, under the name that the protocol's documents have; nothing is created.",
         effect=Effect.READS,
     ),
     Method(

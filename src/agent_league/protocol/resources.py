@@ -84,7 +84,7 @@ RESOURCES: Mapping[Role, tuple[Resource, ...]] = {
             "schedule",
             "Schedule",
             "All rounds with their matches, referees and results; before the start, what it would be.",
-            "create_schedule",
+            "get_schedule",
         ),
         Resource(
             "league://rounds/{round_id}",

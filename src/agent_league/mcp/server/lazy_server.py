@@ -90,13 +90,19 @@ class LazyMcpServer:
     async def handle_unread(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request with MCP headers, body unread; raises RequestRejected."""
         inside = await self._load_sdk()
-        await self._handle_counted(partial(self._handle_session_request, inside.sessions), scope, receive, send)
+        if _wants_plain_json(scope):
+            await self._handle_counted(inside.stateless.handle_request, _accept_json(scope), receive, send)
+        else:
+            await self._handle_counted(partial(self._handle_session_request, inside.sessions), scope, receive, send)
 
     async def handle_read(self, body: bytes, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request whose body has been read; raises RequestRejected. Only a handshake opens a session."""
+        """Answer a request whose body has been read; raises RequestRejected.
+
+        Only a handshake opens a session, and only for a client that reads streams of events.
+        """
         inside = await self._load_sdk()
         replayed = _replay_body(body, receive)
-        if parse_method(body) == "initialize":
+        if parse_method(body) == "initialize" and not _wants_plain_json(scope):
             await self._handle_counted(partial(self._handle_session_request, inside.sessions), scope, replayed, send)
         else:
             await self._handle_counted(inside.stateless.handle_request, _accept_json(scope), replayed, send)
@@ -267,6 +273,14 @@ async def _discard_message(_: Message) -> None:
 def _strip_header_values(scope: Scope) -> Scope:
     """Strip header values: httptools leaves blanks around them, and the SDK compares them."""
     return {**scope, "headers": [(name, value.strip(b" \t")) for name, value in scope["headers"]]}
+
+
+def _wants_plain_json(scope: Scope) -> bool:
+    """Whether a POST outside any session accepts JSON and no stream of events, as simple clients do."""
+    fields = dict(scope["headers"])
+    accepted = fields.get(b"accept", b"").lower()
+    has_session = scope["method"] != "POST" or SESSION_ID_HEADER in fields
+    return not has_session and b"application/json" in accepted and b"text/event-stream" not in accepted
 
 
 def _accept_json(scope: Scope) -> Scope:

@@ -116,7 +116,7 @@ PROMPTS: Mapping[Role, tuple[Prompt, ...]] = {
             "Who leads, who can still win, and what decided it, from the table, the schedule and the rules.",
             (_GAME,),
             _EXPLAIN,
-            (_RULES, PromptSource("get_standings", {}), PromptSource("create_schedule", {})),
+            (_RULES, PromptSource("get_standings", {}), PromptSource("get_schedule", {})),
         ),
         Prompt(
             "play_move",

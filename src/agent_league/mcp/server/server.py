@@ -23,7 +23,8 @@ from agent_league.http.header_check import parse_bearer_token
 from agent_league.mcp.server.frame_log import has_logged_frames
 from agent_league.mcp.server.prompts import PROMPTS, find_prompt
 from agent_league.mcp.server.subscriptions import ResourceSubscriptions
-from agent_league.mcp.server.tools import ToolDefinition, define_tool
+from agent_league.mcp.server.tool_answers import mark_untrusted, select_page, take_page_number
+from agent_league.mcp.server.tools import ToolDefinition, abridge_tool
 from agent_league.model.agents import Role
 from agent_league.protocol.json_limits import read_json
 from agent_league.protocol.methods import METHODS
@@ -86,7 +87,7 @@ class _AgentRequests:
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
         self._dispatcher = agent.dispatcher
-        self._tools = {name: _to_sdk_tool(define_tool(METHODS[name])) for name in agent.dispatcher.methods}
+        self._tools = {name: _to_sdk_tool(abridge_tool(METHODS[name])) for name in agent.dispatcher.methods}
         self._resources = RESOURCES[agent.role]
         self._prompts = PROMPTS[agent.role]
 
@@ -105,7 +106,10 @@ class _AgentRequests:
             CALLER_ADDRESS.set((ctx.request.client.host, ctx.request.client.port))
         # A session's task has the context of whoever made the SDK's server load
         SIGN_UP_TEAM.set(ctx.request.scope.get(SIGN_UP_TEAM_KEY) if ctx.request else None)
-        answer = await self._call_agent(params.name, params.arguments or {}, ctx)
+        arguments = dict(params.arguments or {})
+        page = take_page_number(params.name, arguments)
+        made = orjson.loads(orjson.dumps(await self._call_agent(params.name, arguments, ctx)))
+        answer = mark_untrusted(select_page(params.name, made, page))
         text = types.TextContent(type="text", text=orjson.dumps(answer).decode())
         return types.CallToolResult(content=[text], structured_content=answer, is_error=_is_league_error(answer))
 
@@ -206,12 +210,11 @@ def _to_sdk_tool(form: ToolDefinition) -> types.Tool:
         title=form.title,
         description=form.description,
         input_schema=dict(form.input_schema),
-        output_schema=dict(form.output_schema),
+        output_schema=dict(form.output_schema) or None,
         annotations=types.ToolAnnotations(
-            title=form.title,
             read_only_hint=form.reads_only,
-            destructive_hint=False,
-            idempotent_hint=form.idempotent,
+            destructive_hint=None if form.reads_only else False,
+            idempotent_hint=None if form.reads_only else form.idempotent,
             open_world_hint=False,
         ),
     )
