@@ -2228,4 +2228,15 @@ REQUIREMENTS = (
         "a2a/agent_card::a_secret_that_nobody_asks_for_is_not_sent",
         "a2a/league::the_owner_s_secret_is_sent_by_the_card_s_scheme_and_stands_nowhere",
     ),
+    needs(
+        "A2A",
+        "Our players serve a card and answer A2A on their port where the extra is installed, to callers whom they would"
+        " answer in a league; without the extra nothing changes.",
+        "a2a/player_server::a_player_in_practice_answers_anybody_with_its_strategy_s_move",
+        "a2a/player_server::it_answers_a2a_of_both_versions",
+        "a2a/player_server::whoever_has_the_match_s_token_is_answered_and_the_card_asks_for_it",
+        "a2a/player_server::an_opponent_that_asks_in_advance_learns_nothing",
+        "a2a/player_server::without_the_extra_nothing_changes",
+        "a2a/player_server::a_player_imports_the_sdk_with_the_first_call_and_not_before",
+    ),
 )

@@ -1,6 +1,6 @@
 """A2A, the Agent2Agent protocol: its agents as players of a league, and our players as its agents.
 
-Importing this package is cheap. Its modules, but for `questions`, import the official SDK: the extra `a2a`.
+Importing this package is cheap. Most of its modules import the official SDK: the extra `a2a`.
 """
 
 from collections.abc import Iterator

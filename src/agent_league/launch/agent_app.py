@@ -3,13 +3,16 @@
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
+from agent_league.a2a import has_a2a_sdk
+from agent_league.a2a.lazy_player_server import CARD_FOLDER, PlayerCardApp
+from agent_league.a2a.player_card import build_player_card
 from agent_league.agent.app import AgentApp, PagesApp
 from agent_league.agent.runtime import Agent
 from agent_league.config.models import NetworkConfig
 from agent_league.http.call_limits import RateLimit
 from agent_league.http.header_check import HeaderCheck
 from agent_league.http.hosts import WILDCARD_HOSTS
-from agent_league.launch.agent_plan import AgentPlan, ManagerPlan
+from agent_league.launch.agent_plan import AgentPlan, ManagerPlan, PlayerPlan
 from agent_league.mcp.server.lazy_server import make_lazy_mcp_server
 from agent_league.protocol.dial_out import DIAL_NAME, SEATS_NAME
 from agent_league.protocol.methods import Caller
@@ -47,6 +50,8 @@ def make_agent_app(seat: AgentPlan, agent: Agent, pages: PagesApp | None = None)
     )
     if is_manager:
         _add_dial_out(agent, app, header_check)
+    elif isinstance(seat, PlayerPlan) and has_a2a_sdk():
+        app.add_path_app(CARD_FOLDER, PlayerCardApp(build_player_card(seat.settings)))
     return app
 
 

@@ -6,6 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from agent_league.a2a import has_a2a_sdk
+from agent_league.a2a.lazy_player_server import LazyPlayerServer
+from agent_league.a2a.player_card import RPC_PATH, build_player_card
 from agent_league.agent.dialects import name_in_address
 from agent_league.agent.registration import RemarkCallback
 from agent_league.agent.runtime import Agent
@@ -185,5 +188,9 @@ class PlayerPlan(AgentPlan):
         )
 
     def other_paths(self, agent: Agent) -> dict[str, FrameHandler]:
-        """A path with the name that its address has in other protocols."""
-        return {f"/{name_in_address(self.settings.wanted_id)}": agent.dispatcher.answer_request}
+        """A path with the name that its address has in other protocols, and A2A's if its SDK is installed."""
+        answer = agent.dispatcher.answer_request
+        paths: dict[str, FrameHandler] = {f"/{name_in_address(self.settings.wanted_id)}": answer}
+        if has_a2a_sdk():
+            paths[RPC_PATH] = LazyPlayerServer(build_player_card(self.settings), answer).answer_frame
+        return paths
