@@ -1340,6 +1340,12 @@ REQUIREMENTS = (
     ),
     needs(
         "CLI",
+        "A league seats several models, each with its own settings.",
+        "llm/models::a_league_seats_several_models_each_at_its_own_server",
+        "llm/models::a_model_has_the_common_settings_and_its_own",
+    ),
+    needs(
+        "CLI",
         "A model's reasons are kept on request, bounded and escaped, and nobody sees them before the match is over.",
         "llm/reasoning::reasons_are_in_the_match_file_and_on_its_page_after_the_end_only",
         "llm/reasoning::long_reasons_are_cut_and_tokens_struck_out",

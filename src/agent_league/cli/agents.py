@@ -184,7 +184,7 @@ def player(
     defaults = options.apply(loader.load_player_defaults())
     known = entry or defaults
     chosen = select_strategies(loader, [strategy] if strategy else [], defaults)[0]
-    if (given := options.list_given()) and chosen != "llm":
+    if (given := options.list_given()) and chosen.partition(":")[0] != "llm":
         verb = "is" if len(given) == 1 else "are"
         raise UserError(f"{join_names(given)} {verb} for --strategy llm, not for {chosen}")
     if stay and exit_when_done:

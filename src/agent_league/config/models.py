@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, ValidationError, field_validator, model_validator
 
 from agent_league.config.base import ConfigModel
 from agent_league.config.times import TimesConfig
@@ -567,6 +567,29 @@ class LlmSettings(ConfigModel):
     """The strategy that plays if the model gives no move."""
     mcp_servers: dict[ServerName, McpServer] = Field(default_factory=dict)
     """MCP servers whose tools the model may use, by a name of the user's choice."""
+    models: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    """Settings of single models, which win over the others: `llm:NAME` plays with those of NAME."""
+
+    @field_validator("models")
+    @classmethod
+    def _check_models(cls, models: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        for name, settings in models.items():
+            known = [field for field in cls.model_fields if field != "models"]
+            if unknown := next((field for field in settings if field not in known), None):
+                raise ValueError(f"Input for {name} has a setting {unknown!r}; there are {', '.join(known)}")
+            try:
+                cls.model_validate(settings)
+            except ValidationError as error:
+                first = error.errors()[0]
+                where = ".".join(map(str, first["loc"]))
+                raise ValueError(f"Input for {name} is wrong at {where}: {first['msg']}") from None
+        return models
+
+    def for_model(self, name: str) -> "LlmSettings":
+        """Return the settings of `llm:NAME`: the model of that name, with the settings that `models` has for it."""
+        own = self.models.get(name, {})
+        shared = self.model_dump(exclude={"models"})
+        return LlmSettings.model_validate({**shared, "model": name, **own})
 
 
 class PlayerDefaults(ConfigModel):

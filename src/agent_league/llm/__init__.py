@@ -21,6 +21,11 @@ class Llm:
     """
 
     @staticmethod
+    def with_argument(defaults: PlayerDefaults, argument: str) -> PlayerDefaults:
+        """Return the defaults for `llm:ARGUMENT`, which names a model."""
+        return defaults.model_copy(update={"llm": defaults.llm.for_model(argument)})
+
+    @staticmethod
     def check(defaults: PlayerDefaults) -> None:
         """Raise ConfigError if the strategy can't be created from these settings; opens no connection."""
         with _require_extra():

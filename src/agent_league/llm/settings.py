@@ -23,7 +23,7 @@ VARIABLE_PATTERN = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
 
 def load_fallback(settings: LlmSettings) -> Strategy:
     """Load the strategy that plays when the model can't; raises ConfigError."""
-    if settings.fallback == "llm":
+    if settings.fallback.partition(":")[0] == "llm":
         raise ConfigError("strategy llm", "fallback", "must be another strategy than llm itself")
     return load_strategy(settings.fallback)
 

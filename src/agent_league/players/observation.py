@@ -296,7 +296,8 @@ class Strategy(Protocol):
     that is repeated is asked again, and a Refusal that it raises is the answer;
     `prepare(log)`: called when its player is created; `close()`, a coroutine: called when its player ends;
     `configured(defaults, remark)`, a class method: creates it from `defaults/player.json`, with a function that shows
-    its owner a sentence; `check(defaults)`: raises ConfigError before anything starts;
+    its owner a sentence; `check(defaults)`: raises ConfigError before anything starts; `with_argument(defaults, text)`:
+    the defaults for `NAME:text`, if the strategy's name may be followed by more;
     `learn(game)`: called with the GameRecord of each finished match; `saved()` and `restore(saved)`: what it learned as
     JSON data, to be stored for the next league.
     """

@@ -31,6 +31,9 @@ def find_installation_problem(name: str) -> str | None:
     if is_python_file(name):
         return None if Path(name).is_file() else f"there is no file {name}"
     known = strategy_names()
+    base, colon, _ = name.partition(":")
+    if colon and base in known and hasattr(load_strategy_class(base), "with_argument"):
+        return None if name != f"{base}:" else f"{name!r} should name a model after its colon, such as {base}:qwen3:8b"
     return None if name in known else f"no strategy {name!r} is installed {list_known_names(name, known)}"
 
 
@@ -42,8 +45,9 @@ def load_strategy(
     Raises ConfigError if it isn't installed or can't be created.
     """
     made = load_strategy_class(name)
+    settings = _apply_argument(name, defaults or PlayerDefaults())
     try:
-        strategy: Strategy = made.configured(defaults or PlayerDefaults(), remark) if has_settings(name) else made()
+        strategy: Strategy = made.configured(settings, remark) if has_settings(name) else made()
     except UserError:
         raise
     except (Exception, SystemExit) as error:
@@ -80,7 +84,16 @@ def has_settings(name: str) -> bool:
 def check_strategy(name: str, defaults: PlayerDefaults) -> None:
     """Raise ConfigError if a strategy with settings can't be created from these."""
     if has_settings(name) and (check := getattr(load_strategy_class(name), "check", None)):
-        check(defaults)
+        check(_apply_argument(name, defaults))
+
+
+def _apply_argument(name: str, defaults: PlayerDefaults) -> PlayerDefaults:
+    """Return the defaults for a strategy whose name is followed by an argument, such as `llm:qwen3:8b`."""
+    _, colon, argument = name.partition(":")
+    if is_python_file(name) or not colon:
+        return defaults
+    found: PlayerDefaults = load_strategy_class(name).with_argument(defaults, argument)
+    return found
 
 
 def can_learn(name: str) -> bool:
@@ -104,13 +117,14 @@ def load_strategy_class(name: str) -> Any:
     """Load a strategy's class; cached, as searching the installed packages for each of many players would be slow."""
     if is_python_file(name):
         return _load_strategy_file(Path(name))
-    for point in entry_points(group=STRATEGY_ENTRY_POINTS):
-        if point.name == name:
-            try:
-                return point.load()
-            except (Exception, SystemExit) as error:
-                raise ConfigError("strategy", "", f"{name!r} can't be loaded: {quote(error, MAX_PHRASE)}") from error
-    raise ConfigError("strategy", "", find_installation_problem(name) or "")
+    if problem := find_installation_problem(name):
+        raise ConfigError("strategy", "", problem)
+    base = name.partition(":")[0]
+    point = next(point for point in entry_points(group=STRATEGY_ENTRY_POINTS) if point.name == base)
+    try:
+        return point.load()
+    except (Exception, SystemExit) as error:
+        raise ConfigError("strategy", "", f"{name!r} can't be loaded: {quote(error, MAX_PHRASE)}") from error
 
 
 def _load_strategy_file(path: Path) -> Any:
