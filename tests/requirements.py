@@ -1874,6 +1874,7 @@ REQUIREMENTS = (
         "Visitors see what the league file allows, on every open surface alike.",
         "security/visibility::nothing_open_tells_a_name_where_names_are_pseudonyms",
         "security/visibility::members_alone_see_a_league_of_members",
+        "security/visibility::no_open_surface_tells_a_visitor_what_pages_hide",
         "security/visibility::the_top_ten_are_shown_with_their_matches_and_nothing_of_the_others_but_their_number",
     ),
     needs(

@@ -157,6 +157,76 @@ async def read_feed(league: PlayedLeague) -> dict[str, str]:
     return told
 
 
+@dataclass(frozen=True, slots=True)
+class HiddenWords:
+    """What visitors must not read under one setting of `visibility`."""
+
+    players: int
+    names: bool
+    """Whether all names are hidden."""
+    ids: bool
+    """Whether all ids and pseudonyms are hidden."""
+    others: bool = False
+    """Whether those after the tenth place are hidden, and the matches between them."""
+
+
+HIDDEN_WORDS = {
+    "everything": HiddenWords(3, names=False, ids=False),
+    "pseudonyms": HiddenWords(3, names=True, ids=False),
+    "top_ten": HiddenWords(12, names=False, ids=False, others=True),
+    "members": HiddenWords(3, names=True, ids=True),
+}
+OPEN_PATHS = ("/metrics", "/health", "/play", "/players/P01", "/matches/R1M1", "/rounds/1", "/my-agent")
+QUERIES = ("GET_STANDINGS", "GET_SCHEDULE", "GET_NEXT_MATCH", "GET_PLAYER_STATS", "GET_LADDER")
+
+
+@pytest.mark.parametrize("visibility", HIDDEN_WORDS)
+async def test_no_open_surface_tells_a_visitor_what_pages_hide(visibility: str, tmp_path: Path) -> None:
+    hidden = HIDDEN_WORDS[visibility]
+    async with played(tmp_path, visibility, hidden.players) as league:
+        state = league.manager.state
+        rows = state.standings()
+        told = await read_everything_open(league)
+        patterns = [NAME.pattern] if hidden.names else []
+        if hidden.ids:
+            patterns += [rf"\b{row.player_id}\b|\bPlayer {row.player_id[1:].lstrip('0')}\b" for row in rows]
+        if hidden.others:
+            apart = {row.player_id for row in rows[10:]}
+            patterns += [row.display_name for row in rows[10:]]
+            matches = [one.match_id for one in state.schedule.pairings if apart.issuperset(one.players)]
+            patterns += [rf"\b{match_id}\b(?!\.)" for match_id in matches]
+        found = {where: words for where, text in told.items() if (words := list_words(patterns, text))}
+        assert found == {}
+        shown = set() if hidden.ids else {row.player_id for row in rows[:10]}
+        assert set(re.findall(r'agent_id="(P\d\d)"', told["/metrics"])) == shown
+        counts = re.findall(r'agent_league_agents\{role="player",state="\w+"\} (\d+)', told["/metrics"])
+        assert sum(map(int, counts)) == hidden.players, "counts of the whole league stay right"
+
+
+async def read_everything_open(league: PlayedLeague) -> dict[str, str]:
+    """What manager and referee tell anybody without a token, by where; but for the words that were asked for."""
+    told = {**await league.walk(), **await read_tools(league)}
+    for described in ("tools/list", "prompts/list", "resources/templates/list"):
+        del told[described]  # the same in every league: the ids are examples
+    told = {where: text.replace(where, "") for where, text in told.items()}
+    if league.manager.state.config.visibility != "members":
+        told |= await read_feed(league)
+    for path in OPEN_PATHS:
+        told[path] = (await league.visitor.get(path)).text
+        told[f"referee's {path}"] = (await league.referee.get(path)).text
+    for pairing in league.manager.state.schedule.pairings:
+        answer = await league.call("get_match_state", {"match_id": pairing.match_id}, league.referee)
+        told[f"referee's state of {pairing.match_id}"] = answer.replace(pairing.match_id, "")
+    for kind in QUERIES:
+        asked = {"query_type": kind, "query_params": {"player_id": "P01"}}
+        told[f"league_query {kind}"] = await league.call("league_query", asked)
+    return told
+
+
+def list_words(patterns: list[str], text: str) -> set[str]:
+    return {word for pattern in patterns for word in re.findall(pattern, text)}
+
+
 def names_in(told: Mapping[str, str]) -> dict[str, set[str]]:
     return {where: names for where, text in told.items() if (names := set(NAME.findall(text)))}
 
@@ -253,6 +323,10 @@ async def test_the_top_ten_are_shown_with_their_matches_and_nothing_of_the_other
             assert lost not in pages["/players"]
         for method, params in (("get_player", {"player_id": lost}), ("get_match", {"match_id": min(apart)})):
             assert "ten leading players" in await league.call(method, params)
+        first = {"auth_token": league.carrier.tokens[rows[0].player_id], "query_params": {"player_id": lost}}
+        for kind in QUERIES:
+            answer = await league.call("league_query", {**first, "query_type": kind})
+            assert rows[-1].display_name not in answer, kind
         own = answer_of(await league.call("get_standings", {"auth_token": league.carrier.tokens[lost]}))["standings"]
         assert [row["player_id"] for row in own] == [*(row.player_id for row in rows[:10]), lost]
         assert own[-1]["display_name"] == rows[-1].display_name

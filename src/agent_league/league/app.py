@@ -57,7 +57,7 @@ from agent_league.league.settings import ManagerSettings
 from agent_league.league.sign_up import SignUp
 from agent_league.league.state import LeaguePhase, LeagueState
 from agent_league.league.timekeeper import Timekeeper
-from agent_league.league.visibility import VIEWER, hides_from_visitors
+from agent_league.league.visibility import VIEWER, VISITOR, hides_from_visitors, list_shown_members
 from agent_league.league.webhooks import WebhookSender, make_webhook_sender
 from agent_league.model.agents import AgentProfile, AgentState, Role
 from agent_league.model.audit import CORRECTIONS
@@ -500,11 +500,14 @@ def write_admin_token(settings: ManagerSettings, league_id: str, key: SigningKey
 
 
 def collect_league_gauges(state: LeagueState, meter: AgentMetrics, queues: Mapping[str, int]) -> GaugeValues:
-    """Collect all gauges of a league; `queues` are queue lengths that the state doesn't know."""
+    """Collect all gauges of a league; `queues` are queue lengths that the state doesn't know.
+
+    Anybody may read them: agents have gauges of their own as far as visitors may know of them.
+    """
     given = sum(state.count_running_matches().values())
     lengths = {**queues, "matches_given": given, "matches_due": len(state.schedule.pairings) - len(state.results)}
-    members = [(member.agent_id, member.role, member) for member in state.roster]
-    peers = [(agent_id, role, meter.peer_stats(member.agent.endpoint)) for agent_id, role, member in members]
+    members = [state.roster[one.agent_id] for one in list_shown_members(state, VISITOR)]
+    peers = [(one.agent_id, one.role, meter.peer_stats(one.agent.endpoint)) for one in members]
     return {
         "league_phase": {(phase,): state.phase is phase for phase in LeaguePhase},
         "rounds_planned": {(): len(state.schedule.rounds)},
@@ -512,14 +515,12 @@ def collect_league_gauges(state: LeagueState, meter: AgentMetrics, queues: Mappi
         "matches_planned": {(): len(state.schedule.pairings)},
         "matches_finished": _count_finished_matches(state),
         "queue_length": {(queue,): length for queue, length in lengths.items()},
-        "agents": Counter((role, member.state) for _, role, member in members),
+        "agents": Counter((member.role, member.state) for member in state.roster),
         "agent_latency_seconds": {
             (agent_id, role): stats.smoothed for agent_id, role, stats in peers if stats and stats.smoothed is not None
         },
         "agent_unanswered": {(agent_id, role): stats.failures for agent_id, role, stats in peers if stats},
-        "agent_failures_in_a_row": {
-            (agent_id, role): member.breaker.failure_count for agent_id, role, member in members
-        },
+        "agent_failures_in_a_row": {(member.agent_id, member.role): member.breaker.failure_count for member in members},
     }
 
 

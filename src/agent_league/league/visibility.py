@@ -81,6 +81,13 @@ def mask_state(state: LeagueState, viewer: Viewer) -> LeagueState:
     return state if shown is None else cast("LeagueState", shown)
 
 
+def list_shown_members(state: LeagueState, viewer: Viewer) -> list[Member]:
+    """List the agents of which a viewer may know that they are there: none in a league that isn't shown to it."""
+    if state.config.visibility == "members" and not viewer.is_member:
+        return []
+    return [*mask_state(state, viewer).roster]
+
+
 def mask_rows(state: LeagueState, rows: Sequence[StandingsRow], viewer: Viewer) -> tuple[StandingsRow, ...]:
     """Return rows of the standings as a viewer may see them."""
     shown = _find_mask(state, viewer)

@@ -25,6 +25,8 @@ class FinishedMatch:
     order_key: OrderKey
     token_hashes: Mapping[str, str | None]
     state: MatchState
+    open_players: list[str]
+    """Its players, as far as anybody may know of them."""
     content: bytes
     """JSON with `lifecycle`, `transcript` and `result` in it."""
 
@@ -34,7 +36,7 @@ class FinishedMatch:
         return {
             "match_id": self.match_id,
             "state": str(self.state),
-            "players": list(self.token_hashes),
+            "players": self.open_players,
             **{name: content[name] for name in ("lifecycle", "transcript", "result")},
         }
 
@@ -66,7 +68,9 @@ class FinishedMatches(Mapping[str, FinishedMatch]):
         public = None if play.order.hides_transcript else content
         told = public or orjson.dumps(play.to_match_state(in_full=False))
         fitted = bytes(memoryview(told))  # the encoder's buffer may be twice as large
-        past = self._matches[match_id] = FinishedMatch(match_id, play.order_key, play.token_hashes, play.state, fitted)
+        past = self._matches[match_id] = FinishedMatch(
+            match_id, play.order_key, play.token_hashes, play.state, play.list_open_players(), fitted
+        )
         self._total_bytes += len(past.content)
         while len(self._matches) > KEPT_MATCHES or (self._total_bytes > KEPT_BYTES and len(self._matches) > 1):
             self._drop_match(next(iter(self._matches)))

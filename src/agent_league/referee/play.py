@@ -147,17 +147,26 @@ class MatchPlay:
         return self.match.state
 
     def to_match_state(self, *, in_full: bool | None = None) -> dict[str, Any]:
-        """Return the answer to `get_match_state`; messages and result only if the match is over, or `in_full`."""
+        """Return the answer to `get_match_state`; messages and result only if the match is over, or `in_full`.
+
+        Anybody may ask: of a league that hides something nothing is told but how far the match is.
+        """
+        is_hidden = bool(self.order.hides_transcript)
         if in_full is None:
-            in_full = self.state is MatchState.FINISHED and not self.order.hides_transcript
+            in_full = self.state is MatchState.FINISHED and not is_hidden
+        headlines = [] if is_hidden else self.transcript.list_headlines()
         return {
             "match_id": self.match.match_id,
             "state": str(self.state),
-            "players": list(self.match.players),
+            "players": self.list_open_players(),
             "lifecycle": self.transcript.lifecycle,
-            "transcript": self.transcript.entries if in_full else self.transcript.list_headlines(),
+            "transcript": self.transcript.entries if in_full else headlines,
             "result": self._build_record() if in_full else None,
         }
+
+    def list_open_players(self) -> list[str]:
+        """List the players as far as anybody may know of them."""
+        return [] if self.order.hides_transcript else list(self.match.players)
 
     def receive_answer(self, message: Message) -> None:
         """Receive an answer that a player sends in a call of its own; ignored if it comes too late. Raises Refusal."""

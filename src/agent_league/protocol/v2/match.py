@@ -387,7 +387,7 @@ class StartMatch(Message):
     )
     hides_transcript: bool | None = Field(
         default=None,
-        description="Whether `get_match_state` keeps the messages to itself: the league hides names.",
+        description="Whether `get_match_state` keeps players and messages to itself: the league hides something.",
         examples=[None],
     )
 
