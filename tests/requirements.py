@@ -2030,7 +2030,7 @@ REQUIREMENTS = (
         "A seat answers only calls with a token for its player; an answer counts for the calls of its own connection.",
         "dial_out/seats::a_stranger_gets_403_and_the_agent_hears_nothing",
         "dial_out/seats::a_seat_can_t_answer_for_another",
-        "dial_out/seats::a_second_socket_takes_the_seat_and_the_calls_of_the_first_fail",
+        "dial_out/seats::a_second_socket_takes_the_seat_and_is_asked_what_the_first_has_not_answered",
         "dial_out/seats::a_page_of_others_opens_no_seat",
         "dial_out/team_seats::a_seat_of_one_team_is_no_other_team_s",
         "dial_out/team_seats::who_has_no_key_gets_no_seat_where_keys_are_needed",
@@ -2075,6 +2075,14 @@ REQUIREMENTS = (
         "kill -9 of a server: its leagues go on at another within the lease, tables equal to the undisturbed ones.",
         "reliability/servers::killed_servers_leave_every_table_as_if_nobody_had_been_killed",
         "serve/shared_leagues::the_leagues_outlast_a_database_that_is_away_longer_than_the_lease",
+    ),
+    needs(
+        "Scale",
+        "Our own failure costs nobody a point: calls to a dialled-out seat are asked again, never carried out twice.",
+        "dial_out/seats::a_call_whose_connection_is_lost_costs_its_caller_nothing",
+        "dial_out/leagues::a_call_that_comes_again_because_the_connection_broke_is_carried_out_once",
+        "dial_out/leagues::after_a_restart_matches_wait_for_the_players_that_dial_out",
+        "referee/requests::a_player_that_the_league_s_server_can_t_call_for_a_while_loses_one_attempt_and_no_match",
     ),
     needs(
         "Scale",

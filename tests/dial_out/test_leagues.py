@@ -3,26 +3,31 @@
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from websockets.asyncio.server import ServerConnection
+from websockets.asyncio.server import serve as serve_sockets
 
 from agent_league.errors import LeagueFailed
 from agent_league.http.client import HttpCarrier
 from agent_league.launch.connect import AgentToConnect, connect_agent
 from agent_league.launch.dial_client import AddressForwarder, DialClient, find_bearer
+from agent_league.league.dial_out import seats as seats_module
 from agent_league.model.agents import Role
+from agent_league.model.events import Event, LeagueStarted
 from agent_league.protocol.dial_out import SeatAnswer, SeatCall
 from agent_league.protocol.tolerance import MCP_META
 from agent_league.storage.credentials import CredentialsFile
-from tests.conftest import BOUND, free_port
+from tests.conftest import BOUND, free_port, free_ports
 from tests.dial_out.server import serve_manager
 from tests.http.wire import Peer, raw_server
 from tests.league.office import within
-from tests.serve.stage import players, serving, until, write_league
+from tests.serve.stage import ServerStage, players, serving, until, write_league
 
 MCP_PLAYER = Path(__file__).parents[2] / "examples" / "mcp_server_player.py"
 
@@ -270,3 +275,99 @@ async def test_a_call_that_the_agent_doesn_t_answer_fails_within_its_limit(home:
         assert answer["status"] == "ACCEPTED"
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
+
+
+OPENED = {"type": "seat", "seat": "S1", "secret": "tok-seat-x", "address": "a", "manager": "m", "idle_sec": 1}
+
+
+@pytest.mark.parametrize("is_answered_first", [True, False], ids=["answered before", "under way"])
+async def test_a_call_that_comes_again_because_the_connection_broke_is_carried_out_once(
+    tmp_path: Path, is_answered_first: bool
+) -> None:
+    carried: list[str] = []
+    may_answer, answers = asyncio.Event(), asyncio.Queue[dict[str, Any]]()
+
+    async def carry(call: SeatCall) -> SeatAnswer:
+        carried.append(call.body)
+        await may_answer.wait()
+        return SeatAnswer(call=call.call, body="done")
+
+    async def serve(socket: ServerConnection) -> None:
+        await socket.recv()
+        await socket.send(json.dumps(OPENED))
+        await socket.send(make_call("asked").to_json())
+        if not carried or not may_answer.is_set():
+            await until(lambda: bool(carried))
+            if is_answered_first:
+                may_answer.set()
+                await socket.recv()  # and the server is lost with it
+            asyncio.get_running_loop().call_soon(may_answer.set)
+            socket.transport.abort()
+            return
+        answers.put_nowait(json.loads(await socket.recv()))
+        await socket.wait_closed()
+
+    async with asyncio.timeout(BOUND), serve_sockets(serve, "localhost", 0) as server:
+        port = next(iter(server.sockets)).getsockname()[1]
+        credentials = CredentialsFile(tmp_path, "connect", "x", "y", "z")
+        client = DialClient(f"http://localhost:{port}/mcp", carry, credentials, lambda _: None)
+        running = asyncio.create_task(client.run())
+        answer = await answers.get()
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+    assert (answer["call"], answer["body"]) == (make_call().call, "done")
+    assert carried == ["asked"]
+
+
+ONE_ATTEMPT = {"timeouts.game_join_ack_timeout_sec": 0.5, "retry_policy.max_retries": 1}
+
+
+@asynccontextmanager
+async def restarted_league(
+    home: Path,
+) -> AsyncIterator[tuple[ServerStage, Callable[[], AbstractAsyncContextManager[None]]]]:
+    """A league whose server was started again before its first match; its two players, who dial out, are away."""
+    port, own_port, started = free_port(), free_ports(2), asyncio.Event()
+    manager = f"http://localhost:{port}/leagues/spring/mcp"
+    run_players = partial(players, home, manager, ["Ann", "Bob"], dial_out=True, first_port=own_port)
+    write_league(home, "spring", participants={"start_with": 2})
+    async with serving(home, port, ONE_ATTEMPT) as stage:
+        state = stage.manager("spring").state
+
+        def pause_at_start(event: Event) -> None:
+            if isinstance(event, LeagueStarted):
+                state.set_paused(is_paused=True)
+                started.set()
+
+        state.add_listener(pause_at_start)
+        async with run_players():
+            await started.wait()
+    async with serving(home, port, ONE_ATTEMPT) as stage:
+        yield stage, run_players
+
+
+async def test_after_a_restart_matches_wait_for_the_players_that_dial_out(home: Path) -> None:
+    async with asyncio.timeout(BOUND), restarted_league(home) as (stage, run_players):
+        state = stage.manager("spring").state
+        waited_for = state.roster.list_members(Role.PLAYER)
+        assert [member.is_being_reached for member in waited_for] == [True, True]
+        for _ in range(10):
+            state.record_notice_outcome("P01", taken=False)
+        assert not state.roster["P01"].is_suspended, "it is our server that was away"
+        state.set_paused(is_paused=False)
+        await until(lambda: bool(state.assigned_referees))
+        async with run_players():
+            await stage.wait_for_end("spring")
+        assert [result.status for result in state.results.values()].count("TECHNICAL_LOSS") == 0
+        assert not any(member.is_being_reached for member in waited_for)
+
+
+async def test_a_player_that_stays_away_after_a_restart_is_waited_for_a_while_and_then_loses(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(seats_module, "FIRST_RETURN_SECONDS", 0.05)
+    async with asyncio.timeout(BOUND), restarted_league(home) as (stage, _):
+        state = stage.manager("spring").state
+        state.set_paused(is_paused=False)
+        await until(lambda: bool(state.results))
+        assert [result.status for result in state.results.values()] == ["TECHNICAL_LOSS"]

@@ -105,25 +105,46 @@ async def test_a_seat_can_t_answer_for_another(server: DialServer) -> None:
         assert await calling == (200, b'"ann"')
 
 
-async def test_a_second_socket_takes_the_seat_and_the_calls_of_the_first_fail(server: DialServer) -> None:
+async def test_a_second_socket_takes_the_seat_and_is_asked_what_the_first_has_not_answered(server: DialServer) -> None:
     async with server.dial_and_register("Ann") as first:
         token = server.sign_match_token(first.player_id)
-        lost = asyncio.create_task(server.post(first.seat["address"], PING, token))
+        calling = asyncio.create_task(server.post(first.seat["address"], PING, token))
         call = await first.receive()
         async with server.dial(secret=first.seat["secret"]) as second:
             assert second.seat == first.seat
-            assert (await lost)[0] == 502
             with pytest.raises(ConnectionClosed) as closed:
                 await first.receive()
             assert closed.value.rcvd is not None
             assert closed.value.rcvd.code == 4001
-            calling = asyncio.create_task(server.post(first.seat["address"], PING, token))
-            fresh = await second.receive()
-            await second.answer(call, "an answer to the first socket's call")
-            await second.answer(fresh, "mine")
+            again = await second.receive()
+            assert again["call"] == call["call"], "the agent knows it by its id"
+            await second.answer(again, "mine")
             assert await calling == (200, b'"mine"')
         noted = server.manager.state.roster[first.player_id].protocol_profile.deviations
         assert "dials out: a second connection has taken its seat from the first" in noted
+
+
+async def test_a_call_whose_connection_is_lost_costs_its_caller_nothing(server: DialServer) -> None:
+    async with server.dial_and_register("Ann") as agent:
+        seat, token = agent.seat, server.sign_match_token(agent.player_id)
+        calling = asyncio.create_task(server.post(seat["address"], PING, token))
+        call = await agent.receive()
+    async with server.dial(secret=seat["secret"]) as agent:
+        again = await agent.receive()
+        assert {**again, "limit_sec": 0} == {**call, "limit_sec": 0}
+        assert 0 < again["limit_sec"] < call["limit_sec"], "its time goes on"
+        await agent.answer(again, "back")
+        assert await calling == (200, b'"back"')
+
+
+async def test_a_server_that_goes_down_fails_the_calls_of_its_seats_at_once(server: DialServer) -> None:
+    async with server.dial_and_register("Ann") as agent:
+        calling = asyncio.create_task(
+            server.post(agent.seat["address"], PING, server.sign_match_token(agent.player_id))
+        )
+        await agent.receive()
+        await server.manager.seats.close()
+        assert (await within(calling))[0] == 502
 
 
 async def test_a_call_waits_a_while_for_an_agent_that_comes_back(server: DialServer) -> None:

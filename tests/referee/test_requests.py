@@ -9,8 +9,16 @@ from typing import Any
 
 import pytest
 
-from agent_league.errors import ErrorCode
-from agent_league.testing.peers import Params, RawReply, Script, always_reply, never_reply, reply_garbage
+from agent_league.errors import ErrorCode, PeerUnreachable
+from agent_league.testing.peers import (
+    Params,
+    RawReply,
+    Script,
+    ScriptedPlayer,
+    always_reply,
+    never_reply,
+    reply_garbage,
+)
 from agent_league.testing.virtual_time import VirtualClock, in_virtual_time
 from tests.games.sticks import STICKS
 from tests.referee.golden import golden, missing
@@ -492,3 +500,57 @@ async def test_an_answer_of_ordinary_length_is_kept_whole(home: Path) -> None:
         await match.play()
     kept = [entry["message"] for entry in match.record()["transcript"] if entry["direction"] == "received"]
     assert [message["more"] for message in kept if "more" in message] == ["x" * 10_000]
+
+
+SEAT = "http://localhost:8000/seats/S0123456789abcdef01234567/mcp"
+
+
+def dial_out(match: Hall, until: float, failure: str) -> ScriptedPlayer:
+    """Let P02 play through a seat whose server fails all calls so until this moment."""
+    player = match.players["P02"]
+    now = asyncio.get_running_loop().time
+
+    async def answer(frame: bytes, bearer: str | None) -> bytes | None:
+        if now() >= until:
+            return await player.answer(frame, bearer)
+        await asyncio.sleep(3)
+        raise PeerUnreachable(failure)
+
+    player.endpoint = SEAT
+    match.network.attach(SEAT, answer)
+    return player
+
+
+MOVING, GONE = "HTTP 503: the league is moving to another server", "HTTP 502: the agent isn't connected"
+
+
+@in_virtual_time
+async def test_a_player_that_the_league_s_server_can_t_call_for_a_while_loses_one_attempt_and_no_match(
+    home: Path,
+) -> None:
+    async with hall(home) as match:
+        match.pair()
+        player = dial_out(match, until=50, failure=MOVING)
+        report = await match.play()
+        assert 50 <= asyncio.get_running_loop().time() < 60
+    assert report["result"]["status"] in ("WIN", "DRAW")
+    assert [error["error_code"] for error in player.received_params("notify_game_error")] in ([], ["E009"])
+    failed = [line for line in match.record()["transcript"] if line["direction"] == "failed"]
+    assert [line["method"] for line in failed] == ["handle_game_invitation"]
+    assert player.received_params("get_player_state"), "which tells that it can be called"
+
+
+@pytest.mark.parametrize(("failure", "least", "most"), [(GONE, 9, 30), (MOVING, 60, 90)])
+@in_virtual_time
+async def test_a_player_whose_seat_stays_without_an_agent_loses_after_its_three_attempts(
+    home: Path, failure: str, least: float, most: float
+) -> None:
+    async with hall(home) as match:
+        match.pair()
+        dial_out(match, until=10_000, failure=failure)
+        await match.start()
+        report = (await match.manager.wait_for_calls("report_match_result", 1))[0]
+        assert least <= asyncio.get_running_loop().time() <= most
+    assert report["result"]["winner"] == "P01"
+    failed = [line for line in match.record()["transcript"] if line["direction"] == "failed"]
+    assert [line["error_code"] for line in failed] == ["E009"] * 3

@@ -409,6 +409,7 @@ def main() -> int:
     parser.add_argument("--leagues", type=int, default=60)
     parser.add_argument("--kills", type=int, default=4)
     parser.add_argument("--lease", type=float, default=6.0, help="seconds")
+    parser.add_argument("--keep", type=Path, help="an empty folder for homes, logs and match files, left as it is")
     asked = parser.parse_args()
     began = time.monotonic()
 
@@ -421,7 +422,7 @@ def main() -> int:
         return 2
     plan = Plan(asked.seed, asked.servers, asked.leagues, asked.kills, asked.lease)
     with postgres_server(folder) as postgres, tempfile.TemporaryDirectory(prefix="servers-") as place:
-        verdict = asyncio.run(kill_servers(plan, Path(place), postgres.address(), say))
+        verdict = asyncio.run(kill_servers(plan, asked.keep or Path(place), postgres.address(), say))
     say(
         f"{plan.leagues} leagues of {len(STRATEGIES)} on {plan.servers} servers in {verdict.seconds:.0f} s:"
         f" {verdict.kills} kills, {verdict.moved} moves of a league, at most {verdict.longest_takeover:.1f} s"

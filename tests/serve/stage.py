@@ -78,9 +78,14 @@ def write_league(home: Path, league_id: str, **content: Any) -> Path:
 
 
 @asynccontextmanager
-async def players(home: Path, manager: str, names: list[str], *, dial_out: bool = False) -> AsyncIterator[None]:
-    """Run players of these names, which register with a manager; with `dial_out`, nobody can call them."""
-    system, first = ConfigLoader(home).load_system(), free_ports(len(names))
+async def players(
+    home: Path, manager: str, names: list[str], *, dial_out: bool = False, first_port: int | None = None
+) -> AsyncIterator[None]:
+    """Run players of these names, which register with a manager; with `dial_out`, nobody can call them.
+
+    At the ports from `first_port` on they are those of an earlier call.
+    """
+    system, first = ConfigLoader(home).load_system(), first_port or free_ports(len(names))
     plans = [
         PlayerPlan(
             PlayerSettings(

@@ -191,7 +191,7 @@ def _make_gateway_error(status: int, body: bytes) -> CallFailed | None:
     """The error of what stands between us and an agent (a dial-out seat, a proxy) if it can't be reached there."""
     said = f"HTTP {status}: {shorten(body[:MAX_SENTENCE].decode(errors='replace'), MAX_SENTENCE)}"
     match status:
-        case HTTPStatus.BAD_GATEWAY:
+        case HTTPStatus.BAD_GATEWAY | HTTPStatus.SERVICE_UNAVAILABLE:
             return PeerUnreachable(said)
         case HTTPStatus.GATEWAY_TIMEOUT:
             return PeerTimeout(said)

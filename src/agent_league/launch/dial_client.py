@@ -6,7 +6,9 @@ limit; the handler is an agent of this process, or the one address that `Address
 
 import asyncio
 import ssl
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from random import Random
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -42,6 +44,8 @@ CallHandler = Callable[[SeatCall], Awaitable[SeatAnswer]]
 MAX_CALLS = 32
 """Calls that are under way at once; the server allows fewer."""
 MAX_CALL_SECONDS = 120.0
+MAX_KEPT_ANSWERS = 32
+"""Latest answers, kept for a server that asks again because the connection broke before it had them."""
 RETRY_STATUSES = (408, 425, 429, 500, 502, 503, 504)
 """HTTP statuses of a server that may take us later."""
 PATIENT_ATTEMPTS = 20
@@ -89,6 +93,10 @@ class DialClient:
         self._rng = Random()  # noqa: S311 - jitter
         self._secret = _load_secret(credentials, remark)
         self._tasks = BackgroundTasks()
+        self._askers: dict[str, ClientConnection] = {}
+        """By call under way: the connection that asked last, which gets the answer."""
+        self._answers: OrderedDict[str, SeatAnswer] = OrderedDict()
+        """By call: the latest answers, the oldest first."""
         self._opened: asyncio.Future[SeatOpened] = asyncio.get_running_loop().create_future()
         self.calls_carried = 0
 
@@ -133,8 +141,7 @@ class DialClient:
                     if self._on_open:
                         self._tasks.start(self._on_open(seat))
                 case SeatCall():
-                    if len(self._tasks) < MAX_CALLS:
-                        self._tasks.start(self._answer(socket, message))
+                    await self._take_call(socket, message)
                 case SeatNote() if self._shows_notes:
                     self._remark(to_printable(message.text, MAX_SENTENCE))
         raise ConnectionError("the server closed it")
@@ -152,18 +159,29 @@ class DialClient:
         else:
             self._opened.set_result(seat)
 
-    async def _answer(self, socket: ClientConnection, call: SeatCall) -> None:
-        """Answer a call within its limit; an answer that can't be sent any more is dropped: its call has failed."""
+    async def _take_call(self, socket: ClientConnection, call: SeatCall) -> None:
+        """Begin a call. One that comes again, because its connection broke, is not carried out again."""
+        if answer := self._answers.get(call.call):
+            await socket.send(answer.to_json())
+        elif call.call in self._askers:
+            self._askers[call.call] = socket
+        elif len(self._tasks) < MAX_CALLS:
+            self._askers[call.call] = socket
+            self._tasks.start(self._answer(call))
+
+    async def _answer(self, call: SeatCall) -> None:
+        """Answer a call within its limit; an answer that can't be sent is kept, should the server ask again."""
         try:
             async with asyncio.timeout(min(call.limit_sec, MAX_CALL_SECONDS)):
                 answer = await self._handle_call(call)
         except TimeoutError:
             answer = SeatAnswer(call=call.call, failure="timeout")
         self.calls_carried += 1
-        try:
-            await socket.send(answer.to_json())
-        except ConnectionClosed:
-            return
+        self._answers[call.call] = answer
+        if len(self._answers) > MAX_KEPT_ANSWERS:
+            self._answers.popitem(last=False)
+        with suppress(ConnectionClosed):
+            await self._askers.pop(call.call).send(answer.to_json())
 
 
 class AddressForwarder:

@@ -397,6 +397,7 @@ class LeagueManager(Agent):
             self._start_if_complete()
         else:
             self._timekeeper.take_due_steps()
+            self._prober.await_returns(self.seats, self._matches.note_reach_changed)
             self.state.emit_resumed()
             self._prober.resume_probes()
             self._started.set()

@@ -156,6 +156,11 @@ class MatchRunner:
             case _:
                 pass
 
+    def note_reach_changed(self) -> None:
+        """Look again who can be called: an agent has come back, or is waited for no longer."""
+        self._reach_changed.set()
+        self._referee_returned.set()
+
     def note_refused_report(self, match_id: object, refusal: Refusal) -> None:
         """Remember why a report of an open match was refused, to explain it if the match goes overdue."""
         match = self.open_matches.get(match_id) if isinstance(match_id, str) else None

@@ -1,6 +1,7 @@
 """The manager's own calls to registered agents, and the probes that bring suspended agents back."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -12,6 +13,7 @@ from agent_league.errors import CallFailed, PeerTimeout, PeerUnreachable
 from agent_league.http.call_limits import RateLimit
 from agent_league.http.caller_address import THIS_MACHINE, find_foreign_caller
 from agent_league.http.carrier import describe_error
+from agent_league.league.dial_out.seats import DialOutSeat, DialOutSeats
 from agent_league.league.match_tokens import TokenIssuer
 from agent_league.league.messages import MANAGER_SENDER
 from agent_league.league.roster import Member
@@ -62,6 +64,9 @@ class AgentProber:
         self._tasks = tasks
         self._probe_tasks: dict[str, asyncio.Task[None]] = {}
         self._reach_tasks: dict[str, asyncio.Task[None]] = {}
+        self._return_tasks: dict[str, asyncio.Task[None]] = {}
+        """Agents that dial out and haven't come back since this manager has begun."""
+        self._on_settled: Callable[[], None] = lambda: None
         self._suspension_counts: dict[str, int] = {}
         self._reach_limit = RateLimit(REACH_CALLS_PER_MINUTE / 60, REACH_CALLS_PER_MINUTE)
         state.add_listener(self._handle_event)
@@ -78,6 +83,28 @@ class AgentProber:
             if member.is_ours:
                 self._tasks.start(self._call_once(member))
 
+    def await_returns(self, seats: DialOutSeats, on_settled: Callable[[], None]) -> None:
+        """Give agents that dial out time to come back to a manager that has just begun; until then they get no match.
+
+        `on_settled` is called when one has come back, or is waited for no longer.
+        """
+        for member in self._state.roster:
+            if (seat := seats.expect_seat(member.agent.endpoint)) is not None:
+                member.is_being_reached = True
+                self._return_tasks[member.agent_id] = self._tasks.start(self._await_return(member, seat))
+        self._on_settled = on_settled
+
+    async def _await_return(self, member: Member, seat: DialOutSeat) -> None:
+        await seat.wait_until_connected()
+        self._end_return(member)
+
+    def _end_return(self, member: Member) -> None:
+        """Wait no longer for an agent that dials out, if it was waited for."""
+        if waiting := self._return_tasks.pop(member.agent_id, None):
+            waiting.cancel()
+            member.is_being_reached = False
+            self._on_settled()
+
     async def _call_once(self, member: Member) -> None:
         with suppress(CallFailed):
             await self._caller.ask_agent(member)
@@ -86,8 +113,11 @@ class AgentProber:
         match event:
             case AgentStateChanged(state=AgentState.SUSPENDED):
                 self._start_probe(self._state.roster[event.agent_id])
-            case AgentRegistered() if caller := find_foreign_caller((THIS_MACHINE,)):
-                self._start_reach_check(self._state.roster[event.agent_id], caller)
+            case AgentRegistered():
+                member = self._state.roster[event.agent_id]
+                self._end_return(member)
+                if caller := find_foreign_caller((THIS_MACHINE,)):
+                    self._start_reach_check(member, caller)
 
     def _start_reach_check(self, member: Member, caller: str) -> None:
         if earlier := self._reach_tasks.get(member.agent_id):

@@ -178,14 +178,17 @@ class LeagueAgents(LeagueRounds):
         return member
 
     def record_call_outcome(self, agent_id: str, *, ok: bool) -> None:
-        """Count the outcome of a call to an agent; enough failures in a row suspend it."""
-        if member := self.roster.get(agent_id):
+        """Count the outcome of a call to an agent; enough failures in a row suspend it.
+
+        Failures while it is being reached don't count: it may be our server that was away.
+        """
+        if (member := self.roster.get(agent_id)) and (ok or not member.is_being_reached):
             member.breaker.record_call(ok=ok)
             self._suspend_if_failing(member)
 
     def record_notice_outcome(self, agent_id: str, *, taken: bool) -> None:
-        """Count the outcome of a notice to an agent, separately from calls; enough failures suspend it."""
-        if member := self.roster.get(agent_id):
+        """Count the outcome of a notice to an agent, separately from calls, and like these."""
+        if (member := self.roster.get(agent_id)) and (taken or not member.is_being_reached):
             member.breaker.record_notice(taken=taken)
             self._suspend_if_failing(member)
 

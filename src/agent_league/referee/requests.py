@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
+from http import HTTPStatus
 from random import Random
 from typing import Any
 
@@ -14,15 +15,25 @@ import orjson
 
 from agent_league.agent.answers import FailedAttempt, ParsedAnswer
 from agent_league.agent.breaker import Breaker, delay_before_retry
+from agent_league.agent.call_failures import find_http_status
 from agent_league.agent.match_dialects import match_dialect_of
 from agent_league.agent.metrics import AgentMetrics
 from agent_league.agent.outbox import Outboxes
 from agent_league.agent.peer_client import PeerCall, PeerClient, PushedAnswer
 from agent_league.config.models import RetryPolicy, TimeoutConfig
-from agent_league.errors import TRANSIENT_CODES, BadAnswer, CallFailed, ErrorCode, PeerRefused
+from agent_league.errors import (
+    TRANSIENT_CODES,
+    BadAnswer,
+    CallFailed,
+    ErrorCode,
+    PeerRefused,
+    PeerTimeout,
+    PeerUnreachable,
+)
 from agent_league.http.carrier import MAX_BODY
 from agent_league.log import JsonLogger
 from agent_league.model.results import Termination
+from agent_league.protocol.dial_out import is_seat_address
 from agent_league.protocol.methods import GAME_OVER_TIMEOUT, JOIN_TIMEOUT, METHODS
 from agent_league.protocol.tokens import matches_token_hash
 from agent_league.protocol.v2.match import MatchLimits, MatchPlayer
@@ -33,6 +44,10 @@ RESULT_METHOD = "notify_match_result"
 """The one notice that is tried in all call forms until the player understands it."""
 MAX_REQUEST_BYTES = MAX_BODY - 4096
 """The rest of the body limit is for the frame around the message."""
+STATE_METHOD = "get_player_state"
+SEAT_PATIENCE = 60.0
+"""Seconds that a match waits for the way to a player that dials out, while the league's server is lost or replaced."""
+SEAT_LIMIT, SEAT_PAUSE, SEAT_FAILURES = 20.0, 0.5, 2
 TOKEN_CODES = {"missing": ErrorCode.AUTH_TOKEN_MISSING, "wrong": ErrorCode.AUTH_TOKEN_INVALID}
 TOKEN_DEVIATIONS = {"missing": ("no 'auth_token'",), "wrong": ("a wrong 'auth_token'",)}
 """Deviations that the state of an answer's token is, for those that are any."""
@@ -135,6 +150,7 @@ class PlayerClient:
         self._transcript = transcript
         self._context = context
         self._awaited_answer: tuple[str, PushedAnswer] | None = None
+        self._seat_patience = SEAT_PATIENCE
         self.messages = messages
         self.dialect = match_dialect_of(player.protocol)
         self.parser = self.dialect.make_answer_parser(strict=context.strict, expected=messages.expected_fields())
@@ -167,6 +183,8 @@ class PlayerClient:
                 break
             self._context.meter.count_event("retries", question.method)
             await self.pause(wait)
+            if how in (question.timeout_termination, Termination.DISCONNECTED):
+                await self._wait_for_seat()
         return Forfeit(how)
 
     def answer_timeout(self, method: str) -> float:
@@ -222,6 +240,32 @@ class PlayerClient:
     async def pause(self, seconds: float) -> None:
         """Wait before the next attempt."""
         await asyncio.sleep(seconds)
+
+    async def _wait_for_seat(self) -> None:
+        """Wait until the league's server can call a player that dials out: that it can't costs no further attempt.
+
+        A player that is gone is told by two answers in a row that it isn't connected; one may be a proxy's, of a server
+        that was lost. All waits of a match together are limited.
+        """
+        if not is_seat_address(self._player.endpoint):
+            return
+        now = asyncio.get_running_loop().time
+        began, failures = now(), 0
+        while failures < SEAT_FAILURES and (left := self._seat_patience - (now() - began)) > 0:
+            try:
+                await self._context.peer_client.call_method(
+                    self._player.endpoint, STATE_METHOD, {}, min(left, SEAT_LIMIT), self._bearer
+                )
+            except PeerTimeout:
+                failures = 0
+            except PeerUnreachable as error:
+                failures = failures + 1 if find_http_status(error) == HTTPStatus.BAD_GATEWAY else 0
+                await asyncio.sleep(SEAT_PAUSE)
+            except CallFailed:
+                break  # whatever it answers, it was asked
+            else:
+                break
+        self._seat_patience -= now() - began
 
     def _log_failure(self, call: PeerCall, error: CallFailed, attempt: int) -> None:
         if self._context.log:

@@ -27,6 +27,7 @@ from agent_league.league.dial_out.seats import (
     DialOutSeats,
     SeatConnection,
     SeatHolder,
+    SeatLost,
     SeatRefused,
     identify_network,
 )
@@ -85,7 +86,7 @@ class WebSocketConnection(SeatConnection):
         except TimeoutError:
             raise ConnectionError("the agent's connection to its seat doesn't read") from None
         except RuntimeError as error:  # it was closed meanwhile
-            raise ConnectionError(str(error)) from None
+            raise SeatLost(str(error)) from None
 
     async def send_call(self, call: SeatCall) -> None:
         await self.send_text(call.to_json())
@@ -115,7 +116,7 @@ class PollConnection(SeatConnection):
 
     async def send_call(self, call: SeatCall) -> None:
         if self.is_closed:
-            raise ConnectionError("the agent has another connection by now")
+            raise SeatLost("the agent has another connection by now")
         self._calls.append(call)
         self._arrived.set()
 

@@ -6,6 +6,7 @@ manager. Knows no HTTP: a connection is whatever sends a call.
 
 import asyncio
 import hashlib
+import math
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -38,12 +39,18 @@ MAX_OPEN_CALLS = 16
 """Calls that one seat may have under way; a player has few matches at once."""
 RETURN_SECONDS = 15.0
 """How long calls wait for a seat whose connection was lost; later ones fail at once."""
+FIRST_RETURN_SECONDS = 60.0
+"""The same for one whose agent hasn't come back since this manager has begun: it was the server that was away."""
 FORGET_SECONDS = 60.0
 """How long a seat that no member has is kept without a connection; its secret opens the same one again."""
 
 
 class SeatRefused(Exception):
     """A seat isn't opened; the sentence says why."""
+
+
+class SeatLost(ConnectionError):
+    """A seat's connection has ended before a call was answered; the agent may come back and be asked again."""
 
 
 class SeatConnection(ABC):
@@ -54,7 +61,7 @@ class SeatConnection(ABC):
 
     @abstractmethod
     async def send_call(self, call: SeatCall) -> None:
-        """Send a call; raises OSError if the connection is lost."""
+        """Send a call; raises SeatLost if the connection has ended, another OSError if it can't be used."""
 
     @abstractmethod
     async def close(self, code: int, reason: str) -> None: ...
@@ -63,22 +70,15 @@ class SeatConnection(ABC):
     async def send_note(self, text: str) -> None:
         """Show a sentence at the agent's terminal, if the connection can."""
 
-    async def exchange(self, endpoint: str, frame: bytes, limit: float, bearer: str | None) -> HttpReply:
-        """Send a frame and wait for its answer; raises CallFailed, TimeoutError is left to the caller."""
-        call_id = secrets.token_hex(16)
+    async def exchange(self, call: SeatCall) -> SeatAnswer:
+        """Send a call and wait for its answer; raises OSError, TimeoutError is left to the caller."""
         answered: asyncio.Future[SeatAnswer] = asyncio.get_running_loop().create_future()
-        self._open_calls[call_id] = answered
-        authorization = f"Bearer {bearer}" if bearer else None
+        self._open_calls[call.call] = answered
         try:
-            await self.send_call(
-                SeatCall(call=call_id, body=frame.decode(), authorization=authorization, limit_sec=limit)
-            )
-            answer = await answered
-        except OSError as error:
-            raise make_unreachable_error(endpoint, error) from None
+            await self.send_call(call)
+            return await answered
         finally:
-            del self._open_calls[call_id]
-        return _read_answer(answer, endpoint, limit)
+            del self._open_calls[call.call]
 
     def take_answer(self, answer: SeatAnswer) -> bool:
         """Take an answer; False if no call of this connection waits for it."""
@@ -92,7 +92,7 @@ class SeatConnection(ABC):
         """End all calls that wait, because the connection is lost."""
         for waiting in self._open_calls.values():
             if not waiting.done():
-                waiting.set_exception(ConnectionError("the agent's connection to its seat was lost"))
+                waiting.set_exception(SeatLost("the agent's connection to its seat was lost"))
 
 
 def _read_answer(answer: SeatAnswer, endpoint: str, limit: float) -> HttpReply:
@@ -137,6 +137,16 @@ class DialOutSeat:
         self._open_calls = 0
         self._connected = asyncio.Event()
 
+    @property
+    def is_expected(self) -> bool:
+        """Whether its agent is given time to come back after a restart, or after its league came to this server."""
+        return self.holder is None and _loop_time() < self._returns_until
+
+    @property
+    def _returns_until(self) -> float:
+        """Loop time until which calls wait for the agent."""
+        return self.lost_at + (FIRST_RETURN_SECONDS if self.holder is None else RETURN_SECONDS)
+
     def attach(self, connection: SeatConnection) -> SeatConnection | None:
         """Make this the seat's connection; returns the one that it replaces, whose calls have failed."""
         replaced, self.connection = self.connection, connection
@@ -154,33 +164,60 @@ class DialOutSeat:
             self.lost_at = asyncio.get_running_loop().time()
 
     async def exchange(self, frame: bytes, limit: float, bearer: str | None) -> HttpReply:
-        """Call the agent through its connection; raises CallFailed. Waits a while for a connection that was lost."""
+        """Call the agent through its connection; raises CallFailed.
+
+        Waits a while for a connection that was lost. A call whose connection is lost before its answer came is sent
+        again over the next one, under the same id, by which the agent knows it.
+        """
         if self._open_calls >= MAX_OPEN_CALLS:
             raise make_unreachable_error(self.address, f"{MAX_OPEN_CALLS} calls are under way there already")
-        loop = asyncio.get_running_loop()
-        due = loop.time() + limit
+        authorization = f"Bearer {bearer}" if bearer else None
+        call = SeatCall(call=secrets.token_hex(16), body=frame.decode(), authorization=authorization, limit_sec=limit)
         self._open_calls += 1
         try:
-            connection = self.connection or await self._wait_for_connection(due)
-            async with asyncio.timeout_at(due):
-                return await connection.exchange(self.address, frame, max(due - loop.time(), 0.001), bearer)
+            async with asyncio.timeout(limit):
+                return _read_answer(await self._ask_until_answered(call), self.address, limit)
         except TimeoutError:
             raise make_timeout_error(self.address, limit) from None
+        except OSError as error:
+            raise make_unreachable_error(self.address, error) from None
         finally:
             self._open_calls -= 1
+
+    async def _ask_until_answered(self, call: SeatCall) -> SeatAnswer:
+        """Send a call over one connection after the other; raises OSError if there is none any more."""
+        due = _loop_time() + call.limit_sec
+        while True:
+            connection = self.connection or await self._wait_for_connection()
+            left = max(due - _loop_time(), 0.001)
+            try:
+                return await connection.exchange(call.model_copy(update={"limit_sec": left}))
+            except SeatLost:
+                self.detach(connection)
 
     async def tell(self, sentence: str) -> None:
         """Show a sentence at the agent's terminal, if it is connected by a WebSocket."""
         if self.connection is not None:
             await self.connection.send_note(sentence)
 
-    async def _wait_for_connection(self, due: float) -> SeatConnection:
-        until = min(due, self.lost_at + RETURN_SECONDS)
+    def give_up(self) -> None:
+        """Fail the calls under way, because the league is going elsewhere: there its agent is called again."""
+        self.lost_at = -math.inf
+        if self.connection is not None:
+            self.connection.fail_calls()
+            self.connection = None
+        self._connected.set()
+
+    async def wait_until_connected(self) -> None:
+        """Wait for the agent, as long as calls do."""
         with suppress(TimeoutError):
-            async with asyncio.timeout_at(until):
+            async with asyncio.timeout_at(self._returns_until):
                 await self._connected.wait()
+
+    async def _wait_for_connection(self) -> SeatConnection:
+        await self.wait_until_connected()
         if self.connection is None:
-            raise make_unreachable_error(self.address, "the agent that dials out isn't connected")
+            raise ConnectionError("the agent that dials out isn't connected")
         return self.connection
 
 
@@ -247,8 +284,9 @@ class DialOutSeats:
     async def close(self) -> None:
         """Close all connections, as the server goes down."""
         for seat in self._seats.values():
-            if (connection := seat.connection) is not None:
-                seat.detach(connection)
+            connection = seat.connection
+            seat.give_up()
+            if connection is not None:
                 with suppress(OSError, CallFailed):
                     await connection.close(1001, "the league's server stops")
 
