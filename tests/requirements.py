@@ -2254,4 +2254,12 @@ REQUIREMENTS = (
         "a2a/player_server::without_the_extra_nothing_changes",
         "a2a/player_server::a_player_imports_the_sdk_with_the_first_call_and_not_before",
     ),
+    needs(
+        "A2A",
+        "`league check` recognises an A2A agent, judges it step by step, and names what is wrong.",
+        "check/a2a::an_agent_of_the_sdk_passes_every_step",
+        "check/a2a::what_is_wrong_is_named",
+        "check/a2a::an_agent_is_recognised_by_its_card_and_shown_with_how_it_is_called",
+        "check/a2a::our_own_player_is_taken_for_one_of_the_league_and_passes_as_an_a2a_agent_too",
+    ),
 )

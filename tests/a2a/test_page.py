@@ -8,6 +8,7 @@ import subprocess
 import sys
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from tests.cli.command import environment, free_ports, league
 from tests.conftest import BOUND
@@ -62,7 +63,7 @@ def test_the_league_of_the_page_is_played(tmp_path: Path) -> None:
     assert "Champion" in table
 
 
-def await_port(port: int, process: "subprocess.Popen[str]") -> None:
+def await_port(port: int, process: "subprocess.Popen[Any]") -> None:
     """Waits until somebody listens, as long as the process lives."""
     while process.poll() is None:
         with socket.socket() as probe:

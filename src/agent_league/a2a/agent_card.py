@@ -80,7 +80,13 @@ async def find_a2a_agent(card_url: str, allowed_hosts: Sequence[str], other_orig
     `allowed_hosts` are those whose card and interface may be called; `other_origins` are where an interface may be
     beside the card's own origin.
     """
-    card = await fetch_card(card_url, allowed_hosts)
+    return narrow_card(await fetch_card(card_url, allowed_hosts), card_url, allowed_hosts, other_origins)
+
+
+def narrow_card(
+    card: AgentCard, card_url: str, allowed_hosts: Sequence[str], other_origins: Collection[str] = ()
+) -> A2aAgent:
+    """Choose the interface to call, and leave all others out of the card; raises CardProblem."""
     interface = choose_interface(card, card_url, allowed_hosts, other_origins)
     narrowed = AgentCard()
     narrowed.CopyFrom(card)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
+from agent_league.a2a import CARD_PATH
 from agent_league.check.http_probe import HttpProbe
 from agent_league.check.listener import IncomingCall
 from agent_league.check.manager import build_manager_steps
@@ -132,7 +133,7 @@ async def detect_role(probe: HttpProbe, manager: CheckerManager | None) -> Role:
             return ROLES_BY_NAME.get(said) or Role(said)
         if manager and manager.registrations:
             return Role(manager.registrations[-1].method.removeprefix("register_"))
-        known = [role for role, method in ROLE_METHODS.items() if await _has_method(probe, method)]
+        known = [role for role, method in ROLE_METHODS.items() if await has_method(probe, method)]
     except NoReply:
         return Role.PLAYER
     return known[0] if len(known) == 1 else Role.PLAYER
@@ -169,7 +170,8 @@ async def _detect_player_kind(
     return PlayerSubject
 
 
-async def _has_method(probe: HttpProbe, method: str) -> bool:
+async def has_method(probe: HttpProbe, method: str) -> bool:
+    """Whether the agent knows a method of the league."""
     body = f'{{"jsonrpc": "2.0", "method": "{method}", "params": {{}}, "id": 1}}'.encode()
     reply = await probe.post(body, DETECT_SECONDS)
     answer = reply.json_value
@@ -177,3 +179,16 @@ async def _has_method(probe: HttpProbe, method: str) -> bool:
     return reply.status == 200 and not (
         isinstance(error, dict) and error.get("code") == JsonRpcErrorCode.METHOD_NOT_FOUND
     )
+
+
+async def is_a2a_agent(url: str) -> bool:
+    """Whether an address has an agent card of A2A and serves no method of a player; False where nobody answers."""
+    probe = HttpProbe(normalise_agent_url(url))
+    try:
+        card = (await probe.get(probe.url_at(CARD_PATH), DETECT_SECONDS)).json_value
+        is_card = isinstance(card, dict) and "name" in card and bool({"supportedInterfaces", "url"} & card.keys())
+        return is_card and not await has_method(probe, ROLE_METHODS[Role.PLAYER])
+    except NoReply:
+        return False
+    finally:
+        await probe.close()

@@ -42,7 +42,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
             "Write a player to start from, with a test by `league check`; or a league for `league serve`, or its next "
             "season."
         ),
-        "check": "Check a running player, referee or manager from outside, step by step.",
+        "check": "Check a running player, referee, manager or A2A agent from outside, step by step.",
         "evaluate": (
             "Play a player against random, deterministic and mirror agents and its earlier version, and report on it."
         ),

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agent_league.cli.options import CallTimeoutOption, JsonOption
+from agent_league.cli.options import AllowOriginOption, CallTimeoutOption, JsonOption, SecretFileOption
 from agent_league.cli.terminal import print_json, write_to_stdout
 from agent_league.errors import UserError
 from agent_league.text import to_printable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from agent_league.check.steps import CheckReport, StepOutcome
+    from agent_league.check.subject import CheckOptions
 
 
 class CheckedRole(StrEnum):
@@ -46,12 +49,15 @@ def check(
     admin_token_file: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Of a manager under check: what allows to start its league.")
     ] = None,
+    a2a: Annotated[bool, typer.Option("--a2a", help="Check an A2A agent by its card (default: found out).")] = False,
+    secret_file: SecretFileOption = None,
+    allow_origin: AllowOriginOption = None,
     itself: Annotated[bool, typer.Option("--self", help="Check our own three agents instead.")] = False,
     record: Annotated[
         str | None, typer.Option(metavar="PATH", help="Validate a transcript or match files instead.")
     ] = None,
 ) -> None:
-    """Check a running player, referee or manager from outside, step by step.
+    """Check a running player, referee, manager or A2A agent from outside, step by step.
 
     Each step says what was sent, what was expected and what came; where something is wrong, how to mend it. A manager's
     league is used up by the check. Exit code 0: all passed. 1: something failed. 2: nothing could be checked.
@@ -80,6 +86,8 @@ def check(
 
     if url is None:
         reports = run_async(check_own_agents(options, strict=strict, on_outcome=watch))
+    elif a2a or (role is None and run_async(_is_a2a_agent(url))):
+        reports = [run_async(_check_a2a_agent(url, options, secret_file, allow_origin, strict=strict, watch=watch))]
     else:
         known = ROLES_BY_NAME[role] if role else None
         how: dict[str, Any] = {"role": known, "options": options, "manager_port": manager_port, "strict": strict}
@@ -89,6 +97,33 @@ def check(
     _write_reports(reports, as_json=json, junit=junit, html=html)
     if code := max(report.exit_code for report in reports):
         raise typer.Exit(code)
+
+
+async def _is_a2a_agent(url: str) -> bool:
+    """Whether an address is that of an A2A agent and of no agent of a league; False without the extra `a2a`."""
+    from agent_league.a2a import CARD_PATH, has_a2a_sdk
+    from agent_league.check.check import is_a2a_agent
+
+    return has_a2a_sdk() and (url.endswith(CARD_PATH) or await is_a2a_agent(url))
+
+
+async def _check_a2a_agent(
+    url: str,
+    options: "CheckOptions",
+    secret_file: Path | None,
+    allow_origin: list[str] | None,
+    *,
+    strict: bool,
+    watch: "Callable[[StepOutcome], None]",
+) -> "CheckReport":
+    from agent_league.a2a import require_a2a_sdk
+
+    with require_a2a_sdk():
+        from agent_league.check.a2a_agent import check_a2a_agent
+        from agent_league.cli.invite_a2a import check_origins, read_secret
+
+    origins = check_origins(allow_origin)
+    return await check_a2a_agent(url, options, read_secret(secret_file), origins, strict=strict, on_outcome=watch)
 
 
 def _check_record(path: Path, *, as_json: bool) -> int:

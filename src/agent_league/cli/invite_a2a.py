@@ -9,6 +9,7 @@ import typer
 from agent_league.cli.agents import check_agent_version, check_display_name
 from agent_league.cli.options import (
     AgentHostOption,
+    AllowOriginOption,
     DialOutOption,
     ExitWhenDoneOption,
     FreePortOption,
@@ -16,6 +17,7 @@ from agent_league.cli.options import (
     HomeOption,
     KeyFileOption,
     PublicUrlOption,
+    SecretFileOption,
     SettingsOption,
     VersionOption,
     open_or_create_home,
@@ -26,21 +28,6 @@ from agent_league.errors import UserError
 
 if TYPE_CHECKING:
     from agent_league.a2a.agent_card import A2aAgent
-
-SecretFileOption = Annotated[
-    Path | None,
-    typer.Option(
-        help="A file with the secret that the agent wants to see, by the scheme of its card "
-        "(also: $LEAGUE_A2A_SECRET).",
-        metavar="FILE",
-    ),
-]
-AllowOriginOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="Where the card may say that the agent is, beside the card's own origin. Repeatable.", metavar="URL"
-    ),
-]
 
 
 def invite_a2a(
@@ -84,7 +71,7 @@ def invite_a2a(
         raise UserError("--dial-out needs no --public-url; leave one of them out")
     home, loader = open_or_create_home(home, settings)
     system = loader.load_system()
-    agent = run_async(find_invited_agent(card_url, allow_origin or []))
+    agent = run_async(find_invited_agent(card_url, check_origins(allow_origin)))
     headers = build_auth_headers(agent.card, read_secret(secret_file))
     manager = resolve_sign_up(to, key_file, loader)
     host = choose_listen_host(host, manager)
@@ -114,15 +101,21 @@ def invite_a2a(
 async def find_invited_agent(card_url: str, other_origins: list[str]) -> "A2aAgent":
     """Fetch the card that somebody typed; the hosts that were typed may be called, and no others."""
     from agent_league.a2a.agent_card import find_a2a_agent, parse_card_url, split_host
-    from agent_league.a2a.stranger_client import find_origin
 
     card = parse_card_url(card_url)
-    for origin in other_origins:
+    return await find_a2a_agent(card, [split_host(card), *map(split_host, other_origins)], other_origins)
+
+
+def check_origins(origins: list[str] | None) -> list[str]:
+    """Return the values of --allow-origin; raises UserError for one that is no origin."""
+    from agent_league.a2a.stranger_client import find_origin
+
+    for origin in origins or []:
         try:
             find_origin(origin)
         except ValueError as error:
             raise UserError(f"--allow-origin {origin!r}: {error}, such as https://agent.example.org") from None
-    return await find_a2a_agent(card, [split_host(card), *map(split_host, other_origins)], other_origins)
+    return origins or []
 
 
 def read_secret(secret_file: Path | None) -> str | None:

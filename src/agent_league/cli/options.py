@@ -111,6 +111,20 @@ KeyFileOption = Annotated[
         metavar="FILE",
     ),
 ]
+SecretFileOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="A file with the secret that the agent wants to see, by the scheme of its card "
+        "(also: $LEAGUE_A2A_SECRET).",
+        metavar="FILE",
+    ),
+]
+AllowOriginOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Where the card may say that the agent is, beside the card's own origin. Repeatable.", metavar="URL"
+    ),
+]
 StrictOption = Annotated[
     bool, typer.Option("--strict", help="For grading: what isn't in the protocol's own form is an error.")
 ]
