@@ -2175,6 +2175,20 @@ REQUIREMENTS = (
     ),
     needs(
         "Scale",
+        "--full experiments are agents over HTTP, spread over machines; the rows are the same everywhere.",
+        "lab/experiment/league_meetings::all_four_agents_are_servers_and_the_rows_are_those_without_sockets",
+        "lab/experiment/league_meetings::rows_are_the_same_in_one_process_and_in_two",
+        "lab/experiment/ray_engine::on_a_real_cluster",
+    ),
+    needs(
+        "Scale",
+        "A league over the nodes of a cluster loses no point with a node: what was lost with it is played again.",
+        "lab/experiment/ray_engine::on_a_real_cluster",
+        "lab/lost_matches::a_match_that_a_player_lost_with_its_place_is_played_again_once_it_is_back",
+        "lab/lost_matches::who_fails_at_a_place_that_answers_has_lost",
+    ),
+    needs(
+        "Scale",
         "--on ray[=ADDRESS]: pieces on a Ray cluster, lost ones again, cancel on Ctrl-C, users' games and strategies"
         " found on the workers; a node killed in the middle changes no row. No secret is in runtime_env.",
         "lab/experiment/ray_engine::on_a_real_cluster",

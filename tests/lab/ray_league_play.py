@@ -11,7 +11,8 @@ from agent_league.config.home import make_home
 from agent_league.lab.ray_league import spread_league
 from agent_league.launch.in_process import play_in_process
 from agent_league.launch.plan import LeaguePlan, LeagueRequest, make_league_plan
-from agent_league.model.events import Event, LeagueCompleted, MatchFinished
+from agent_league.model.events import Event, LeagueCompleted, MatchFinished, MatchReplaced
+from agent_league.model.results import Outcome
 from agent_league.referee.verify import verify_match
 from agent_league.storage.paths import DataPaths
 from tests.conftest import free_port, free_ports
@@ -35,6 +36,8 @@ def make_plan(home: Path) -> LeaguePlan:
         manager_port=free_port(),
         referee_port=free_ports(2),
         player_port=free_ports(PLAYERS),
+        game="odds_and_evens",
+        parameters={"repeat": 30},
     )
     return make_league_plan(ConfigLoader(home, overrides), request)
 
@@ -43,8 +46,9 @@ def check_league_over_nodes(folder: Path, nodes: RayNodes, node: RayNode) -> Non
     """Kill a node when half of the league is played.
 
     Until then every result is that of a league in one process; after it, all matches have a result, by agents that
-    were started again.
+    were started again, and none is a technical loss: what was lost with the node is played again.
     """
+    nodes.wait_for_count(2)
     plan = make_plan(folder / "spread")
     remarks: list[str] = []
     events: list[Event] = []
@@ -53,10 +57,13 @@ def check_league_over_nodes(folder: Path, nodes: RayNodes, node: RayNode) -> Non
             events += [event] if event is not None else []
             if isinstance(event, MatchFinished) and len(list_results(events)) == MATCHES // 2:
                 node.kill()
-    assert sum(isinstance(event, LeagueCompleted) for event in events) == 1
+    assert isinstance(events[-1], LeagueCompleted)
     assert [remark for remark in remarks if "was lost; they are started again." in remark]
     results = list_results(events)
-    assert len(results) == MATCHES
+    replaced = {event.match_id for event in events if isinstance(event, MatchReplaced)}
+    assert len(results.keys() - replaced) == MATCHES
+    lost = {match_id for match_id, (_, outcome, _) in results.items() if outcome is Outcome.TECHNICAL_LOSS}
+    assert lost == replaced, remarks
     _, undisturbed = asyncio.run(play_in_process(make_plan(folder / "alone")))
     expected = list_results(undisturbed)
     before = dict(list(results.items())[: MATCHES // 2])

@@ -16,7 +16,7 @@ from agent_league.cli.options import (
     resolve_manager,
 )
 from agent_league.cli.terminal import print_remark
-from agent_league.errors import CallFailed, LeagueFailed, PeerUnreachable, UserError
+from agent_league.errors import UserError
 from agent_league.text import capitalise, to_printable
 
 if TYPE_CHECKING:
@@ -275,50 +275,10 @@ def _send_command(
     home: Path,
     **fields: Any,
 ) -> object:
-    """Send a message with the admin token to the manager, and return its answer.
-
-    Raises UserError if there is no usable token file.
-    """
-    from agent_league.clock import SystemClock, format_utc
+    """Send a message to the manager as its organiser, and return its answer."""
+    from agent_league.launch.organiser_call import call_as_organiser
     from agent_league.launch.serving import run_async
     from agent_league.storage.paths import DataPaths
 
     token_file = token_file or DataPaths(home).admin_token_file(league_id)
-    try:
-        token = token_file.read_text(encoding="utf-8").strip()
-    except OSError as error:
-        raise UserError(
-            f"can't read the admin token in {token_file}: {error.strerror}; the manager writes it when it starts. "
-            "Is it running, with this --home (and this --league-id or --game)?"
-        ) from None
-    except UnicodeDecodeError:
-        token = ""
-    if not token.isascii() or not token.startswith("tok-"):
-        raise UserError(
-            f"{token_file} holds no admin token (expected one line that begins with tok-); start the manager again, "
-            "which writes it anew"
-        )
-    written = message.write(
-        sender="league_manager",
-        timestamp=format_utc(SystemClock().now()),
-        conversation_id=f"conv-{method.replace('_', '-')}",
-        auth_token=token,
-        league_id=league_id,
-        **fields,
-    )
-    return run_async(_call_manager(manager, method, written))
-
-
-async def _call_manager(manager: str, method: str, message: "Message") -> object:
-    from agent_league.agent.peer_client import PeerClient
-    from agent_league.http.client import HttpCarrier
-
-    carrier = HttpCarrier()
-    try:
-        return await PeerClient(carrier).call_method(manager, method, message.to_wire(), limit=10)
-    except PeerUnreachable:
-        raise LeagueFailed(f"nobody answers at {manager}; is the manager running there? (--manager URL)") from None
-    except CallFailed as error:
-        raise LeagueFailed(f"the manager at {manager} {error.message}") from None
-    finally:
-        await carrier.close()
+    return run_async(call_as_organiser(message, method, manager, league_id, token_file, **fields))

@@ -3,15 +3,17 @@
 import os
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agent_league.lab.experiment.ray_cluster import import_ray
+from agent_league.lab.experiment.ray_cluster import import_ray, open_ray
+from tests.cli.command import until
 
 needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason='Ray is not installed: pip install "agent-league[ray]"')
 ADDRESSES = ("127.0.0.2", "127.0.0.3")
@@ -33,16 +35,28 @@ class RayNodes:
             self.cluster.add_node(num_cpus=cpus, object_store_memory=STORE_BYTES, node_ip_address=ADDRESSES[1])
         )
 
+    def wait_for_count(self, count: int) -> None:
+        """Wait until the cluster knows so many living nodes: it takes a while to miss one that was killed."""
+        with open_ray(self.address) as ray:
+            until(lambda: sum(node["Alive"] for node in ray.nodes()) == count, f"{count} living nodes")
+
 
 @dataclass(frozen=True, slots=True)
 class RayNode:
     node: Any
 
     def kill(self) -> None:
-        """End the node as a power cut would: its workers follow at once."""
+        """End the node as a power cut would, with all that runs on it."""
         process = self.node.all_processes["raylet"][0].process
-        os.kill(process.pid, signal.SIGKILL)
+        for pid in [process.pid, *_list_children(process.pid)]:
+            with suppress(ProcessLookupError):  # it followed by itself
+                os.kill(pid, signal.SIGKILL)
         process.wait()
+
+
+def _list_children(pid: int) -> list[int]:
+    threads = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for thread in threads for child in thread.read_text().split()]
 
 
 @contextmanager
