@@ -19,13 +19,13 @@ async def play(client: Client) -> None:
         return answer.structured_content
 
     joined = await call("join_league")
-    seat, after, league_over = joined["seat"], joined["after"], False
+    handle, after, league_over = joined["handle"], joined["after"], False
     while not league_over:
-        news = await call("wait_for_turn", seat=seat, after=after)
+        news = await call("wait_for_turn", handle=handle, after=after)
         for event in news["events"]:
             print(event["text"])
         for turn in news["open_turns"]:
-            await call("make_move", seat=seat, turn_id=turn["turn_id"], move=turn["legal_moves"][0])
+            await call("make_move", handle=handle, turn_id=turn["turn_id"], move=turn["legal_moves"][0])
         after, league_over = news["after"], news["league_over"]
 
 

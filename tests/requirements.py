@@ -2026,6 +2026,12 @@ REQUIREMENTS = (
         "mcp/lazy_server::a_client_that_reads_no_streams_is_answered_in_plain_json_from_the_handshake_on",
     ),
     needs(
+        "MCP",
+        "A gateway over HTTP is warm before it says that it is ready, and keeps no host for longer than it may wait.",
+        "gateway/hosting::it_is_warm_before_it_says_that_it_is_ready",
+        "gateway/hosting::a_host_with_a_short_limit_is_never_kept_waiting_for_longer",
+    ),
+    needs(
         "Dial",
         "A seat answers only calls with a token for its player; an answer counts for the calls of its own connection.",
         "dial_out/seats::a_stranger_gets_403_and_the_agent_hears_nothing",

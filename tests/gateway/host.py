@@ -65,7 +65,7 @@ class Host:
         return text
 
     async def wait(self, after: int = 0, max_wait_s: float = 50) -> JsonObject:
-        return await self.call("wait_for_turn", seat=self.seat.handle, after=after, max_wait_s=max_wait_s)
+        return await self.call("wait_for_turn", handle=self.seat.handle, after=after, max_wait_s=max_wait_s)
 
     async def told(self, method: str, message: Mapping[str, Any]) -> JsonObject:
         """A call of the league's to the player."""

@@ -58,15 +58,15 @@ def stdio(*arguments: object, cwd: Path | None = None) -> StdioServerParameters:
 
 async def play(client: Client, choose: Choose) -> list[dict[str, Any]]:
     """Joins and plays until the league is over; everything that happened."""
-    seat = (await join(client))["seat"]
+    seat = (await join(client))["handle"]
     after, events = 0, []
     while True:
-        news = await tool(client, "wait_for_turn", seat=seat, after=after)
+        news = await tool(client, "wait_for_turn", handle=seat, after=after)
         after = news["after"]
         events += news["events"]
         for turn in news["open_turns"]:
             if (move := choose(turn)) is not None:
-                await tool(client, "make_move", seat=seat, turn_id=turn["turn_id"], move=move)
+                await tool(client, "make_move", handle=seat, turn_id=turn["turn_id"], move=move)
         if news["league_over"]:
             return events
 

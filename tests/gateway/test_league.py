@@ -71,11 +71,12 @@ async def test_a_gateway_that_is_ended_and_started_again_comes_back_as_the_same_
         async with asyncio.timeout(BOUND):
             async with Client(options) as client:
                 first = await join(client)
-                while not (await tool(client, "wait_for_turn", seat=first["seat"], after=1))["open_turns"]:
+                while not (await tool(client, "wait_for_turn", handle=first["handle"], after=1))["open_turns"]:
                     pass  # the other processes are still starting; it leaves in the middle of a match
                 await organise(league, "pause")
             async with Client(options) as client:
-                stale = await client.call_tool("make_move", {"seat": first["seat"], "turn_id": "T1", "move": "even"})
+                old = {"handle": first["handle"], "turn_id": "T1", "move": "even"}
+                stale = await client.call_tool("make_move", old)
                 assert stale.is_error, "a seat of an earlier life is none"
                 again = await join(client)
                 await organise(league, "resume")
@@ -83,7 +84,7 @@ async def test_a_gateway_that_is_ended_and_started_again_comes_back_as_the_same_
         assert [process.ends() for process in league.all] == [0] * 4
         results = [match["result"] for match in matches(league).values()]
     assert again["player_id"] == first["player_id"]
-    assert again["seat"] != first["seat"]
+    assert again["handle"] != first["handle"]
     own = {result["status"] for result in results if first["player_id"] in result["choices"]}
     assert own & {"WIN", "DRAW"}, "the match after the pause is played by it"
     assert "even" in [move for event in events if event["kind"] == "result" for move in event["my_moves"]]

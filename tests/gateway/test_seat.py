@@ -34,7 +34,7 @@ async def test_nobody_registers_before_the_host_joins_and_joining_again_is_the_s
         assert host.manager.received_params("register_player") == []
         first, *others = await asyncio.gather(*(host.call("join_league") for _ in range(3)))
         assert others == [first, first]
-        assert first["seat"] == host.seat.handle
+        assert first["handle"] == host.seat.handle
         assert len(host.manager.received_params("register_player")) == 1
 
 
@@ -144,14 +144,14 @@ async def test_a_manager_that_isn_t_there_yet_is_found_when_it_comes(home: Path)
 
 async def test_without_a_manager_s_table_the_last_one_told_counts(home: Path) -> None:
     async with hosting(home, scripts={"get_standings": reply_garbage}) as host:
-        seat = (await host.call("join_league"))["seat"]
-        assert (await host.call("get_standings", seat=seat))["standings"] == []
+        seat = (await host.call("join_league"))["handle"]
+        assert (await host.call("get_standings", handle=seat))["standings"] == []
         numbers = dict.fromkeys(("played", "wins", "draws", "losses", "points"), 1)
         row = {"rank": 1, "player_id": "P02", "display_name": "Beta", **numbers}
         await host.told(
             "update_standings", host.manager.build_message("LEAGUE_STANDINGS_UPDATE", round_id=1, standings=[row])
         )
-        (shown,) = (await host.call("get_standings", seat=seat))["standings"]
+        (shown,) = (await host.call("get_standings", handle=seat))["standings"]
         assert shown["untrusted"] == {"player_id": "P02", "display_name": "Beta"}
         assert host.seat.names == {"P02": "Beta"}
 
@@ -166,12 +166,12 @@ async def test_after_the_league_the_host_may_join_the_next_one(home: Path) -> No
         news = await host.wait()
         assert news["league_over"]
         assert news["events"][-1]["kind"] == "league_over"
-        assert (await host.call("get_history", seat=joined["seat"]))["played"] == 1
+        assert (await host.call("get_history", handle=joined["handle"]))["played"] == 1
         while host.seat.is_over:  # the old player may still be taking its leave
             again = await host.call("join_league")
-        assert again["seat"] == joined["seat"]
+        assert again["handle"] == joined["handle"]
         assert again["after"] == news["after"], "the old league isn't told again"
-        assert (await host.call("get_history", seat=joined["seat"]))["played"] == 1, "it is the same league again"
+        assert (await host.call("get_history", handle=joined["handle"]))["played"] == 1, "it is the same league again"
         assert not (await host.wait(news["after"], max_wait_s=0))["league_over"]
         assert len(host.manager.received_params("register_player")) == 2
 
@@ -206,7 +206,7 @@ async def test_games_of_an_earlier_league_are_no_games_of_this_one(home: Path, l
         await host.told("notify_match_result", game_over())
     scripts = {"register_player": always_reply({**accepted, "auth_token": "tok-p01-2", "league_id": league_id})}
     async with hosting(home, scripts=scripts) as host:
-        history = await host.call("get_history", seat=(await host.call("join_league"))["seat"])
+        history = await host.call("get_history", handle=(await host.call("join_league"))["handle"])
         assert host.seat.player is not None
         assert len(host.seat.player.games) == 1, "it is remembered"
         assert (history["played"], len(history["games"])) == (played, played)

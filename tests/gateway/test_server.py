@@ -31,7 +31,7 @@ LARGEST_ANSWER = 150_000
 
 async def joined(host: Host) -> str:
     """Joins and is asked for a choice; the turn's id."""
-    assert (await host.call("join_league"))["seat"] == host.seat.handle
+    assert (await host.call("join_league"))["handle"] == host.seat.handle
     await host.told("handle_game_invitation", invitation())
     return host.seat.handle
 
@@ -45,12 +45,12 @@ async def test_every_tool_has_exact_schemas_and_its_answers_fit(home: Path) -> N
         answers = {
             "join_league": await host.call("join_league"),
             "wait_for_turn": await host.wait(),
-            "make_move": await host.call("make_move", seat=seat, turn_id="T1", move="even"),
-            "get_rules": await host.call("get_rules", seat=seat),
+            "make_move": await host.call("make_move", handle=seat, turn_id="T1", move="even"),
+            "get_rules": await host.call("get_rules", handle=seat),
         }
         assert (await question)["parity_choice"] == "even"
         await host.told("notify_match_result", game_over())
-        answers |= {name: await host.call(name, seat=seat) for name in ("get_history", "get_standings")}
+        answers |= {name: await host.call(name, handle=seat) for name in ("get_history", "get_standings")}
     for name, tool in tools.items():
         assert tool.description
         assert tool.output_schema
@@ -70,7 +70,7 @@ async def test_a_host_joins_waits_moves_and_learns_the_result(home: Path) -> Non
         assert turn["untrusted"] == {"match_id": "R1M1", "opponent_id": "P02", "game_type": "even_odd"}
         assert 0 < turn["seconds_left"] <= 33
         assert "T1" in news["next"]
-        assert (await host.call("make_move", seat=seat, turn_id="T1", move="even"))["move"] == "even"
+        assert (await host.call("make_move", handle=seat, turn_id="T1", move="even"))["move"] == "even"
         assert (await question)["parity_choice"] == "even"
         own = (await host.call("join_league"))["player_id"]
         await host.told("notify_match_result", game_over(winner=own, choices={own: "even", "P02": "odd"}))
@@ -78,7 +78,7 @@ async def test_a_host_joins_waits_moves_and_learns_the_result(home: Path) -> Non
         (result,) = after["events"]
         assert (result["kind"], result["outcome"], result["my_moves"]) == ("result", "WIN", ["even"])
         assert result["untrusted"]["reason"] == "P01 chose even, number was 8 (even)"
-        history = await host.call("get_history", seat=seat)
+        history = await host.call("get_history", handle=seat)
         assert (history["played"], history["wins"], len(history["games"])) == (1, 1, 1)
 
 
@@ -91,9 +91,9 @@ async def test_a_lost_answer_is_read_again_with_the_same_cursor_and_the_same_mov
         lost = await host.wait()
         again = await host.wait()
         assert again["events"] == lost["events"]
-        moved = await host.call("make_move", seat=seat, turn_id="T1", move="even")
-        assert await host.call("make_move", seat=seat, turn_id="T1", move="even") == moved
-        refused = await host.refusal("make_move", seat=seat, turn_id="T1", move="odd")
+        moved = await host.call("make_move", handle=seat, turn_id="T1", move="even")
+        assert await host.call("make_move", handle=seat, turn_id="T1", move="even") == moved
+        refused = await host.refusal("make_move", handle=seat, turn_id="T1", move="odd")
         assert (
             refused == "T1 was answered with 'even', which can't be changed; no turn is open now: wait for the next one"
         )
@@ -155,8 +155,8 @@ async def test_a_host_that_asks_from_too_high_a_number_is_told_the_next_event_an
         ("make_move", {"turn_id": "T1"}, "wrong arguments for make_move: move: is missing"),
         ("wait_for_turn", {"after": -1}, "wrong arguments for wait_for_turn: after: "),
         ("wait_for_turn", {"max_wait_s": 51}, "wrong arguments for wait_for_turn: max_wait_s: "),
-        ("wait_for_turn", {"seat": "seat-of-others"}, "no seat 'seat-of-others' here; join_league tells yours"),
-        ("get_history", {"seat": "x" * 101}, "wrong arguments for get_history: seat: "),
+        ("wait_for_turn", {"handle": "seat-of-others"}, "no handle 'seat-of-others' here; join_league tells yours"),
+        ("get_history", {"handle": "x" * 101}, "wrong arguments for get_history: handle: "),
         ("get_rules", {"game_type": "chess"}, "'game_type' must be one of: connect_four, even_odd, "),
         ("get_standings", {"token": "x"}, "wrong arguments for get_standings: token: is no argument of it"),
     ],
@@ -167,7 +167,7 @@ async def test_what_a_host_can_mend_is_an_answer_that_says_how(
     async with hosting(home) as host:
         await joined(host)
         await host.asked("choose_parity", parity_call())
-        given = arguments if tool == "get_rules" else {"seat": host.seat.handle, **arguments}
+        given = arguments if tool == "get_rules" else {"handle": host.seat.handle, **arguments}
         assert (await host.refusal(tool, **given)).startswith(sentence)
         assert [turn.turn_id for turn in host.seat.mailbox.open_turns] == ["T1"]
         host.seat.mailbox.answer_turn("T1", "even")
@@ -183,14 +183,14 @@ async def test_an_unknown_tool_and_an_unknown_prompt_are_errors_of_mcp(home: Pat
 
 async def test_without_a_seat_there_is_nothing_to_wait_for(home: Path) -> None:
     async with hosting(home) as host:
-        refused = await host.refusal("wait_for_turn", seat=host.seat.handle)
+        refused = await host.refusal("wait_for_turn", handle=host.seat.handle)
         assert "join_league tells yours" in refused
 
 
 async def test_whoever_waits_hears_that_the_wait_goes_on(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "BEAT_SECONDS", 0.01)
     async with hosting(home) as host:
-        seat = (await host.call("join_league"))["seat"]
+        seat = (await host.call("join_league"))["handle"]
         beats: list[tuple[float, float | None]] = []
 
         async def beat(progress: float, total: float | None, message: str | None) -> None:
@@ -198,7 +198,7 @@ async def test_whoever_waits_hears_that_the_wait_goes_on(home: Path, monkeypatch
             if len(beats) == 3:
                 await host.told("notify_match_result", game_over())
 
-        arguments = {"seat": seat, "after": 1}
+        arguments = {"handle": seat, "after": 1}
         answer = await host.client.call_tool("wait_for_turn", arguments, progress_callback=beat)
         assert [event["kind"] for event in answer.structured_content["events"]] == ["result"]
         assert len(beats) >= 3
@@ -222,7 +222,7 @@ async def test_a_turn_without_an_answer_is_played_by_the_fallback_and_the_host_i
         news = await host.wait()
         assert [event["kind"] for event in news["events"]] == ["registered", "invited", "your_turn", "fallback"]
         assert news["events"][-1]["my_moves"] == ["odd"]
-        late = await host.refusal("make_move", seat=host.seat.handle, turn_id="T1", move="even")
+        late = await host.refusal("make_move", handle=host.seat.handle, turn_id="T1", move="even")
         assert "the time for T1 ran out and the fallback strategy played 'odd'" in late
 
 
@@ -234,7 +234,7 @@ async def test_moves_of_another_game_are_shown_with_what_the_seat_may_see(home: 
         assert turn["legal_moves"] == [1, 2, 3]
         assert turn["untrusted"]["view"] == {"heaps": [3, 4]}
         assert "picture" not in turn["untrusted"]
-        await host.call("make_move", seat=seat, turn_id="T1", move="2")
+        await host.call("make_move", handle=seat, turn_id="T1", move="2")
         assert (await question)["move_data"] == 2
 
 
@@ -248,7 +248,7 @@ async def test_a_game_that_draws_its_views_is_shown_as_lines_of_text_too(home: P
         assert turn["untrusted"]["picture"] == lines
         prompt = await host.client.get_prompt("play_move", {})
         assert json.dumps(lines, separators=(",", ":")) in prompt.messages[0].content.text  # type: ignore[union-attr]
-        await host.call("make_move", seat=seat, turn_id="T1", move=2)
+        await host.call("make_move", handle=seat, turn_id="T1", move=2)
         assert (await question)["move_data"] == 2
 
 
@@ -278,13 +278,13 @@ async def test_whatever_a_referee_calls_legal_is_shown_within_a_bound_and_can_be
         (turn,) = (await host.wait())["open_turns"]
         assert len(turn["legal_moves"]) + turn.get("more_legal_moves", 0) == len(legal)
         said = turn["legal_moves"][legal.index(meant)] if said == "shown" else said
-        moved = await host.call("make_move", seat=seat, turn_id="T1", move=said)
-        assert await host.call("make_move", seat=seat, turn_id="T1", move=said) == moved
-        await host.refusal("make_move", seat=seat, turn_id="T1", move="#1: something else")
+        moved = await host.call("make_move", handle=seat, turn_id="T1", move=said)
+        assert await host.call("make_move", handle=seat, turn_id="T1", move=said) == moved
+        await host.refusal("make_move", handle=seat, turn_id="T1", move="#1: something else")
         assert (await question)["move_data"] == meant
         await host.told("notify_match_result", game_over(choices={"P01": "z" * 5000, "P02": "z" * 5000}))
         await host.wait()
-        await host.call("get_history", seat=seat)
+        await host.call("get_history", handle=seat)
     assert max(map(len, host.answers)) < LARGEST_ANSWER
     assert all("z" * (MAX_MOVE_LENGTH + 1) not in answer for answer in host.answers)
 
@@ -299,8 +299,8 @@ async def test_a_range_of_numbers_is_told_by_its_ends(home: Path, said: Any, mea
         assert turn["legal_range"] == "the whole numbers from 1 to 1000000000000"
         assert turn["legal_moves"] == list(range(1, 11))
         assert turn["more_legal_moves"] == 10**12 - 10
-        await host.refusal("make_move", seat=seat, turn_id="T1", move=0)
-        await host.call("make_move", seat=seat, turn_id="T1", move=said)
+        await host.refusal("make_move", handle=seat, turn_id="T1", move=0)
+        await host.call("make_move", handle=seat, turn_id="T1", move=said)
         assert (await question)["move_data"] == meant
 
 
@@ -330,7 +330,7 @@ async def test_of_a_long_table_a_host_sees_the_first_rows_and_its_own(home: Path
         for _ in range(MAX_EVENTS_PER_ANSWER):
             await host.told("update_standings", told)
         event = (await host.wait(max_wait_s=0))["events"][-1]
-        whole = await host.call("get_standings", seat=seat)
+        whole = await host.call("get_standings", handle=seat)
     assert event["text"] == f"The table after round 1: {FIRST_ROWS + 1} of its 200 rows."
     assert [row["rank"] for row in event["standings"]] == [*range(1, FIRST_ROWS + 1), 200]
     assert [row["rank"] for row in whole["standings"]] == [*range(1, MAX_ROWS + 1), 200]
@@ -349,12 +349,12 @@ async def test_what_others_write_stands_apart_and_is_cut_short(home: Path) -> No
         seat = await joined(host)
         question = await host.asked("choose_parity", parity_call())
         await host.told("notify_game_error", from_referee("GAME_ERROR", error_code=ORDERS, message=ORDERS))
-        await host.call("make_move", seat=seat, turn_id="T1", move="even")
+        await host.call("make_move", handle=seat, turn_id="T1", move="even")
         await question
         await host.told("notify_match_result", game_over(reason=ORDERS))
         news = await host.wait()
-        await host.call("get_history", seat=seat)
-        table = (await host.call("get_standings", seat=seat))["standings"]
+        await host.call("get_history", handle=seat)
+        table = (await host.call("get_standings", handle=seat))["standings"]
         result = await host.client.get_prompt("play_move", {})
         prompt = result.messages[0].content.text  # type: ignore[union-attr]
         host.answers.append(prompt)
@@ -373,7 +373,8 @@ async def test_ids_that_others_chose_stand_under_untrusted_in_errors_too(home: P
     async with hosting(home) as host:
         await joined(host)
         question = await host.asked("choose_parity", parity_call())
-        refused = await host.client.call_tool("make_move", {"seat": host.seat.handle, "turn_id": "T9", "move": "even"})
+        unknown = {"handle": host.seat.handle, "turn_id": "T9", "move": "even"}
+        refused = await host.client.call_tool("make_move", unknown)
         host.seat.mailbox.answer_turn("T1", "even")
         await question
     sentence, data = (part.text for part in refused.content if part.type == "text")
@@ -406,14 +407,14 @@ async def test_the_league_token_is_in_no_answer_error_prompt_or_log_whoever_says
         question = await host.asked("choose_parity", parity_call(opponent=token))
         await host.told("notify_game_error", from_referee("GAME_ERROR", error_code=token, message=token))
         await host.wait()
-        await host.refusal("make_move", seat=seat, turn_id=token, move=token)
-        await host.refusal("make_move", seat=seat, turn_id="T1", move=token)
-        await host.call("make_move", seat=seat, turn_id="T1", move="even")
+        await host.refusal("make_move", handle=seat, turn_id=token, move=token)
+        await host.refusal("make_move", handle=seat, turn_id="T1", move=token)
+        await host.call("make_move", handle=seat, turn_id="T1", move="even")
         assert (await question)["auth_token"] == token, "the referee does get it"
         await host.told("notify_match_result", game_over(reason=f"{token}!"))
         await host.wait()
         for name in ("get_history", "get_standings"):
-            await host.call(name, seat=seat)
+            await host.call(name, handle=seat)
         prompt = await host.client.get_prompt("play_move", {})
         host.answers.append(prompt.messages[0].content.text)  # type: ignore[union-attr]
         tools = await host.client.list_tools()
@@ -433,7 +434,7 @@ async def test_the_prompt_tells_what_to_do_with_and_without_a_seat(home: Path, m
         assert listed.name == "play_move"
         prompt = await client.get_prompt("play_move", {})
     text = prompt.messages[0].content.text  # type: ignore[union-attr]
-    assert "Now: Call join_league: you have no seat yet." in text
+    assert "Now: Call join_league: you have no place yet." in text
     assert "`after` is" not in text
     assert seat.handle not in text
 

@@ -5,6 +5,7 @@ import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -45,6 +46,10 @@ def join(
         int | None, typer.Option("--http", min=1, max=65535, help="Serve MCP over HTTP at this port.", metavar="PORT")
     ] = None,
     fallback: FallbackOption = "random",
+    longest_wait: Annotated[
+        float,
+        typer.Option(min=1, max=50, help="How long a tool may wait, for hosts with short limits.", metavar="SECONDS"),
+    ] = 50,
     port: OwnPortOption = None,
     host: AgentHostOption = None,
     public_url: PublicUrlOption = None,
@@ -68,12 +73,11 @@ def join(
             typed = f"`league play {shlex.quote(league_url)} --name {shlex.quote(name)}`"
             hint = TERMINAL_HINT.format(command=typed) if sys.stdin.isatty() else ""
             print_remark(f"This gateway speaks MCP on standard input and output; it {where}. Ctrl-C ends it.{hint}")
-            await serve_stdio(seat, interrupt_event())
+            await serve_stdio(seat, interrupt_event(), longest_wait)
         else:
             address = f"http://localhost:{http}/mcp"
-            await serve_http(
-                seat, http, interrupt_event(), lambda: print_remark(f"MCP gateway at {address}; it {where}.")
-            )
+            ready = partial(print_remark, f"MCP gateway at {address}; it {where}.")
+            await serve_http(seat, http, interrupt_event(), ready, longest_wait)
 
     run_async(serve())
 

@@ -273,7 +273,7 @@ def _short_text(text: str) -> str:
 
 def _describe_next_step(seat: HumanSeat, turns: Sequence[ExternalTurn], *, has_more: bool) -> str:
     if not seat.player:
-        return "Call join_league: you have no seat yet."
+        return "Call join_league: you have no place yet."
     if turns:
         named = " and ".join(turn.turn_id for turn in turns[:MAX_TURNS])
         others_open = f"; then {len(turns) - MAX_TURNS} more turns are open" if len(turns) > MAX_TURNS else ""

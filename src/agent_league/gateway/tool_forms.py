@@ -5,12 +5,20 @@ Class docstrings here are part of the tools' schemas, so hosts read them.
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 MAX_WAIT_SECONDS = 50
 LATEST_GAMES = 50
 
-SeatHandle = Annotated[str, Field(description="The seat that join_league gave you.", max_length=100)]
+Handle = Annotated[
+    str,
+    Field(
+        description="The handle that join_league gave you.",
+        max_length=100,
+        validation_alias=AliasChoices("handle", "seat"),
+    ),
+]
+"""Which place in a league is meant; hosts that were told of it before call it `seat`."""
 EventKind = Literal[
     "registered",
     "round",
@@ -36,7 +44,7 @@ class NoArguments(GatewayModel):
 
 
 class WaitArguments(GatewayModel):
-    seat: SeatHandle
+    handle: Handle
     after: int = Field(0, ge=0, description="The `after` of the last answer that you got; 0 for everything so far.")
     max_wait_s: float = Field(
         MAX_WAIT_SECONDS, ge=0, le=MAX_WAIT_SECONDS, description="How long to wait at most, in seconds."
@@ -44,18 +52,20 @@ class WaitArguments(GatewayModel):
 
 
 class MoveArguments(GatewayModel):
-    seat: SeatHandle
+    handle: Handle
     turn_id: str = Field(description="The turn to answer, one of `open_turns`.", max_length=100)
     move: Any = Field(description="Exactly one of the turn's `legal_moves`, or its place among them, such as '#1'.")
 
 
 class RulesArguments(GatewayModel):
     game_type: str | None = Field(None, description="The game; without it, the one that you play.", max_length=100)
-    seat: str | None = Field(None, description="Not needed here.", max_length=100)
+    handle: str | None = Field(
+        None, description="Not needed here.", max_length=100, validation_alias=AliasChoices("handle", "seat")
+    )
 
 
-class SeatArguments(GatewayModel):
-    seat: SeatHandle
+class HandleArguments(GatewayModel):
+    handle: Handle
 
 
 class UntrustedText(GatewayModel):
@@ -119,7 +129,7 @@ class HostEvent(GatewayModel):
 
 
 class HostJoinAnswer(GatewayModel):
-    seat: str = Field(description="Hand this to every other tool.")
+    handle: str = Field(description="Hand this to every other tool.")
     player_id: str
     name: str
     game_types: list[str]

@@ -335,9 +335,9 @@ class HumanSeat(ABC):
         name = self.names.get(player_id or "")
         return f"{name} ({player_id})" if name else str(player_id)
 
-    async def join_soon(self) -> bool:
-        """Join, waiting at most `join_seconds`; return whether the player is registered."""
-        return await self.join(self._join_seconds)
+    async def join_soon(self, most: float) -> bool:
+        """Join, waiting at most `join_seconds` and `most` seconds; return whether the player is registered."""
+        return await self.join(min(self._join_seconds, most))
 
     async def join(self, seconds: float | None = None) -> bool:
         """Join or rejoin the league; return whether the player is registered. Raises what made it fail."""

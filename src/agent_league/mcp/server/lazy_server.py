@@ -107,6 +107,10 @@ class LazyMcpServer:
         else:
             await self._handle_counted(inside.stateless.handle_request, _accept_json(scope), replayed, send)
 
+    async def load(self) -> None:
+        """Load the SDK now instead of on the first request; raises RequestRejected."""
+        await self._load_sdk()
+
     async def close(self) -> None:
         """Close all sessions and streams."""
         self._closing.set()
