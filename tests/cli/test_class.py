@@ -73,9 +73,9 @@ def test_keys_are_renewed_revoked_and_listed(home: Path) -> None:
     assert said("class", "--revoke", "T01", "--home", home).code == 0
     assert find_team_of(home, key[1]) is None
     referee = said(
-        "class", "--referee-key", "--home", home, "--url", "https://x.example/base/leagues/a/mcp"
+        "class", "--referee-key", "--home", home, "--url", f"https://x.example/base/leagues/{LEAGUE}/mcp"
     ).out.strip()
-    assert referee.startswith("https://x.example/base/leagues/a/join/key-")
+    assert referee.startswith(f"https://x.example/base/leagues/{LEAGUE}/join/key-")
     assert find_team_of(home, referee.split("/")[-2]) == "referees"
     listed = said("class", "--home", home)
     assert re.search(r"T01 +│ Red +│ +2 │ revoked +│ not yet", listed.out)
@@ -83,7 +83,7 @@ def test_keys_are_renewed_revoked_and_listed(home: Path) -> None:
 
 
 def test_wrong_input_is_named_and_loses_nothing(home: Path, tmp_path: Path) -> None:
-    assert "one of ROSTER.csv, --renew, --revoke and --referee-key" in said("class", "a", "--renew", "b").error
+    assert "expected one of ROSTER.csv, --renew, --renew-all" in said("class", "a", "--renew", "b").error
     assert (
         "no team 'T9'; there are: none; `league class ROSTER.csv`"
         in said("class", "--renew", "T9", "--home", home).error
@@ -164,3 +164,28 @@ def test_an_address_without_the_path_of_a_served_league_is_refused_before_a_key_
     assert (before.code, f"For `league serve` name {served} with --url." in before.err) == (0, True), before.err
     revoked = said("class", "--revoke", "Red", "--home", home)
     assert f"`league class --renew T01 --league-id {LEAGUE}` makes another" in revoked.err
+
+
+def test_an_address_of_another_league_is_refused_before_a_key_is_made(home: Path, tmp_path: Path) -> None:
+    refused = said("class", "roster.csv", "--home", home, "--url", "http://lab-9:8000/leagues/spring")
+    assert f"--url names the league spring, but these keys are those of {LEAGUE}" in refused.error
+    assert "--league-id spring, or its address with --url http://lab-9:8000/leagues/" + LEAGUE in refused.error
+    assert not (tmp_path / f"sign-up-{LEAGUE}.html").exists()
+    assert "has no teams" in said("class", "--home", home).err
+
+
+def test_a_sheet_with_wrong_addresses_is_made_anew_for_all_teams_but_revoked_ones(home: Path, tmp_path: Path) -> None:
+    assert f"{LEAGUE} has no team with a key" in said("class", "--renew-all", "--home", home).error
+    assert said("class", "roster.csv", "--home", home, "--sheet", "wrong").code == 0
+    (tmp_path / "roster.csv").write_text(f"{ROSTER}4,Di,di@x.example,Green\n", encoding="utf-8")
+    assert "No sheet was written" not in said("class", "roster.csv", "--home", home, "--sheet", "green").err
+    again = said("class", "roster.csv", "--home", home, "--url", "lab-9:8000")
+    assert f"`league class --renew-all --league-id {LEAGUE} --url URL` writes another" in again.err
+    assert said("class", "--revoke", "Green", "--home", home).code == 0
+    done = said("class", "--renew-all", "--home", home, "--url", "lab-9:8000")
+    assert (done.code, "2 new keys" in done.err) == (0, True), done.err
+    rows = list(csv.DictReader(io.StringIO((tmp_path / f"sign-up-{LEAGUE}.csv").read_text(encoding="utf-8-sig"))))
+    keys = {row["team"]: match[1] for row in rows if (match := ADDRESS.fullmatch(row["sign_up_url"]))}
+    assert {team: find_team_of(home, key) for team, key in keys.items()} == {"Red": "T01", "Blue": "T02"}
+    wrong = (tmp_path / "wrong.csv").read_text(encoding="utf-8-sig")
+    assert {find_team_of(home, key) for key in re.findall(r"key-[a-z2-7]{26}", wrong)} == {None}

@@ -30,6 +30,9 @@ def class_(
         typer.Argument(metavar="ROSTER.csv", help="The class: student id, name, e-mail, team; in any order."),
     ] = None,
     renew: Annotated[str | None, typer.Option(metavar="TEAM", help="Give a team a new key; the old one ends.")] = None,
+    renew_all: Annotated[
+        bool, typer.Option("--renew-all", help="Give every team a new key, on a new sheet; the old ones end.")
+    ] = False,
     revoke: Annotated[str | None, typer.Option(metavar="TEAM", help="End a team's key.")] = None,
     referee_key: Annotated[
         bool, typer.Option("--referee-key", help="Make the key of referees on other machines; an earlier one ends.")
@@ -53,16 +56,18 @@ def class_(
     Keys are shown once, on the sheet: the league keeps only hashes of them. A roster that is read again keeps the keys
     of teams that are known, and makes some for new ones.
     """
-    if sum((roster is not None, renew is not None, revoke is not None, referee_key)) > 1:
-        raise UserError("league class: expected one of ROSTER.csv, --renew, --revoke and --referee-key")
+    if sum((roster is not None, renew is not None, renew_all, revoke is not None, referee_key)) > 1:
+        raise UserError("league class: expected one of ROSTER.csv, --renew, --renew-all, --revoke and --referee-key")
     folder, loader = open_or_create_home(home, None)
     league = loader.load_league(league_id).league_id
     with _open_class(folder, store) as (access, opened):
-        if roster is not None or renew is not None or referee_key:
+        if roster is not None or renew is not None or renew_all or referee_key:
             address = find_league_address(folder, loader, league, url)
             check_league_path(folder, league, address)
             if roster is not None:
                 _read_roster(access, roster, league, address, sheet)
+            elif renew_all:
+                _renew_all_keys(access, league, address, sheet)
             else:
                 _renew_key(access, league, renew, address)
         elif revoke is not None:
@@ -114,9 +119,11 @@ def _read_roster(access: "AccessStore", roster: Path, league_id: str, address: s
         alone = "; no column names the team, so everybody is a team of one" if not read.has_teams else ""
         print_remark(f"Columns of {roster.name} that were not read: {what}{alone}.")
     if files:
+        _tell_of_sheet(update.issued, league_id, files)
+    else:
         print_remark(
-            f"{format_count(len(update.issued), 'new key')}: {files[0]} to print, {files[1]} to mail. They are shown "
-            f"there alone; a lost one is replaced by `league class --renew TEAM --league-id {league_id}`."
+            "No sheet was written, since a key is shown once. If the sheet is lost, or its addresses are wrong, "
+            f"`league class --renew-all --league-id {league_id} --url URL` writes another, with new keys."
         )
     if update.unnamed:
         names = ", ".join(f"{row.team_id} ({row.name})" for row in update.unnamed)
@@ -140,6 +147,29 @@ def _write_sheet(issued: "Sequence[IssuedKey]", league_id: str, address: str, sh
     write_atomically(page, render_sheet(issued, league_id, address).encode(), mode=0o600)
     write_atomically(table, format_sheet_csv(issued, address).encode("utf-8-sig"), mode=0o600)
     return page, table
+
+
+def _tell_of_sheet(issued: "Sequence[IssuedKey]", league_id: str, files: tuple[Path, Path]) -> None:
+    print_remark(
+        f"{format_count(len(issued), 'new key')}: {files[0]} to print, {files[1]} to mail. They are shown "
+        f"there alone; a lost one is replaced by `league class --renew TEAM --league-id {league_id}`."
+    )
+
+
+def _renew_all_keys(access: "AccessStore", league_id: str, address: str, sheet: Path | None) -> None:
+    """Write a sheet with a new key for every team whose key was not revoked."""
+    from agent_league.clock import SystemClock, format_utc
+    from agent_league.league.class_roster import renew_key
+
+    teams = [row for row in access.read_teams(league_id) if row.role == "player" and row.key_sha256]
+    if not teams:
+        raise UserError(f"{league_id} has no team with a key; `league class ROSTER.csv` makes them.")
+    now = format_utc(SystemClock().now())
+    issued = [renew_key(row, now) for row in teams]
+    files = _write_sheet(issued, league_id, address, sheet)
+    access.write_teams([one.team for one in issued])
+    _tell_of_sheet(issued, league_id, files)
+    print_remark("Earlier addresses have ended; agents that have registered stay in the league.")
 
 
 def _renew_key(access: "AccessStore", league_id: str, team: str | None, address: str) -> None:

@@ -37,7 +37,10 @@ def find_league_address(home: Path, loader: "ConfigLoader", league_id: str, url:
 
 
 def check_league_path(home: Path, league_id: str, endpoint: str) -> None:
-    """Refuse an address without the league's path where `league serve` has the league; say so if it might be meant."""
+    """Refuse an address of another league, or without the league's path where `league serve` has the league.
+
+    Says so if the path might be missing.
+    """
     from agent_league.launch.league_start import find_running_leagues
 
     path = f"{LEAGUES_PATH}{league_id}"
@@ -45,6 +48,12 @@ def check_league_path(home: Path, league_id: str, endpoint: str) -> None:
     running = find_running_leagues(home).get(league_id)
     if endpoint.endswith(f"{path}/mcp"):
         return
+    _, names_league, other = endpoint.removesuffix("/mcp").rpartition(LEAGUES_PATH)
+    if running is None and names_league:
+        raise UserError(
+            f"--url names the league {other}, but these keys are those of {league_id}; name the league with "
+            f"--league-id {other}, or its address with --url {served}. Nothing was changed."
+        )
     if running is None:
         print_remark(
             f"{league_id} isn't running: this is its address under `league manager`. For `league serve` name "
