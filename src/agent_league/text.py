@@ -65,7 +65,8 @@ _ADDRESS_PATTERN = re.compile(
 )
 """Each alternative begins at a word boundary, so that a long text is scanned once."""
 
-_DISCORD_MARKUP = re.compile(r"[\\*_~`|<>\[\]()#:-]")
+_DISCORD_MARKUP = re.compile(r"[\\*_~`|<>\[\]()#:-]|(?<=\d)\.(?= )")
+"""What Discord formats; `1. ` begins a list whose numbers it counts by itself."""
 _EMOJI_RANGES = "\u00a9\u00ae\u203c\u2049\u2100-\u27bf\u2900-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff"
 EMOJI_JOINERS = re.compile(
     f"(?<=[{_EMOJI_RANGES}#*0-9])[\ufe0e\ufe0f]|(?<=[{_EMOJI_RANGES}\ufe0f])\u200d(?=[{_EMOJI_RANGES}])"

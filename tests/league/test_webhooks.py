@@ -388,6 +388,28 @@ def test_strangers_text_is_safe_for_every_target() -> None:
         assert "\u202e" not in body.decode()
 
 
+@pytest.mark.parametrize("character", ["*", "@", "\U0001f98a", "<", "a"])
+def test_discord_gets_no_longer_message_than_it_takes(character: str) -> None:
+    """However much is escaped: rows give way, never the sentence."""
+    rows = tuple(row(character * 100) for _ in range(5))
+    said = LeagueNews("end", character * 500, rows)
+    for page in ("", "https://league.example.org/" + "x" * 200):
+        content = json.loads(write_discord(NewsSource("spring", character * 300, page), said, ""))["content"]
+        assert len(content.encode("utf-16-le")) // 2 <= 2000
+        assert content.replace("\\", "").replace("\u200b", "").count(character) >= 500
+        assert page in content
+
+
+def test_shared_ranks_and_single_points_are_told_as_they_are() -> None:
+    drawn = StandingsRow(1, "P01", "Ann", 1, 0, 1, 0, 1, 1)
+    news = find_news(RoundCompleted(1, (drawn,)), {})
+    assert news is not None
+    slack = json.loads(write_slack(NewsSource("spring", "Spring"), news, ""))
+    discord = json.loads(write_discord(NewsSource("spring", "Spring"), news, ""))
+    assert slack["text"].splitlines()[1] == "1. Ann: 1 point"
+    assert discord["content"].splitlines()[1] == "1\\. Ann\\: 1 point", "no list, whose numbers Discord counts"
+
+
 def test_what_is_news() -> None:
     assert find_news(AgentStateChanged("P01", AgentState.ACTIVE, "came back"), {}) is None
     assert find_news(RoundCompleted(3, (), is_last=True), {}) is None  # the end follows

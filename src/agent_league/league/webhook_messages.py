@@ -24,6 +24,7 @@ from agent_league.model.events import (
     StartDelayed,
     StoreChanged,
 )
+from agent_league.model.result_words import format_count
 from agent_league.model.results import StandingsRow
 from agent_league.text import (
     MAX_SENTENCE,
@@ -32,11 +33,14 @@ from agent_league.text import (
     redact_addresses,
     redact_keys,
     redact_tokens,
+    shorten,
     to_printable,
 )
 
 SHOWN_ROWS = 5
 """Rows of the table in a message."""
+LONGEST_DISCORD_TEXT = 2000
+"""Discord refuses a message whose content is longer, in UTF-16 units."""
 SUPPRESS_EMBEDS = 4
 """Discord's flag of a message whose links get no preview."""
 
@@ -112,15 +116,24 @@ def write_slack(source: NewsSource, news: LeagueNews, _: str) -> bytes:
 
 def write_discord(source: NewsSource, news: LeagueNews, _: str) -> bytes:
     """Write news as a webhook of Discord wants them."""
-    text = "\n".join(map(escape_for_discord, _list_lines(source, news)))
-    link = f"\n<{source.page}>" if source.page else ""
-    told = {"content": text + link, "allowed_mentions": {"parse": []}, "flags": SUPPRESS_EMBEDS}
+    lines = [escape_for_discord(line) for line in _list_lines(source, news)]
+    link = [f"<{source.page}>"] if source.page else []
+    while len(lines) > 1 and _count_utf16("\n".join(lines + link)) > LONGEST_DISCORD_TEXT:
+        lines.pop()
+    told = {"content": "\n".join(lines + link), "allowed_mentions": {"parse": []}, "flags": SUPPRESS_EMBEDS}
     return orjson.dumps(told)
 
 
 WRITERS = {"json": write_json, "slack": write_slack, "discord": write_discord}
 
 
+def _count_utf16(text: str) -> int:
+    return len(text.encode("utf-16-le")) // 2
+
+
 def _list_lines(source: NewsSource, news: LeagueNews) -> list[str]:
-    rows = [f"{row.shared_rank}. {clean_sentence(row.display_name)}: {row.points} points" for row in news.rows]
-    return [f"{clean_sentence(source.title)}: {news.sentence}.", *rows]
+    rows = [
+        f"{row.shared_rank}. {clean_sentence(row.display_name)}: {format_count(row.points, 'point')}"
+        for row in news.rows
+    ]
+    return [f"{shorten(clean_sentence(source.title))}: {news.sentence}.", *rows]
