@@ -936,6 +936,11 @@ def agent_at(log: JsonLogger, other: Carrier) -> Agent:
     [
         (404, b"<h1>Not Found</h1>", "what is there answers HTTP 404 to every form of the question"),
         (404, {"detail": "Not Found"}, "what is there answers HTTP 404 to every form of the question"),
+        (
+            404,
+            b"Each league has an address of its own",
+            "what is there answers HTTP 404 to every form of the question: is the address right? It says: Each league",
+        ),
         (502, b"Bad Gateway", "what is there answers: HTTP 502: Bad Gateway"),
         (400, {"detail": "name too long"}, "what is there answers: HTTP 400: name too long"),
     ],

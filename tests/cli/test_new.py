@@ -17,6 +17,7 @@ from agent_league.cli.new import StarterLanguage
 from tests.cli.command import LEAGUE_ID, Running, environment, free_ports, league, running, until
 from tests.conftest import BOUND, PlanMaker
 from tests.launch.scripted_guests import hosted
+from tests.serve.stage import write_league
 
 OLDEST_NODE = 20
 
@@ -336,3 +337,27 @@ def test_a_port_that_is_none_ends_a_starter_with_a_sentence(tmp_path: Path, lang
         assert "expected a port from 1 to 65535, found '70000'" in process.text
     finally:
         process.close()
+
+
+@runs
+def test_a_starter_says_what_is_wrong_with_a_sign_up_address_and_shows_no_key(
+    home: Path, tmp_path: Path, language: StarterLanguage
+) -> None:
+    write_league(home, "spring", registration="keys")
+    key, port = "key-" + "a" * 26, free_ports(2)
+    folder = starter(tmp_path / "x", language, "--port", port + 1)
+    with running(["serve", "--home", home, "--port", port], cwd=tmp_path) as (server,):
+        server.prints("Serving 2 leagues")
+        for path, ending, words in (
+            (f"/leagues/spring/join/{key}/mcp", 1, "nobody may come in by this sign-up address"),
+            (f"/join/{key}/mcp", None, f"These can be joined: http://localhost:{port}/leagues/"),
+        ):
+            typed = environment(LEAGUE_HOME=str(tmp_path / "own"), LEAGUE_SIGN_UP_URL=f"http://localhost:{port}{path}")
+            mine = Running(START[language], folder, typed)
+            try:
+                mine.prints(words)
+                assert ending is None or mine.ends() == ending
+                assert "/join/[key]/mcp" in mine.text
+                assert key not in mine.text
+            finally:
+                mine.close()

@@ -251,13 +251,15 @@ async def test_damaged_rows_and_a_league_that_another_process_conducts_are_told_
 
 
 async def test_who_asks_the_server_itself_for_a_manager_is_told_the_leagues_addresses(home: Path) -> None:
+    write_league(home, "practice", ladder={"house_bots": []})
     async with asyncio.timeout(BOUND), serving(home) as stage:
         reply = await stage.visitor.post("/mcp", {"jsonrpc": "2.0", "method": "register_player", "id": 1})
         assert reply.status == 404
-        assert f"{stage.root}/leagues/{DEFAULT_LEAGUE}/mcp" in reply.text
+        both = ", ".join(f"{stage.root}/leagues/{name}/mcp" for name in (DEFAULT_LEAGUE, "practice"))
+        assert f"These can be joined: {both}." in reply.text, "a practice ladder is always open"
         lost = await stage.visitor.post(f"/join/{'key-' + 'a' * 26}/mcp", {"jsonrpc": "2.0", "method": "x", "id": 1})
         assert (lost.status, lost.text) == (404, reply.text), "a sign-up address without its league"
-        assert find_running_leagues(home) == {DEFAULT_LEAGUE: f"{stage.root}/leagues/{DEFAULT_LEAGUE}/mcp"}
+        assert find_running_leagues(home)[DEFAULT_LEAGUE] == f"{stage.root}/leagues/{DEFAULT_LEAGUE}/mcp"
         assert (await stage.visitor.get("/leagues/..%2f..%2fetc/")).status == 404
         assert (await stage.visitor.get("/nowhere", accept="text/html")).text.startswith("<!doctype html>")
 

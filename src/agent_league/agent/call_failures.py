@@ -151,4 +151,10 @@ def describe_failed_contact(address: str, failed: CallFailed) -> str:
         return f"what is there answers: {describe_failure(said)}"
     status = find_http_status(said)
     answer = f"HTTP {status}" if status else f"{said.message.removeprefix('refused: ')!r}"
-    return f"what is there answers {answer} to every form of the question: is the address right?"
+    return f"what is there answers {answer} to every form of the question: is the address right?{_quote_page(said)}"
+
+
+def _quote_page(said: CallFailed) -> str:
+    """Quote an answer in plain words, such as those in which `league serve` names its leagues."""
+    is_words = isinstance(said.answer, str) and said.answer.strip() and not said.answer.lstrip().startswith("<")
+    return f" It says: {shorten(said.answer.strip(), MAX_SENTENCE)}" if is_words else ""

@@ -24,7 +24,6 @@ from agent_league.http.carrier import RequestRejected
 from agent_league.http.limits import ConnectionLimits
 from agent_league.launch.agent_app import make_header_check
 from agent_league.launch.serving import make_organiser_sessions
-from agent_league.league.state import LeaguePhase
 from agent_league.serve.archive import ARCHIVE_PATH
 from agent_league.serve.index_page import LEAGUES_PATH, hide_home, render_index
 from agent_league.serve.internal_app import NotOwner, is_passed
@@ -309,7 +308,7 @@ class ServerApp:
 
 def _is_joinable(league: ServedLeague) -> bool:
     state = league.manager.state if league.manager else None
-    return state is not None and state.phase is LeaguePhase.REGISTRATION and state.is_registration_open
+    return state is not None and state.is_registration_open
 
 
 def parse_new_league(wanted: Mapping[str, Any]) -> NewLeague:

@@ -14,14 +14,15 @@ const LOCAL = ["localhost", "127.0.0.1", "0.0.0.0"];
 const HEADERS = { "Content-Type": "application/json" };
 
 // Serves and registers. --name, --version, --port, --manager, --host, --public-url and --dial-out replace what the
-// configuration says.
+// configuration says, and LEAGUE_SIGN_UP_URL its manager.
 async function play(choose, config) {
   const string = { type: "string" };
   const flag = { type: "boolean" };
   const own = { name: string, version: string, port: string, manager: string };
   const { values } = parseArgs({ options: { ...own, host: string, "public-url": string, "dial-out": flag } });
   const defaults = { games: ["even_odd", "*"], version: "1.0.0" };
-  const { name, version, port, manager, games, ...place } = { ...defaults, ...config, ...values };
+  const signUp = process.env.LEAGUE_SIGN_UP_URL ? { manager: process.env.LEAGUE_SIGN_UP_URL } : {};
+  const { name, version, port, manager, games, ...place } = { ...defaults, ...config, ...signUp, ...values };
   if (!(port >= 1 && port <= 65535)) stop(2, `${name}: expected a port from 1 to 65535, found '${port}'`);
   const player = new Player(choose, name, version, `player-${port}`);
   if (place["dial-out"] ?? place.dial_out) return dialOut(player, manager, games);
@@ -38,14 +39,14 @@ async function play(choose, config) {
     stop(2, `Port ${port} can't be served: ${reason}. Choose another with --port, or in config.json.`);
   });
   server.listen(Number(port), host, () => {
-    console.error(`${name} at ${player.endpoint} registers with ${manager}`);
+    console.error(`${name} at ${player.endpoint} registers with ${hideKey(manager)}`);
     register(player, manager, games);
   });
 }
 
 // Plays without an address of its own: asks the league's server for each call. `docs/dial-out.md` tells the form.
 async function dialOut(player, manager, games) {
-  console.error(`${player.name} dials out to ${manager}`);
+  console.error(`${player.name} dials out to ${hideKey(manager)}`);
   const base = manager.replace(/\/mcp$/, "");
   let seat = {};
   const dial = async (step, content) => {
@@ -271,7 +272,7 @@ async function serve(player, request, response) {
 async function register(player, manager, games) {
   const contact = { display_name: player.name, contact_endpoint: player.endpoint };
   const player_meta = { ...contact, version: player.version, game_types: games };
-  for (;;) {
+  for (let complained = false; ; ) {
     const params = player.message("LEAGUE_REGISTER_REQUEST", `conv-${player.id}-register`, { player_meta });
     const result = await ask(manager, { jsonrpc: "2.0", method: "register_player", params, id: 1 });
     if (result?.status === "REJECTED") stop(1, rejection(result, games));
@@ -279,8 +280,19 @@ async function register(player, manager, games) {
       Object.assign(player, { id: result.player_id, token: result.auth_token });
       return noted(`Registered as ${player.id}.`);
     }
+    if (result?.failure) {
+      const said = `${hideKey(manager)} answers ${JSON.stringify(result.failure)}`; // quoted, as what a terminal shows
+      if (result.failure.startsWith("HTTP 403")) stop(1, said);
+      if (!complained) console.error(`${said}; waiting for a League Manager there`);
+      complained = true;
+    }
     await new Promise((wake) => setTimeout(wake, 500));
   }
+}
+
+// An address as it may be shown: without its sign-up key.
+function hideKey(address) {
+  return String(address).replace(/(\/join\/)[^/]+/, "$1[key]");
 }
 
 function rejection({ reason, detail }, games) {
@@ -293,7 +305,9 @@ async function ask(url, frame) {
   const request = { method: "POST", headers: HEADERS, body: JSON.stringify(frame) };
   try {
     const response = await fetch(url, { ...request, signal: AbortSignal.timeout(10_000) });
-    return (await response.json()).result;
+    const text = await response.text();
+    if (!response.ok) return { failure: `HTTP ${response.status}: ${text.slice(0, 500)}` };
+    return JSON.parse(text).result;
   } catch {
     return undefined; // nobody is there yet
   }
