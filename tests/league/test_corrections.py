@@ -141,6 +141,22 @@ def test_a_swiss_round_that_was_paired_stays_and_the_next_is_paired_by_the_corre
     assert len(league.state.schedule.rounds) == 3
 
 
+def test_the_same_correction_twice_is_told_as_such_and_the_first_reason_stands(home: Path) -> None:
+    league = StoredLeague(home, {"format": "round_robin"}, 4)
+    league.play_round()
+    first, second = league.state.schedule.rounds[0].pairings
+    loser = max(first.players)
+    for winner, words in ((loser, f"awarded to {loser}"), ("draw", "awarded as a draw")):
+        assert command(league.state, Action.AWARD_MATCH, first.match_id, winner) == f"{first.match_id} is {words}."
+        again = command(league.state, Action.AWARD_MATCH, first.match_id, winner, "typed twice")
+        assert again == f"nothing changed: {first.match_id} is {words} already."
+        assert league.state.results[first.match_id].details["corrected"]["reason"] == "appeal"
+    assert command(league.state, Action.VOID_MATCH, second.match_id).startswith(f"{second.match_id} is void: ")
+    again = command(league.state, Action.VOID_MATCH, second.match_id)
+    assert again == f"nothing changed: {second.match_id} is void already."
+    assert league.load_again().standings() == league.state.standings()
+
+
 def play_round(state: LeagueState, *, upsets: bool = False) -> None:
     """Play the next round: the lower id wins, with `upsets` the higher one."""
     round_ = state.schedule.rounds[state.rounds_completed]

@@ -158,9 +158,11 @@ class Corrections:
 
     def _correct_result(self, pairing: Pairing, result: MatchResult, sentence: str, *, void_followers: bool) -> Change:
         state = self._state
+        before = state.results.get(pairing.match_id)
+        if before and before.counts_like(result):
+            return Change(f"nothing changed: {sentence.partition(':')[0]} already", pairing.match_id)
         self._check_later_rounds(pairing, [result])
         followers = self._find_followers(pairing, [result], void_followers=void_followers)
-        before = state.results.get(pairing.match_id)
         paired = {one.match_id: one.players for one in state.schedule.pairings if one.round_id > state.current_round}
         state.correct_result(result)
         sentence = _add_followers(sentence, followers, _list_changed(state, paired))

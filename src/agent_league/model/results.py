@@ -262,6 +262,11 @@ class MatchResult:
         terminations = {one: Termination.NORMAL if one == winner else Termination.AWARDED for one in self.players}
         return replace(self, outcome=outcome, winner=winner, details=details, terminations=terminations)
 
+    def counts_like(self, other: "MatchResult") -> bool:
+        """Whether another result of the match counts the same, and for the same cause."""
+        own = (self.outcome, self.winner, dict(self.terminations))
+        return own == (other.outcome, other.winner, dict(other.terminations))
+
     def _keep_reported(self, outcome: Outcome, winner: str | None) -> dict[str, Any]:
         """The details, with the result as it was reported if another one is to count."""
         details = {name: value for name, value in self.details.items() if name != UNREPORTED_KEY}
