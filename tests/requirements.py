@@ -2084,6 +2084,12 @@ REQUIREMENTS = (
     ),
     needs(
         "Scale",
+        "People in the browser move with their league to another server.",
+        "reliability/servers::a_person_in_the_browser_keeps_the_seat_when_the_league_s_server_is_killed",
+        "launch/browser_players::a_handle_leads_back_to_its_player_on_another_server_of_the_league",
+    ),
+    needs(
+        "Scale",
         "Our own failure costs nobody a point: calls to a dialled-out seat are asked again, never carried out twice.",
         "dial_out/seats::a_call_whose_connection_is_lost_costs_its_caller_nothing",
         "dial_out/leagues::a_call_that_comes_again_because_the_connection_broke_is_carried_out_once",

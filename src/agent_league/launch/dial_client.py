@@ -73,9 +73,10 @@ class DialClient:
         forwards: str | None = None,
         *,
         shows_notes: bool = True,
+        secret: str | None = None,
         on_open: Callable[[SeatOpened], Coroutine[Any, Any, None]] | None = None,
     ) -> None:
-        """`manager` is the address that ends in `/mcp`; `credentials` keep the seat's secret for the next start.
+        """`manager` is the address that ends in `/mcp`; `credentials` keep the seat's secret, unless it is given.
 
         With `shows_notes`, what the server says to the person at the terminal is shown. `on_open` runs beside the
         calls, after each connection.
@@ -91,7 +92,7 @@ class DialClient:
         self._failures = 0
         """Connections that failed since the last one that held."""
         self._rng = Random()  # noqa: S311 - jitter
-        self._secret = _load_secret(credentials, remark)
+        self._secret = secret or _load_secret(credentials, remark)
         self._tasks = BackgroundTasks()
         self._askers: dict[str, ClientConnection] = {}
         """By call under way: the connection that asked last, which gets the answer."""

@@ -24,8 +24,12 @@ async def run_dialled_agent(
     carrier: Carrier,
     listeners: AgentListeners,
     on_made: Callable[[Agent], None] | None = None,
+    seat_secret: str | None = None,
 ) -> None:
-    """Open a seat, then register and be called through it until the agent is done; `on_made` is told the agent."""
+    """Open a seat, then register and be called through it until the agent is done; `on_made` is told the agent.
+
+    The seat is that of `seat_secret`, by default the one that it had before, or a new one.
+    """
     from agent_league.launch.dial_client import DialClient, FrameForwarder  # noqa: PLC0415 - only who dials loads it
 
     settings = plan.settings
@@ -37,6 +41,7 @@ async def run_dialled_agent(
         CredentialsFile(settings.home, SEAT_CREDENTIALS, settings.display_name, settings.wanted_id, settings.manager),
         remark,
         shows_notes=False,
+        secret=seat_secret,
     )
 
     async def play() -> None:

@@ -21,7 +21,7 @@ class OutsidePlayer(HumanSeat):
     async def _run_dialled_player(self) -> None:
         listeners = AgentListeners(on_player_event=self._on_event, on_remark=self._remark)
         plan = PlayerPlan(self.settings, 0, self._host, strategy=self.mailbox, dial_out=True)
-        await run_dialled_agent(plan, self._get_carrier(), listeners, self._take_player)
+        await run_dialled_agent(plan, self._get_carrier(), listeners, self._take_player, self._seat_secret)
 
     def _take_player(self, agent: Agent) -> None:
         if isinstance(agent, Player):

@@ -192,6 +192,7 @@ def make_manager_pages(
     """
     from agent_league.launch.outside_player import OutsidePlayer  # noqa: PLC0415 - only where a manager sits
     from agent_league.web.app import WebApp  # noqa: PLC0415 - as above
+    from agent_league.web.play.moving_players import MovingBrowserPlayers  # noqa: PLC0415 - as above
     from agent_league.web.play.requests import SeatRoutes  # noqa: PLC0415 - as above
     from agent_league.web.play.seats import BrowserPlayers, BrowserSeats  # noqa: PLC0415 - as above
     from agent_league.web.visible_pages import PageSessions, VisiblePages  # noqa: PLC0415 - as above
@@ -200,18 +201,14 @@ def make_manager_pages(
     full = reader or make_league_reader(seat, manager)
     is_hiding = hides_from_visitors(manager.state.config.visibility)
     public = make_league_reader(seat, manager, VISITOR) if is_hiding else full
-    desk = (
-        SeatRoutes(
-            BrowserSeats(
-                public,
-                BrowserPlayers(settings, manager.state, seat.host, seat.port, OutsidePlayer, seat.path),
-                manager.sign_up.needs_player_key,
-            ),
-            site,
-        )
-        if settings.offers_seats
-        else None
+    place = (settings, manager.state, seat.host, seat.port, OutsidePlayer, seat.path)
+    guests = (
+        MovingBrowserPlayers(*place, derive_secret=manager.derive_browser_secret)
+        if settings.moves_between_servers
+        else BrowserPlayers(*place)
     )
+    offered = settings.offers_seats
+    desk = SeatRoutes(BrowserSeats(public, guests, manager.sign_up.needs_player_key), site) if offered else None
     pages = WebApp(public, manager.log, desk, site=site)
     if not is_hiding:
         return pages

@@ -321,6 +321,10 @@ class LeagueManager(Agent):
         self.state.house_bot_keys = {name: hash_token(key) for name, key in keys.items()}
         return keys
 
+    def derive_browser_secret(self, purpose: str) -> str:
+        """A secret of the seats of people in browsers; the same on every server that has this season."""
+        return self._key.derive_match_key(f"browser: {purpose}")
+
     def derive_house_key(self, name: str) -> str:
         """The key by which a house referee of this name registers; the same wherever and whenever it is run."""
         return self._key.derive_match_key(f"house referee {name}")

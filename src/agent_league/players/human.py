@@ -285,10 +285,11 @@ class HumanSeat(ABC):
         credentials_file: CredentialsFile | None = None,
         public_url: str | None = None,
         dial_out: bool = False,
+        seat_secret: str | None = None,
     ) -> None:
         """`credentials_file` stores its port (default: a file by display name and manager).
 
-        With `dial_out` it needs no port: it keeps a connection to the league's server.
+        With `dial_out` it needs no port: it keeps a connection to the league's server, at the seat of `seat_secret`.
         """
         self.settings = replace(settings, exit_when_done=True)
         self.handle = f"seat-{secrets.token_hex(8)}"
@@ -304,6 +305,7 @@ class HumanSeat(ABC):
         """The address by which the league calls it, if that isn't where it listens."""
         self._port = port
         self._dials_out = dial_out
+        self._seat_secret = seat_secret
         self._remark = remark
         self._join_seconds = join_seconds
         self._credentials_file = credentials_file or CredentialsFile(

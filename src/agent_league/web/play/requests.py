@@ -92,7 +92,7 @@ class SeatRoutes:
         turn_id, mailbox = wanted.get("turn_id"), guest.seat.mailbox
         if not isinstance(turn_id, str):
             return _json_response(422, status="refused", text="'turn_id' must be a text")
-        turn, move = mailbox.find_turn(turn_id), wanted.get("move")
+        turn, move = guest.find_turn(turn_id), wanted.get("move")
         if turn and type(place := wanted.get("place")) is int and 1 <= place <= len(turn.observation.legal_moves):
             move = turn.observation.legal_moves[place - 1]
         try:
@@ -159,7 +159,7 @@ class RenderedSeat:
         turn, span, told = self._data["turn"], self._data["span"], self._data
         left = self.seat.seat.mailbox.seconds_left(turn) if turn else 0.0
         return {
-            "turn": {"id": turn.turn_id, "seconds_left": left, "of": span} if turn else None,
+            "turn": {"id": self.seat.name_turn(turn), "seconds_left": left, "of": span} if turn else None,
             "said": describe_announcement(told),
             "is_over": told["is_over"],
         }

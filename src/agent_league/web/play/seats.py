@@ -3,7 +3,7 @@
 Owns the seats and their limits. `parts` renders them, `requests` handles HTTP. The players are in the manager's
 process, registered over HTTP; in a league of more than this machine they dial out, so that referees elsewhere reach
 them and no further port is open. After a restart a seat is found again by the hash of its handle; only the hash is
-stored, in a private file.
+stored, in a private file. Leagues that move between servers have `moving_players` instead.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import Any
 
 from agent_league.agent.tasks import BackgroundTasks
-from agent_league.errors import AgentLeagueError, Refusal
+from agent_league.errors import AgentLeagueError, ErrorCode, Refusal
 from agent_league.http.hosts import own_endpoint
 from agent_league.league.settings import ManagerSettings
 from agent_league.league.state import LeagueState
@@ -55,7 +55,8 @@ AWAY_SECONDS = 60.0
 """After this long without an open page, the fallback plays at once instead of making the league wait."""
 WATCH_SECONDS = 3600.0
 MOST_NEWS = 12
-HANDLE_PATTERN = re.compile(r"tok-[A-Za-z0-9_-]{22}", re.ASCII)
+HANDLE_PREFIX, HANDLE_LENGTH = "tok-", 22
+HANDLE_PATTERN = re.compile(rf"{HANDLE_PREFIX}[A-Za-z0-9_-]{{{HANDLE_LENGTH}}}", re.ASCII)
 """128 random bits in the form of a token, because tokens are removed from every log."""
 
 
@@ -80,6 +81,10 @@ class BrowserPlayers:
         self._league_state = season
         self._host = host
         self._manager = f"http://{OWN_HOSTS.get(host, f'[{host}]' if ':' in host else host)}:{port}{path}/mcp"
+
+    def make_handle(self, name: str) -> str:
+        """Make the handle by which somebody of this name will play."""
+        return f"{HANDLE_PREFIX}{secrets.token_urlsafe(16)}"
 
     def create_player(self, key: str, name: str) -> HumanSeat:
         """Make a player; where others than this machine take part it dials out, so that referees elsewhere reach it."""
@@ -110,7 +115,7 @@ class BrowserPlayers:
     def forget_player(self, key: str) -> None:
         self._credentials_file(key).delete_file()
 
-    def _make_player(self, key: str, name: str, *, dial_out: bool) -> HumanSeat:
+    def _make_player(self, key: str, name: str, *, dial_out: bool = True, seat_secret: str | None = None) -> HumanSeat:
         settings = self._settings
         player = PlayerSettings(
             system=settings.system,
@@ -127,6 +132,7 @@ class BrowserPlayers:
             host=self._host,
             credentials_file=self._credentials_file(key),
             dial_out=dial_out,
+            seat_secret=seat_secret,
         )
 
     def _credentials_file(self, key: str) -> CredentialsFile:
@@ -149,6 +155,8 @@ class BrowserSeat:
         """Latest move in the current match."""
         self.news: deque[str] = deque(maxlen=MOST_NEWS)
         self.is_closed = False
+        self._turn_mark = secrets.token_hex(4)
+        """In the ids of its turns, so that an answer to an earlier server of the league hits no other turn."""
         self.rules: dict[str, Any] = {}
         self._last_match: tuple[GameRecord, Observation | None] | None = None
         self._change_event = asyncio.Event()
@@ -183,11 +191,22 @@ class BrowserSeat:
         self.open_pages -= 1
         self._left_at = asyncio.get_running_loop().time()
 
-    def play_move(self, turn_id: str, move: Move) -> TurnAnswer:
-        """Answer a turn with a move; raises Refusal."""
-        played = self.seat.mailbox.answer_turn(turn_id, move)
-        turn = self.seat.mailbox.find_turn(turn_id)
-        if turn and (self.last_answer is None or self.last_answer[0] is not turn):
+    def name_turn(self, turn: ExternalTurn) -> str:
+        """The id by which a page answers a turn."""
+        return f"{turn.turn_id}-{self._turn_mark}"
+
+    def find_turn(self, name: str) -> ExternalTurn | None:
+        """Find an open or closed turn by the id that pages have of it."""
+        turn_id, _, mark = name.partition("-")
+        return self.seat.mailbox.find_turn(turn_id) if mark == self._turn_mark else None
+
+    def play_move(self, name: str, move: Move) -> TurnAnswer:
+        """Answer the turn of this id with a move; raises Refusal."""
+        turn = self.find_turn(name)
+        if turn is None:
+            raise Refusal(ErrorCode.INVALID_MOVE, "the league has gone on meanwhile; look what it asks now")
+        played = self.seat.mailbox.answer_turn(turn.turn_id, move)
+        if self.last_answer is None or self.last_answer[0] is not turn:
             self.last_answer = (turn, played.move)
             self._add_news(f"{turn.observation.match_id}: you play {format_move(played.move)}.")
             self.notify_change()
@@ -287,8 +306,10 @@ class BrowserSeats:
             raise SeatUnavailable("This league takes players by the sign-up address of their team alone.")
         self._check_registration(name)
         self._check_capacity(address)
-        handle = f"tok-{secrets.token_urlsafe(16)}"
-        key = _hash_handle(handle)
+        handle = self._players.make_handle(name)
+        key = hash_handle(handle)
+        if key in self._joining_addresses:
+            raise SeatUnavailable("Somebody is taking a seat by that name at this moment; choose another name.")
         self._joining_addresses[key] = address
         try:
             seat = await self._join_league(key, name)
@@ -299,7 +320,7 @@ class BrowserSeats:
 
     def find_seat(self, handle: str) -> BrowserSeat | None:
         """Find the seat of a handle, after a restart of the manager too; None if there is none."""
-        return self._get_seat(_hash_handle(handle)) if HANDLE_PATTERN.fullmatch(handle) else None
+        return self._get_seat(hash_handle(handle)) if HANDLE_PATTERN.fullmatch(handle) else None
 
     async def close(self) -> None:
         self._is_closed = True
@@ -371,5 +392,6 @@ def _is_seat_playing(guest: BrowserSeat) -> bool:
     return not (guest.seat.is_over or guest.seat.failure)
 
 
-def _hash_handle(handle: str) -> str:
+def hash_handle(handle: str) -> str:
+    """The key of a seat, which tells nothing of its handle."""
     return hashlib.sha256(handle.encode()).hexdigest()
