@@ -1862,6 +1862,14 @@ REQUIREMENTS = (
     ),
     needs(
         "Class",
+        "Before a league with a roster starts, its organiser is told which teams are missing and agrees to it.",
+        "league/missing_teams::a_script_is_told_who_is_missing_and_starts_without_them_by_yes",
+        "league/missing_teams::at_a_terminal_the_organiser_decides",
+        "league/missing_teams::the_organiser_s_page_names_them_beside_a_box",
+        "league/missing_teams::without_missing_teams_nobody_is_asked",
+    ),
+    needs(
+        "Class",
         "Every change needs a CSRF token and the right for that league, and stands in the audit log.",
         "security/organisers::a_change_is_carried_out_once_and_stands_in_the_audit_log",
         "security/organisers::a_form_of_another_site_or_without_its_token_changes_nothing",

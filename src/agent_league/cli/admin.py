@@ -1,5 +1,6 @@
 """The organiser's commands to a running manager: `league start` and `league admin`."""
 
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,13 +17,14 @@ from agent_league.cli.options import (
     resolve_manager,
 )
 from agent_league.cli.terminal import print_remark
-from agent_league.errors import UserError
+from agent_league.errors import LeagueFailed, UserError
 from agent_league.text import capitalise, to_printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from agent_league.config import ConfigLoader
+    from agent_league.launch.organiser_call import TeamsMissing
     from agent_league.protocol.envelope import Message
 
 ConductedLeagueOption = Annotated[
@@ -96,15 +98,38 @@ def start(
     league_id: ConductedLeagueOption = None,
     game: GameOption = None,
     token_file: TokenFileOption = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Start without teams that are missing; don't ask.")] = False,
     home: HomeOption = None,
 ) -> None:
-    """Close registration and start the league now."""
+    """Close registration and start the league now.
+
+    If teams of the roster have not signed up, or are not reachable yet, it names them and asks whether to start without
+    them; in scripts, --yes says so.
+    """
+    from agent_league.launch.organiser_call import TeamsMissing
     from agent_league.protocol.v2 import StartLeague
 
     home, loader = open_existing_home(home)
     league_id, address = _resolve_league(home, loader, manager, league_id, game)
-    _send_command(StartLeague, "start_league", address, league_id, token_file, home)
+    try:
+        _send_command(StartLeague, "start_league", address, league_id, token_file, home)
+    except TeamsMissing as missing:
+        _confirm_start(missing, yes=yes)
+        _send_command(StartLeague, "start_league", address, league_id, token_file, home, without_missing_teams=True)
     print_remark(f"{league_id} has started.")
+
+
+def _confirm_start(missing: "TeamsMissing", *, yes: bool) -> None:
+    """Name the teams that are missing, and ask whether to start without them; raises LeagueFailed if not."""
+    print_remark("These teams of the roster are missing:")
+    for one in missing.teams:
+        print_remark(f"  {one.get('team')}: {one.get('why')}")
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise missing
+    if not typer.confirm("Start without them?", err=True):
+        raise LeagueFailed("The league was not started.")
 
 
 def admin(

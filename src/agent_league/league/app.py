@@ -37,6 +37,7 @@ from agent_league.league.match_file_reader import MatchFiles
 from agent_league.league.match_runner import MatchRunner
 from agent_league.league.match_tokens import TokenIssuer, create_token, hash_token
 from agent_league.league.messages import MANAGER_SENDER, ManagerMessages
+from agent_league.league.missing_teams import list_missing_teams, require_consent
 from agent_league.league.organiser_commands import OrganiserCommand, OrganiserCommands
 from agent_league.league.projections import LeagueProjections
 from agent_league.league.reachability import AgentCaller, AgentProber
@@ -60,7 +61,7 @@ from agent_league.league.timekeeper import Timekeeper
 from agent_league.league.visibility import VIEWER, VISITOR, hides_from_visitors, list_shown_members
 from agent_league.league.webhooks import WebhookSender, make_webhook_sender
 from agent_league.model.agents import AgentProfile, AgentState, Role
-from agent_league.model.audit import CORRECTIONS
+from agent_league.model.audit import CORRECTIONS, OrganiserAction
 from agent_league.model.events import Event, ReachabilityChanged, StoreChanged
 from agent_league.model.ladder import CheckSummary
 from agent_league.model.results import find_termination
@@ -188,6 +189,7 @@ class LeagueManager(Agent):
             strict=self._strict,
         )
         self.access = open_access(store)
+        self._offload = offload
         """The league's roster and its organisers; None where the store has no room for them."""
         self.sign_up = self._make_sign_up(offload)
         self.seat_members.on_exposed = self.sign_up.open_to_others
@@ -256,12 +258,20 @@ class LeagueManager(Agent):
 
         Raises a Refusal that changes nothing. Whether the caller may give the command was decided before.
         """
+        if command.action is OrganiserAction.START_LEAGUE and not command.without_missing_teams:
+            await self._check_teams()
         sentence = self._commands.carry_out(command)
         self._start_if_complete()
         await self._journal.wait_for_commit()
         if command.action in CORRECTIONS:
             self._conductor.announce_correction()
         return sentence
+
+    async def _check_teams(self) -> None:
+        """Raise a Refusal if the league can start, but not with every team of its roster."""
+        if self.access and self.state.find_start_obstacle() is None:
+            teams = await self._offload(self.access.read_teams, self.state.league_id)
+            require_consent(list_missing_teams(self.state, teams))
 
     async def correct_while_stopped(self, command: OrganiserCommand) -> str:
         """Carry out a correction of a league that is over, without running it; nothing else may be asked afterwards.

@@ -103,7 +103,8 @@ class ManagerHandlers:
         }
 
     async def start_league(self, message: v2.StartLeague) -> HandlerReply:
-        await self._carry_out(OrganiserCommand(OrganiserAction.START_LEAGUE))
+        consent = message.without_missing_teams
+        await self._carry_out(OrganiserCommand(OrganiserAction.START_LEAGUE, without_missing_teams=consent))
         return OK
 
     async def manage_league(self, message: v2.ManageLeague) -> HandlerReply:

@@ -47,6 +47,8 @@ class OrganiserCommand:
     """The times that are set."""
     void_followers: bool = False
     """Consent that the matches which followed from a corrected result become void if others go on."""
+    without_missing_teams: bool = False
+    """Consent that the league starts without the teams of the roster that would not play."""
 
 
 class OrganiserCommands:

@@ -39,6 +39,13 @@ class StartLeague(Message):
     NEVER_SENT: ClassVar = "round_id match_id"
 
     auth_token: OwnToken | None = Field(default=None, examples=["tok-admin-…"])
+    without_missing_teams: bool = Field(
+        default=False,
+        description=(
+            "Whether to start without the teams of a roster that haven't signed up or aren't reachable; without it a"
+            " start is refused that names them."
+        ),
+    )
 
 
 LeagueAction = Literal[

@@ -166,8 +166,8 @@ class OrganiserApp:
         target, reason, winner = (form.get(name, "").strip() for name in ("target", "reason", "winner"))
         try:
             times = self._parse_times(form) if action is OrganiserAction.SET_TIMES else None
-            consent = form.get("void_followers", "") == "yes"
-            command = OrganiserCommand(action, target, reason, session.name, winner, times, consent)
+            consent, without = (form.get(name, "") == "yes" for name in ("void_followers", "without_missing_teams"))
+            command = OrganiserCommand(action, target, reason, session.name, winner, times, consent, without)
             return _Flash(capitalise(await self._league.carry_out(command)))
         except (Refusal, UserError) as refusal:
             said = refusal.message if isinstance(refusal, Refusal) else str(refusal)

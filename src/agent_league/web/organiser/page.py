@@ -5,6 +5,7 @@ from typing import Any
 
 from agent_league.clock import format_utc
 from agent_league.league.agenda import StepKind
+from agent_league.league.missing_teams import describe_missing_teams, list_missing_teams
 from agent_league.league.roster import Member
 from agent_league.league.state import PHASE_DESCRIPTIONS, LeaguePhase
 from agent_league.league.times_view import view_times
@@ -58,6 +59,7 @@ def read_organiser_data(
         ],
         "agents": agents,
         "missing_teams": _list_missing_teams(reader, teams),
+        "start_without": _describe_missing(reader, teams) if not has_started else "",
         "has_checks": reader.state.ladder is not None,
         "ready": sum(one["is_ready"] for one in agents if one["role"] == "player"),
         "players": sum(one["role"] == "player" for one in agents),
@@ -97,6 +99,12 @@ def _list_missing_teams(reader: LeagueReader, teams: Sequence[TeamRow]) -> list[
     signed_up = {member.team_id for member in reader.state.roster}
     missing = [row for row in teams if row.role == "player" and row.team_id not in signed_up]
     return [{"name": row.name, "is_revoked": row.key_sha256 is None} for row in missing]
+
+
+def _describe_missing(reader: LeagueReader, teams: Sequence[TeamRow]) -> str:
+    """Say which teams a start would leave out; empty if none."""
+    missing = list_missing_teams(reader.state, teams)
+    return describe_missing_teams(missing) if missing else ""
 
 
 def _build_agent(reader: LeagueReader, member: Member, team: TeamRow | None) -> dict[str, Any]:
