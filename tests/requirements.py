@@ -2296,4 +2296,15 @@ REQUIREMENTS = (
         "check/a2a::an_agent_is_recognised_by_its_card_and_shown_with_how_it_is_called",
         "check/a2a::our_own_player_is_taken_for_one_of_the_league_and_passes_as_an_a2a_agent_too",
     ),
+    needs(
+        "A2A",
+        "`league assess` takes roles and addresses over A2A, plays a league, and answers with ratings as an artifact;"
+        " wrong requests and agents that can't be called are told with a sentence.",
+        "a2a/assessment::an_assessment_is_played_and_answered_with_ratings",
+        "a2a/assessment::one_agent_alone_is_assessed_against_ours_and_its_technical_losses_are_counted",
+        "a2a/assessment::a_participant_that_can_t_be_called_fails_the_assessment_with_a_sentence",
+        "a2a/assessment::a_wrong_request_is_refused_before_there_is_a_task",
+        "a2a/assessment::a_running_assessment_can_be_cancelled",
+        "a2a/assessment::an_assessment_ends_at_its_limit",
+    ),
 )

@@ -24,7 +24,7 @@ from starlette.requests import Request
 from starlette.types import Message as AsgiMessage
 
 from agent_league.a2a.player_card import MOVE_FIELDS, RPC_PATH
-from agent_league.a2a.questions import MATCH_OVER, MOVE_REQUEST
+from agent_league.a2a.questions import MATCH_OVER, MOVE_REQUEST, restore_whole_numbers
 from agent_league.clock import SystemClock, format_utc
 from agent_league.http.carrier import FrameHandler
 from agent_league.protocol.version import PROTOCOL_V2
@@ -86,8 +86,8 @@ class PlayerExecutor(AgentExecutor):
 
 def build_move_call(asked: Mapping[str, Any], token: str | None) -> dict[str, Any]:
     """Build the GAME_MOVE_CALL of a question; the player refuses what is missing or wrong in it."""
-    match_id, step, seat = asked.get("match_id"), _to_whole(asked.get("step", 0)), _to_whole(asked.get("seat", 0))
-    opponent = asked.get("opponent_id")
+    asked = restore_whole_numbers(dict(asked))
+    step, seat, opponent = asked.get("step", 0), asked.get("seat", 0), asked.get("opponent_id")
     moves = asked.get("legal_moves")
     message = {
         "protocol": PROTOCOL_V2,
@@ -96,28 +96,19 @@ def build_move_call(asked: Mapping[str, Any], token: str | None) -> dict[str, An
         "timestamp": format_utc(SystemClock().now()),
         "conversation_id": f"conv-a2a-{uuid.uuid4().hex}",
         "auth_token": token,
-        "match_id": match_id,
+        "match_id": asked.get("match_id"),
         "game_type": asked.get("game_type"),
         "context": {"opponent_id": opponent} if isinstance(opponent, str) else None,
         "move_request": {
             "move_type": asked.get("game_type"),
-            "valid_options": [_to_whole(move) for move in moves] if isinstance(moves, list) else None,
-            "move_schema": _to_whole(asked.get("move_schema")),
-            "context": _to_whole(asked.get("view")),
+            "valid_options": moves if isinstance(moves, list) else None,
+            "move_schema": asked.get("move_schema"),
+            "context": asked.get("view"),
             "step": step,
             "your_role": ROLES[seat] if seat in (0, 1) else None,
         },
     }
     return {name: value for name, value in message.items() if value is not None}
-
-
-def _to_whole(value: Any) -> Any:
-    """Return JSON data with whole numbers as such: A2A's data parts make a float of every number."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, dict):
-        return {name: _to_whole(inner) for name, inner in value.items()}
-    return [_to_whole(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _read_data(context: RequestContext) -> list[Any]:

@@ -101,6 +101,15 @@ def read_move(data: Iterable[Any], texts: Sequence[str], legal: Sequence[Move]) 
     return shorten_json(said[0]) if said else None
 
 
+def restore_whole_numbers(value: Any) -> Any:
+    """Return JSON data with whole numbers as such: A2A's data parts make a float of every number."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, dict):
+        return {name: restore_whole_numbers(inner) for name, inner in value.items()}
+    return [restore_whole_numbers(inner) for inner in value] if isinstance(value, list) else value
+
+
 def _find_moves_in_text(text: str) -> list[Any]:
     """Return what may be a move in a text, the likeliest first."""
     lines = [line for line in text.splitlines() if line.strip(WRAPPING)]

@@ -46,6 +46,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         "evaluate": (
             "Play a player against random, deterministic and mirror agents and its earlier version, and report on it."
         ),
+        "assess": "Assess A2A agents: take roles and addresses over A2A, play a league, answer with ratings.",
         "compare": "Play two players against each other until it is clear whether A is better than B.",
         "simulate": (
             "Play strategies against each other, by the rules alone, and say who is better and how sure that is."
