@@ -1346,6 +1346,14 @@ REQUIREMENTS = (
     ),
     needs(
         "CLI",
+        "A league of two models, one of them hostile, ends with right sums of moves, tokens, cost and useless answers, "
+        "in the table, on the player's page and in the export.",
+        "llm/two_models::a_league_of_two_models_one_of_them_hostile_ends_with_right_sums",
+        "referee/model_usage::answers_are_added_up_with_what_the_referee_refused",
+        "referee/model_usage::a_usage_of_another_form_counts_for_nothing",
+    ),
+    needs(
+        "CLI",
         "A model's reasons are kept on request, bounded and escaped, and nobody sees them before the match is over.",
         "llm/reasoning::reasons_are_in_the_match_file_and_on_its_page_after_the_end_only",
         "llm/reasoning::long_reasons_are_cut_and_tokens_struck_out",

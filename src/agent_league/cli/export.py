@@ -34,6 +34,7 @@ class TableName(StrEnum):
     AGENTS = "agents"
     RATINGS = "ratings"
     AUDIT = "audit"
+    MODELS = "models"
 
 
 def export(

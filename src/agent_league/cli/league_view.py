@@ -11,7 +11,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from agent_league.cli.format_view import draw_groups, print_groups
-from agent_league.cli.terminal import draw_standings, print_json, print_lines, print_remark, rewrite_commands
+from agent_league.cli.terminal import (
+    draw_standings,
+    print_json,
+    print_lines,
+    print_model_usage,
+    print_remark,
+    rewrite_commands,
+)
 from agent_league.clock import format_duration
 from agent_league.league.standings import StandingsTable as Standings
 from agent_league.model.event_words import describe_event
@@ -227,6 +234,7 @@ class LeagueView(QuietView):
         """Print what stays on the screen: the final table, remarks, faults and the champion."""
         rows = completed.standings
         self._console.print(draw_standings(rows, self._title, len(rows), self._shown_strategies))
+        print_model_usage(self._console, completed.models)
         print_lines(self._console, [*self._remarks, *describe_aborted_matches(completed)], "yellow")
         print_lines(self._console, [*self._faults.technical_loss_lines(), *describe_deviations(completed)], "dim")
         if completed.is_void:
@@ -267,6 +275,7 @@ def summarise_league(completed: LeagueCompleted, strategies: Mapping[str, str], 
         "standings": [row.to_json_with_tiebreaks() for row in completed.standings],
         "strategies": dict(strategies),
         "tolerated": {agent_id: list(noted) for agent_id, noted in completed.tolerated.items()},
+        "models": {player_id: used.to_json() for player_id, used in completed.models.items()},
         "broken_off": dict(completed.broken_off),
         "seconds": round(seconds, 3),
     }
@@ -318,6 +327,7 @@ def print_event(event: Event) -> None:
             console.print(draw_standings(event.standings, f"After round {event.round_id}"))
         case LeagueCompleted():
             console.print(draw_standings(event.standings, "Final table", len(event.standings)))
+            print_model_usage(console, event.models)
             print_lines(console, [*describe_deviations(event), *describe_aborted_matches(event)])
             line = "There is no champion." if event.is_void else f"{_name_champions(event)}."
             print_lines(console, [line])

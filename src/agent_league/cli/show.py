@@ -18,6 +18,7 @@ from agent_league.cli.terminal import (
     make_stdout_console,
     print_json,
     print_lines,
+    print_model_usage,
     print_ratings,
     print_table,
     rewrite_commands,
@@ -106,6 +107,7 @@ def _read_standings(reader: "LeagueReader", _: str, __: int | None) -> dict[str,
         "total_matches": len(season.schedule.pairings),
         "ratings": rated.to_json(reader.player_names) if (rated := reader.rate_players()) else None,
         "times": view_times(season, reader.history.now()).to_json(),
+        "models": {player_id: used.to_json() for player_id, used in season.collect_model_usage().items()},
     }
 
 
@@ -118,6 +120,7 @@ def _print_standings(console: "Console", told: Mapping[str, Any], reader: "Leagu
     rated = reader.rate_players()
     ratings = {one.player_id: format_rating(one) for one in rated.table.ratings} if rated else None
     console.print(draw_standings(rows, reader.title, len(rows), ratings=ratings))
+    print_model_usage(console, reader.state.collect_model_usage())
     matches, rounds = format_count(told["total_matches"], "match"), format_count(told["total_rounds"], "round")
     is_open = "open" if reader.state.is_registration_open else "closed"
     so_far = {
@@ -426,6 +429,8 @@ def _print_player(console: "Console", told: Mapping[str, Any], reader: "LeagueRe
     print_table(console, title, columns, [[told[name] for name in record]])
     if told["form"]:
         print_lines(console, [f"Form: {' '.join(told['form'][-MAX_LISTED:])}"])
+    used = reader.state.collect_model_usage().get(told["player_id"])
+    print_model_usage(console, {told["player_id"]: used} if used else {})
     if told["tolerated"]:
         print_lines(console, [f"Tolerated: {'; '.join(told['tolerated'])}"])
     rows = [

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
     from rich.table import Table
 
+    from agent_league.model.model_usage import ModelUsage
     from agent_league.model.results import StandingsRow
     from agent_league.model.tables import DataTable
     from agent_league.ratings.report import RatingReport
@@ -117,6 +118,14 @@ def print_table(console: "Console", title: str, columns: Sequence[str], rows: It
 
     print_lines(console, [title], "italic")
     console.print(make_rich_table(DataTable(columns, list(rows)), overflow="fold"))
+
+
+def print_model_usage(console: "Console", usage: "Mapping[str, ModelUsage]") -> None:
+    """Print what the players' language models used; nothing if there are none."""
+    from agent_league.model.tables import tabulate_model_usage
+
+    if usage:
+        console.print(make_rich_table(tabulate_model_usage(usage), overflow="fold", title_style="italic"))
 
 
 def make_rich_table(table: "DataTable", *, overflow: Any = "ellipsis", title_style: str = "", **look: Any) -> "Table":

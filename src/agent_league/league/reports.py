@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from agent_league.errors import ErrorCode, Refusal
+from agent_league.model.model_usage import read_usage
 from agent_league.model.results import (
     CORRECTED_KEY,
     OVERRULED_KEY,
@@ -149,6 +150,7 @@ def build_match_result(pairing: Pairing, reported: ReportedResult, scoring: Scor
         details=_clean_details(reported.details),
         terminations=terminations,
         tolerated=tolerated or NO_DEVIATIONS,
+        usage=read_usage(reported.usage, players),
     )
 
 

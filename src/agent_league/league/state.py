@@ -176,6 +176,7 @@ class LeagueState(LeagueLadder):
                 matches=len(self.results),
                 standings=self.standings(),
                 tolerated=self.collect_deviations(),
+                models=self.collect_model_usage(),
                 broken_off={result.match_id: result.fault for result in self.results.values() if result.is_void},
                 has_play_off=self.has_play_off,
             )

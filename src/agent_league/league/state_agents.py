@@ -22,7 +22,7 @@ from agent_league.league.roster import (
 from agent_league.league.state_record import LeaguePhase, LeagueSetup
 from agent_league.league.state_rounds import LeagueRounds
 from agent_league.league.stored_rows import agent_to_row
-from agent_league.model.agents import AgentState, Role, advance_state
+from agent_league.model.agents import AgentState, Role, advance_state, id_sort_key
 from agent_league.model.events import (
     AgentRegistered,
     AgentStateChanged,
@@ -31,6 +31,7 @@ from agent_league.model.events import (
     RefereeWaitChanged,
     RegistrationRefused,
 )
+from agent_league.model.model_usage import ModelUsage, add_usage
 from agent_league.model.names import MAX_NAME_LENGTH
 from agent_league.text import MAX_WORD, quote, redact_keys, shorten, to_printable
 
@@ -218,6 +219,11 @@ class LeagueAgents(LeagueRounds):
             for player_id, found in result.tolerated.items():
                 noted[player_id].update(dict.fromkeys(found))
         return {agent_id: tuple(found) for agent_id, found in noted.items() if found}
+
+    def collect_model_usage(self) -> dict[str, ModelUsage]:
+        """What each player's language model used in all its matches, as the players say; in the order of ids."""
+        found = add_usage(item for result in self.results.values() for item in result.usage.items())
+        return {player_id: found[player_id] for player_id in sorted(found, key=id_sort_key)}
 
     def move_agent(self, agent_id: str, endpoint: str) -> None:
         """Call an agent at another endpoint from now on: its dial-out seat has moved with this server."""

@@ -221,7 +221,7 @@ class _MaskedState:
                     event, standings=self.mask_rows(event.standings), groups=tuple(map(self.mask_group, event.groups))
                 )
             case LeagueCompleted():
-                return replace(event, standings=self.mask_rows(event.standings), tolerated={})
+                return replace(event, standings=self.mask_rows(event.standings), tolerated={}, models={})
             case LeagueResumed():
                 names = {player_id: self.show_name(player_id, name) for player_id, name in event.names.items()}
                 return replace(event, standings=self.mask_rows(event.standings), names=names)

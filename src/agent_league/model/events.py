@@ -11,6 +11,7 @@ from agent_league.errors import ErrorCode
 from agent_league.model.agents import AgentState, Role
 from agent_league.model.audit import CORRECTIONS, AuditEntry
 from agent_league.model.group_table import GroupTable
+from agent_league.model.model_usage import ModelUsage
 from agent_league.model.results import MatchResult, StandingsRow
 from agent_league.model.schedule import LeagueRound, Pairing
 
@@ -264,6 +265,8 @@ class LeagueCompleted:
     """Matches that were aborted without a player's fault, by id, and why."""
     has_play_off: bool = False
     """Whether the first place was played for after the tournament."""
+    models: Mapping[str, ModelUsage] = field(default_factory=dict)
+    """What the players' language models used, as they say, by player."""
 
     @property
     def is_void(self) -> bool:

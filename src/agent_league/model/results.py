@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from agent_league.model.model_usage import ModelUsage, read_usage
 from agent_league.model.schedule import Pairing
 from agent_league.text import MAX_SENTENCE, shorten
 
@@ -139,6 +140,8 @@ class MatchResult:
     terminations: Mapping[str, Termination] = field(default_factory=dict)
     tolerated: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Deviations that the referee tolerated, by player."""
+    usage: Mapping[str, ModelUsage] = field(default_factory=dict)
+    """What the players' language models used, as they say."""
 
     @property
     def is_void(self) -> bool:
@@ -197,6 +200,7 @@ class MatchResult:
             "details": dict(self.details),
             "terminations": {player_id: str(how) for player_id, how in self.terminations.items()},
             **(noted if self.tolerated else {}),
+            **({"usage": {player_id: used.to_json() for player_id, used in self.usage.items()}} if self.usage else {}),
         }
 
     @classmethod
@@ -211,6 +215,7 @@ class MatchResult:
             details=ResultDetails.from_mapping(data["details"]),
             terminations={player_id: Termination(how) for player_id, how in data["terminations"].items()},
             tolerated={player_id: tuple(texts) for player_id, texts in data.get("tolerated", {}).items()},
+            usage=read_usage(data.get("usage"), pairing.players),
         )
 
     def to_record(self, scoring: Scoring) -> dict[str, Any]:

@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent_league.model.group_table import GroupTable
+from agent_league.model.model_usage import ModelUsage
 from agent_league.model.results import StandingsRow
 from agent_league.text import to_printable
 
 FORMULA_START = re.compile(r"""(^|[,;|])(?=[\s"']*[=+\-@\uff1d\uff0b\uff0d\uff20])""")
 """Where a spreadsheet may see a formula, full-width characters included: also after other separators than ours."""
 MARKDOWN_MARKUP = re.compile(r"[\\`*_{}\[\]#|!~$@^]|:(?=//)|(?<=www)[.]", re.IGNORECASE)
+MODEL_CAPTION = "As the players say, but for the latency."
 CUT_BY_SEED = "Who is level here goes on by seed."
 TIEBREAKER_TITLES = {
     "head_to_head": "Direct",
@@ -186,3 +188,17 @@ def escape_markdown(text: str) -> str:
     """Escape text so that Markdown shows it literally: no markup, links, HTML or line breaks."""
     written = MARKDOWN_MARKUP.sub(r"\\\g<0>", to_printable(text))
     return written.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def tabulate_model_usage(usage: Mapping[str, ModelUsage]) -> DataTable:
+    """Make the table of what the players' language models used."""
+    columns = ("Player", "Model", ">Moves", ">Tokens", ">Cost", ">Latency", ">Illegal", ">Late", ">Fallback")
+    rows = [
+        (
+            *(player_id, used.model, used.moves, used.tokens, used.cost_text),
+            "" if used.mean_latency_ms is None else f"{used.mean_latency_ms:.0f} ms",
+            *(used.illegal_answers, used.late_answers, used.fallback_moves),
+        )
+        for player_id, used in usage.items()
+    ]
+    return DataTable(columns, rows, title="Language models", caption=MODEL_CAPTION)

@@ -23,6 +23,7 @@ from agent_league.protocol.envelope import Message
 from agent_league.protocol.v2.match import MatchPlayer, ReportedResult
 from agent_league.referee.match import Match
 from agent_league.referee.messages import MatchContext, PlayerMessages, select_messages
+from agent_league.referee.model_usage import summarise_model_usage
 from agent_league.referee.requests import Forfeit, PlayerClient, PlayerRequest, RefereeContext, classify_token
 from agent_league.referee.transcript import Transcript
 
@@ -119,6 +120,7 @@ class MatchPlay:
             if foreign is not None:
                 return PeerCall(REPORT_METHOD, foreign)
         own = match.game.wire.details(match.position, match.moves, match.players)
+        used = {player: usage.to_json() for player, usage in summarise_model_usage(self.transcript.entries).items()}
         reported = ReportedResult.model_validate(
             {
                 "winner": result.winner,
@@ -127,6 +129,7 @@ class MatchPlay:
                 "status": result.outcome.value,
                 "reason": verdict.reason,
                 **ours,
+                **({"usage": used} if used else {}),
             }
         )
         message = v2.MatchResultReport.build_wire(

@@ -184,6 +184,7 @@ def build_document(reader: LeagueReader, exported_at: str) -> dict[str, Any]:
         ],
         "groups": [table.to_json() for table in reader.state.find_group_tables()],
         "audit": [entry.to_json() for entry in reader.state.audit_log],
+        "models": _models_data(reader),
         "ladder": LadderView(reader.state, reader.state.ladder).to_document() if reader.state.ladder else None,
     }
 
@@ -205,6 +206,18 @@ def _ratings_data(reader: LeagueReader) -> dict[str, Any] | None:
 
     tables = {name: select_shown(told[name]) for name in ("all_results", "without_technical_losses")}
     return {**tables, "technical_losses": told["technical_losses"]}
+
+
+def _models_data(reader: LeagueReader) -> list[dict[str, Any]]:
+    """What the players' language models used, as they say; nothing where names are hidden, as a model may tell one."""
+    state = reader.state
+    if state.hides_names:
+        return []
+    return [
+        {"player_id": player_id, "display_name": reader.player_names.get(player_id, player_id), **used.to_json()}
+        for player_id, used in state.collect_model_usage().items()
+        if state.shows_player(player_id)
+    ]
 
 
 def _league_data(reader: LeagueReader) -> dict[str, Any]:
@@ -301,6 +314,10 @@ TABLES: Mapping[str, tuple[str, ...]] = {
         *("agent_id", "role", "display_name", "version", "protocol", "endpoint", "state", "game_types", "tolerated"),
     ),
     "ratings": RATING_COLUMNS,
+    "models": (
+        *("player_id", "display_name", "model", "moves", "input_tokens", "output_tokens", "cost_usd", "unpriced_moves"),
+        *("latency_ms", "illegal_answers", "late_answers", "fallback_moves"),
+    ),
     "audit": ("number", "at", "who", "action", "target", "reason", "change"),
 }
 """The columns of each table, in order."""

@@ -421,6 +421,11 @@ class ReportedResult(MessagePart):
         examples=[{"P01": 0, "P02": 0}],
     )
     tolerated: dict[str, list[str]] = Field(default_factory=dict, description=TOLERATED, examples=[{}])
+    usage: Any = Field(
+        default=None,
+        description="Player id -> what its language model used, as the player says; missing where nobody says so.",
+        examples=[None],
+    )
 
 
 class MatchResultReport(Message):

@@ -79,6 +79,7 @@ def read_player_data(reader: LeagueReader, key: str) -> PageData:
         "technical": season.standings_table.get_tally(key).technical_losses,
         "broken_off": sum(match["sign"] is ABORTED for match in finished),
         "tolerated": season.collect_deviations().get(key, ()),
+        "model_usage": None if season.hides_names else season.collect_model_usage().get(key),
         "matches": matches,
         "reasons": []
         if season.format.is_fixed or season.ladder
