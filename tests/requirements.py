@@ -1351,6 +1351,7 @@ REQUIREMENTS = (
         "llm/two_models::a_league_of_two_models_one_of_them_hostile_ends_with_right_sums",
         "referee/model_usage::answers_are_added_up_with_what_the_referee_refused",
         "referee/model_usage::a_usage_of_another_form_counts_for_nothing",
+        "lab/experiment/called_players::the_report_counts_answers_that_were_of_no_use",
     ),
     needs(
         "CLI",

@@ -11,7 +11,7 @@ from agent_league.lab.experiment.engines import CallSettings
 from tests.cli.command import free_ports
 from tests.lab.experiment.conftest import WriteFile
 from tests.lab.test_evaluation import our_player
-from tests.llm.openai_server import chooses, model_server
+from tests.llm.openai_server import chooses, hangs, model_server, says
 
 SECRET = "sk-very-secret-1234567890"
 
@@ -67,6 +67,20 @@ async def test_a_model_that_has_spent_its_budget_ends_and_goes_on_with_a_larger_
         results = await asyncio.to_thread(rich.run, tmp_path / "out")
     assert sum(1 for _ in results.rows()) == 8
     assert results.summary.is_finished
+
+
+async def test_the_report_counts_answers_that_were_of_no_use(write_file: WriteFile, tmp_path: Path) -> None:
+    answers = (chooses(1), says("hm"), chooses(1), hangs, chooses(1))
+    price = ", move_sec = 1, price = { input = 1000, output = 1000 }"
+    async with model_server(*answers) as server:
+        experiment = Experiment.from_file(write_file(write_model(server.base_url, price, seeds=1)))
+        results = await asyncio.to_thread(experiment.run, tmp_path / "out")
+    (cost,) = [cost for cost in results.summary.costs if cost.tokens is not None]
+    assert (cost.illegal, cost.late) == (1, 1)
+    assert cost.cost is not None
+    assert cost.cost >= 0.128 * (len(server.asked) - 2)
+    results.write_report()
+    assert "1 illegal and 1 late answers" in (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
 
 
 async def test_moves_that_a_model_doesnt_make_are_faults(write_file: WriteFile, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from agent_league.lab.experiment.running import RunProgress
 from tests.lab.experiment.conftest import SMALL, WriteFile
 
 STOPPING = SMALL.replace("seeds = 12", "seeds = 60") + "stop = { elo1 = 200 }\n"
+NEW_COLUMNS = ("first_illegal", "second_illegal", "first_late", "second_late")
 
 
 class DyingEngine:
@@ -156,6 +157,35 @@ def test_rows_can_be_read_by_anybody_who_reads_sqlite(small_file: Path, tmp_path
     assert {name: getattr(row, name) for name in first} == first
     assert (first["game"], first["seed"], first["round"], first["first"]) == ("tic_tac_toe", "1", 1, "random")
     assert first["first_seconds"] > 0
+
+
+def forget_new_columns(folder: Path) -> None:
+    """Makes of a database one that an older version has made."""
+    with sqlite3.connect(folder / "games.sqlite") as database:
+        (view,) = database.execute("SELECT sql FROM sqlite_master WHERE name = 'games'").fetchone()
+        database.execute("DROP VIEW games")
+        for name in NEW_COLUMNS:
+            database.execute(f"ALTER TABLE game_rows DROP COLUMN {name}")
+            view = view.replace(f", r.{name} AS {name}", "")
+        database.execute(view)
+    database.close()
+
+
+def test_a_folder_of_an_older_version_goes_on_and_merges(small_file: Path, tmp_path: Path) -> None:
+    experiment = Experiment.from_file(small_file)
+    expected = read_csv(experiment.run(tmp_path / "whole"))
+    folders = [tmp_path / f"shard{number}" for number in (1, 2)]
+    for number, folder in enumerate(folders, start=1):
+        experiment.run(folder, shard=Shard(number, 2))
+    forget_new_columns(folders[0])
+    forget_new_columns(tmp_path / "whole")
+    assert read_csv(merge_shards(folders, tmp_path / "merged")) == expected
+    with sqlite3.connect(tmp_path / "whole" / "games.sqlite") as database:
+        database.execute("DELETE FROM game_rows WHERE meeting = 3")
+    database.close()
+    again = experiment.run(tmp_path / "whole")
+    assert read_csv(again) == expected
+    assert {row.first_illegal for row in again.rows()} == {None}
 
 
 def test_scores_ratings_and_learning_are_added_up(small_file: Path, tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ from agent_league.lab.experiment.contestants import PlayerKind, PlayerSpec, make
 from agent_league.lab.experiment.engines import CallSettings
 from agent_league.lab.experiment.pieces import MeetingNote, Piece, PieceResult
 from agent_league.lab.experiment.rows import GameRow, Winner
-from agent_league.lab.experiment.waiting_players import ModelMeter
+from agent_league.lab.experiment.waiting_players import MeteredUsage, ModelMeter
 from agent_league.league.match_tokens import TokenIssuer
 from agent_league.protocol.tokens import SigningKey
 from agent_league.referee.play import MatchPlay
@@ -245,19 +245,23 @@ def _make_row(
         winner = "first" if play.verdict.winner == seats[0] else "second"
     clock = SystemClock()
     seconds = [sum(read_player_answers(play, player_id, REFEREE_ID, clock).seconds) for player_id in seats]
-    used = [meters[place].take_usage() if place in meters else (None, None, 0) for place in (first, second)]
+    used = [meters[place].take_usage() if place in meters else MeteredUsage() for place in (first, second)]
     return GameRow(
         *(piece.game.label, seed, number, piece.players[first].label, piece.players[second].label),
         *(float(returns[0]), float(returns[1])),
         winner=winner,
         steps=len(match.moves),
-        first_faults=failed[first] + used[0][2],
-        second_faults=failed[second] + used[1][2],
+        first_faults=failed[first] + used[0].fallbacks,
+        second_faults=failed[second] + used[1].fallbacks,
         repeatable=False,
         first_seconds=seconds[0],
         second_seconds=seconds[1],
-        first_tokens=used[0][0],
-        second_tokens=used[1][0],
-        first_cost=used[0][1],
-        second_cost=used[1][1],
+        first_tokens=used[0].tokens,
+        second_tokens=used[1].tokens,
+        first_cost=used[0].cost,
+        second_cost=used[1].cost,
+        first_illegal=used[0].illegal,
+        second_illegal=used[1].illegal,
+        first_late=used[0].late,
+        second_late=used[1].late,
     )

@@ -163,6 +163,8 @@ def describe_cost(cost: PlayerCost) -> str:
         said.append(f"{cost.tokens:,} tokens")
     if cost.cost is not None:
         said.append(f"${cost.cost:.4f}")
+    if cost.illegal is not None:
+        said.append(f"{cost.illegal:,} illegal and {cost.late or 0:,} late answers")
     return ", ".join(said)
 
 

@@ -147,11 +147,13 @@ class Meeting:
             row.first_seconds = self._watches[first].take_seconds()
             row.second_seconds = self._watches[second].take_seconds()
         if first in self._meters:
-            row.first_tokens, row.first_cost, fallbacks = self._meters[first].take_usage()
-            row.first_faults += fallbacks
+            used = self._meters[first].take_usage()
+            row.first_tokens, row.first_cost, row.first_illegal, row.first_late = used.get_columns()
+            row.first_faults += used.fallbacks
         if second in self._meters:
-            row.second_tokens, row.second_cost, fallbacks = self._meters[second].take_usage()
-            row.second_faults += fallbacks
+            used = self._meters[second].take_usage()
+            row.second_tokens, row.second_cost, row.second_illegal, row.second_late = used.get_columns()
+            row.second_faults += used.fallbacks
         return row
 
     def _take_notes(self, series: Series, one: str, other: str) -> None:

@@ -69,6 +69,8 @@ class RowStore:
                 store = cls(plan, connection)
                 if is_new or not store._has_tables():
                     store._create_tables()
+                elif missing := [name for name in VALUE_COLUMNS if name not in store._list_columns("main")]:
+                    store._add_columns(missing)
                 yield store
             finally:
                 connection.close()
@@ -114,8 +116,11 @@ class RowStore:
             self.connection.execute("ATTACH DATABASE ? AS other", (str(path),))
             try:
                 with self:
-                    for table in ("game_rows", "notes"):
-                        self.connection.execute(f"INSERT INTO main.{table} SELECT * FROM other.{table}")  # noqa: S608
+                    columns = ", ".join(self._list_columns("other"))
+                    self.connection.execute(
+                        f"INSERT INTO main.game_rows({columns}) SELECT {columns} FROM other.game_rows"  # noqa: S608
+                    )
+                    self.connection.execute("INSERT INTO main.notes SELECT * FROM other.notes")
             finally:
                 self.connection.execute("DETACH DATABASE other")
 
@@ -153,14 +158,29 @@ class RowStore:
     def _has_tables(self) -> bool:
         return bool(self.connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'game_rows'").fetchall())
 
-    def _create_tables(self) -> None:
-        plan = self.plan
+    def _list_columns(self, database: str) -> list[str]:
+        """List the columns of the rows, which older versions had fewer of."""
+        return [str(row[1]) for row in self.connection.execute(f"PRAGMA {database}.table_info(game_rows)")]
+
+    def _add_columns(self, missing: Sequence[str]) -> None:
+        """Add columns to a database that an older version made, and show them."""
+        with self:
+            for name in missing:
+                self.connection.execute(f"ALTER TABLE game_rows ADD COLUMN {name} {_choose_type(name)}")
+            self.connection.execute("DROP VIEW games")
+            self.connection.execute(next(one for one in self._list_statements() if one.startswith("CREATE VIEW")))
+
+    def _list_statements(self) -> list[str]:
         columns = ", ".join(f"{name} {_choose_type(name)}" for name in VALUE_COLUMNS)
         values = ", ".join(f"r.{name} AS {name}" for name in VALUE_COLUMNS)
+        schema = SCHEMA.format(columns=columns, values=values, seeds=len(self.plan.seeds))
+        return [statement.strip() for statement in schema.split(";\n") if statement.strip()]
+
+    def _create_tables(self) -> None:
+        plan = self.plan
         with self:
-            for statement in SCHEMA.format(columns=columns, values=values, seeds=len(plan.seeds)).split(";\n"):
-                if statement.strip():
-                    self.connection.execute(statement)
+            for statement in self._list_statements():
+                self.connection.execute(statement)
             for table, labels in (
                 ("game_labels", [game.label for game in plan.games]),
                 ("player_labels", [player.label for player in plan.players]),
@@ -178,7 +198,7 @@ def _choose_type(column: str) -> str:
         return f"{COLUMN_TYPES[column]} NOT NULL"
     if column.endswith(("_seconds", "_cost")):
         return "REAL"
-    return "INTEGER" if column.endswith("_tokens") else "INTEGER NOT NULL"
+    return "INTEGER" if column in RUN_COLUMNS else "INTEGER NOT NULL"
 
 
 @contextmanager

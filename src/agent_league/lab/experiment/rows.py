@@ -17,7 +17,10 @@ CSV_COLUMNS = (
     *("first_faults", "second_faults", "repeatable"),
 )
 """What two runs of one file have in common, in the order of `games.csv`."""
-RUN_COLUMNS = ("first_seconds", "second_seconds", "first_tokens", "second_tokens", "first_cost", "second_cost")
+RUN_COLUMNS = (
+    *("first_seconds", "second_seconds", "first_tokens", "second_tokens", "first_cost", "second_cost"),
+    *("first_illegal", "second_illegal", "first_late", "second_late"),
+)
 """What differs from run to run."""
 
 
@@ -52,6 +55,12 @@ class GameRow:
     first_cost: float | None = None
     """US dollars that its language model cost; None: it has none, or the price isn't known."""
     second_cost: float | None = None
+    first_illegal: int | None = None
+    """Answers of its language model that named no legal move; None: it has none."""
+    second_illegal: int | None = None
+    first_late: int | None = None
+    """Answers of its language model that didn't come in time; None: it has none."""
+    second_late: int | None = None
 
     def __reduce__(self) -> tuple[type["GameRow"], tuple[object, ...]]:
         """Pickle as a plain call: half the time and a third of the size of the dataclass's own way."""

@@ -30,8 +30,9 @@ CURVE_POINTS = 40
 
 COST_QUERY = """
 SELECT meeting / ?, round % 2,
-  COUNT(first_seconds), SUM(first_seconds), SUM(first_tokens), SUM(first_cost),
-  COUNT(second_seconds), SUM(second_seconds), SUM(second_tokens), SUM(second_cost)
+  COUNT(first_seconds), SUM(first_seconds), SUM(first_tokens), SUM(first_cost), SUM(first_illegal), SUM(first_late),
+  COUNT(second_seconds), SUM(second_seconds), SUM(second_tokens), SUM(second_cost), SUM(second_illegal),
+  SUM(second_late)
 FROM game_rows GROUP BY 1, 2
 """
 
@@ -47,6 +48,10 @@ class PlayerCost:
     tokens: int | None
     cost: float | None
     """US dollars; None: it has no model, or the price isn't known."""
+    illegal: int | None = None
+    """Answers of its model that named no legal move; None: it has no model."""
+    late: int | None = None
+    """Answers of its model that didn't come in time."""
 
     @property
     def seconds_per_game(self) -> float | None:
@@ -174,14 +179,15 @@ def _read_curves(plan: ExperimentPlan, store: RowStore) -> dict[int, dict[str, t
 
 def _read_costs(plan: ExperimentPlan, store: RowStore) -> Iterator[PlayerCost]:
     """Yield what each player's games took."""
-    totals: dict[int, list[float | None]] = {player: [0, 0.0, None, None] for player in range(len(plan.players))}
+    totals: dict[int, list[float | None]] = {player: [0, 0.0, *[None] * 4] for player in range(len(plan.players))}
     for matchup, own_first, *sums in store.select(COST_QUERY, len(plan.seeds)):
         one, other = plan.pairs[matchup % len(plan.pairs)]
         first, second = (one, other) if own_first else (other, one)
-        for player, own in ((first, sums[:4]), (second, sums[4:])):
+        for player, own in ((first, sums[:6]), (second, sums[6:])):
             for at, value in enumerate(own):
                 if value is not None:
                     totals[player][at] = (totals[player][at] or 0) + value
-    for player, (games, seconds, tokens, cost) in totals.items():
-        whole = None if tokens is None else int(tokens)
-        yield PlayerCost(plan.players[player].label, int(games or 0), seconds or 0.0, whole, cost)
+    for player, (games, seconds, tokens, cost, illegal, late) in totals.items():
+        counts = [None if count is None else int(count) for count in (tokens, illegal, late)]
+        label, timed = plan.players[player].label, int(games or 0)
+        yield PlayerCost(label, timed, seconds or 0.0, counts[0], cost, counts[1], counts[2])

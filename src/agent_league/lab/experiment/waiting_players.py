@@ -7,10 +7,35 @@ import asyncio
 import inspect
 import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from agent_league.log import JsonLogger
-from agent_league.players.observation import Observation, Strategy, Thought
+from agent_league.players.observation import Observation, Strategy, Thought, Usage
+
+
+@dataclass(slots=True)
+class MeteredUsage:
+    """What a language model used in one game; None: it has none, or, of the cost, that isn't known."""
+
+    tokens: int | None = None
+    cost: float | None = None
+    fallbacks: int = 0
+    illegal: int | None = None
+    late: int | None = None
+
+    def add(self, usage: Usage) -> None:
+        """Add what one move used."""
+        self.tokens = (self.tokens or 0) + usage.input_tokens + usage.output_tokens
+        self.illegal = (self.illegal or 0) + usage.illegal_answers
+        self.late = (self.late or 0) + usage.late_answers
+        self.fallbacks += usage.fallback is not None
+        if usage.cost_usd is not None:
+            self.cost = (self.cost or 0.0) + usage.cost_usd
+
+    def get_columns(self) -> tuple[int | None, float | None, int | None, int | None]:
+        """Return tokens, cost, illegal and late answers, as a row has them."""
+        return self.tokens, self.cost, self.illegal, self.late
 
 
 class ModelMeter:
@@ -18,9 +43,7 @@ class ModelMeter:
 
     def __init__(self, strategy: Strategy) -> None:
         self._strategy = strategy
-        self.tokens: int | None = None
-        self.cost: float | None = None
-        self.fallbacks = 0
+        self._usage = MeteredUsage()
         self.first_fallback = ""
 
     def __getattr__(self, name: str) -> Any:
@@ -31,19 +54,15 @@ class ModelMeter:
         if inspect.isawaitable(said):
             said = await said
         if isinstance(said, Thought) and said.usage is not None:
-            usage = said.usage
-            self.tokens = (self.tokens or 0) + usage.input_tokens + usage.output_tokens
-            if usage.cost_usd is not None:
-                self.cost = (self.cost or 0.0) + usage.cost_usd
-            if usage.fallback is not None:
-                self.fallbacks += 1
-                self.first_fallback = self.first_fallback or f"another strategy moved for it: {usage.fallback}"
+            self._usage.add(said.usage)
+            if why := said.usage.fallback:
+                self.first_fallback = self.first_fallback or f"another strategy moved for it: {why}"
         return said
 
-    def take_usage(self) -> tuple[int | None, float | None, int]:
-        """Return and reset tokens, dollars and the moves that the fallback made."""
-        used = (self.tokens, self.cost, self.fallbacks)
-        self.tokens, self.cost, self.fallbacks = (None if self.tokens is None else 0), None, 0
+    def take_usage(self) -> MeteredUsage:
+        """Return what was used since the last time; nothing was, if no move was asked for."""
+        used = self._usage
+        self._usage = MeteredUsage() if used.tokens is None else MeteredUsage(tokens=0, illegal=0, late=0)
         return used
 
 
