@@ -313,6 +313,23 @@ def test_a_wrong_password_is_told_but_not_repeated(postgres: PostgresServer, ask
     assert SECRET not in str(refused.value)
 
 
+def test_a_database_of_a_machine_without_a_locale_keeps_every_name(postgres: PostgresServer, database: str) -> None:
+    """PostgreSQL makes it in SQL_ASCII there, and reads and writes text as bytes."""
+    made = "CREATE DATABASE ascii ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
+    engine = create_engine(database, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(text(made))
+    engine.dispose()
+    store = SqlStore(postgres.address("ascii"))
+    season = begin(store)
+    named = replace(agent(), display_name="Zo\u00eb \U0001f98a")
+    store.write_rows(season.season_id, [named])
+    store.close()
+    again = SqlStore(postgres.address("ascii"))
+    assert again.open_season(LEAGUE) == SavedSeason(season, [named], [])
+    again.close()
+
+
 def test_an_unknown_option_in_an_address_is_told(postgres: PostgresServer) -> None:
     with pytest.raises(UserError, match=r"colour.*check the address"):
         SqlStore(postgres.address() + "?colour=blue").open_season(LEAGUE)

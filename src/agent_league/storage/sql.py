@@ -44,8 +44,9 @@ IDLE_SECONDS = 5
 
 CONNECT_OPTIONS: Mapping[str, Mapping[str, Any]] = {
     SQLITE: {"isolation_level": None, "check_same_thread": False},
-    POSTGRES: {"connect_timeout": WAIT_SECONDS, "tcp_user_timeout": WAIT_SECONDS * 1000},
+    POSTGRES: {"connect_timeout": WAIT_SECONDS, "tcp_user_timeout": WAIT_SECONDS * 1000, "client_encoding": "utf8"},
 }
+"""Of a database in SQL_ASCII, as PostgreSQL makes it where the machine has no locale, psycopg would read bytes."""
 SESSION_STATEMENTS = {
     SQLITE: (
         f"PRAGMA busy_timeout = {WAIT_SECONDS * 1000}",
