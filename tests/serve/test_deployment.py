@@ -9,6 +9,7 @@ import subprocess
 import tarfile
 import urllib.request
 from collections.abc import Iterator
+from contextlib import ExitStack
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ import yaml
 from agent_league.cli.app import COMMANDS
 from tests.cli.command import LEAGUE, Running, environment, free_ports, league, league_process, running
 from tests.cli.command import until as wait_until
+from tests.serve.nginx import CAN_RUN, MISSING, running_nginx
 from tests.serve.stage import write_league
 
 ROOT = Path(__file__).parents[2]
@@ -27,6 +29,7 @@ COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text())
 OWN_SERVICES = [name for name, service in COMPOSE["services"].items() if service.get("image") == "agent-league"]
 DEPLOY_PAGE = (ROOT / "docs" / "deploy.md").read_text().replace("\\\n", " ")
 DEFAULT_LEAGUE = "league_2025_even_odd"
+TRUSTED_NETWORK = COMPOSE["networks"]["front"]["ipam"]["config"][0]["subnet"]
 
 
 def read_exec_start(unit: Path) -> list[str]:
@@ -81,9 +84,6 @@ def test_the_image_is_built_from_pinned_versions_and_runs_without_rights_of_root
     assert "--require-hashes --requirement requirements.lock" in dockerfile
     assert re.search(r"^USER league$", dockerfile, re.MULTILINE)
     assert read_docker("ENTRYPOINT") == ["league"]
-    assert (COMPOSE["services"]["proxy"]["networks"]["league"]["ipv4_address"]) in str(
-        COMPOSE["services"]["server"]["command"]
-    )
 
 
 @pytest.mark.slow
@@ -97,31 +97,50 @@ def test_the_units_are_ones_that_systemd_understands() -> None:
         assert found == [], said.stderr
 
 
+def start_service(name: str, folder: Path, port: int, own_port: int | None = None, **env: str) -> Running:
+    """Start a service of compose.yaml as it is written, on this machine: the server at `port`, others at their own."""
+    here = {
+        "--port=8000": f"--port={port}",
+        "server:8000": f"localhost:{port}",
+        TRUSTED_NETWORK: "127.0.0.1",
+        "${LEAGUE_PUBLIC_URL:-http://localhost:8080}": env.pop("public_url", "http://localhost:8080"),
+        "/tmp/SHARED": str(folder / "player"),
+    }
+    words = []
+    for word in COMPOSE["services"][name]["command"]:
+        changed = reduce(lambda text, pair: text.replace(*pair), here.items(), word)
+        words.append(re.sub(r"^--port=8\d0\d$", f"--port={own_port}", changed) if own_port else changed)
+    return Running([*LEAGUE, *words], cwd=folder, env=environment(LEAGUE_HOME=str(folder / "SHARED"), **env))
+
+
+def test_only_the_proxy_is_believed_about_callers_and_no_service_has_an_address_that_another_may_get() -> None:
+    services, networks = COMPOSE["services"], COMPOSE["networks"]
+    (subnet,) = networks["front"]["ipam"]["config"]
+    assert f'--set=network.trusted_proxies=["{subnet["subnet"]}"]' in services["server"]["command"]
+    assert [name for name, service in services.items() if "front" in service["networks"]] == ["server", "proxy"]
+    assert "ipv4_address" not in str(services), "containers that start earlier take the first addresses"
+
+
+def test_the_referees_have_names_of_their_own() -> None:
+    """They are named by their port: two of one name, with one SHARED folder, would keep each other out."""
+    referees = [COMPOSE["services"][name]["command"] for name in ("referee-1", "referee-2")]
+    ports = [
+        next(word for word in command if word.startswith("--port=")).removeprefix("--port=") for command in referees
+    ]
+    listed = json.loads((ROOT / "SHARED" / "config" / "agents" / "agents_config.json").read_text())["referees"]
+    names = [one["display_name"] for port in ports for one in listed if one["endpoint"].endswith(f":{port}/mcp")]
+    assert len(set(names)) == len(ports)
+
+
 @pytest.mark.slow
 def test_the_containers_commands_start_as_written_and_the_referee_finds_the_key(tmp_path: Path) -> None:
-    """Without containers: the server on all addresses, the referees and the player beside it on this machine."""
+    """Without containers: the server on all addresses, a referee and the player beside it on this machine."""
     port = free_ports(4)
-    home = tmp_path / "SHARED"
-    here = {
-        "8000": str(port),
-        "http://server:": "http://localhost:",
-        "172.30.77.2": "127.0.0.1",
-        "${LEAGUE_PUBLIC_URL:-http://localhost:8080}": "http://localhost:8080",
-        "/tmp/SHARED": str(tmp_path / "player"),
-    }
-    env = environment(LEAGUE_HOME=str(home))
-
-    def start(name: str, own_port: int | None = None) -> Running:
-        words = []
-        for word in COMPOSE["services"][name]["command"]:
-            changed = reduce(lambda text, pair: text.replace(*pair), here.items(), word)
-            words.append(re.sub(r"^--port=8\d01$", f"--port={own_port}", changed) if own_port else changed)
-        return Running([*LEAGUE, *words], cwd=tmp_path, env=env)
-
-    started = [start("server")]
+    started = [start_service("server", tmp_path, port)]
     try:
         started[0].prints("Serving 1 league at http://localhost:8080/")
-        started += [start("referee-1", port + 1), start("player", port + 2)]
+        started += [start_service("referee-1", tmp_path, port, port + 1)]
+        started += [start_service("player", tmp_path, port, port + 2)]
         started[1].prints("Registered as REF01")
         started[2].prints("Registered as P01")
         check = read_docker("HEALTHCHECK --interval=30s --timeout=5s --start-period=30s \\\\\n    CMD")
@@ -132,6 +151,44 @@ def test_the_containers_commands_start_as_written_and_the_referee_finds_the_key(
     finally:
         for one in started:
             one.close()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not CAN_RUN, reason=MISSING)
+def test_all_services_of_compose_together_play_a_league_through_the_proxy(tmp_path: Path, database: str) -> None:
+    """Without containers: PostgreSQL, the server, both referees, the player, nginx; two teams dial in by the proxy."""
+    inside, outside = (first := free_ports(6)), first + 1
+    public = f"http://localhost:{outside}"
+    replacements = {"server:8000": f"127.0.0.1:{inside}", "listen 80": f"listen 127.0.0.1:{outside}"}
+    with ExitStack() as stack:
+
+        def start(name: str, own_port: int | None = None, **env: str) -> Running:
+            service = start_service(name, tmp_path, inside, own_port, **env)
+            stack.callback(service.close)
+            return service
+
+        server = start("server", public_url=public, LEAGUE_STORE=database)
+        server.prints(f"Serving 1 league at {public}/")
+        assert not (tmp_path / "SHARED" / "data" / "league.db").exists(), "the store is PostgreSQL"
+        referees = [start("referee-1", first + 2), start("referee-2", first + 3)]
+        sample = start("player", first + 4)
+        stack.enter_context(running_nginx(tmp_path, "nginx-compose.conf", replacements))
+        for service in (*referees, sample):
+            service.prints("Registered as ")
+        address = f"{public}/leagues/{DEFAULT_LEAGUE}/"
+        teams = [
+            ["player", "--manager", address, "--dial-out", "--name", name, "--home", tmp_path / name]
+            for name in ("Ann", "Bob")
+        ]
+        agents = [sample, *stack.enter_context(running(*teams, cwd=tmp_path))]
+        for agent in agents:
+            agent.prints("Registered as ")
+        begun = league_process("start", "--home", tmp_path / "SHARED", "--league-id", DEFAULT_LEAGUE, cwd=tmp_path)
+        assert begun.returncode == 0, begun.stderr
+        for agent in agents:
+            agent.prints("The league is over")
+        assert "Over after 3 matches" in read_page(f"{public}/")
+        assert set(re.findall(r"Registered as (REF\d+)", "".join(one.text for one in referees))) == {"REF01", "REF02"}
 
 
 @pytest.mark.slow
