@@ -21,7 +21,7 @@ from agent_league.http.exposure import is_loopback_only
 from agent_league.http.hosts import are_all_loopback
 from agent_league.http.sign_up_address import add_sign_up_key
 from agent_league.lab.experiment.contestants import PlayerKind, PlayerSpec
-from agent_league.lab.experiment.ray_cluster import Remark, open_ray
+from agent_league.lab.experiment.ray_cluster import Remark, find_own_address, open_ray
 from agent_league.lab.experiment.sent_files import collect_files
 from agent_league.lab.lost_matches import LostMatches
 from agent_league.lab.ray_agents import Files
@@ -61,22 +61,20 @@ def spread_league(plan: LeaguePlan, address: str | None, remark: Remark) -> "Ite
         if is_python_file(name)
     ]
     with collect_files(files) as sent, open_ray(address, sent.to_runtime_env(), remark) as ray:
-        yield RayLeague(ray, plan)
+        yield RayLeague(ray, plan, find_own_address(ray, address))
 
 
 class RayLeague:
     """The manager's process and the hosts of all other agents. Use it as a context manager; leaving it ends them."""
 
-    def __init__(self, ray: Any, plan: LeaguePlan) -> None:
+    def __init__(self, ray: Any, plan: LeaguePlan, own_address: str) -> None:
         self._ray = ray
         nodes = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
         if not nodes:
             raise UserError("the Ray cluster has no node with a CPU, where referees and players could run")
         self._node_ids = [node["NodeID"] for node in nodes for _ in range(max(1, int(node["Resources"]["CPU"])))]
         """Where hosts are started: one for each CPU."""
-        self.plan = place_manager(
-            plan, ray.util.get_node_ip_address(), [str(node["NodeManagerAddress"]) for node in nodes]
-        )
+        self.plan = place_manager(plan, own_address, [str(node["NodeManagerAddress"]) for node in nodes])
         self._stays = not plan.manager.settings.exit_when_done
         self._lost = LostMatches()
         self._pings: dict[Any, list[str]] = {}

@@ -1,5 +1,6 @@
 """Which Ray cluster is used, and what is said where there is none. No cluster is started here."""
 
+import os
 import re
 import subprocess
 import sys
@@ -30,6 +31,26 @@ def test_without_ray_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(UserError, match=r"^Ray is not installed .*: pip install 'agent-league\[ray\]'"):
         choose_engine("ray")
+
+
+def test_a_token_for_clusters_is_used_as_ray_start_asks_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ray_cluster, "import_module", lambda name: name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in (ray_cluster.TOKEN_MODE_VARIABLE, *ray_cluster.TOKEN_VARIABLES):
+        monkeypatch.delenv(name, raising=False)
+    ray_cluster.import_ray()
+    assert ray_cluster.TOKEN_MODE_VARIABLE not in os.environ
+    (tmp_path / ".ray").mkdir()
+    (tmp_path / ".ray" / "auth_token").touch()
+    ray_cluster.import_ray()
+    assert os.environ[ray_cluster.TOKEN_MODE_VARIABLE] == "token"
+    monkeypatch.setenv(ray_cluster.TOKEN_MODE_VARIABLE, "disabled")
+    ray_cluster.import_ray()
+    assert os.environ[ray_cluster.TOKEN_MODE_VARIABLE] == "disabled"
+
+
+def test_a_client_is_reached_at_the_address_by_which_it_reaches_the_cluster() -> None:
+    assert ray_cluster.find_own_address(None, "ray://127.0.0.2:10001") == "127.0.0.1"
 
 
 @needs_ray

@@ -30,6 +30,9 @@ QUIET_SETTINGS = {
 }
 """Environment variables that Ray reads when it is imported; those that are set already stay."""
 
+TOKEN_MODE_VARIABLE = "RAY_AUTH_MODE"  # noqa: S105 - the name of a variable
+TOKEN_VARIABLES = ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
+
 Remark = Callable[[str], None]
 
 
@@ -37,6 +40,8 @@ def import_ray() -> Any:
     """Import Ray, quietly; raises UserError that says how it is installed."""
     for name, value in QUIET_SETTINGS.items():
         os.environ.setdefault(name, value)
+    if _has_token():
+        os.environ.setdefault(TOKEN_MODE_VARIABLE, "token")
     try:
         return import_module("ray")
     except ImportError as error:
@@ -71,6 +76,22 @@ def open_ray(
         yield ray
     finally:
         ray.shutdown()
+
+
+def find_own_address(ray: Any, address: str | None) -> str:
+    """Return this machine's address in the cluster: Ray's own, or for a client's `ray://` that of the way there."""
+    if address is None or not address.startswith("ray://"):
+        return str(ray.util.get_node_ip_address())
+    host, port = _split_address(address)
+    family, kind, number, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
+    with socket.socket(family, kind, number) as way:
+        way.connect(place)  # sends nothing
+        return str(way.getsockname()[0])
+
+
+def _has_token() -> bool:
+    """Whether the user has a token for clusters. `ray start` then asks for it, and a connection must be told so."""
+    return any(name in os.environ for name in TOKEN_VARIABLES) or Path("~/.ray/auth_token").expanduser().is_file()
 
 
 def _connect(ray: Any, address: str | None, runtime_env: dict[str, Any]) -> None:
