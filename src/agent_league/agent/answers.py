@@ -56,6 +56,15 @@ class ParsedAnswer:
     deviations: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class JoinAnswer:
+    """What a player says to an invitation."""
+
+    accepts: bool
+    keeps_rounds: bool = False
+    """Whether it keeps the rounds of a repeated game, so that questions may leave out those that it was shown."""
+
+
 class AnswerParser:
     """Parses the answers of one player in one match, in our own protocol; `agent.match_dialects` has those of others.
 
@@ -88,9 +97,9 @@ class AnswerParser:
             raise BadAnswer(f"{message_type}: {refusal.message}", answer, refusal.code) from None
 
     def parse_join_answer(self, answer: Any) -> ParsedAnswer:
-        """Parse the answer to an invitation; the value is whether the player accepts. Raises BadAnswer."""
+        """Parse the answer to an invitation; the value is a JoinAnswer. Raises BadAnswer."""
         ack, noted = self._parse_message(v2.GameJoinAck, v2.GameJoinAck.TYPE, answer)
-        return ParsedAnswer(ack.accept, noted)
+        return ParsedAnswer(JoinAnswer(ack.accept, keeps_rounds=ack.rounds_since is True), noted)
 
     def parse_move_answer(
         self, wire: Wire, answer: Any, is_legal: Callable[[Move], bool] = lambda _: True

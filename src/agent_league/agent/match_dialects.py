@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, ClassVar, Protocol
 
-from agent_league.agent.answers import AnswerParser, FailedAttempt, ParsedAnswer
+from agent_league.agent.answers import AnswerParser, FailedAttempt, JoinAnswer, ParsedAnswer
 from agent_league.agent.peer_client import PeerCall
 from agent_league.clock import Clock, format_utc, parse_utc
 from agent_league.errors import ErrorCode
@@ -118,6 +118,9 @@ class PlayerMessagesV1:
             "game_specific_state": special,
         }
         return self._build_call(self.wire.method, v1.PlayRequest, v1.PlayResponse.TYPE, game_state=state)
+
+    def write_short_move_request(self, limit: float, since: int) -> PeerCall | None:
+        return None
 
     def write_validation(self, author: str, move: Move) -> PeerCall | None:
         play = {"action": "choose", "value": move} if self._can_see_move(author) else None
@@ -229,7 +232,7 @@ class AnswerParserV1(AnswerParser):
 
     def parse_join_answer(self, answer: Any) -> ParsedAnswer:
         response, noted = self._parse_message(v1.GameInvitationResponse, v1.GameInvitationResponse.TYPE, answer)
-        return ParsedAnswer(response.status == "READY", noted)
+        return ParsedAnswer(JoinAnswer(response.status == "READY"), noted)
 
     def parse_move_answer(
         self, wire: Wire, answer: Any, is_legal: Callable[[Move], bool] = lambda _: True

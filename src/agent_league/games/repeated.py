@@ -88,10 +88,14 @@ class RepeatedRules:
 
     def view(self, state: State, seat: int | None) -> Any:
         """Return the single game's views of the current game and of the end of the last one, and the score."""
-        if seat is None:
-            return state
+        return state if seat is None else self.view_since(state, seat, 0)
+
+    def view_since(self, state: State, seat: int, first: int) -> dict[str, Any]:
+        """Return a seat's view with the rounds from number `first` on, counted from 0, and none before it."""
         last = None if state["last"] is None else without_payoffs(self.single.view(state["last"], seat))
-        rounds = state["rounds"] if self.public_moves else [hide_other_move(pair, seat) for pair in state["rounds"]]
+        rounds = state["rounds"][first:] if first else state["rounds"]
+        if not self.public_moves:
+            rounds = [hide_other_move(pair, seat) for pair in rounds]
         game = self.single.view(state["game"], seat)
         return self.compose_view(game, last, rounds, state, state["scores"], state["wins"])
 
@@ -142,9 +146,19 @@ def hide_other_move(pair: list[Move], seat: int) -> list[Move | None]:
 def repeat_rules(rules: Rules, parameters: Mapping[str, Any]) -> Rules:
     """Return the rules for these parameters: the single game's, or repeated ones."""
     single = rules.single if isinstance(rules, RepeatedRules) else rules
+    return RepeatedRules(single) if has_rounds(parameters) else single
+
+
+def count_rounds(rules: Rules, state: State) -> int:
+    """Count the finished rounds of a match; 0 in a game that isn't repeated."""
+    return len(state["rounds"]) if isinstance(rules, RepeatedRules) else 0
+
+
+def has_rounds(parameters: Mapping[str, Any]) -> bool:
+    """Whether a match under these parameters is several games, each of them a round."""
     repeat, first_to = (parameters.get(name) for name in REPEAT_PARAMETERS)
     once = repeat is None or (repeat == 1 and type(repeat) is int)
-    return single if once and first_to is None else RepeatedRules(single)
+    return not once or first_to is not None
 
 
 def _is_over(state: State) -> bool:

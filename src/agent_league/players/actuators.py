@@ -26,9 +26,13 @@ class Actuators:
         self._clock = clock
         self._credentials = credentials
 
-    def answer_invitation(self, invitation: v2.GameInvitation, *, accept: bool) -> WireFields:
+    def answer_invitation(
+        self, invitation: v2.GameInvitation, *, accept: bool, keeps_rounds: bool = False
+    ) -> WireFields:
+        """Build the answer; with `keeps_rounds`, questions may leave out rounds that the player was shown."""
         answer = self._common_fields(v2.GameJoinAck, invitation)
-        return {**answer, "arrival_timestamp": answer["timestamp"], "accept": accept}
+        rounds = {"rounds_since": True} if accept and keeps_rounds else {}
+        return {**answer, "arrival_timestamp": answer["timestamp"], "accept": accept, **rounds}
 
     def answer_parity_call(
         self,

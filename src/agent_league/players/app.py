@@ -39,6 +39,7 @@ from agent_league.players.learning import LearningStore
 from agent_league.players.observation import GameMemory, GameRecord, Strategy
 from agent_league.players.rejoin import LeagueRejoiner
 from agent_league.players.result_check import ResultChecker
+from agent_league.players.round_memory import RoundMemory
 from agent_league.players.sensors import Sensors
 from agent_league.protocol import v2
 from agent_league.protocol.checks import Envelope, describe_value
@@ -91,7 +92,8 @@ class Player(LeagueMember):
         self._settings = settings
         self._on_event = on_event
         self._rejoiner = LeagueRejoiner(self._session, self._peer_client, self._remark, self._rng)
-        self._sensors = Sensors(settings.seed, settings.display_name, self._clock)
+        self._round_memory = RoundMemory()
+        self._sensors = Sensors(settings.seed, settings.display_name, self._clock, self._round_memory)
         self._strategy_runner = StrategyRunner(strategy, self.log, self.meter)
         repeatable = settings.seed is not None
         self._learning = LearningStore(strategy, settings.display_name, settings.home, self.log, persist=not repeatable)
@@ -249,7 +251,8 @@ class Player(LeagueMember):
         self.log.log_buffered("invited", match_id=message.match_id, opponent_id=message.opponent_id, accept=accept)
         if self._on_event:
             self._emit_event(InvitationAnswered(message.match_id, game_type, message.opponent_id, accept))
-        return self._actuators.answer_invitation(message, accept=accept)
+        keeps_rounds = self._round_memory.is_useful_in(message)
+        return self._actuators.answer_invitation(message, accept=accept, keeps_rounds=keeps_rounds)
 
     def _games_for_strategy(self) -> GameMemory:
         """The games the strategy may see: all, or under a seed those of this league."""
@@ -294,6 +297,7 @@ class Player(LeagueMember):
             self._remark(f"{message.match_id}: something is wrong with what the referee says: {problem}")
             game = replace(game, details={**game.details, "problem": problem})
         self._strategy_runner.forget_match(message.match_id)
+        self._round_memory.forget_match(message.match_id)
         if self._session.league_id != CHECK_LEAGUE and memory.record_game(game):
             if not problem:
                 self._learning.learn_from_game(game)

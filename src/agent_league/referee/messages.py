@@ -16,6 +16,7 @@ from agent_league.agent.peer_client import PeerCall
 from agent_league.clock import Clock, format_utc, format_utc_after
 from agent_league.games.base import Move
 from agent_league.games.game_messages import PlainWire, Wire
+from agent_league.games.repeated import RepeatedRules
 from agent_league.model.results import MatchState, MatchVerdict
 from agent_league.protocol import v2
 from agent_league.protocol.v2.match import GameResult, MatchPlayer
@@ -59,6 +60,10 @@ class PlayerMessages(Protocol):
     def write_invitation(self, limit: float) -> PeerCall: ...
     def write_game_start(self, limit: float) -> PeerCall | None: ...
     def write_move_request(self, limit: float) -> PeerCall: ...
+    def write_short_move_request(self, limit: float, since: int) -> PeerCall | None:
+        """Write a question that leaves out the first `since` rounds of a repeated game."""
+        ...
+
     def write_validation(self, author: str, move: Move) -> PeerCall | None: ...
     def write_failure(self, failure: FailedAttempt) -> PeerCall: ...
     def write_opponent_failure(self, author: str, failure: FailedAttempt) -> PeerCall | None: ...
@@ -124,10 +129,21 @@ class CanonicalMessages:
         return None
 
     def write_move_request(self, limit: float) -> PeerCall:
+        return self._write_question(limit, self._match.game.rules.view(self._match.position, self._seat))
+
+    def write_short_move_request(self, limit: float, since: int) -> PeerCall | None:
+        rules = self._match.game.rules
+        if not self._has_plain_question or not isinstance(rules, RepeatedRules):
+            return None
+        view = rules.view_since(self._match.position, self._seat, since)
+        return self._write_question(limit, view, rounds_since=since)
+
+    def _write_question(self, limit: float, view: Any, **context: Any) -> PeerCall:
+        """Write the question for a move; `context` has further fields of the message's own context."""
         match, wire, now = self._match, self.wire, self._context.clock.now()
         own = wire.question(
             match.game.game_type,
-            match.game.rules.view(match.position, self._seat),
+            view,
             match.legal_moves[self._player_id],
             match.step,
             self._role,
@@ -144,6 +160,7 @@ class CanonicalMessages:
                 "round_id": self._order.round_id,
                 "your_standings": self._standings,
                 "draw_commitment": self._context.draw_commitment,
+                **context,
             },
             **own,
             "deadline": format_utc(now + timedelta(seconds=limit)),

@@ -16,6 +16,7 @@ from agent_league.errors import BadAnswer, ErrorCode, Refusal
 from agent_league.games.base import Move, is_legal_move
 from agent_league.games.draw import compute_commitment, draw_outcome
 from agent_league.games.registry import Game
+from agent_league.games.repeated import count_rounds
 from agent_league.model.agents import AgentState
 from agent_league.model.results import FAULT_KEY, MatchResult, MatchState, MatchVerdict, Scoring, Termination
 from agent_league.protocol import v2
@@ -256,9 +257,10 @@ class MatchPlay:
         for player_id, answer in zip(self.match.players, answers, strict=True):
             if isinstance(answer, Forfeit):
                 self.match.record_failure(player_id, answer.termination)
-            elif not answer:
+            elif not answer.accepts:
                 self.match.record_failure(player_id, Termination.DECLINED)
             else:
+                self._clients[player_id].known_rounds.is_kept = answer.keeps_rounds
                 self.match.record_join(player_id)
         if self.match.terminations:
             self.match.state = MatchState.FINISHED
@@ -315,11 +317,17 @@ class MatchPlay:
             parse_answer=partial(self._parse_legal_move, player_id),
             timeout_termination=Termination.MOVE_TIMEOUT,
             notify_opponent=partial(self.notify_opponent_of_failure, player_id),
+            write_short_call=partial(self._write_short_call, client),
         )
+
+    def _write_short_call(self, client: PlayerClient, limit: float) -> PeerCall | None:
+        since = client.known_rounds.since
+        return client.messages.write_short_move_request(limit, since) if since else None
 
     async def _ask_for_move(self, player_id: str) -> Any:
         client = self._clients[player_id]
         answer = await client.request_answer(self._move_requests[player_id])
+        client.known_rounds.count = count_rounds(self.match.game.rules, self.match.position)
         if client.dialect.tells_moves and not isinstance(answer, Forfeit):
             client.send_notice(client.messages.write_validation(player_id, answer))
         return answer

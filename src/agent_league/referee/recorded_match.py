@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Coroutine, Generator, Iterator
 from types import coroutine
 from typing import Any
 
-from agent_league.agent.answers import FailedAttempt
+from agent_league.agent.answers import FailedAttempt, JoinAnswer
 from agent_league.agent.jsonrpc import find_refusal
 from agent_league.agent.match_dialects import match_dialect_of
 from agent_league.agent.peer_client import PUSHED_DEVIATION, PeerCall
@@ -41,6 +41,8 @@ from agent_league.text import MAX_PHRASE, quote, shorten
 ReportProblem = Callable[[str, str], None]
 """Called with the name of a check and a sentence about the problem."""
 GAME_ERROR = "notify_game_error"
+ROUNDS_SINCE = "rounds_since"
+"""The one field of a question's context that is only there if the match says so."""
 ILLEGAL = (ErrorCode.INVALID_PARITY_CHOICE, ErrorCode.INVALID_MOVE)
 SILENT = (ErrorCode.TIMEOUT_ERROR, ErrorCode.CONNECTION_ERROR)
 UNREADABLE = (ErrorCode.INVALID_MESSAGE_FORMAT, ErrorCode.MISSING_REQUIRED_FIELD)
@@ -203,7 +205,7 @@ class RecordedPlay(MatchPlay):
         method, wire = str(line.method), self._clients[str(line.player_id)].messages.wire
         is_ours = self.file.protocol_of(line.player_id) == CURRENT_PROTOCOL
         if method == wire.method and is_ours:
-            self._check_question(number, found, expected.keys() | wire.call.model_fields)
+            self._check_question(number, found, expected, wire.call.model_fields)
         ignored = FOREIGN_IGNORED if not is_ours else ERROR_IGNORED if method == GAME_ERROR else OWN_IGNORED
         if method == GAME_ERROR and self._follows_cut_answer(number):
             ignored |= CUT_FIELDS
@@ -214,13 +216,16 @@ class RecordedPlay(MatchPlay):
                 check = FIELD_CHECKS.get(path) or METHOD_CHECKS.get(method, "messages")
                 self.report(check, f"line {number}: {describe_difference(path, value, right)}")
 
-    def _check_question(self, number: int, found: Mapping[str, Any], known: Collection[str]) -> None:
+    def _check_question(
+        self, number: int, found: Mapping[str, Any], expected: Mapping[str, Any], known: Collection[str]
+    ) -> None:
         """Check that a question of our own protocol has no more fields than it should, and the right deadline."""
         limits, context = self.file.limits, found.get("context")
         if limits and not _is_time_given(found, limits.move_sec):
             self.report("messages", f"line {number}: the deadline isn't {limits.move_sec} s after the question")
-        inside = context.keys() - CallContext.model_fields if isinstance(context, dict) else set()
-        for name in sorted(found.keys() - known | inside):
+        usual = CallContext.model_fields.keys() - {ROUNDS_SINCE} | expected.get("context", {}).keys()
+        inside = context.keys() - usual if isinstance(context, dict) else set()
+        for name in sorted(found.keys() - (expected.keys() | known) | inside):
             self.report("messages", f"line {number}: no question has {quote(name)}")
 
     def _follows_cut_answer(self, number: int) -> bool:
@@ -283,7 +288,9 @@ class RecordedClient(PlayerClient):
         """Take the content of an answer that was too long to be kept from the rest of the file."""
         player_id, file, match = self._player.player_id, self._play.file, self._play.match
         if question.method == INVITATION:
-            return file.termination_of(player_id) != Termination.DECLINED
+            shown = (line.message for line in file.transcript if line.player_id == player_id)
+            accepts = file.termination_of(player_id) != Termination.DECLINED
+            return JoinAnswer(accepts, keeps_rounds=any(map(_leaves_out_rounds, shown)))
         step = len(match.moves)
         move = file.moves[step].get(player_id) if step < len(file.moves) else None
         match.check_move(player_id, move)
@@ -369,6 +376,11 @@ def expect_line(number: int, line: TranscriptEntry, direction: str, entry: Mappi
 def is_cut(answer: Any) -> bool:
     """Whether an answer was too long to be kept whole."""
     return isinstance(answer, dict) and "cut_from_bytes" in answer
+
+
+def _leaves_out_rounds(message: Any) -> bool:
+    context = message.get("context") if isinstance(message, dict) else None
+    return isinstance(context, dict) and ROUNDS_SINCE in context
 
 
 def _has_token(answer: Any) -> bool:

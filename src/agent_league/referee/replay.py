@@ -12,7 +12,7 @@ from typing import Any
 from agent_league.errors import ConfigError
 from agent_league.games.base import CHANCE, Rules, State
 from agent_league.games.registry import Game, load_game
-from agent_league.games.repeated import RepeatedRules
+from agent_league.games.repeated import RepeatedRules, count_rounds
 from agent_league.games.steps import IllegalStep, StepMoves, walk_positions
 from agent_league.games.view import render_view
 from agent_league.model.results import MatchResult, Outcome
@@ -181,8 +181,8 @@ class _Replayer:
         return {seats[player]: move for player, move in made.items()}
 
     def _add_step(self, made: StepMoves, after: State, *, is_whole: bool = True) -> None:
-        before, totals = _count_finished_rounds(self._rules, self._state), None
-        ended = _count_finished_rounds(self._rules, after) > before
+        before, totals = count_rounds(self._rules, self._state), None
+        ended = count_rounds(self._rules, after) > before
         if ended:
             totals = (float(after["scores"][0]), float(after["scores"][1]))
         self._steps.append(
@@ -194,10 +194,6 @@ class _Replayer:
         if not isinstance(self._rules, RepeatedRules):
             return self._rules.view(state, None)
         return self._rules.single.view(state["last" if ended else "game"], None)
-
-
-def _count_finished_rounds(rules: Rules, state: State) -> int:
-    return len(state["rounds"]) if isinstance(rules, RepeatedRules) else 0
 
 
 def _parse_record(content: Mapping[str, Any]) -> _RecordedMatch:

@@ -37,6 +37,7 @@ from agent_league.protocol.dial_out import is_seat_address
 from agent_league.protocol.methods import GAME_OVER_TIMEOUT, JOIN_TIMEOUT, METHODS
 from agent_league.protocol.tokens import matches_token_hash
 from agent_league.protocol.v2.match import MatchLimits, MatchPlayer
+from agent_league.referee.known_rounds import KnownRounds
 from agent_league.referee.messages import PlayerMessages
 from agent_league.referee.transcript import Transcript
 
@@ -87,6 +88,8 @@ class PlayerRequest:
     """Termination if no answer comes in time."""
     notify_opponent: Callable[[FailedAttempt], None] | None = None
     """Called with each failed attempt, after the player was told."""
+    write_short_call: Callable[[float], PeerCall | None] = lambda _: None
+    """Writes the call without the rounds that the player knows; None if it would leave out nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,22 +160,28 @@ class PlayerClient:
         self.breaker = Breaker(context.failure_threshold, player.failures_in_a_row)
         self.deviations: dict[str, None] = {}
         """Deviations tolerated in this match, in order, each once."""
+        self.known_rounds = KnownRounds()
         context.peer_client.expect_form(player.endpoint, player.style)
         context.peer_client.pin_addresses(player.endpoint, player.addresses)
 
     async def request_answer(self, question: PlayerRequest) -> Any:
-        """Send a request in up to `max_retries` attempts; return the parsed value or Forfeit. Raises RequestTooLong."""
-        attempts = self._context.retry.max_retries
+        """Send a request in up to `max_retries` attempts; return the parsed value or Forfeit. Raises RequestTooLong.
+
+        What is sent first may leave out rounds; a player that lacks them gets the whole call within the same attempt.
+        """
+        attempts, attempt = self._context.retry.max_retries, 1
         how = Termination.SUSPENDED
-        for attempt in range(1, attempts + 1):
-            call = question.write_call(question.limit)
-            length = len(orjson.dumps(call.message, option=orjson.OPT_NON_STR_KEYS))
-            if length > MAX_REQUEST_BYTES:
-                kind = call.message["message_type"]
-                raise RequestTooLong(f"a {kind} of {length} bytes, of which agents take {MAX_REQUEST_BYTES}")
+        short = question.write_short_call(question.limit)
+        while attempt <= attempts:
+            call = short or question.write_call(question.limit)
+            _check_length(call)
             try:
                 return await self._try_request(question, call, attempt)
             except CallFailed as error:
+                left_out, short = short is not None, None
+                if left_out and error.code is ErrorCode.SERVICE_UNAVAILABLE:
+                    self.known_rounds.lacks += 1
+                    continue
                 how = _find_termination(error, question)
                 self.breaker.failures += error.code.is_retryable
                 wait = self.delay_after(error, attempt) if attempt < attempts else None
@@ -185,6 +194,7 @@ class PlayerClient:
             await self.pause(wait)
             if how in (question.timeout_termination, Termination.DISCONNECTED):
                 await self._wait_for_seat()
+            attempt += 1
         return Forfeit(how)
 
     def answer_timeout(self, method: str) -> float:
@@ -325,6 +335,13 @@ def classify_token(answer: Any, token_sha256: str | None) -> str:
     if not isinstance(token, str) or not token:
         return "missing"
     return "ok" if matches_token_hash(token, token_sha256) else "wrong"
+
+
+def _check_length(call: PeerCall) -> None:
+    length = len(orjson.dumps(call.message, option=orjson.OPT_NON_STR_KEYS))
+    if length > MAX_REQUEST_BYTES:
+        kind = call.message["message_type"]
+        raise RequestTooLong(f"a {kind} of {length} bytes, of which agents take {MAX_REQUEST_BYTES}")
 
 
 def _find_termination(error: CallFailed, question: PlayerRequest) -> Termination:

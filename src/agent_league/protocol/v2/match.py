@@ -59,6 +59,18 @@ class GameInvitation(Message):
     game_parameters: GameParameters | None = None
 
 
+KeepsRounds = Annotated[
+    Any,
+    WithJsonSchema({"type": "boolean"}),
+    Field(
+        description="True in a game of several rounds: the player keeps those that it was shown, and understands"
+        " questions with `context.rounds_since`.",
+        examples=[None],
+    ),
+]
+"""True in our own messages, or left out; any value is accepted from others, and means nothing."""
+
+
 class GameJoinAck(Message):
     """The player comes, or declines."""
 
@@ -77,6 +89,7 @@ class GameJoinAck(Message):
     accept: bool = Field(
         description="Whether the player comes; false means that it loses the match technically.", examples=[True]
     )
+    rounds_since: KeepsRounds = None
 
 
 class OwnStandings(MessagePart):
@@ -92,6 +105,12 @@ class CallContext(MessagePart):
         default=None, description="What the player has won, drawn and lost so far."
     )
     draw_commitment: DrawCommitment | None = None
+    rounds_since: Count | None = Field(
+        default=None,
+        description="How many of the first rounds `move_request.context.rounds` leaves out, as the player was shown"
+        " them before; only to players whose GAME_JOIN_ACK says `rounds_since`.",
+        examples=[None],
+    )
 
 
 class ChooseParityCall(Message):
