@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from agent_league.agent.answers import AnswerParser, ParsedAnswer
+from agent_league.agent.answers import AnswerParser, JoinAnswer, ParsedAnswer
 from agent_league.agent.match_dialects import match_dialect_of
 from agent_league.errors import BadAnswer, ErrorCode
 from agent_league.games.even_odd import EVEN_ODD
@@ -23,6 +23,7 @@ ABOUT = {"match_id": "R1M1", "player_id": "P01"}
 ACK = {**ENVELOPE, "message_type": "GAME_JOIN_ACK", **ABOUT, "accept": True}
 CHOICE = {**ENVELOPE, "message_type": "CHOOSE_PARITY_RESPONSE", **ABOUT, "parity_choice": "odd"}
 MOVE = {**ENVELOPE, "message_type": "GAME_MOVE_RESPONSE", **ABOUT, "move_data": 2}
+COMES, DECLINES = JoinAnswer(accepts=True), JoinAnswer(accepts=False)
 V1_EXPECTED = {
     "sender": "player_001",
     "conversation_id": v1("PLAY_RESPONSE")["conversation_id"],
@@ -44,8 +45,8 @@ def without(message: dict[str, Any], *names: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("strict", [False, True])
 def test_an_answer_in_the_seeds_form_is_read_without_a_note(strict: bool) -> None:
-    assert reader(strict=strict).parse_join_answer(ACK) == ParsedAnswer(True)
-    assert reader(strict=strict).parse_join_answer({**ACK, "accept": False}) == ParsedAnswer(False)
+    assert reader(strict=strict).parse_join_answer(ACK) == ParsedAnswer(COMES)
+    assert reader(strict=strict).parse_join_answer({**ACK, "accept": False}) == ParsedAnswer(DECLINES)
     assert reader(strict=strict).parse_move_answer(EVEN_ODD.wire, CHOICE) == ParsedAnswer("odd")
     assert reader(strict=strict).parse_move_answer(STICKS.wire, MOVE) == ParsedAnswer(2)
 
@@ -69,15 +70,27 @@ MISSING = ("no 'protocol'", "no 'message_type'", "no 'sender'", "no 'timestamp'"
 
 @pytest.mark.parametrize(("answer", "note"), BARE_ANSWERS)
 def test_a_join_is_read_in_each_of_its_spellings(answer: dict[str, Any], note: str) -> None:
-    assert reader().parse_join_answer(answer) == ParsedAnswer(True, (*([note] if note else []), *MISSING))
+    assert reader().parse_join_answer(answer) == ParsedAnswer(COMES, (*([note] if note else []), *MISSING))
     with pytest.raises(BadAnswer) as caught:
         reader(strict=True).parse_join_answer(answer)
     assert caught.value.code is ErrorCode.MISSING_REQUIRED_FIELD
 
 
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_player_that_keeps_rounds_says_so_when_it_joins(strict: bool) -> None:
+    keeps = JoinAnswer(accepts=True, keeps_rounds=True)
+    assert reader(strict=strict).parse_join_answer({**ACK, "rounds_since": True}) == ParsedAnswer(keeps)
+
+
+@pytest.mark.parametrize("said", [False, 1, "true", [True], {"a": 1}])
+def test_anything_else_that_it_says_of_rounds_means_nothing(said: Any) -> None:
+    for strict in (False, True):
+        assert reader(strict=strict).parse_join_answer({**ACK, "rounds_since": said}) == ParsedAnswer(COMES)
+
+
 @pytest.mark.parametrize("status", ["DECLINED", "REJECTED", "nack"])
 def test_a_refusal_to_join_is_one_in_any_spelling(status: str) -> None:
-    assert reader().parse_join_answer({"status": status}).value is False
+    assert reader().parse_join_answer({"status": status}).value == DECLINES
 
 
 def test_a_choice_may_be_called_choice_and_is_noted() -> None:
@@ -159,7 +172,7 @@ def test_neither_is_the_time_of_arrival_in_local_time() -> None:
     with pytest.raises(BadAnswer) as caught:
         reader().parse_join_answer({**ACK, "arrival_timestamp": "2025-01-15T10:15:00"})
     assert caught.value.code is ErrorCode.INVALID_TIMESTAMP
-    assert reader().parse_join_answer({**ACK, "arrival_timestamp": "2025-01-15T10:15:00.5+00:00"}).value is True
+    assert reader().parse_join_answer({**ACK, "arrival_timestamp": "2025-01-15T10:15:00.5+00:00"}).value == COMES
 
 
 WRONG: list[tuple[dict[str, Any], ErrorCode]] = [
@@ -217,8 +230,8 @@ READY = v1("GAME_INVITATION_RESPONSE")
 
 @pytest.mark.parametrize("strict", [False, True])
 def test_the_answers_of_001_are_read_without_a_note(strict: bool) -> None:
-    assert v1_reader(strict=strict).parse_join_answer(READY) == ParsedAnswer(True)
-    assert v1_reader(strict=strict).parse_join_answer({**READY, "status": "DECLINED"}) == ParsedAnswer(False)
+    assert v1_reader(strict=strict).parse_join_answer(READY) == ParsedAnswer(COMES)
+    assert v1_reader(strict=strict).parse_join_answer({**READY, "status": "DECLINED"}) == ParsedAnswer(DECLINES)
     assert v1_reader(strict=strict).parse_move_answer(EVEN_ODD.wire, PLAY) == ParsedAnswer("even")
 
 
@@ -242,7 +255,7 @@ def test_other_spellings_of_a_play_are_read_and_noted(answer: dict[str, Any], no
 
 def test_a_status_of_001_may_be_in_small_letters() -> None:
     assert v1_reader().parse_join_answer({**READY, "status": "ready"}) == ParsedAnswer(
-        True, ("'status' 'ready' for 'READY'",)
+        COMES, ("'status' 'ready' for 'READY'",)
     )
     with pytest.raises(BadAnswer):
         v1_reader(strict=True).parse_join_answer({**READY, "status": "ready"})

@@ -93,7 +93,7 @@ class Player(LeagueMember):
         self._on_event = on_event
         self._rejoiner = LeagueRejoiner(self._session, self._peer_client, self._remark, self._rng)
         self._round_memory = RoundMemory()
-        self._sensors = Sensors(settings.seed, settings.display_name, self._clock, self._round_memory)
+        self._sensors = Sensors(settings.seed, settings.display_name, self._clock)
         self._strategy_runner = StrategyRunner(strategy, self.log, self.meter)
         repeatable = settings.seed is not None
         self._learning = LearningStore(strategy, settings.display_name, settings.home, self.log, persist=not repeatable)
@@ -277,6 +277,7 @@ class Player(LeagueMember):
         )
 
     async def _handle_move_call(self, message: v2.GameMoveCall) -> HandlerReply:
+        message = self._round_memory.complete_question(message)
         games = self._games_for_strategy()
         invitation = self._result_checker.find_invitation(message.match_id)
         seen = self._sensors.observe_move_call(message, self._session.agent_id, games, invitation)

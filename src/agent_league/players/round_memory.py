@@ -32,21 +32,19 @@ class RoundMemory:
         """Whether a match has rounds to keep."""
         return has_rounds(invitation.game_parameters or {})
 
-    def complete_view(self, call: v2.GameMoveCall) -> Any:
-        """Return the view of a question with all its rounds, and keep them. Raises Refusal (E016) if some are missing.
-
-        A referee whose question is refused so sends the whole view.
-        """
-        view, since = call.move_request.context, call.context.rounds_since if call.context else None
+    def complete_question(self, call: v2.GameMoveCall) -> v2.GameMoveCall:
+        """Return a question with all rounds in its view, and keep them. Raises Refusal (E016) if some are missing."""
+        request, since = call.move_request, call.context.rounds_since if call.context else None
+        view = request.context
         shown = view.get("rounds") if isinstance(view, dict) else None
         key = (call.match_id, call.auth_token)
         if not isinstance(shown, list):
             if since:
                 raise _refuse_question(call, f"the view has no list of rounds that {since} could be left out of")
-            return view
+            return call
         if not since:
             self._keep_rounds(key, shown)
-            return view
+            return call
         known: list[Any] = orjson.loads(self._matches.get(key, NO_ROUNDS))
         if len(known) < since:
             raise _refuse_question(
@@ -55,7 +53,8 @@ class RoundMemory:
         rounds = known[:since] + shown
         if len(rounds) > len(known):  # else the question comes late, or again
             self._keep_rounds(key, rounds)
-        return {**view, "rounds": rounds}
+        whole = request.model_copy(update={"context": {**view, "rounds": rounds}})
+        return call.model_copy(update={"move_request": whole})
 
     def forget_match(self, match_id: str) -> None:
         """Drop the rounds of a finished match."""

@@ -16,7 +16,6 @@ from agent_league.games.move_schema import SUPPORTED_SCHEMAS, UnsupportedMoveSch
 from agent_league.games.registry import load_game
 from agent_league.model.results import VOID_REASON
 from agent_league.players.observation import VOID, GameRecord, Observation
-from agent_league.players.round_memory import RoundMemory
 from agent_league.protocol import v2
 from agent_league.text import quote
 
@@ -53,13 +52,10 @@ class LazyObservation(Observation):
 class Sensors:
     """Turns messages into observations and records. Under a seed, dice depend on match and step alone."""
 
-    def __init__(
-        self, seed: str | None, name: str, clock: Clock | None = None, rounds: RoundMemory | None = None
-    ) -> None:
+    def __init__(self, seed: str | None, name: str, clock: Clock | None = None) -> None:
         self._seed = seed
         self._name = name
         self._clock = clock or SystemClock()
-        self._rounds = rounds or RoundMemory()
         self._unseeded_dice = Random()  # noqa: S311 - a game, not a secret
 
     def observe_parity_call(
@@ -80,7 +76,6 @@ class Sensors:
         history: Sequence[GameRecord],
         invitation: v2.GameInvitation | None = None,
     ) -> Observation:
-        """Observe a question for a move; raises Refusal if it leaves out rounds that aren't known here."""
         request = call.move_request
         return self._build_observation(
             call,
@@ -89,7 +84,7 @@ class Sensors:
             invitation,
             call.game_type,
             tuple(request.valid_options) if request.valid_options else _parse_move_schema(request),
-            self._rounds.complete_view(call),
+            request.context,
             request.step,
             request.your_role,
         )

@@ -41,8 +41,6 @@ from agent_league.text import MAX_PHRASE, quote, shorten
 ReportProblem = Callable[[str, str], None]
 """Called with the name of a check and a sentence about the problem."""
 GAME_ERROR = "notify_game_error"
-ROUNDS_SINCE = "rounds_since"
-"""The one field of a question's context that is only there if the match says so."""
 ILLEGAL = (ErrorCode.INVALID_PARITY_CHOICE, ErrorCode.INVALID_MOVE)
 SILENT = (ErrorCode.TIMEOUT_ERROR, ErrorCode.CONNECTION_ERROR)
 UNREADABLE = (ErrorCode.INVALID_MESSAGE_FORMAT, ErrorCode.MISSING_REQUIRED_FIELD)
@@ -223,7 +221,7 @@ class RecordedPlay(MatchPlay):
         limits, context = self.file.limits, found.get("context")
         if limits and not _is_time_given(found, limits.move_sec):
             self.report("messages", f"line {number}: the deadline isn't {limits.move_sec} s after the question")
-        usual = CallContext.model_fields.keys() - {ROUNDS_SINCE} | expected.get("context", {}).keys()
+        usual = CallContext.model_fields.keys() | expected.get("context", {}).keys()
         inside = context.keys() - usual if isinstance(context, dict) else set()
         for name in sorted(found.keys() - (expected.keys() | known) | inside):
             self.report("messages", f"line {number}: no question has {quote(name)}")
@@ -380,7 +378,7 @@ def is_cut(answer: Any) -> bool:
 
 def _leaves_out_rounds(message: Any) -> bool:
     context = message.get("context") if isinstance(message, dict) else None
-    return isinstance(context, dict) and ROUNDS_SINCE in context
+    return isinstance(context, dict) and "rounds_since" in context
 
 
 def _has_token(answer: Any) -> bool:

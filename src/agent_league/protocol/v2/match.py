@@ -61,7 +61,7 @@ class GameInvitation(Message):
 
 KeepsRounds = Annotated[
     Any,
-    WithJsonSchema({"type": "boolean"}),
+    WithJsonSchema({"anyOf": [{"type": "boolean"}, {"type": "null"}]}),
     Field(
         description="True in a game of several rounds: the player keeps those that it was shown, and understands"
         " questions with `context.rounds_since`.",
@@ -105,6 +105,9 @@ class CallContext(MessagePart):
         default=None, description="What the player has won, drawn and lost so far."
     )
     draw_commitment: DrawCommitment | None = None
+
+
+class MoveContext(CallContext):
     rounds_since: Count | None = Field(
         default=None,
         description="How many of the first rounds `move_request.context.rounds` leaves out, as the player was shown"
@@ -220,7 +223,7 @@ class GameMoveCall(Message):
     match_id: MatchId
     player_id: PlayerId | None = None
     game_type: GameType = Field(examples=["tic_tac_toe"])
-    context: CallContext | None = Field(default=None, description="What else is known of the situation.")
+    context: MoveContext | None = Field(default=None, description="What else is known of the situation.")
     move_request: MoveRequest = Field(description="What is asked for.")
     deadline: Deadline | None = None
 
