@@ -1412,6 +1412,16 @@ REQUIREMENTS = (
     ),
     needs(
         "CLI",
+        "A repeated match takes bytes in proportion to its rounds; who doesn't ask for that is shown all rounds.",
+        "launch/long_matches::bytes_on_the_wire_and_in_the_match_file_grow_with_the_rounds",
+        "launch/long_matches::our_players_are_sent_each_round_once_and_guests_all_of_them_over_http",
+        "launch/long_matches::every_strategy_plays_the_same_as_where_all_rounds_are_sent",
+        "launch/long_matches::a_player_that_is_restarted_in_the_middle_of_a_match_plays_on",
+        "referee/known_rounds::who_lacks_rounds_gets_the_whole_view_in_the_same_attempt",
+        "referee/known_rounds::a_file_that_leaves_out_other_rounds_than_the_player_knew_does_not_hold",
+    ),
+    needs(
+        "CLI",
         "A view shows nothing that its seat must not know.",
         "games/kuhn_poker::without_a_showdown_a_seat_never_sees_the_other_card",
         "games/repeated::no_question_of_a_poker_match_shows_a_card_that_was_not_laid_open",
