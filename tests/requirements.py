@@ -2108,6 +2108,10 @@ REQUIREMENTS = (
         "kill -9 of a server: its leagues go on at another within the lease, tables equal to the undisturbed ones.",
         "reliability/servers::killed_servers_leave_every_table_as_if_nobody_had_been_killed",
         "serve/shared_leagues::the_leagues_outlast_a_database_that_is_away_longer_than_the_lease",
+        "serve/shared_leagues::a_database_that_is_restarted_under_two_servers_costs_nobody_a_point",
+        "serve/shared_leagues::without_notifications_servers_find_out_by_looking",
+        "serve/shared_leagues::servers_go_on_with_what_was_restored_from_a_dump_of_their_database",
+        "web/live::nothing_is_shown_before_it_is_saved",
     ),
     needs(
         "Scale",

@@ -9,6 +9,7 @@ import argparse
 import asyncio
 import random
 import signal
+import socket
 import sys
 import tempfile
 import time
@@ -215,11 +216,21 @@ class Site:
         return saved is not None and saved.season.phase in ("COMPLETED", "DISMISSED") and saved.season.announced
 
 
+def find_port_run(count: int) -> int:
+    """The first of many free ports in a row: below those that the system gives to callers, who would be in between."""
+    for first in random.SystemRandom().sample(range(12_000, 32_000 - count), 100):
+        with suppress(OSError), ExitStack() as probes:
+            for port in range(first, first + count):
+                probes.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            return first
+    raise RuntimeError(f"no run of {count} free ports")
+
+
 def make_player_plans(site: Site, folder: Path, leagues: Sequence[str], seconds: float) -> list[PlayerPlan]:
     """Plan one player of each strategy for every league, which know nothing but the public address."""
     loader = ConfigLoader(site.home(0))
     system = loader.load_system()
-    first = free_ports(len(leagues) * len(STRATEGIES))
+    first = find_port_run(len(leagues) * len(STRATEGIES))
     wanted = [(league_id, strategy) for league_id in leagues for strategy in STRATEGIES]
     return [
         PlayerPlan(

@@ -3,24 +3,26 @@
 import asyncio
 import json
 import shutil
-from collections.abc import AsyncIterator
+import subprocess
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
+from sqlalchemy import make_url
 
 from agent_league.cli.serve import lock_home
 from agent_league.errors import UserError
-from agent_league.serve import shared_leagues
+from agent_league.serve import ownership, shared_leagues
 from agent_league.serve.league_files import NewLeague, list_league_files, request_new_season
 from agent_league.serve.ownership import check_internal_addresses
 from agent_league.storage.directory import ServerDirectory, ServerRow
 from agent_league.storage.paths import DataPaths
 from agent_league.storage.sql import SqlStore
 from tests.cli.command import league
-from tests.conftest import BOUND
+from tests.conftest import BOUND, free_ports
 from tests.serve.stage import ServerStage, players, serving, until, write_league
-from tests.storage.postgres import PostgresServer
+from tests.storage.postgres import PostgresServer, programs
 
 
 @pytest.fixture(autouse=True)
@@ -38,10 +40,13 @@ def homes(home: Path) -> list[Path]:
 
 
 @asynccontextmanager
-async def servers(homes: list[Path], store: str) -> AsyncIterator[list[ServerStage]]:
+async def servers(
+    homes: list[Path], store: str, ports: Sequence[int | None] = (None, None, None)
+) -> AsyncIterator[list[ServerStage]]:
     """Servers of these homes that share a store, each ready before the next is started."""
     async with AsyncExitStack() as stack:
-        yield [await stack.enter_async_context(serving(one, store=store)) for one in homes]
+        made = [serving(one, port, store=store) for one, port in zip(homes, ports, strict=False)]
+        yield [await stack.enter_async_context(one) for one in made]
 
 
 def owned(*stages: ServerStage) -> list[set[str]]:
@@ -230,3 +235,85 @@ def test_league_servers_needs_a_postgresql(tmp_path: Path, database: str) -> Non
         assert (refused.returncode, "expected the PostgreSQL that they share" in refused.stderr) == (2, True)
     unused = league("servers", "--store", database, cwd=tmp_path)
     assert (unused.returncode, "No server has ever used this database" in unused.stderr) == (2, True)
+
+
+async def test_without_notifications_servers_find_out_by_looking(
+    homes: list[Path], database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def hear_nothing(*_: object) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(ownership, "listen_for_notifications", hear_nothing)
+    async with asyncio.timeout(BOUND), serving(homes[1], store=database) as second:
+        async with serving(homes[0], store=database) as first:
+            for number in range(4):
+                write_league(homes[0], f"L{number}")
+            everything = {"league_2025_even_odd", *(f"L{number}" for number in range(4))}
+            await until(lambda: owned(first)[0] | owned(second)[0] == everything)
+            assert owned(first)[0]
+        await until(lambda: owned(second)[0] == everything)
+
+
+async def test_a_database_that_is_restarted_under_two_servers_costs_nobody_a_point(
+    homes: list[Path], database: str, postgres: PostgresServer
+) -> None:
+    async with asyncio.timeout(2 * BOUND), servers(homes[:2], database) as (one, other), AsyncExitStack() as stack:
+        leagues = ["L1", "L2"]
+        for league_id in leagues:
+            write_league(homes[0], league_id, game_type="tic_tac_toe", participants={"start_with": 4})
+        await until(lambda: {*owned(one)[0], *owned(other)[0]} == {"league_2025_even_odd", *leagues})
+        for league_id in leagues:
+            names, manager = [f"{league_id} {number}" for number in range(4)], f"{one.root}/leagues/{league_id}/mcp"
+            await stack.enter_async_context(players(homes[0], manager, names))
+        read = SqlStore(database)
+
+        def count_results(league_id: str) -> int:
+            saved = read.read_season(league_id)
+            return sum(match.result is not None for match in saved.matches) if saved else 0
+
+        await until(lambda: sum(map(count_results, leagues)) >= 3)
+        await asyncio.to_thread(postgres.stop)
+        await asyncio.to_thread(postgres.start)
+        await until(lambda: [count_results(league_id) for league_id in leagues] == [6, 6])
+        for league_id in leagues:
+            saved = read.read_season(league_id)
+            assert saved is not None
+            assert not any((match.result or {}).get("terminations") for match in saved.matches)
+        read.close()
+
+
+async def test_servers_go_on_with_what_was_restored_from_a_dump_of_their_database(
+    homes: list[Path], database: str, postgres: PostgresServer, tmp_path: Path
+) -> None:
+    dump, names = tmp_path / "league.dump", [f"player {number}" for number in range(4)]
+    tools, ports = programs(), free_ports(5)
+    manager = f"http://localhost:{ports + 4}/leagues/spring/mcp"
+    assert tools is not None
+    write_league(homes[0], "spring", game_type="tic_tac_toe", participants={"start_with": 4})
+
+    def run_tool(name: str, *words: str) -> None:
+        address = make_url(database).set(drivername="postgresql").render_as_string(hide_password=False)
+        subprocess.run([tools / name, *words, "--dbname", address], check=True, capture_output=True)
+
+    async with asyncio.timeout(2 * BOUND):
+        async with servers(homes[:2], database, [ports + 4, None]) as (one, other):
+            owner = one if "spring" in one.server.leagues else other
+            async with players(homes[0], manager, names, first_port=ports):
+                await until(lambda: len(owner.manager("spring").state.results) >= 2)
+                await owner.manager("spring").wait_until_saved()
+                await asyncio.to_thread(run_tool, "pg_dump", "--format=custom", f"--file={dump}")
+        await asyncio.to_thread(run_tool, "pg_restore", "--clean", "--if-exists", str(dump))
+        fresh = [homes[2], tmp_path / "FRESH"]
+        shutil.copytree(homes[2], fresh[1])
+        async with servers(fresh, database, [ports + 4, None]) as stages:
+            await until(lambda: any("spring" in stage.server.leagues for stage in stages))
+            owner = next(stage for stage in stages if "spring" in stage.server.leagues)
+            await until(lambda: owner.server.leagues["spring"].manager is not None)
+            state = owner.manager("spring").state
+            assert len(state.results) >= 2
+            async with players(homes[0], manager, names, first_port=ports):
+                await owner.wait_for_end("spring")
+            assert len(state.results) == 6
+            assert {result.outcome for result in state.results.values()} <= {"WIN", "DRAW"}
+            files = DataPaths(owner.server.settings.home).matches_folder("spring")
+            assert len([*files.glob("*.json")]) == 6, "match files are in the database as well"

@@ -11,6 +11,7 @@ import orjson
 import pytest
 from starlette.exceptions import HTTPException
 
+from agent_league.errors import ErrorCode, Refusal
 from agent_league.http.limits import ConnectionLimits
 from agent_league.log import JsonLogger
 from agent_league.web.app import WebApp
@@ -329,3 +330,49 @@ async def test_a_section_that_fails_is_logged_and_comes_when_it_can(
         await stream.until("progress", {"played": 1})
     log.close()
     assert "not now" in log.log_file.read_text()
+
+
+async def test_nothing_is_shown_before_it_is_saved(reader: LeagueReader, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web_live, "SAVED_SECONDS", BOUND)
+    saved, waiting = asyncio.Event(), asyncio.Event()
+    async with heard(reader) as (visitor, _), visitor.listening(JSON) as stream:
+        await stream.next()
+
+        async def wait_until_saved() -> None:
+            waiting.set()
+            await saved.wait()
+
+        reader.wait_until_saved = wait_until_saved
+        play_on(reader.state, 1)
+        news = asyncio.create_task(stream.next())
+        await waiting.wait()
+        play_on(reader.state, 2)
+        assert not news.done()
+        saved.set()
+        told = await news
+        assert told is not None
+        assert told.sections["progress"]["played"] == 1, "what was waited for, and not what has come since"
+
+
+async def test_a_store_that_is_away_holds_up_news_for_a_moment_only(
+    reader: LeagueReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(web_live, "SAVED_SECONDS", 0.01)
+    reader.wait_until_saved = asyncio.Event().wait  # type: ignore[assignment]
+    async with heard(reader) as (visitor, _), visitor.listening(JSON) as stream:
+        first = await stream.next()
+        assert first is not None
+        assert set(first.sections) == ALL
+
+
+async def test_a_league_that_is_another_server_s_by_now_shows_nothing_new(reader: LeagueReader) -> None:
+    async with heard(reader) as (visitor, feed), visitor.listening(JSON) as stream:
+        await stream.next()
+
+        async def refuse() -> None:
+            raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, "its server has given it up")
+
+        reader.wait_until_saved = refuse
+        play_on(reader.state, 1)
+        await feed.close()
+        assert await stream.next() is None

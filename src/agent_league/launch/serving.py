@@ -176,6 +176,7 @@ def make_league_reader(seat: ManagerPlan, manager: "LeagueManager", viewer: View
         meter=manager.meter,
         invitation=JoinInstructions(seat.endpoint, settings.expected_players, settings.expected_referees),
         seats=BrowserSeatOffer(FALLBACK) if settings.offers_seats else None,
+        wait_until_saved=manager.wait_until_saved,
     )
 
 

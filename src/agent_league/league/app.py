@@ -299,6 +299,10 @@ class LeagueManager(Agent):
         if self._webhooks:
             self._webhooks.drop_posts()
 
+    async def wait_until_saved(self) -> None:
+        """Wait until all changes so far are in the store; raises a Refusal if that can't happen any more."""
+        await self._journal.wait_for_commit()
+
     def _pin_addresses(self, agent: AgentProfile) -> None:
         """Call an agent at the addresses that were checked when it registered, whatever its name means by then."""
         self._peer_client.pin_addresses(agent.endpoint, agent.addresses or ())

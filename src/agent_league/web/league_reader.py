@@ -4,7 +4,7 @@
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
@@ -238,8 +238,12 @@ class LeagueReader:
         invitation: JoinInstructions | None = None,
         seats: BrowserSeatOffer | None = None,
         paths: DataPaths | None = None,
+        wait_until_saved: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        """Give a running manager's `meter`, `invitation` and `seats`; a league read from the store has none of them."""
+        """Give a running manager's `meter`, `invitation` and `seats`; a league read from the store has none of them.
+
+        `wait_until_saved` waits until all that can be read at the moment is in the store.
+        """
         self.state = season
         self.home = home
         self.paths = paths or DataPaths(home)
@@ -248,6 +252,7 @@ class LeagueReader:
         self.meter = meter
         self.join_instructions = invitation
         self.seat_offer = seats
+        self.wait_until_saved = wait_until_saved or _do_nothing
         self.ratings = LeagueRatings(season.unmasked, chronicle.note_change)
 
     def seen_by(self, viewer: Viewer) -> "LeagueReader":
@@ -320,3 +325,7 @@ def read_saved_league(
         make_ladder_report(season.ladder, league.game_type)  # its table is ranked by ratings, which aren't stored
     shown = mask_state(season, viewer)
     return LeagueReader(shown, home, LeagueHistory(shown), paths=paths)
+
+
+async def _do_nothing() -> None:
+    """What is read from the store is saved."""

@@ -9,6 +9,7 @@ import asyncio
 import zlib
 from collections import Counter
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from urllib.parse import parse_qsl
@@ -38,6 +39,8 @@ from agent_league.web.rendering import Site, render
 TICK_SECONDS = 0.25
 REST_FACTOR = 5
 """After a refresh, wait this many times as long as it took."""
+SAVED_SECONDS = 2.0
+"""How long news wait until they are saved: what was shown must not be undone if the server is lost."""
 GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 HEARTBEAT_MESSAGE = b": still here\nevent: beat\ndata:\n\n"
 """A comment, and an event because scripts don't see comments."""
@@ -196,7 +199,10 @@ class LiveFeed:
             self._last_error = repr(error)
 
     async def _refresh_sections(self) -> None:
-        """Read the sections that may have changed and encode changed ones in all formats in use."""
+        """Read the sections that may have changed and encode changed ones in all formats in use.
+
+        Raises Refusal, and shows nothing new, once the league can't be saved any more, as when another server has it.
+        """
         async with self._refresh_lock:
             version, now = self._reader.history.version, asyncio.get_running_loop().time()
             has_news = version != self._history_version
@@ -208,6 +214,9 @@ class LiveFeed:
             self._history_version = version
             if not changed:
                 return
+            with suppress(TimeoutError):  # a store that is away holds up results, and is news itself
+                async with asyncio.timeout(SAVED_SECONDS):
+                    await self._reader.wait_until_saved()
             self._version += 1
             self._messages.clear()
             for state in changed:
