@@ -2059,6 +2059,21 @@ REQUIREMENTS = (
         "gateway/hosting::a_host_with_a_short_limit_is_never_kept_waiting_for_longer",
     ),
     needs(
+        "MCP",
+        "Hosts that show MCP Apps get a view: table, board, countdown, moves to click; others' words are text alone.",
+        "browser/app_view::the_table_is_shown_with_strangers_words_as_text_alone",
+        "browser/app_view::a_match_is_stepped_through_on_its_board",
+        "browser/app_view::a_click_on_the_board_is_a_move_and_the_view_goes_on",
+        "browser/app_view::without_the_right_to_call_tools_moves_are_shown_but_not_clickable",
+        "browser/app_view::a_host_that_shows_no_apps_gets_the_text_alone",
+    ),
+    needs(
+        "MCP",
+        "The gateway passes the official suite as our agents do, and Inspector lists and calls its tools.",
+        "mcp/conformance::the_gateway_fails_what_agents_do_and_nothing_else",
+        "mcp/inspector::inspector_lists_and_calls_the_tools_of_the_gateway",
+    ),
+    needs(
         "Dial",
         "A seat answers only calls with a token for its player; an answer counts for the calls of its own connection.",
         "dial_out/seats::a_stranger_gets_403_and_the_agent_hears_nothing",

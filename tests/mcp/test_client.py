@@ -17,6 +17,7 @@ from mcp import Client
 from mcp.client.subscriptions import ResourceUpdated
 from mcp.shared.exceptions import MCPError
 
+from agent_league.mcp.server.app_view import VIEW_URI
 from agent_league.mcp.server.prompts import PROMPTS
 from agent_league.mcp.server.tool_answers import mark_untrusted
 from agent_league.model.agents import Role
@@ -83,8 +84,10 @@ async def test_every_role_lists_its_tools_its_resources_and_its_prompts(plan: Pl
                 templates = (await client.list_resource_templates()).resource_templates
                 prompts = (await client.list_prompts()).prompts
             assert {tool.name for tool in tools} == {name for name, row in METHODS.items() if role in row.served_by}
+            views = {VIEW_URI} if role is Role.LEAGUE_MANAGER else set()
             assert {str(found.uri) for found in resources} | {found.uri_template for found in templates} == {
-                resource.uri for resource in RESOURCES[role]
+                *(resource.uri for resource in RESOURCES[role]),
+                *views,
             }
             assert {prompt.name for prompt in prompts} == {prompt.name for prompt in PROMPTS[role]}
             for tool in tools:

@@ -12,6 +12,7 @@ import pytest
 
 from agent_league.model.agents import Role
 from tests.conftest import PlanMaker
+from tests.gateway.served import served_gateway
 from tests.mcp.fixture_agent import fixture_agent
 from tests.mcp.league import league
 from tests.mcp.node_tools import NodeTools
@@ -49,4 +50,15 @@ async def test_an_agent_fails_what_its_baseline_says_and_nothing_else(
     options = ("--suite", "all", "--spec-version", revision, "--expected-failures", baseline)
     async with league(plan) as there:
         ended = await run(node_tools.conformance("server", "--url", there.urls[role], *options))
+    assert ended.code == 0, ended.out[ended.out.find("=== SUMMARY") :] + ended.err
+
+
+@every_revision
+async def test_the_gateway_fails_what_agents_do_and_nothing_else(
+    node_tools: NodeTools, home: Path, revision: str
+) -> None:
+    baseline = BASELINES / f"agents-{revision}.yml"
+    options = ("--suite", "all", "--spec-version", revision, "--expected-failures", baseline)
+    async with served_gateway(home) as url:
+        ended = await run(node_tools.conformance("server", "--url", url, *options))
     assert ended.code == 0, ended.out[ended.out.find("=== SUMMARY") :] + ended.err

@@ -10,6 +10,7 @@ import pytest
 from agent_league.model.agents import Role
 from agent_league.protocol.methods import METHODS
 from tests.conftest import PlanMaker
+from tests.gateway.served import served_gateway
 from tests.mcp.league import league
 from tests.mcp.node_tools import NodeTools
 from tests.mcp.programs import Ended, run
@@ -54,3 +55,18 @@ async def test_inspector_shows_a_refusal_as_an_error(node_tools: NodeTools, plan
         refused = await inspect(node_tools, there.urls[Role.REFEREE], tmp_path, *call)
     assert refused.code == IS_ERROR, refused.err
     assert json.loads(refused.out)["structuredContent"]["error_code"] == "E007"
+
+
+@pytest.mark.parametrize("era", ["legacy", "modern"])
+async def test_inspector_lists_and_calls_the_tools_of_the_gateway(
+    node_tools: NodeTools, home: Path, tmp_path: Path, era: str
+) -> None:
+    async with served_gateway(home) as url:
+        spoken = ("--protocol-era", era)
+        listed = await inspect(node_tools, url, tmp_path, *spoken, "--method", "tools/list", "--strict")
+        call = ("--method", "tools/call", "--tool-name", "get_rules", "--tool-arg", "game_type=even_odd")
+        called = await inspect(node_tools, url, tmp_path, *spoken, *call)
+    assert listed.code == 0, listed.err
+    assert {"join_league", "wait_for_turn", "make_move"} <= {tool["name"] for tool in json.loads(listed.out)["tools"]}
+    assert called.code == 0, called.err
+    assert json.loads(called.out)["structuredContent"]["game_type"] == "even_odd"

@@ -8,15 +8,17 @@ from typing import Any
 import mcp_types as types
 import orjson
 from mcp.server import Server
+from mcp.server.apps import client_supports_apps
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, ValidationError
 
 from agent_league.errors import AgentLeagueError, ErrorCode, Refusal
 from agent_league.gateway import host_answers, tool_forms
+from agent_league.mcp.server import app_view
 from agent_league.mcp.server.prompts import WARNING
 from agent_league.players.human import HumanSeat
-from agent_league.text import MAX_SENTENCE, quote, quote_data, shorten
+from agent_league.text import MAX_PHRASE, MAX_SENTENCE, quote, quote_data, shorten
 from agent_league.version import __version__
 
 Context = ServerRequestContext[Any, Any]
@@ -46,6 +48,7 @@ class _GatewayTool:
     title: str
     description: str
     reads_only: bool = True
+    has_view: bool = False
 
     def to_sdk_tool(self, name: str) -> types.Tool:
         hints = types.ToolAnnotations(
@@ -62,22 +65,28 @@ class _GatewayTool:
             input_schema=self.arguments.model_json_schema(),
             output_schema=self.answer.model_json_schema(),
             annotations=hints,
+            **({"_meta": dict(app_view.TOOL_META)} if self.has_view else {}),
         )
 
 
 def make_gateway_server(seat: HumanSeat, longest_wait: float = tool_forms.MAX_WAIT_SECONDS) -> "Server[Any]":
     """Make the MCP server of a player, for any number of hosts; no call waits for longer than `longest_wait` s."""
     served = _HostRequests(seat, longest_wait)
-    return Server(
+    server: Server[Any] = Server(
         "agent-league-seat",
         version=__version__,
         title="Agent League: a seat",
         instructions=INSTRUCTIONS,
         on_list_tools=served.list_tools,
         on_call_tool=served.call_tool,
+        on_list_resources=served.list_resources,
+        on_list_resource_templates=served.list_templates,
+        on_read_resource=served.read_resource,
         on_list_prompts=served.list_prompts,
         on_get_prompt=served.get_prompt,
     )
+    server.extensions.update(app_view.EXTENSIONS)
+    return server
 
 
 class _HostRequests:
@@ -104,6 +113,7 @@ class _HostRequests:
                 "Wait until a move is wanted from you, a match or the league ends, or max_wait_s seconds have passed."
                 " Tells everything that happened since event number `after`, and all open turns. No answer is ever"
                 " lost: ask again with the same `after`. When nothing has happened, call it again.",
+                has_view=True,
             ),
             "make_move": _GatewayTool(
                 self._make_move,
@@ -135,6 +145,7 @@ class _HostRequests:
                 "Look at the table",
                 f"The table of the league as it is now, up to {host_answers.MAX_ROWS} rows and yours, which has"
                 " is_you.",
+                has_view=True,
             ),
         }
 
@@ -166,7 +177,35 @@ class _HostRequests:
                 FAILURE_SENTENCE, {"untrusted": _dump_set_fields(host_answers.quote_untrusted(reason=str(error)))}
             )
         data = self._seat.without_secrets(_dump_set_fields(answer))
-        return types.CallToolResult(content=[_text_content(orjson.dumps(data).decode())], structured_content=data)
+        scenes = self._make_scenes() if params.name == "wait_for_turn" and client_supports_apps(ctx) else {}
+        return types.CallToolResult(
+            content=[_text_content(orjson.dumps(data).decode())],
+            structured_content=data,
+            **({"_meta": scenes} if scenes else {}),
+        )
+
+    def _make_scenes(self) -> dict[str, Any]:
+        """The positions of the open turns, for the view."""
+        turns = [(turn.turn_id, turn.observation) for turn in self._seat.mailbox.open_turns[: host_answers.MAX_TURNS]]
+        scenes = app_view.make_turn_scenes((name, seen.game_type, seen.view, seen.seat) for name, seen in turns)
+        made: dict[str, Any] = self._seat.without_secrets(scenes)
+        return made
+
+    async def list_resources(
+        self, ctx: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        return types.ListResourcesResult(resources=[app_view.describe_view()])
+
+    async def list_templates(
+        self, ctx: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        return types.ListResourceTemplatesResult(resource_templates=[])
+
+    async def read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        uri = str(params.uri)
+        if uri != app_view.VIEW_URI:
+            raise MCPError(types.INVALID_PARAMS, f"no resource {quote(uri, MAX_PHRASE)} here", {"uri": uri})
+        return app_view.read_view()
 
     async def list_prompts(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
         return types.ListPromptsResult(prompts=[PROMPT])

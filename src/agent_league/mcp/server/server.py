@@ -4,6 +4,7 @@ Every request goes to the agent's dispatcher, so MCP and direct calls have the s
 module imports the SDK, which takes about a second.
 """
 
+import asyncio
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import mcp_types as types
 import orjson
 from mcp.server import Server
+from mcp.server.apps import client_supports_apps
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
@@ -20,6 +22,7 @@ from agent_league.agent.sign_up_team import SIGN_UP_TEAM, SIGN_UP_TEAM_KEY
 from agent_league.errors import JsonRpcError, JsonRpcErrorCode, Refusal
 from agent_league.http.caller_address import CALLER_ADDRESS
 from agent_league.http.header_check import parse_bearer_token
+from agent_league.mcp.server import app_view
 from agent_league.mcp.server.frame_log import has_logged_frames
 from agent_league.mcp.server.prompts import PROMPTS, find_prompt
 from agent_league.mcp.server.subscriptions import ResourceSubscriptions
@@ -33,6 +36,8 @@ from agent_league.text import MAX_PHRASE, quote
 from agent_league.version import __version__
 
 Context = ServerRequestContext[Any, Any]
+WITH_VIEW = ("get_standings", "get_match")
+"""Tools whose answers hosts may show in a view."""
 INSTRUCTIONS = {
     Role.LEAGUE_MANAGER: "A league of agents that play against each other. Ask for the standings, the schedule, a"
     " round, a match or a player; `get_rules` tells the game. Registering and reporting are for players and referees."
@@ -67,6 +72,9 @@ def make_mcp_server(agent: Agent) -> "Server[Any]":
         on_get_prompt=served.get_prompt,
     )
 
+    if agent.role is Role.LEAGUE_MANAGER:
+        server.extensions.update(app_view.EXTENSIONS)
+
     async def discover(ctx: Context, _: types.RequestParams | None) -> types.DiscoverResult:
         """Answer as the SDK does, except that our lists never change."""
         can = server.get_capabilities(protocol_version=ctx.protocol_version)
@@ -88,6 +96,7 @@ class _AgentRequests:
         self._agent = agent
         self._dispatcher = agent.dispatcher
         self._tools = {name: _to_sdk_tool(abridge_tool(METHODS[name])) for name in agent.dispatcher.methods}
+        self._has_view = agent.role is Role.LEAGUE_MANAGER
         self._resources = RESOURCES[agent.role]
         self._prompts = PROMPTS[agent.role]
 
@@ -111,15 +120,28 @@ class _AgentRequests:
         made = orjson.loads(orjson.dumps(await self._call_agent(params.name, arguments, ctx)))
         answer = mark_untrusted(select_page(params.name, made, page))
         text = types.TextContent(type="text", text=orjson.dumps(answer).decode())
-        return types.CallToolResult(content=[text], structured_content=answer, is_error=_is_league_error(answer))
+        is_error = _is_league_error(answer)
+        scenes = await self._make_scenes(made, ctx) if params.name == "get_match" and not is_error else {}
+        return types.CallToolResult(
+            content=[text], structured_content=answer, is_error=is_error, **({"_meta": scenes} if scenes else {})
+        )
+
+    async def _make_scenes(self, match: Mapping[str, Any], ctx: Context) -> dict[str, Any]:
+        """The positions of a match for the view, if the host shows views."""
+        if not client_supports_apps(ctx):
+            return {}
+        rules = await self._call_agent("get_rules", {"game_type": match["game_type"]}, ctx)
+        parameters = {} if _is_league_error(rules) else rules["parameters"]
+        return await asyncio.to_thread(app_view.make_match_scenes, match, parameters)
 
     async def list_resources(
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         fixed = [resource for resource in self._resources if not resource.is_template]
-        return types.ListResourcesResult(
-            resources=[types.Resource(uri=resource.uri, **_resource_fields(resource)) for resource in fixed]
-        )
+        resources = [types.Resource(uri=resource.uri, **_resource_fields(resource)) for resource in fixed]
+        if self._has_view:
+            resources.append(app_view.describe_view())
+        return types.ListResourcesResult(resources=resources)
 
     async def list_templates(
         self, ctx: Context, params: types.PaginatedRequestParams | None
@@ -134,6 +156,8 @@ class _AgentRequests:
 
     async def read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         uri = str(params.uri)
+        if self._has_view and uri == app_view.VIEW_URI:
+            return app_view.read_view()
         found = find_resource(self._agent.role, uri)
         if found is None:
             raise MCPError(types.INVALID_PARAMS, f"no resource {quote(uri, MAX_PHRASE)} here", {"uri": uri})
@@ -210,6 +234,7 @@ def _to_sdk_tool(form: ToolDefinition) -> types.Tool:
         title=form.title,
         description=form.description,
         input_schema=dict(form.input_schema),
+        **({"_meta": dict(app_view.TOOL_META)} if form.name in WITH_VIEW else {}),
         output_schema=dict(form.output_schema) or None,
         annotations=types.ToolAnnotations(
             read_only_hint=form.reads_only,
