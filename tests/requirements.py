@@ -1924,6 +1924,7 @@ REQUIREMENTS = (
         "league/changed_times::a_restart_keeps_what_was_changed_last_by_the_organiser_or_in_the_file",
         "league/changed_times::quiet_hours_and_a_freeze_begin_and_end_as_they_are_changed",
         "league/changed_times::what_cannot_be_changed_is_refused_and_nothing_is_lost",
+        "league/changed_times::times_are_changed_from_the_command_line_by_the_rule_of_the_page",
         "security/organisers::times_are_changed_with_a_reason_and_a_refused_form_keeps_what_was_typed",
         "browser/class_pages::times_are_changed_from_a_phone_and_the_page_follows",
     ),

@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from agent_league.config.times import TimesConfig
@@ -11,9 +12,13 @@ from agent_league.errors import Refusal
 from agent_league.league.organiser_commands import OrganiserCommand
 from agent_league.model.audit import OrganiserAction
 from agent_league.model.events import FreezeChanged, LeagueStarted, QuietHoursChanged, RegistrationChanged, RoundStarted
+from agent_league.storage.paths import DataPaths
+from agent_league.testing.peers import utc_timestamp
 from agent_league.testing.virtual_time import in_virtual_time
+from tests.cli.leagues import Said, said
 from tests.league.office import Office, at_work
 from tests.league.test_times import DAY, TimedOffice, seat, sleep_until
+from tests.security.classroom import Classroom, classroom
 
 
 async def set_times(here: Office, reason: str = "the room is taken", **changed: Any) -> str:
@@ -113,3 +118,66 @@ async def test_what_cannot_be_changed_is_refused_and_nothing_is_lost(home: Path)
             await set_times(here, start="2025-01-16 18:00")
         assert here.manager.state.config.times.start == "2025-01-15 18:00"
         assert not here.manager.state.audit_log
+
+
+async def run_times(room: Classroom, *options: str) -> Said:
+    where = ("--home", room.home, "--manager", f"{room.visitor.base}/mcp")
+    return await asyncio.to_thread(said, "admin", "times", *where, *options)
+
+
+async def test_times_are_changed_from_the_command_line_by_the_rule_of_the_page(tmp_path: Path) -> None:
+    async with classroom(tmp_path) as room:
+        rounds = ("--set", "rounds=mon 18:00", "--set", "rounds=wed 18:00")
+        zone = ("--set", "time_zone=Europe/Berlin", "--set", "start=2099-01-05 18:00")
+        done = await run_times(room, *zone, *rounds, "--reason", "the room is taken")
+        assert done.code == 0, done.err
+        assert done.err.startswith("Times are changed: time zone: Europe/Berlin; start: Mon 5 Jan 2099, 18:00")
+        times = room.manager.state.config.times
+        assert (times.time_zone, times.start) == ("Europe/Berlin", "2099-01-05 18:00")
+        assert times.rounds == ("mon 18:00", "wed 18:00")
+        entry = room.manager.state.audit_log[-1]
+        assert (entry.who, entry.action, entry.reason) == ("admin token", "SET_TIMES", "the room is taken")
+        assert (await run_times(room, "--set", "rounds=", "--reason", "no times any more")).code == 0
+        assert room.manager.state.config.times == times.model_copy(update={"rounds": ()})
+        for refused, told in (
+            (("--set", "start=2020-01-05 18:00"), "is over: choose a time to come"),
+            (("--set", "start=soon"), "start: Input should be a date with a time of day"),
+            (("--set", "start=2099-01-05T18:00"), "the times are as they were: nothing was changed"),
+        ):
+            assert told in (await run_times(room, *refused, "--reason", "x")).error
+        assert len(room.manager.state.audit_log) == 2
+        wrong = orjson.loads((await room.call("manage_league", await message_of(room, {"begin": "now"}))).text)
+        assert "there is no time 'begin'; expected some of time_zone" in wrong["result"]["message"]
+
+
+async def message_of(room: Classroom, times: dict[str, str]) -> dict[str, Any]:
+    token = DataPaths(room.home).admin_token_file(room.league_id).read_text().strip()
+    return {
+        "protocol": "league.v2",
+        "message_type": "MANAGE_LEAGUE",
+        "sender": "league_manager",
+        "timestamp": utc_timestamp(),
+        "conversation_id": "conv-times",
+        "auth_token": token,
+        "action": "SET_TIMES",
+        "reason": "x",
+        "times": times,
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ((), 'which? expected `league admin times --set start="2026-10-26 18:00" --reason'),
+        (("--set", "start=2099-01-05 18:00"), "why? expected `league admin times --set start="),
+        (("--set", "strat=2099-01-05 18:00", "--reason", "x"), "did you mean start?"),
+        (("--set", "start=2099-01-05 18:00", "--set", "start=2099-01-06 18:00", "--reason", "x"), "it is set twice"),
+        (("P01", "--set", "freeze=", "--reason", "x"), "takes no player"),
+    ],
+)
+def test_what_is_typed_wrong_is_told(home: Path, options: tuple[str, ...], told: str) -> None:
+    assert told in said("admin", "times", *options, "--home", home).error
+
+
+def test_set_is_for_times_alone(home: Path) -> None:
+    assert "--set is for times" in said("admin", "pause", "--set", "freeze=", "--home", home).error

@@ -18,10 +18,11 @@ from agent_league.cli.options import (
 )
 from agent_league.cli.terminal import print_remark
 from agent_league.errors import LeagueFailed, UserError
+from agent_league.model.names import list_known_names
 from agent_league.text import capitalise, to_printable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from agent_league.config import ConfigLoader
     from agent_league.launch.organiser_call import TeamsMissing
@@ -45,6 +46,7 @@ class AdminAction(StrEnum):
     FREEZE = "freeze"
     UNFREEZE = "unfreeze"
     ROUND = "round"
+    TIMES = "times"
     SUSPEND = "suspend"
     REINSTATE = "reinstate"
     RERUN = "rerun"
@@ -64,6 +66,7 @@ ACTION_MESSAGES = {
     AdminAction.FREEZE: ("FREEZE_AGENTS", "No player is admitted to {league} or replaced any more."),
     AdminAction.UNFREEZE: ("UNFREEZE_AGENTS", "Players may be admitted to {league} and replaced again."),
     AdminAction.ROUND: ("PLAY_ROUND", "The next round of {league} begins now."),
+    AdminAction.TIMES: ("SET_TIMES", ""),
     AdminAction.SUSPEND: (
         "SUSPEND_PLAYER",
         "{player} is suspended, and loses its matches or isn't paired, until it is reinstated.",
@@ -86,8 +89,10 @@ EXPECTED_ARGUMENTS = {
     AdminAction.AWARD: "R1M1 P01",
 }
 """What an action is about, as an example; the others are about the league."""
+TIMES_EXAMPLE = '--set start="2026-10-26 18:00"'
 MATCH_ACTIONS = (AdminAction.RERUN, AdminAction.VOID, AdminAction.AWARD)
 CORRECTIONS = (*MATCH_ACTIONS, AdminAction.WITHDRAW, AdminAction.ADMIT)
+REASONED_ACTIONS = (*CORRECTIONS, AdminAction.TIMES)
 """Actions that need a reason."""
 ORGANISER_ACTIONS = (AdminAction.INVITE, AdminAction.REVOKE)
 """Actions that need no manager: they write to the league's database."""
@@ -151,6 +156,15 @@ def admin(
             help="For rerun, void and award: let matches that were paired from the old result become void.",
         ),
     ] = False,
+    times: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=TEXT",
+            help="For times: what changes, as in `times` of the league file; again for more, or for another entry of a"
+            " list; empty for none.",
+        ),
+    ] = None,
     manager: ManagerOption = None,
     league_id: ConductedLeagueOption = None,
     game: GameOption = None,
@@ -161,14 +175,15 @@ def admin(
     store: StoreOption = None,
     home: HomeOption = None,
 ) -> None:
-    """Open or close registration, pause or resume, suspend players, correct results, invite organisers.
+    """Open or close registration, pause or resume, change times, suspend players, correct results, invite organisers.
 
     A pause lets the matches in play end and no other begin, and outlasts a restart. A suspended player loses its
     matches technically, those in play too, whatever it does and its referee reports, until it is reinstated.
     `rerun MATCH`, `void MATCH`, `award MATCH PLAYER|draw`, `withdraw PLAYER` and `admit PLAYER` correct what was played
     and who plays, after the end too, and need --reason, which everybody can read. If a bracket would have paired others
     with the corrected result, the command says which matches become void by it, and needs --void-followers.
-    `league show audit` lists what was carried out.
+    `times --set start="2026-10-26 18:00" --reason ...` changes the league's times from now on, as the organiser's page
+    does. `league show audit` lists what was carried out.
     `invite NAME` prints a link by which an organiser signs in, to one league with --league; `revoke NAME` ends it and
     what was signed in by it.
     """
@@ -177,6 +192,7 @@ def admin(
     if action in ORGANISER_ACTIONS:
         _change_organiser(action, target, league_id, home, store, url)
         return
+    typed = _read_typed_times(action, times or [])
     _check_arguments(action, target, winner, reason)
     if void_followers and action not in MATCH_ACTIONS:
         raise UserError(f"league admin {action}: --void-followers is for {', '.join(MATCH_ACTIONS)}")
@@ -184,6 +200,8 @@ def admin(
     is_match = action in MATCH_ACTIONS
     named = {"match_id": target if is_match else None, "player_id": winner if is_match else target, "reason": reason}
     about: dict[str, Any] = {name: value for name, value in named.items() if value is not None}
+    if typed:
+        about["times"] = typed
     if void_followers:
         about["void_followers"] = True
     home, loader = open_existing_home(home)
@@ -242,8 +260,8 @@ def _correct_stopped_league(
 def _check_arguments(action: AdminAction, target: str | None, winner: str | None, reason: str | None) -> None:
     """Raise UserError if an argument is missing, or one too many."""
     expected = EXPECTED_ARGUMENTS.get(action, "")
-    why = ' --reason "..."' if action in CORRECTIONS else ""
-    whole = f"expected `league admin {action} {expected}{why}`"
+    why = ' --reason "..."' if action in REASONED_ACTIONS else ""
+    whole = f"expected `league admin {action} {TIMES_EXAMPLE if action is AdminAction.TIMES else expected}{why}`"
     thing = "match" if action in MATCH_ACTIONS else "player"
     if target is None and expected:
         raise UserError(f"league admin {action}: which {thing}? {whole}")
@@ -251,8 +269,33 @@ def _check_arguments(action: AdminAction, target: str | None, winner: str | None
         raise UserError(f"league admin {action}: takes no player")
     if (winner is not None) is not (action is AdminAction.AWARD):
         raise UserError(f"league admin {action}: {'who wins?' if winner is None else 'one name too many;'} {whole}")
-    if action in CORRECTIONS and not (reason or "").strip():
+    if action in REASONED_ACTIONS and not (reason or "").strip():
         raise UserError(f"league admin {action}: why? {whole}; the reason stands in the public audit log")
+
+
+def _read_typed_times(action: AdminAction, settings: "Sequence[str]") -> dict[str, str]:
+    """Read `NAME=TEXT`, entries of one list joined by lines; raises UserError."""
+    from agent_league.league.changed_times import LISTS, TIME_LABELS
+
+    if action is not AdminAction.TIMES:
+        if settings:
+            raise UserError(f"league admin {action}: --set is for {AdminAction.TIMES}")
+        return {}
+    if not settings:
+        raise UserError(
+            f'league admin times: which? expected `league admin times {TIMES_EXAMPLE} --reason "..."`; '
+            f"there are {', '.join(TIME_LABELS)}"
+        )
+    typed: dict[str, str] = {}
+    for setting in settings:
+        name, equals, text = (part.strip() for part in setting.partition("="))
+        if not equals or name not in TIME_LABELS:
+            known = list_known_names(name, [*TIME_LABELS])
+            raise UserError(f"--set {setting}: expected NAME=TEXT, and a name of {known}")
+        if name in typed and name not in LISTS:
+            raise UserError(f"--set {name}: it is set twice")
+        typed[name] = f"{typed[name]}\n{text}" if name in typed else text
+    return typed
 
 
 def _change_organiser(

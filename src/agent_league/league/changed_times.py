@@ -9,11 +9,13 @@ from datetime import datetime
 from typing import Any
 
 import orjson
+from pydantic import ValidationError
 
 from agent_league.config.times import TimesConfig
-from agent_league.errors import ErrorCode, Refusal
+from agent_league.errors import ErrorCode, Refusal, UserError
 from agent_league.league.league_times import TimeMark
 from agent_league.model.time_plan import TimePlan
+from agent_league.text import MAX_SENTENCE, shorten
 
 TIME_LABELS = {
     "time_zone": "time zone",
@@ -27,8 +29,46 @@ TIME_LABELS = {
     "freeze": "freeze",
 }
 """The words for each of the times, in the order of pages."""
+DATES = ("registration_opens", "registration_closes", "start")
+LISTS = ("rounds", "quiet_hours", "holidays")
+"""Times with several entries."""
+LOCAL_FORM = "%Y-%m-%dT%H:%M"
+"""A date with a time of day, as browsers' fields have it."""
 BEFORE_START = ("registration_opens", "registration_closes", "start")
 """Times that mean nothing once a league has started."""
+
+
+def read_times(typed: Mapping[str, str], times: TimesConfig) -> TimesConfig:
+    """Read new times from texts by name; those that aren't named stay as they are. Raises UserError.
+
+    Lists have one entry a line. A date that is written as `write_times` does keeps the text that it has.
+    """
+    shown = write_times(times)
+    found: dict[str, Any] = times.model_dump()
+    for name in TIME_LABELS:
+        if name not in typed or _join_lines(typed[name]) == _join_lines(shown[name]):
+            continue
+        text = typed[name].strip()
+        found[name] = (
+            _join_lines(text).splitlines() if name in LISTS else text or TimesConfig.model_fields[name].default
+        )
+    try:
+        return TimesConfig.model_validate(found)
+    except ValidationError as error:
+        raise UserError("; ".join(_describe_problem(one) for one in error.errors())) from None
+
+
+def write_times(times: TimesConfig) -> dict[str, str]:
+    """Write all times as texts by name; dates are local times of the league's zone."""
+    plan = times.plan
+    moments = dict(zip(DATES, (plan.opens, plan.closes, plan.start), strict=True))
+    return {
+        **{name: _format_moment(moments[name], times) for name in DATES},
+        **{name: "\n".join(getattr(times, name)) for name in LISTS},
+        "time_zone": times.time_zone,
+        "rounds_each_time": str(times.rounds_each_time),
+        "freeze": times.freeze or "",
+    }
 
 
 def format_times(times: TimesConfig) -> str:
@@ -56,7 +96,7 @@ def check_changed_times(times: TimesConfig, changed: Collection[str], now: datet
         moment = _find_moment(times.plan, name)
         if moment is not None and moment <= now:
             planned = times.plan.format_moment(moment)
-            raise _refuse(name, f"{planned} is over: choose a time to come, or do it now by its button")
+            raise _refuse(name, f"{planned} is over: choose a time to come, or do it now by its button or command")
 
 
 def describe_changed_times(times: TimesConfig, changed: Collection[str]) -> str:
@@ -84,3 +124,18 @@ def _find_moment(plan: TimePlan, name: str) -> datetime | None:
 
 def _refuse(name: str, why: str) -> Refusal:
     return Refusal(ErrorCode.SERVICE_UNAVAILABLE, f"{TIME_LABELS[name]}: {why}")
+
+
+def _format_moment(moment: datetime | None, times: TimesConfig) -> str:
+    return moment.astimezone(times.plan.zone).strftime(LOCAL_FORM) if moment else ""
+
+
+def _join_lines(text: str) -> str:
+    """A text with one kind of line end, and without empty lines."""
+    return "\n".join(line.strip() for line in text.splitlines() if line.strip())
+
+
+def _describe_problem(problem: Any) -> str:
+    name = str(problem["loc"][0]) if problem["loc"] else ""
+    sentence = str(problem["msg"]).removeprefix("Value error, ")
+    return shorten(f"{TIME_LABELS.get(name, name)}: {sentence}" if name else sentence, MAX_SENTENCE)

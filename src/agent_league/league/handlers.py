@@ -7,8 +7,10 @@ from typing import Any, TypeVar
 from agent_league.agent.dialects import dialect_of
 from agent_league.agent.dispatcher import OK, Handler, HandlerReply
 from agent_league.clock import Clock
-from agent_league.errors import ErrorCode, Refusal
+from agent_league.config.times import TimesConfig
+from agent_league.errors import ErrorCode, Refusal, UserError
 from agent_league.http.hosts import resolve_endpoint
+from agent_league.league.changed_times import TIME_LABELS, read_times
 from agent_league.league.dial_out.registration import find_seat
 from agent_league.league.dial_out.seats import DialOutSeats
 from agent_league.league.journal import Journal
@@ -115,9 +117,21 @@ class ManagerHandlers:
             target=(message.match_id if is_about_match else message.player_id) or "",
             reason=message.reason or "",
             winner=(message.player_id or "") if is_about_match else "",
+            times=self._read_times(message.times) if message.times else None,
             void_followers=message.void_followers,
         )
         return {**OK, "change": await self._carry_out(command)}
+
+    def _read_times(self, typed: Mapping[str, str]) -> TimesConfig:
+        """Read the times that are to hold; raises a Refusal that says what is wrong."""
+        if unknown := typed.keys() - TIME_LABELS.keys():
+            names = ", ".join(TIME_LABELS)
+            told = f"there is no time {quote(min(unknown))}; expected some of {names}"
+            raise Refusal(ErrorCode.INVALID_MESSAGE_FORMAT, told)
+        try:
+            return read_times(typed, self._state.config.times)
+        except UserError as error:
+            raise Refusal(ErrorCode.INVALID_MESSAGE_FORMAT, str(error)) from None
 
     def correct_report(self, params: Mapping[str, Any]) -> tuple[Mapping[str, Any], tuple[str, ...]]:
         """Correct a report whose result is missing or contradicts its details; returns it and the deviations."""

@@ -21,7 +21,6 @@ class OrganiserAction(StrEnum):
     UNFREEZE_AGENTS = "UNFREEZE_AGENTS"
     PLAY_ROUND = "PLAY_ROUND"
     SET_TIMES = "SET_TIMES"
-    """On the organiser's page alone; elsewhere times are changed in the league file."""
     SUSPEND_PLAYER = "SUSPEND_PLAYER"
     REINSTATE_PLAYER = "REINSTATE_PLAYER"
     RERUN_MATCH = "RERUN_MATCH"

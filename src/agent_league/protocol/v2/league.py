@@ -56,6 +56,7 @@ LeagueAction = Literal[
     "FREEZE_AGENTS",
     "UNFREEZE_AGENTS",
     "PLAY_ROUND",
+    "SET_TIMES",
     "SUSPEND_PLAYER",
     "REINSTATE_PLAYER",
     "RERUN_MATCH",
@@ -88,7 +89,15 @@ class ManageLeague(Message):
     )
     reason: str | None = Field(
         default=None,
-        description="Why, in a sentence for the audit log, which is public; needed for corrections.",
+        description="Why, in a sentence for the audit log, which is public; needed for corrections and times.",
+        examples=[None],
+    )
+    times: dict[str, str] | None = Field(
+        default=None,
+        description=(
+            "For SET_TIMES: texts by the names that `times` has in the league file, lists with one entry a line, empty"
+            " for none; times that aren't named stay as they are."
+        ),
         examples=[None],
     )
     void_followers: bool = Field(

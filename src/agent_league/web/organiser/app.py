@@ -17,6 +17,7 @@ from agent_league.config.times import TimesConfig
 from agent_league.errors import Refusal, UserError
 from agent_league.http.carrier import RequestRejected
 from agent_league.http.header_check import HeaderCheck
+from agent_league.league.changed_times import read_times
 from agent_league.league.organiser_commands import OrganiserCommand
 from agent_league.model.audit import OrganiserAction
 from agent_league.storage.access import AccessStore, TeamRow
@@ -29,7 +30,6 @@ from agent_league.web.organiser.forms import read_form, read_upload
 from agent_league.web.organiser.page import read_organiser_data
 from agent_league.web.organiser.sessions import OrganiserSession, OrganiserSessions, is_csrf_token
 from agent_league.web.organiser.sign_in import PRIVATE_HEADERS
-from agent_league.web.organiser.times_form import parse_times_form
 from agent_league.web.page import Page
 from agent_league.web.pages import read_page_data, render_page
 from agent_league.web.rendering import Site
@@ -174,7 +174,7 @@ class OrganiserApp:
             return _Flash(capitalise(said), is_refused=True, typed=form)
 
     def _parse_times(self, form: Mapping[str, str]) -> TimesConfig:
-        return parse_times_form(form, self._reader.state.config.times)
+        return read_times(form, self._reader.state.config.times)
 
     async def _fill_canvas(self, session: OrganiserSession, name: str, export: bytes) -> _Flash:
         if not export:
