@@ -164,7 +164,10 @@ MAX_REASONING = 2000
 Reasoning = Annotated[
     Any,
     WithJsonSchema({"type": "string", "maxLength": MAX_REASONING}),
-    Field(description="Why this move, in the player's words; kept in the match file and shown after its end."),
+    Field(
+        description="Why this move, in the player's words; kept in the match file and shown after its end.",
+        examples=[None],
+    ),
 ]
 """A text in our own messages; any value is accepted from others, without a refusal."""
 
