@@ -1,6 +1,7 @@
 """What a server may still do once its lease has ended: nothing in the name of its leagues."""
 
 import asyncio
+import time
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,19 @@ def test_a_lease_ends_before_the_database_says_so(lease: ServerLease, clock: Clo
     lease.extend(asked_at=105.0, seconds=10.0)
     assert lease.seconds_left == pytest.approx(4.9), "it counts from before the database was asked"
     lease.end()
+    assert not lease.is_held
+
+
+@pytest.mark.skipif(not hasattr(time, "CLOCK_BOOTTIME"), reason="this system has no clock that counts its sleep")
+def test_a_lease_ends_while_the_machine_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept, awake = [0.0], time.clock_gettime
+    monkeypatch.setattr(
+        time, "clock_gettime", lambda which: awake(which) + (slept[0] if which == time.CLOCK_BOOTTIME else 0.0)
+    )
+    lease = ServerLease()
+    lease.extend(lease.begin_request(), 100.0)
+    assert lease.is_held
+    slept[0] = 100.0
     assert not lease.is_held
 
 

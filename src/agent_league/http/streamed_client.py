@@ -66,6 +66,11 @@ class StreamedConnection(asyncio.Protocol):
         return self._may_stay and not self._chunks and self._error is None and not self._transport.is_closing()
 
     @property
+    def has_chunk(self) -> bool:
+        """Whether `read_chunk` need not wait."""
+        return bool(self._chunks) or self._is_complete
+
+    @property
     def has_ended(self) -> bool:
         """Whether the whole answer has come and was read."""
         return self._is_complete and not self._chunks

@@ -1,7 +1,7 @@
 """A server's lease as the server itself counts it, by its own monotonic clock: no longer than the database does.
 
 Nothing may be called or written in the name of a league once it has ended. A process that was paused finds its lease
-ended before it has asked anybody.
+ended before it has asked anybody, and so does one whose whole machine was asleep.
 """
 
 import asyncio
@@ -13,10 +13,15 @@ SAFE_PART = 0.95
 """Part of a lease that counts, so that clocks may differ in speed."""
 
 
+def read_clock() -> float:
+    """Seconds of a clock that nobody sets and that counts, where the system has such a one, while the machine sleeps."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
+
+
 class ServerLease:
     """Until when this process owns its leagues."""
 
-    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, monotonic: Callable[[], float] = read_clock) -> None:
         self._monotonic = monotonic
         self._ends_at = 0.0
 

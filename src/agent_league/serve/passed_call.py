@@ -7,6 +7,7 @@ The key is in the store, where only the servers read it. Knows no network.
 import base64
 import hashlib
 import hmac
+import itertools
 import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ HOP_HEADERS = frozenset(
 """Headers that concern one connection alone."""
 OWN_HEADERS = frozenset({b"host", b"content-length", b"expect", b"x-forwarded-for", b"forwarded", PASSED_HEADER})
 """Headers that are written anew, or whose content is in the signature."""
+DROPPED_HEADERS = HOP_HEADERS | OWN_HEADERS
 NOT_OWNER_HEADER = b"x-league-not-owner"
 NOT_OWNER_STATUS = 421
 """With that header: the server has done nothing, for it doesn't have the league."""
@@ -62,11 +64,14 @@ class PassedCall:
     body: bytes = b""
 
     def digest(self) -> str:
-        """Hash everything; each part is preceded by its length, so that none can be taken for another."""
+        """Hash everything; the lengths of all parts come first, so that none can be taken for another."""
         parts = [self.method.encode(), self.target]
-        parts += [part for header in sorted(self.headers) for part in header]
-        sizes = b" ".join(b"%d" % len(part) for part in parts)
-        return hashlib.sha256(b"%b\n%b\n%b" % (sizes, b"".join(parts), hashlib.sha256(self.body).digest())).hexdigest()
+        for header in sorted(self.headers):
+            parts += header
+        sizes = b" ".join([b"%d" % len(part) for part in parts])
+        hashed = hashlib.sha256(b"%b\n%b" % (sizes, b"".join(parts)))
+        hashed.update(self.body)
+        return hashed.hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,17 +88,16 @@ class PassedCaller:
 
 def select_passed_headers(headers: Headers) -> tuple[tuple[bytes, bytes], ...]:
     """Return the headers that travel with a passed call, the same on both sides of it."""
-    headers = tuple(headers)
-    named = {
-        name.strip().lower() for key, value in headers if key.lower() == b"connection" for name in value.split(b",")
-    }
+    lowered = [(name.lower(), value) for name, value in headers]
+    named = {one.strip().lower() for name, value in lowered if name == b"connection" for one in value.split(b",")}
     return tuple(
-        (name.lower(), value)
-        for name, value in headers
-        if not (lower := name.lower()).startswith(WEBSOCKET_PREFIX)
-        and lower not in HOP_HEADERS
-        and lower not in OWN_HEADERS
-        and lower not in named
+        [
+            header
+            for header in lowered
+            if (name := header[0]) not in DROPPED_HEADERS
+            and name not in named
+            and not name.startswith(WEBSOCKET_PREFIX)
+        ]
     )
 
 
@@ -104,13 +108,16 @@ class CallSigner:
         """`now` is the time in seconds since 1970."""
         self._key = key
         self._now = now
+        self._nonce_start = secrets.token_hex(16)
+        self._nonce_count = itertools.count()
+        """With the start before it, never the same twice, by this or any other server."""
 
     def sign(self, call: PassedCall, caller: PassedCaller, server_id: str) -> bytes:
         """Return the value of PASSED_HEADER for a call to the server of this id."""
         told = {
             "to": server_id,
             "at": self._now(),
-            "nonce": secrets.token_hex(16),
+            "nonce": f"{self._nonce_start}-{next(self._nonce_count)}",
             "client": caller.client,
             "server": caller.server,
             "host": caller.host,

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 from urllib.parse import quote, urlsplit
 
@@ -276,8 +277,11 @@ async def _send_answer(head: AnswerHead, connection: StreamedConnection, send: S
     more = True
     while more:
         try:
-            async with asyncio.timeout(QUIET_SECONDS):
+            if connection.has_chunk:
                 chunk = await connection.read_chunk()
+            else:
+                async with asyncio.timeout(QUIET_SECONDS):
+                    chunk = await connection.read_chunk()
         except (ConnectionBroken, TimeoutError):
             if not is_event_stream and not gone.done():
                 raise AnswerBroken("the server of the league was lost in the middle of its answer") from None
@@ -309,6 +313,7 @@ def make_target(scope: Scope) -> bytes:
     return b"%b?%b" % (path, query) if query else path
 
 
+@lru_cache
 def parse_address(address: str) -> Address:
     """Host and port of a server's internal address."""
     parts = urlsplit(address)
