@@ -14,7 +14,7 @@ SAFE_PART = 0.95
 
 
 def read_clock() -> float:
-    """Seconds of a clock that nobody sets and that counts, where the system has such a one, while the machine sleeps."""
+    """Seconds by a clock that nobody sets and that, on systems that have one, goes on while the machine sleeps."""
     return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
 
 
