@@ -126,6 +126,19 @@ async def test_grades_are_looked_at_and_an_export_of_canvas_is_filled(term: Clas
     assert [line.split(",")[2] for line in text.splitlines()] == ['"SIS User ID"', '"s1001"']
 
 
+async def test_a_phone_shows_grades_and_the_rating_by_which_a_ladder_is_ranked(term: ClassStage, visitor: Visitor) -> None:
+    page = await sign_in(visitor, term, viewport=PHONE)
+    await page.get_by_role("link", name="Grades", exact=True).click()
+    grade = page.locator("td[data-label=Grade]").first
+    box = await grade.bounding_box()
+    assert box
+    assert box["x"] + box["width"] <= PHONE["width"]
+    own = await visitor.look(term.own_page(CLASS_NAMES[0]), viewport=PHONE)
+    table = own.locator("table.ranked")
+    await expect(table.get_by_role("columnheader")).to_have_text(["Rank", "Player", "Elo", "Played"])
+    assert await overflow(own) <= 0
+
+
 async def test_axe_finds_no_grave_fault_on_index_and_ladder(term: ClassStage, visitor: Visitor) -> None:
     for address in (term.root, f"{term.league(PRACTICE)}/", f"{term.root}/archive"):
         page = await visitor.look(address)

@@ -100,6 +100,21 @@ async def test_unknown_revoked_and_replaced_keys_get_the_same_answer(tmp_path: P
             assert reply.headers["cache-control"] == "no-store"
 
 
+async def test_a_person_with_a_wrong_key_gets_a_page_and_learns_no_more_than_a_program(
+    tmp_path: Path,
+) -> None:
+    async with classroom(tmp_path) as room:
+        pages = [
+            await room.visitor.get(f"/join/{key}", accept="text/html") for key in (create_key(), "key-" + "a" * 26)
+        ]
+        assert {page.status for page in pages} == {403}
+        assert pages[0].text == pages[1].text
+        assert pages[0].text.startswith("<!doctype html>")
+        assert "it is mistyped, or was replaced; ask the organiser for yours." in pages[0].text
+        assert pages[0].headers["referrer-policy"] == "no-referrer"
+        assert "<html" not in (await room.visitor.get(f"/join/{create_key()}")).text
+
+
 async def test_a_connection_that_outlasts_its_key_registers_nobody_any_more(tmp_path: Path) -> None:
     async with classroom(tmp_path) as room:
         key = room.add_team("T01")

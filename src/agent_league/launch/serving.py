@@ -113,7 +113,7 @@ def _make_own_app(seat: ManagerPlan, manager: "LeagueManager") -> AgentApp:
     teams = _make_team_sessions(seat, manager, site)
     app = make_agent_app(seat, manager, make_manager_pages(seat, manager, reader, sessions, teams))
     team_page = TeamPage(reader, manager.sign_up, seat.endpoint, site, manager.ladder_requests, teams)
-    app.add_path_app("join", SignUpApp(app, manager.sign_up, team_page), team_page.close)
+    app.add_path_app("join", SignUpApp(app, manager.sign_up, team_page, team_page.render_refusal), team_page.close)
     if sessions is not None:
         app.add_path_app(SIGN_IN_PATH, SignInApp(sessions, app.header_check, site, ORGANISER_PATH, reader.title))
         organiser = OrganiserApp(reader, manager, sessions, app.header_check, site, _make_grades(seat, manager, reader))

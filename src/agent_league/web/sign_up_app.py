@@ -7,7 +7,7 @@ team in `SIGN_UP_TEAM`; what they may do there is decided by tokens as for any o
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 
-from starlette.datastructures import MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
@@ -20,7 +20,8 @@ from agent_league.http.carrier import RequestRejected
 from agent_league.league.sign_up import SignUp
 from agent_league.protocol.tolerance import REGISTER_PATH
 from agent_league.storage.access import hash_key
-from agent_league.web.app import SECURITY_HEADERS
+from agent_league.text import capitalise
+from agent_league.web.app import HTML_TYPE, SECURITY_HEADERS
 
 CALL_PATHS = (MCP_PATH, REGISTER_PATH)
 PASSED_ON = ("dial",)
@@ -42,7 +43,15 @@ MakeTeamPage = Callable[[Request, str, str], Awaitable[Response]]
 class SignUpApp:
     """ASGI application of `/join`, a path app of the league's agent app."""
 
-    def __init__(self, league_app: AgentApp, sign_up: SignUp, make_page: MakeTeamPage | None = None) -> None:
+    def __init__(
+        self,
+        league_app: AgentApp,
+        sign_up: SignUp,
+        make_page: MakeTeamPage | None = None,
+        render_refusal: Callable[[str], str] | None = None,
+    ) -> None:
+        """`render_refusal` makes the page of a sentence, for a person whose address is no good."""
+        self._render_refusal = render_refusal
         self._league_app = league_app
         self._sign_up = sign_up
         self._make_page = make_page
@@ -61,7 +70,12 @@ class SignUpApp:
         try:
             await self._serve(scope, receive, send_guarded)
         except RequestRejected as error:
-            await self._league_app.send_rejection(error, scope, send_guarded)
+            if self._render_refusal is None or not _is_asked_by_person(scope):
+                await self._league_app.send_rejection(error, scope, send_guarded)
+                return
+            self._league_app.refused(scope.get("client"), error.status, error.sentence)
+            page = Response(self._render_refusal(capitalise(error.sentence)), error.status, media_type=HTML_TYPE)
+            await page(scope, receive, send_guarded)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         key, path = split_sign_up_path(scope)
@@ -92,6 +106,11 @@ class SignUpApp:
         if len(self._good_keys) > MAX_REMEMBERED_KEYS:
             self._good_keys.popitem(last=False)
         return team
+
+
+def _is_asked_by_person(scope: Scope) -> bool:
+    is_page = scope["type"] == "http" and scope["method"] == "GET"
+    return is_page and "text/html" in Headers(scope=scope).get("accept", "")
 
 
 def split_sign_up_path(scope: Scope) -> tuple[str, str]:

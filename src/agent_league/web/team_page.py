@@ -31,7 +31,7 @@ from agent_league.web.league_reader import LeagueReader
 from agent_league.web.live.news_stream import NewsStream
 from agent_league.web.organiser.forms import read_form
 from agent_league.web.page import Page
-from agent_league.web.pages import read_page_data, render_page
+from agent_league.web.pages import read_page_data, render_notice, render_page
 from agent_league.web.pages.agents import read_ladder_player
 from agent_league.web.rendering import Site
 from agent_league.web.team_sessions import TeamSessions
@@ -95,6 +95,10 @@ class TeamPage:
         """End the streams of pages that are open."""
         for news in self._news.values():
             await news.close()
+
+    def render_refusal(self, sentence: str) -> str:
+        """Render the page of somebody whose sign-up address is no good."""
+        return render_notice("Sign-up", f"{sentence}.", self._reader, self._site)
 
     async def _show(self, key: str, team: SignUpTeam) -> Response:
         row = await self._sign_up.read_team(key)
@@ -189,8 +193,18 @@ def read_team_data(
         "ladder": read_ladder_player(reader, member.agent_id, is_own=True) if member else None,
         "names": reader.player_names,
         "table": reader.state.standings()[:SHOWN_ROWS] if reader.state.results else (),
+        "ratings": _read_ratings(reader),
         "now": format_utc(reader.history.now()),
     }
+
+
+def _read_ratings(reader: LeagueReader) -> Mapping[str, float] | None:
+    """The ratings by which a practice ladder is ranked; None for a league, which counts points."""
+    ladder = reader.state.ladder
+    if ladder is None:
+        return None
+    found = {player_id: ladder.find_rating(player_id) for player_id in ladder.players}
+    return {player_id: rating.elo for player_id, rating in found.items() if rating}
 
 
 def _find_member(reader: LeagueReader, team: SignUpTeam | None) -> Member | None:

@@ -16,10 +16,7 @@ from agent_league.web.rendering import Site, render
 SIGN_IN_PATH = "sign-in"
 PRIVATE_HEADERS = {**SECURITY_HEADERS, "cache-control": "no-store", "referrer-policy": "same-origin"}
 """With `no-referrer`, browsers would say `Origin: null` with our own forms."""
-BAD_LINK = (
-    "This link doesn't work: it was used, is older than a day, or was taken back. `league admin invite NAME` makes"
-    " another."
-)
+BAD_LINK = "This link doesn't work: it was used, is older than a day, or was taken back."
 TOO_MANY_TRIES = "too many links that don't work were tried from here; wait a minute"
 TRIES_PER_SECOND, TRY_BURST = 0.5, 30
 
