@@ -126,7 +126,7 @@ async def test_grades_are_looked_at_and_an_export_of_canvas_is_filled(term: Clas
     assert [line.split(",")[2] for line in text.splitlines()] == ['"SIS User ID"', '"s1001"']
 
 
-async def test_a_phone_shows_grades_and_the_rating_by_which_a_ladder_is_ranked(term: ClassStage, visitor: Visitor) -> None:
+async def test_a_phone_shows_grades_and_the_ratings_of_a_ladder(term: ClassStage, visitor: Visitor) -> None:
     page = await sign_in(visitor, term, viewport=PHONE)
     await page.get_by_role("link", name="Grades", exact=True).click()
     grade = page.locator("td[data-label=Grade]").first
