@@ -1909,6 +1909,8 @@ REQUIREMENTS = (
         "A team that has opened the page of its key sees the league as it may, until it signs out or its key ends.",
         "security/team_sessions::a_team_of_a_league_for_members_sees_all_of_it_by_its_cookie_alone",
         "security/team_sessions::a_session_ends_with_its_key_with_sign_out_and_with_its_stream",
+        "security/team_sessions::a_session_outlasts_a_restart_and_is_kept_as_a_hash",
+        "storage/access::a_team_s_session_is_found_in_its_league_until_it_ends",
         "security/team_sessions::a_team_sees_its_own_name_on_all_pages_and_no_other",
     ),
     needs(
@@ -2017,6 +2019,7 @@ REQUIREMENTS = (
         "check/quick_check::a_player_of_v1_alone_is_checked_in_its_own_words",
         "league/ladder::who_fails_its_check_meets_house_bots_alone_until_it_passes_or_is_admitted",
         "league/ladder::a_request_is_played_within_its_limits_and_told_in_words",
+        "league/ladder::a_restart_forgets_no_request_of_the_last_hour",
         "league/ladder::nobody_gets_more_matches_an_hour_than_the_limit_and_the_queue_says_so",
     ),
     needs(

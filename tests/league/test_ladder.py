@@ -178,6 +178,27 @@ async def test_a_request_is_played_within_its_limits_and_told_in_words(tmp_path:
 
 
 @in_virtual_time
+async def test_a_restart_forgets_no_request_of_the_last_hour(tmp_path: Path) -> None:
+    async with ladder_world(tmp_path, interval_sec=9000, requests_per_hour=2, house_bots=NO_BOTS) as world:
+        for number in range(1, 4):
+            world.start_player(number)
+        await world.wait_until(lambda: len(world.record.players) == 3)
+        await world.manager.ladder_requests.ask("P01", "P02")
+        await asyncio.sleep(600)
+        await world.manager.ladder_requests.ask("P01", "P03")
+        await asyncio.sleep(600)
+        await world.stop("manager")
+        world.start_manager()
+        await asyncio.sleep(1)
+        with pytest.raises(Refusal, match=r"which is the limit; wait 2[34]\d\d s"):
+            await world.manager.ladder_requests.ask("P01", "P02")
+        await asyncio.sleep(2400)
+        await world.manager.ladder_requests.ask("P01", "P02")
+        with pytest.raises(Refusal, match="which is the limit"):
+            await world.manager.ladder_requests.ask("P01", "P03")
+
+
+@in_virtual_time
 async def test_a_request_may_need_the_other_to_ask_too(tmp_path: Path) -> None:
     async with ladder_world(tmp_path, interval_sec=3000, requests="accepted", house_bots=NO_BOTS) as world:
         world.start_player(1)

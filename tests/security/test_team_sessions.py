@@ -105,18 +105,38 @@ async def test_a_league_that_hides_nothing_sets_no_cookie_and_referees_get_none(
 async def test_sessions_last_twelve_hours_and_are_few(tmp_path: Path) -> None:
     async with classroom(tmp_path, {"visibility": "members"}) as room:
         clock = MovableClock()
-        sessions = TeamSessions("spring", room.manager.sign_up, "/leagues/spring/", is_secure=True, clock=clock)
+        sessions = TeamSessions(room.league_id, room.access, "/leagues/spring/", is_secure=True, clock=clock)
         team = await room.manager.sign_up.find_team(room.add_team("T01"))
         assert team
-        cookies = [sessions.begin(team) for _ in range(MAX_SESSIONS_OF_TEAM + 1)]
+        cookies = [await sessions.begin(team) for _ in range(MAX_SESSIONS_OF_TEAM + 1)]
         assert cookies[0].endswith("; HttpOnly; SameSite=Strict; Secure")
         assert "; Path=/leagues/spring/;" in cookies[0]
         scopes = [{"headers": [(b"cookie", one.partition(";")[0].encode())]} for one in cookies]
         assert [await sessions.find_team(scope) for scope in scopes[:2]] == [None, team]
         clock.offset = timedelta(hours=12)
         assert await sessions.find_team(scopes[1]) is None
-        elsewhere = TeamSessions("autumn", room.manager.sign_up, "/leagues/autumn/")
+        elsewhere = TeamSessions("autumn", room.access, "/leagues/autumn/")
         assert await elsewhere.find_team(scopes[-1]) is None
+
+
+def find_in_files(folder: Path, secret: str) -> list[Path]:
+    files = [file for file in folder.rglob("*") if file.is_file()]
+    assert len(files) > 3
+    return [file for file in files if secret.encode() in file.read_bytes()]
+
+
+async def test_a_session_outlasts_a_restart_and_is_kept_as_a_hash(tmp_path: Path) -> None:
+    async with classroom(tmp_path, {"visibility": "members"}) as room:
+        key = room.add_team("T01")
+        cookie = await open_page(room, key)
+        secret = cookie.partition("=")[2]
+    assert find_in_files(tmp_path, secret) == []
+    async with classroom(tmp_path, {"visibility": "members"}) as room:
+        assert (await room.visitor.get("/players", cookie=cookie)).status == 200
+        assert (await room.visitor.get("/players")).status == 403
+        await room.visitor.post(f"/join/{key}", b"action=sign_out", content_type=FORM, cookie=cookie)
+    async with classroom(tmp_path, {"visibility": "members"}) as room:
+        assert (await room.visitor.get("/players", cookie=cookie)).status == 403, "what has ended stays so"
 
 
 @pytest.mark.parametrize("path", ["/join", "/join/", "/join/..", "/join/%2e%2e/players"])

@@ -12,6 +12,7 @@ from agent_league.storage.access import (
     OrganiserSecret,
     SecretKind,
     TeamRow,
+    TeamSessionRow,
     create_key,
     hash_key,
 )
@@ -123,6 +124,38 @@ def test_a_revoked_organiser_has_no_link_and_no_session(open_access: OpenAccess)
     assert open_access().revoke_organiser("Ada") == 2
     assert access.list_secrets(NOW) == [secret("c", SecretKind.SESSION, "Bob", expires_at=LATEST)]
     assert access.revoke_organiser("Ada") == 0
+
+
+def session(text: str, team_id: str = "T01", expires_at: str = LATER, league_id: str = LEAGUE) -> TeamSessionRow:
+    return TeamSessionRow(hash_key(text), league_id, team_id, hash_key("key-a"), expires_at)
+
+
+def test_a_team_s_session_is_found_in_its_league_until_it_ends(open_access: OpenAccess) -> None:
+    assert open_access().find_team_session(LEAGUE, hash_key("s"), NOW) is None
+    open_access().write_team_session(session("s"), NOW, longest=2)
+    access = open_access()
+    assert access.find_team_session(LEAGUE, hash_key("s"), NOW) == session("s")
+    assert access.find_team_session("league_autumn", hash_key("s"), NOW) is None
+    assert access.find_team_session(LEAGUE, hash_key("s"), LATER) is None
+    access.delete_team_session("league_autumn", hash_key("s"))
+    assert access.find_team_session(LEAGUE, hash_key("s"), NOW)
+    access.delete_team_session(LEAGUE, hash_key("s"))
+    assert open_access().find_team_session(LEAGUE, hash_key("s"), NOW) is None
+
+
+def test_the_oldest_session_of_a_team_gives_way_and_expired_ones_go(open_access: OpenAccess) -> None:
+    access = open_access()
+    for one in (session("other", "T02"), session("elsewhere", league_id="league_autumn"), session("a"), session("b")):
+        access.write_team_session(one, NOW, longest=2)
+    access.write_team_session(session("c", expires_at=LATEST), NOW, longest=2)
+
+    def list_found(now: str) -> list[str]:
+        places = [("a", LEAGUE), ("b", LEAGUE), ("c", LEAGUE), ("other", LEAGUE), ("elsewhere", "league_autumn")]
+        return [text for text, league in places if access.find_team_session(league, hash_key(text), now)]
+
+    assert list_found(NOW) == ["b", "c", "other", "elsewhere"]
+    access.write_team_session(session("d", "T03", LATEST), LATER, longest=2)
+    assert list_found(NOW) == ["c"]
 
 
 def test_keys_are_random_and_survive_an_address() -> None:

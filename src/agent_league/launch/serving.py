@@ -122,13 +122,13 @@ def _make_own_app(seat: ManagerPlan, manager: "LeagueManager") -> AgentApp:
 
 
 def _make_team_sessions(seat: ManagerPlan, manager: "LeagueManager", site: "LiveSite") -> "TeamSessions | None":
-    """Make the sessions of teams; None in a league that hides nothing from visitors."""
+    """Make the sessions of teams; None in a league that hides nothing from visitors, or has no database."""
     from agent_league.web.team_sessions import TeamSessions  # noqa: PLC0415 - as above
 
-    if not hides_from_visitors(manager.state.config.visibility):
+    if manager.access is None or not hides_from_visitors(manager.state.config.visibility):
         return None
     is_secure = (seat.settings.system.network.public_url or "").startswith("https:")
-    return TeamSessions(manager.state.league_id, manager.sign_up, f"{site.base}/", is_secure=is_secure)
+    return TeamSessions(manager.state.league_id, manager.access, f"{site.base}/", is_secure=is_secure)
 
 
 def _make_grades(seat: ManagerPlan, manager: "LeagueManager", reader: "LeagueReader") -> "LeagueGrades | None":

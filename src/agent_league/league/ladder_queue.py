@@ -42,8 +42,6 @@ class LadderQueue:
         self._waiting_since: dict[str, float] = {}
         self._automatic: dict[str, deque[float]] = {}
         """By player: when it got its matches of the last hour by itself."""
-        self._asked: dict[str, deque[float]] = {}
-        """By player: when it asked for matches in the last hour."""
         self._pairing_count = 0
         self.checking: set[str] = set()
         """Those whose check is being made."""
@@ -169,11 +167,11 @@ class LadderQueue:
         """Let a player ask for a match; returns what comes of it as a sentence. Raises a Refusal."""
         if problem := self._find_request_problem(player_id, opponent_id):
             raise Refusal(ErrorCode.SERVICE_UNAVAILABLE, problem, player_id=player_id, opponent_id=opponent_id)
-        now, asked = self._read_time(), self._asked.setdefault(player_id, deque())
-        _drop_before(asked, now - HOUR)
+        now = self._clock.now()
+        asked = [at for at in self._record.players[player_id].asked_at if abs(_count_seconds(at, now)) < HOUR]
         limit = self._record.config.requests_per_hour
         if len(asked) >= limit:
-            wait = round(asked[0] + HOUR - now)
+            wait = round(HOUR - _count_seconds(asked[0], now))
             told = f"{player_id} has asked for {limit} matches within an hour, which is the limit; wait {wait} s"
             raise Refusal(ErrorCode.RATE_LIMIT_EXCEEDED, told, retry_after_sec=wait)
         back = self._record.requests.get((opponent_id, player_id))
@@ -181,8 +179,8 @@ class LadderQueue:
         is_accepted = is_house or back is not None or self._record.config.requests == "automatic"
         if back is not None:
             self._record.drop_request(opponent_id, player_id)
-        asked.append(now)
-        request = OpenRequest(player_id, opponent_id, format_utc(self._clock.now()), is_accepted)
+        self._record.note_asked(player_id, [*asked, format_utc(now)])
+        request = OpenRequest(player_id, opponent_id, format_utc(now), is_accepted)
         self._state.request_ladder_match(request)
         when = "is played as soon as both are free" if is_accepted else f"waits until {opponent_id} accepts it"
         return f"The match {player_id} against {opponent_id} {when}."

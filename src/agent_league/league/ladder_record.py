@@ -211,6 +211,12 @@ class LadderRecord:
         if self.matches.pop(match_id, None):
             self._save_row(RemovedRow(LadderRow, MATCH + match_id))
 
+    def note_asked(self, player_id: str, times: Sequence[str]) -> None:
+        """Store when a player has asked for matches of late."""
+        player = self.players[player_id]
+        player.asked_at = [*times]
+        self._save_player(player)
+
     def add_request(self, request: OpenRequest) -> None:
         self.requests[request.player_id, request.opponent_id] = request
         self._save_row(LadderRow(_request_key(request.player_id, request.opponent_id), request.to_json()))

@@ -92,13 +92,6 @@ class SignUp:
         row: TeamRow | None = await self._offload(self._access.find_team, self._state.league_id, hash_key(key))
         return row
 
-    async def is_key_current(self, team: SignUpTeam) -> bool:
-        """Whether the key by which a team came in is still its key."""
-        if self._access is None:
-            return False
-        row: TeamRow | None = await self._offload(self._access.find_team, self._state.league_id, team.key_sha256)
-        return row is not None and row.team_id == team.team_id
-
     async def explain_needed_key(self, role: Role) -> str | None:
         """Explain why a new agent needs a key to register, or return None. Agents of this process need none."""
         is_closed_circle = self._state.roster.rules.is_loopback_only

@@ -149,6 +149,8 @@ class LadderPlayer:
     is_admitted: bool = False
     """Whether the organiser lets it meet others, whatever its check says."""
     check: CheckSummary | None = None
+    asked_at: list[str] = field(default_factory=list)
+    """When it asked for matches in the last hour before it asked last."""
 
     @property
     def current(self) -> PlayerVersion:
@@ -165,13 +167,14 @@ class LadderPlayer:
             "is_house": self.is_house,
             "is_admitted": self.is_admitted,
             "check": self.check.to_json() if self.check else None,
+            "asked_at": self.asked_at,
         }
 
     @classmethod
     def from_json(cls, player_id: str, told: Mapping[str, Any]) -> "LadderPlayer":
         check = CheckSummary.from_json(told["check"]) if told["check"] else None
         versions = [PlayerVersion(**one) for one in told["versions"]]
-        return cls(player_id, versions, told["is_house"], told["is_admitted"], check)
+        return cls(player_id, versions, told["is_house"], told["is_admitted"], check, told.get("asked_at", []))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Who may come in: the teams of a league's roster with their keys, and organisers with their links and sessions.
+"""Who may come in: the teams of a league's roster with their keys and sessions, and organisers with links and sessions.
 
 Rows and the promise of their store. Keys, links and sessions are kept as hashes alone. Implemented by `sql_access.py`
 and, in memory, here; one contract test runs over both. Knows nothing of seasons: a roster outlasts them.
@@ -56,6 +56,19 @@ class OrganiserSecret:
     """In UTC, as `format_utc` writes it, so that texts compare as times do."""
 
 
+@dataclass(frozen=True, slots=True)
+class TeamSessionRow:
+    """A browser of a team that is signed in."""
+
+    secret_sha256: str
+    league_id: str
+    team_id: str
+    key_sha256: str
+    """Hash of the key that it was signed in by, and with which it ends."""
+    expires_at: str
+    """As that of an organiser's secret."""
+
+
 class AccessStore(Protocol):
     """Where rosters and organisers are kept. Calls block; they raise StoreFailed, and UserError as a Store does."""
 
@@ -89,6 +102,16 @@ class AccessStore(Protocol):
         """Delete all links and sessions of an organiser; returns how many there were."""
         ...
 
+    def write_team_session(self, session: TeamSessionRow, now: str, longest: int) -> None:
+        """Write a session; delete those that have expired, and the team's oldest if it has more than `longest`."""
+        ...
+
+    def find_team_session(self, league_id: str, secret_sha256: str, now: str) -> TeamSessionRow | None:
+        """Find a session of this league that has not expired."""
+        ...
+
+    def delete_team_session(self, league_id: str, secret_sha256: str) -> None: ...
+
 
 def create_key() -> str:
     """Create a key that can stand in an address: 128 random bits in letters that survive any copying."""
@@ -111,6 +134,8 @@ class MemoryAccessStore:
     teams: dict[tuple[str, str], str] = field(default_factory=dict)
     """Rows as JSON text, so that callers can't change them."""
     secrets: dict[str, OrganiserSecret] = field(default_factory=dict)
+    team_sessions: dict[str, TeamSessionRow] = field(default_factory=dict)
+    """By their hash, the oldest first."""
 
     def read_teams(self, league_id: str) -> list[TeamRow]:
         return [TeamRow(**json.loads(text)) for (league, _), text in self.teams.items() if league == league_id]
@@ -145,3 +170,19 @@ class MemoryAccessStore:
         for sha256 in held:
             del self.secrets[sha256]
         return len(held)
+
+    def write_team_session(self, session: TeamSessionRow, now: str, longest: int) -> None:
+        self.team_sessions[session.secret_sha256] = session
+        place = (session.league_id, session.team_id)
+        own = [sha256 for sha256, one in self.team_sessions.items() if (one.league_id, one.team_id) == place]
+        expired = [sha256 for sha256, one in self.team_sessions.items() if one.expires_at <= now]
+        for sha256 in {*own[:-longest], *expired}:
+            del self.team_sessions[sha256]
+
+    def find_team_session(self, league_id: str, secret_sha256: str, now: str) -> TeamSessionRow | None:
+        found = self.team_sessions.get(secret_sha256)
+        return found if found and found.league_id == league_id and found.expires_at > now else None
+
+    def delete_team_session(self, league_id: str, secret_sha256: str) -> None:
+        if (found := self.team_sessions.get(secret_sha256)) and found.league_id == league_id:
+            del self.team_sessions[secret_sha256]

@@ -166,4 +166,17 @@ STEPS: tuple[tuple[str, ...], ...] = (
         )
         """,
     ),
+    (
+        """
+        CREATE TABLE team_sessions (
+            number {numbered},
+            secret_sha256 TEXT NOT NULL UNIQUE,
+            league_id TEXT NOT NULL,
+            team_id TEXT NOT NULL,
+            key_sha256 TEXT NOT NULL,
+            expires_at TEXT NOT NULL
+        )
+        """,
+        "CREATE INDEX team_sessions_by_team ON team_sessions (league_id, team_id)",
+    ),
 )

@@ -7,7 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
-from agent_league.storage.access import OrganiserSecret, SecretKind, TeamRow, is_same_hash
+from agent_league.storage.access import OrganiserSecret, SecretKind, TeamRow, TeamSessionRow, is_same_hash
 from agent_league.storage.sql import SQLITE, SqlStore
 from agent_league.storage.tables import AsciiJson
 
@@ -20,6 +20,10 @@ DETAILS = ("name", "students")
 """What people typed is one JSON value, so that no letter of a name can make a database refuse a row."""
 SECRETS = sa.table(
     "organiser_secrets", *map(sa.column, ("secret_sha256", "kind", "league_id", "expires_at")), sa.column("name")
+)
+TEAM_SESSIONS = sa.table(
+    "team_sessions",
+    *map(sa.column, ("number", "secret_sha256", "league_id", "team_id", "key_sha256", "expires_at")),
 )
 TEAM_COLUMNS = tuple(column.name for column in TEAMS.c if column.name != "number")
 
@@ -75,6 +79,28 @@ class SqlAccessStore:
     def revoke_organiser(self, name: str) -> int:
         with self._store.write_transaction() as connection:
             return connection.execute(sa.delete(SECRETS).where(SECRETS.c.name == name)).rowcount
+
+    def write_team_session(self, session: TeamSessionRow, now: str, longest: int) -> None:
+        rows = TEAM_SESSIONS.c
+        own = (rows.league_id == session.league_id) & (rows.team_id == session.team_id)
+        kept = sa.select(rows.number).where(own).order_by(rows.number.desc()).limit(longest)
+        with self._store.write_transaction() as connection:
+            values = {part.name: getattr(session, part.name) for part in fields(session)}
+            connection.execute(self._insert(TEAM_SESSIONS), values)
+            connection.execute(sa.delete(TEAM_SESSIONS).where(rows.expires_at <= now))
+            connection.execute(sa.delete(TEAM_SESSIONS).where(own, rows.number.not_in(kept)))
+
+    def find_team_session(self, league_id: str, secret_sha256: str, now: str) -> TeamSessionRow | None:
+        rows = TEAM_SESSIONS.c
+        is_wanted = (rows.league_id == league_id) & (rows.secret_sha256 == secret_sha256) & (rows.expires_at > now)
+        found = self._read(TEAM_SESSIONS, sa.select(TEAM_SESSIONS).where(is_wanted))
+        return TeamSessionRow(**{part.name: found[0][part.name] for part in fields(TeamSessionRow)}) if found else None
+
+    def delete_team_session(self, league_id: str, secret_sha256: str) -> None:
+        rows = TEAM_SESSIONS.c
+        is_wanted = (rows.league_id == league_id) & (rows.secret_sha256 == secret_sha256)
+        with self._store.write_transaction() as connection:
+            connection.execute(sa.delete(TEAM_SESSIONS).where(is_wanted))
 
     def _read(self, table: sa.TableClause, statement: sa.Executable) -> list[Mapping[Any, Any]]:
         """Read rows; none from a database that has no such table yet."""

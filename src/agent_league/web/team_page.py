@@ -88,7 +88,7 @@ class TeamPage:
             return await self._answer_form(request, key, team)
         response = await self._show(key, team)
         if self._sessions and team.role is Role.PLAYER and await self._sessions.find_team(request.scope) != team:
-            response.headers["set-cookie"] = self._sessions.begin(team)
+            response.headers["set-cookie"] = await self._sessions.begin(team)
         return response
 
     async def close(self) -> None:
@@ -121,7 +121,7 @@ class TeamPage:
         """Do what a form of the page asks for, and go back to it: a page that is loaded again asks for nothing."""
         form = await read_form(request, None)  # whoever posts it knows the key, which no other page does
         if form.get("action") == "sign_out" and self._sessions:
-            cookie = {"set-cookie": self._sessions.end(request.scope)}
+            cookie = {"set-cookie": await self._sessions.end(request.scope)}
             return RedirectResponse(self._site.to(""), 303, {**SECURITY_HEADERS, "cache-control": "no-store", **cookie})
         if len(self._notices) >= MAX_NOTICES:
             self._notices.clear()
