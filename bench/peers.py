@@ -10,7 +10,7 @@ from importlib import import_module
 from random import Random
 from typing import Any
 
-HOW_TO_INSTALL = ".venv/bin/pip install --group peers"
+HOW_TO_INSTALL = ".venv/bin/pip install --upgrade pip, then .venv/bin/pip install --group peers"
 DILEMMA_ROUNDS = 200
 
 PlayGames = Callable[[int], None]

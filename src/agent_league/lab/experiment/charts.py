@@ -20,6 +20,8 @@ from agent_league.ratings.tables import Rating
 from agent_league.text import shorten
 
 NAME_LENGTH = 22
+TEXT_WIDTH = 7.2
+"""About the width of a character."""
 LEFT = 180
 MAX_MATRIX_PLAYERS = 40
 MAX_LINES = 12
@@ -73,7 +75,8 @@ def draw_matrix(part: ScoreSummary) -> str:
         y = top + size * row
         parts.append(draw_text("name", left - 32, y + size / 2 + 4, shorten(name, NAME_LENGTH), "end"))
         parts.append(draw_text("soft", left - 10, y + size / 2 + 4, str(row + 1), "end"))
-        parts.append(draw_text("soft", left + size * (row + 0.5), top - 8, str(row + 1), "middle"))
+        if size >= 18 or row % 2 == 0:  # else the numbers of columns run together
+            parts.append(draw_text("soft", left + size * (row + 0.5), top - 8, str(row + 1), "middle"))
         for column, other in enumerate(names):
             if pair := pairs.get((name, other)):
                 x = left + size * column
@@ -107,16 +110,20 @@ def draw_learning(part: ScoreSummary) -> str:
     if not curves:
         said = "A meeting has one game on each side; with more rounds players can learn, and this shows it."
         return draw_svg(title, said, 80, [draw_text("soft", 8, 56, said)])
+    parts = []
     left, top, width, height = 60, 50, PLOT_WIDTH - 60 - LEFT, 240
-    last = max(at for curve in curves.values() for at, _ in curve)
+    if len(shown) < len(part.curves):
+        parts.append(draw_text("soft", 8, top, f"The first {len(shown)} of {len(part.curves)} players."))
+        top += 24
+    numbers = sorted({at for curve in curves.values() for at, _ in curve})
+    first, last = numbers[0], numbers[-1]
 
     def place(at: float, share: float) -> tuple[float, float]:
-        return left + width * at / last, top + height * (1 - share)
+        return left + width * (at - first) / max(1, last - first), top + height * (1 - share)
 
-    parts = []
     for share in (0, 0.25, 0.5, 0.75, 1):
-        parts.append(draw_line("grid", left, place(0, share)[1], to_x=left + width))
-        parts.append(draw_text("soft", left - 8, place(0, share)[1] + 4, f"{share:.0%}", "end"))
+        parts.append(draw_line("grid", left, place(first, share)[1], to_x=left + width))
+        parts.append(draw_text("soft", left - 8, place(first, share)[1] + 4, f"{share:.0%}", "end"))
     ends = sorted((curve[-1][1], name) for name, curve in curves.items())
     spread = _spread([place(last, share)[1] for share, _ in reversed(ends)], 15)
     labels = dict(zip((name for _, name in reversed(ends)), spread, strict=True))
@@ -129,21 +136,19 @@ def draw_learning(part: ScoreSummary) -> str:
             f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{left + width + 12:.1f}" y2="{labels[name]:.1f}" stroke="{colour}"/>'
         )
         parts.append(draw_text("", left + width + 16, labels[name] + 4, shorten(name, NAME_LENGTH)))
-    parts.append(draw_text("soft", left, top + height + 20, "game 1 of a seed"))
+    parts.append(draw_text("soft", left, top + height + 20, f"game {first} of a seed"))
     parts.append(draw_text("soft", left + width, top + height + 20, str(last), "end"))
     told = "; ".join(
         f"{name}: {curve[0][1]:.0%} at first, {curve[-1][1]:.0%} at last" for name, curve in curves.items()
     )
-    more = len(part.curves) - len(shown)
-    if more:
-        parts.append(draw_text("soft", left, top - 10, f"The first {len(shown)} of {len(part.curves)} players."))
     return draw_svg(title, f"Points a game by the number of the game: {told}.", top + height + 36, parts)
 
 
 def draw_cost(summary: ExperimentSummary) -> str:
     """Draw how long each player thinks a game and, of models, what it cost."""
     costs = sorted(summary.costs, key=lambda one: -(one.seconds_per_game or 0))
-    top, row, width = 50, 26, PLOT_WIDTH - LEFT - 250
+    longest = max((len(describe_cost(one)) for one in costs), default=0)
+    top, row, width = 50, 26, max(40.0, PLOT_WIDTH - LEFT - max(250, TEXT_WIDTH * longest + 20))
     most = max((one.seconds_per_game or 0 for one in costs), default=0) or 1
     parts = []
     for number, one in enumerate(costs):
