@@ -132,6 +132,30 @@ async def test_a_store_that_fails_is_tried_again_and_then_it_is_committed(log: J
     assert store.groups == [[row(1)], [row(2)]]
 
 
+@in_virtual_time
+async def test_who_shows_news_waits_for_a_slow_store_and_not_for_one_that_fails(log: JsonLogger) -> None:
+    store, door = Ledger(None), Door(is_open=False)
+    kept = journal(store, log, door.offload)
+    await kept.wait_for_commit_or_trouble()  # nothing was noted
+    kept.queue_row(row(1))
+    waiting = asyncio.create_task(kept.wait_for_commit_or_trouble())
+    await asyncio.sleep(100)
+    assert not waiting.done()
+    door.open()
+    await within(waiting)
+    store.troubles = [FULL] * 3
+    kept.queue_row(row(2))
+    began = asyncio.get_running_loop().time()
+    await within(kept.wait_for_commit_or_trouble())
+    assert store.troubles, "it still fails"
+    await within(kept.wait_for_commit())
+    assert asyncio.get_running_loop().time() > began
+    store.troubles = [GONE]
+    kept.queue_row(row(3))
+    with pytest.raises(Refusal, match="E016"):
+        await within(kept.wait_for_commit_or_trouble())
+
+
 async def test_a_failing_store_is_logged(log: JsonLogger) -> None:
     kept = journal(Ledger(None, FULL), log)
     kept.queue_row(row(1))

@@ -33,7 +33,6 @@ from agent_league.storage.match_files import list_kept_matches
 from agent_league.storage.sql import SqlStore
 from agent_league.storage.sql_access import SqlAccessStore
 from tests.cli.command import LEAGUE, Running
-from tests.conftest import free_ports
 from tests.reliability.visitors import GUEST_REFEREE, plan_guest_referee, watching
 from tests.serve.nginx import running_nginx
 from tests.serve.stage import write_league
@@ -120,7 +119,8 @@ class Site:
         self._folder = folder
         self.store = store
         self._plan = plan
-        self.ports = [free_ports(2) for _ in range(plan.servers)]
+        first = find_port_run(2 * plan.servers)
+        self.ports = [first + 2 * number for number in range(plan.servers)]
         self.public_url = (
             f"http://localhost:{proxy_port}/league" if proxy_port else f"http://localhost:{self.ports[-1]}"
         )
@@ -362,7 +362,7 @@ class Killer:
 async def kill_servers(plan: Plan, folder: Path, store: str, say: Say = lambda _: None) -> Verdict:
     """Play leagues on servers that are killed; returns what came of it."""
     leagues = [f"L{number:03}" for number in range(plan.leagues)]
-    ports = free_ports(2)
+    ports = find_port_run(2)
     with ExitStack() as stack:
         site = Site(folder, store, plan, ports)
         stack.callback(site.close)

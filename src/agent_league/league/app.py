@@ -300,8 +300,8 @@ class LeagueManager(Agent):
             self._webhooks.drop_posts()
 
     async def wait_until_saved(self) -> None:
-        """Wait until all changes so far are in the store; raises a Refusal if that can't happen any more."""
-        await self._journal.wait_for_commit()
+        """Wait until all changes so far are in the store, or it fails; raises a Refusal if that is for good."""
+        await self._journal.wait_for_commit_or_trouble()
 
     def _pin_addresses(self, agent: AgentProfile) -> None:
         """Call an agent at the addresses that were checked when it registered, whatever its name means by then."""

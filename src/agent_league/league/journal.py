@@ -55,6 +55,7 @@ class Journal:
         self._last_trial_at = -STORE_TRIAL_SECONDS
         self._commit_waiters: deque[tuple[int, asyncio.Future[None]]] = deque()
         self._worker: asyncio.Task[None] | None = None
+        self._is_failing = asyncio.Event()
         self.on_trouble: Callable[[str | None], None] = lambda _: None
         """Called once with the reason when the store fails, and with None when it works again."""
         self.on_commit: Callable[[], None] = lambda: None
@@ -96,6 +97,20 @@ class Journal:
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._commit_waiters.append((self._queued_count, done))
         await done
+
+    async def wait_for_commit_or_trouble(self) -> None:
+        """The same, but no longer than until the store is known to fail for now."""
+        if self._written_count >= self._queued_count or self._is_failing.is_set():
+            return
+        saved = asyncio.create_task(self.wait_for_commit())
+        failing = asyncio.create_task(self._is_failing.wait())
+        try:
+            await asyncio.wait({saved, failing}, return_when=asyncio.FIRST_COMPLETED)
+            if saved.done():
+                saved.result()
+        finally:
+            saved.cancel()
+            failing.cancel()
 
     def abandon(self) -> None:
         """Drop what is queued and write nothing more: the season is another manager's."""
@@ -142,10 +157,12 @@ class Journal:
                 failures += 1
                 self._log.error("store_failed", error=str(error), rows=len(rows), attempt=failures)
                 if failures == 1:
+                    self._is_failing.set()
                     self.on_trouble(str(error))
                 await asyncio.sleep(reconnect_delay(failures, self._rng))
             else:
                 if failures:
+                    self._is_failing.clear()
                     self.on_trouble(None)
                 return
 

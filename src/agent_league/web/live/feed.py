@@ -39,7 +39,7 @@ from agent_league.web.rendering import Site, render
 TICK_SECONDS = 0.25
 REST_FACTOR = 5
 """After a refresh, wait this many times as long as it took."""
-SAVED_SECONDS = 2.0
+SAVED_SECONDS = 20.0
 """How long news wait until they are saved: what was shown must not be undone if the server is lost."""
 GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 HEARTBEAT_MESSAGE = b": still here\nevent: beat\ndata:\n\n"
@@ -214,7 +214,7 @@ class LiveFeed:
             self._history_version = version
             if not changed:
                 return
-            with suppress(TimeoutError):  # a store that is away holds up results, and is news itself
+            with suppress(TimeoutError):  # a store that hangs
                 async with asyncio.timeout(SAVED_SECONDS):
                     await self._reader.wait_until_saved()
             self._version += 1
