@@ -146,6 +146,10 @@ def test_the_options_of_a_player_are_checked(home: Path, tmp_path: Path) -> None
         2,
         "league: --model and --effort are for --strategy llm, not for random",
     )
+    assert player(home, "--strategy", "llm:small", "--model", "m", "--base-url", "http://localhost:9/v1") == (
+        2,
+        "league: --model m and --strategy llm:small name two models; leave one of them out",
+    )
     own = ("--strategy", "llm", "--model", "m", "--base-url", "http://localhost:9/v1")
     code, sentence = player(home, "--strategy", "llm", "--model", "m", "--base-url", "localhost:11434")
     assert (code, "--base-url 'localhost:11434' should be an address without a password" in sentence) == (2, True)

@@ -90,6 +90,18 @@ async def test_headers_have_their_values_from_the_environment(monkeypatch: pytes
     assert (headers["x-team"], headers["authorization"]) == ("secret-of-the-team",) * 2
 
 
+async def test_a_server_that_repeats_a_header_gives_nothing_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEAM_NAME", "secret-of-the-team")
+    remarks: list[str] = []
+    answer = sends(404, '{"error": "who is secret-of-the-team?"}')
+    async with (
+        model_server(answer) as server,
+        thinker(server.base_url, remarks, headers={"X-Team": "$TEAM_NAME"}) as strategy,
+    ):
+        await strategy.choose(observe())
+    assert 'It says: "who is [redacted]?"' in remarks[1]
+
+
 @pytest.mark.parametrize(
     "headers",
     [{"X-Team": "secret"}, {"X-Team": "Bearer $KEY"}, {"Host": "$KEY"}, {"content-length": "$KEY"}, {"X Y": "$K"}],

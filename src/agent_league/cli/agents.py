@@ -187,6 +187,8 @@ def player(
     if (given := options.list_given()) and chosen.partition(":")[0] != "llm":
         verb = "is" if len(given) == 1 else "are"
         raise UserError(f"{join_names(given)} {verb} for --strategy llm, not for {chosen}")
+    if model and chosen != "llm":
+        raise UserError(f"--model {model} and --strategy {chosen} name two models; leave one of them out")
     if stay and exit_when_done:
         raise UserError("--stay and --exit-when-done are opposites; leave one of them out")
     installed = (*game_types(), ANY_GAME)

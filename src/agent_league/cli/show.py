@@ -399,7 +399,13 @@ def _read_player(reader: "LeagueReader", player_id: str, _: int | None) -> dict[
         match["termination"] = view.terminations.get(player_id)
         match["reason"] = view.pairing.reason
     played = [match for match in told["matches"] if match["points"] is not None]
-    return {**told, "form": [match["result"] for match in played], "head_to_head": _count_head_to_head(played)}
+    used = reader.state.collect_model_usage().get(told["player_id"])
+    return {
+        **told,
+        "form": [match["result"] for match in played],
+        "head_to_head": _count_head_to_head(played),
+        "model_usage": used.to_json() if used else None,
+    }
 
 
 def _count_head_to_head(played: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ server's message, with keys redacted, and advice.
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import httpx2
 from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError, UnexpectedModelBehavior, UsageLimitExceeded
@@ -19,6 +19,8 @@ RETRYABLE_STATUSES = frozenset({408, 409, 425, 429})
 KEY_STATUSES = frozenset({401, 403})
 KEY_NAME_SUFFIXES = ("_KEY", "_TOKEN", "_SECRET")
 KEY_PATTERN = re.compile(r"\b(sk|pk|rk|key|gsk|xai|hf)[-_][\w*.-]+", re.IGNORECASE)
+MIN_SECRET_LENGTH = 8
+"""Shorter values are words that any sentence may have."""
 UNREACHABLE_ERRORS = (httpx2.ConnectError, httpx2.ConnectTimeout, ConnectionError)
 
 
@@ -63,7 +65,7 @@ def failure_advice(error: Exception, settings: LlmSettings) -> str:
                 else "Look at the key that it is given."
             )
         case ModelHTTPError():
-            said = extract_server_message(error.body)
+            said = extract_server_message(error.body, [text.removeprefix("$") for text in settings.headers.values()])
             hint = "Look at the name of the model, and at the address." if error.status_code == 404 else ""
             return " ".join(filter(None, [f'It says: "{said}".' if said else "", hint]))
         case ModelAPIError() if settings.base_url and is_unreachable(error):
@@ -74,13 +76,17 @@ def failure_advice(error: Exception, settings: LlmSettings) -> str:
             return ""
 
 
-def extract_server_message(body: object) -> str:
-    """Extract the message from the body of an error response: one line, shortened, keys redacted."""
+def extract_server_message(body: object, secret_variables: Sequence[str] = ()) -> str:
+    """Extract the message from the body of an error response: one line, shortened, keys redacted.
+
+    Redacted are the values of `secret_variables` and of all environment variables that are named like a key.
+    """
     while isinstance(body, dict):
         body = body.get("error") or body.get("message") or body.get("detail")
     if not isinstance(body, str):
         return ""
-    secrets = [value for name, value in os.environ.items() if name.endswith(KEY_NAME_SUFFIXES) and len(value) >= 8]
+    named = {name for name in os.environ if name.endswith(KEY_NAME_SUFFIXES)} | set(secret_variables)
+    secrets = [value for name in named if len(value := os.environ.get(name, "").strip()) >= MIN_SECRET_LENGTH]
     text = KEY_PATTERN.sub("...", str(redact_tokens(" ".join(body.split()), secrets)))
     return to_printable(text, MAX_SENTENCE)
 
