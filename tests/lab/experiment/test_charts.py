@@ -3,10 +3,13 @@
 import re
 
 from agent_league.lab.charts import PLOT_WIDTH
-from agent_league.lab.experiment.charts import TEXT_WIDTH, draw_cost, draw_learning, draw_matrix
+from agent_league.lab.experiment.charts import draw_cost, draw_learning, draw_matrix
 from agent_league.lab.experiment.contestants import GameSpec
 from agent_league.lab.experiment.summary import PlayerCost, ScoreSummary
 from agent_league.lab.scoreboard import GameTally, PairTallies, Scoreboard
+
+TEXT_WIDTH = 7.5
+"""Pixels of a character in a wide font."""
 
 
 def make_part(players: int) -> ScoreSummary:
@@ -43,7 +46,8 @@ class Costs:
     costs = (PlayerCost("model", 10, 25.0, 1_234_567, 12.3456, 1234, 56), PlayerCost("random", 10, 0.1, None, None))
 
 
-def test_what_a_model_cost_fits_beside_its_bar() -> None:
+def test_what_a_model_cost_fits_the_picture() -> None:
     drawn = draw_cost(Costs())  # type: ignore[arg-type]
-    ((place, said),) = re.findall(r'<text[^>]*x="([0-9.]+)"[^>]*>([^<]*tokens[^<]*)<', drawn)
-    assert float(place) + TEXT_WIDTH * len(said) <= PLOT_WIDTH
+    said = re.findall(r'<text[^>]*x="([0-9.]+)"[^>]*>([^<]*(?:tokens| a game)[^<]*)<', drawn)
+    assert len(said) == 4
+    assert all(float(place) + TEXT_WIDTH * len(text) <= PLOT_WIDTH for place, text in said)

@@ -20,8 +20,6 @@ from agent_league.ratings.tables import Rating
 from agent_league.text import shorten
 
 NAME_LENGTH = 22
-TEXT_WIDTH = 7.2
-"""About the width of a character."""
 LEFT = 180
 MAX_MATRIX_PLAYERS = 40
 MAX_LINES = 12
@@ -147,17 +145,21 @@ def draw_learning(part: ScoreSummary) -> str:
 def draw_cost(summary: ExperimentSummary) -> str:
     """Draw how long each player thinks a game and, of models, what it cost."""
     costs = sorted(summary.costs, key=lambda one: -(one.seconds_per_game or 0))
-    longest = max((len(describe_cost(one)) for one in costs), default=0)
-    top, row, width = 50, 26, max(40.0, PLOT_WIDTH - LEFT - max(250, TEXT_WIDTH * longest + 20))
+    top, row, width = 50, 26, PLOT_WIDTH - LEFT - 150
     most = max((one.seconds_per_game or 0 for one in costs), default=0) or 1
     parts = []
-    for number, one in enumerate(costs):
-        y = top + row * number
+    y = top
+    for one in costs:
+        time_taken, *spent = describe_cost(one).split(", ", 1)
         parts.append(draw_text("name", LEFT - 12, y + 17, shorten(one.player, NAME_LENGTH), "end"))
         parts.append(draw_bar("win", LEFT, y + 5, max(1.0, width * (one.seconds_per_game or 0) / most), row - 10, 2))
-        parts.append(draw_text("", LEFT + width + 10, y + 17, describe_cost(one)))
+        parts.append(draw_text("", LEFT + width + 10, y + 17, time_taken))
+        y += row
+        for line in spent:
+            parts.append(draw_text("soft", LEFT, y + 9, line))
+            y += 18
     told = "; ".join(f"{one.player}: {describe_cost(one)}" for one in costs)
-    return draw_svg("Cost: time a game", f"{told}.", top + row * len(costs) + 16, parts)
+    return draw_svg("Cost: time a game", f"{told}.", y + 16, parts)
 
 
 def describe_cost(cost: PlayerCost) -> str:
