@@ -742,6 +742,7 @@ REQUIREMENTS = (
         "A simulated world of faults breaks no promise, and a seed repeats exactly.",
         "simulation/simulation::every_league_keeps_its_promises_whatever_goes_wrong",
         "simulation/simulation::the_same_seed_repeats_exactly",
+        "simulation/invariants::an_invariant_notices_what_is_wrong_with_rounds",
         "simulation/invariants::an_invariant_notices_what_it_is_there_for",
     ),
     # Nobody in who doesn't belong

@@ -15,12 +15,14 @@ from tests.players.chair import Fixed, chair, invitation, move_call
 ROUNDS = [["C", "D"], ["D", "D"], ["D", "C"], ["C", "C"]]
 
 
-def ask(rounds: Any, since: Any = None, match_id: str = "R1M1", token: str = "tok-1") -> dict[str, Any]:
+def ask(
+    rounds: Any, since: Any = None, match_id: str = "R1M1", token: str = "tok-1", draw: str = "ab12"
+) -> dict[str, Any]:
     """A question of a repeated game with these rounds; `since` earlier ones are left out."""
     step = len(rounds or ()) + (since if type(since) is int and since > 0 else 0)
     call = move_call(["C", "D"], step, match_id, {"rounds": copy.deepcopy(rounds)})
-    context = {} if since is None else {"context": {"rounds_since": since}}
-    return {**call, "auth_token": token, **context}
+    context = {"draw_commitment": draw, **({} if since is None else {"rounds_since": since})}
+    return {**call, "auth_token": token, "context": context}
 
 
 def complete(memory: RoundMemory, *question: Any, **fields: Any) -> Any:
@@ -65,12 +67,13 @@ def test_a_question_that_comes_late_or_again_takes_nothing_away() -> None:
     assert complete(memory, [], 4) == ROUNDS
 
 
-def test_a_match_that_is_played_again_has_rounds_of_its_own() -> None:
+@pytest.mark.parametrize("other", [{"token": "tok-2"}, {"draw": "cd34"}])
+def test_a_match_that_is_played_again_has_rounds_of_its_own(other: dict[str, Any]) -> None:
     memory = RoundMemory()
     complete(memory, ROUNDS)
-    assert "of which 0" in refused(memory, [], 4, token="tok-2")
-    complete(memory, [["D", "D"]], token="tok-2")
-    assert complete(memory, [], 1, token="tok-2") == [["D", "D"]]
+    assert "of which 0" in refused(memory, [], 4, **other)
+    complete(memory, [["D", "D"]], **other)
+    assert complete(memory, [], 1, **other) == [["D", "D"]]
     assert complete(memory, [], 4) == ROUNDS
 
 

@@ -46,3 +46,12 @@ def test_incidents_stand_in_the_order_of_their_steps() -> None:
 def test_the_size_of_a_league_can_be_asked_for() -> None:
     scenario = make_scenario(7, players=3, referees=2)
     assert scenario.agent_names == (MANAGER_NAME, "REF01", "REF02", "P01", "P02", "P03")
+
+
+def test_some_leagues_play_several_games_a_match_with_players_that_keep_them_and_others() -> None:
+    scenarios = [make_scenario(seed) for seed in SEEDS]
+    repeated = [scenario for scenario in scenarios if scenario.repeat > 1]
+    assert 0 < len(repeated) < len(scenarios) / 2
+    assert any(scenario.forgetful_players for scenario in repeated)
+    assert any(set(scenario.agent_names[1:]) > set(scenario.forgetful_players) for scenario in repeated)
+    assert not any(scenario.forgetful_players for scenario in scenarios if scenario.repeat == 1)

@@ -12,7 +12,7 @@ import pytest
 from agent_league.errors import PeerTimeout
 from agent_league.storage.base import MatchRow
 from agent_league.testing import simulation
-from agent_league.testing.faults import make_scenario
+from agent_league.testing.faults import Scenario, make_scenario
 from agent_league.testing.invariants import INVARIANTS
 from agent_league.testing.league_evidence import LeagueEvidence, RecordedCall
 
@@ -22,7 +22,19 @@ SEED = 5
 
 @pytest.fixture(scope="module")
 def good() -> LeagueEvidence:
-    """A league without faults, read while it was there."""
+    """A league without faults."""
+    return play_league(make_scenario(SEED, players=4, referees=2, faults=()))
+
+
+@pytest.fixture(scope="module")
+def good_rounds() -> LeagueEvidence:
+    """A league of three games a match, in which P02 doesn't keep them."""
+    scenario = make_scenario(SEED, players=4, referees=2, faults=())
+    return play_league(replace(scenario, repeat=3, forgetful_players=("P02",)))
+
+
+def play_league(scenario: Scenario) -> LeagueEvidence:
+    """The evidence of a league, read while it was there."""
     kept: list[LeagueEvidence] = []
 
     def keep(evidence: LeagueEvidence) -> Any:
@@ -43,7 +55,7 @@ def good() -> LeagueEvidence:
 
     with pytest.MonkeyPatch.context() as patches:
         patches.setattr(simulation, "INVARIANTS", (keep,))
-        simulation.simulate_scenario(make_scenario(SEED, players=4, referees=2, faults=()))
+        simulation.simulate_scenario(scenario)
     return kept[0]
 
 
@@ -217,6 +229,52 @@ def replay_without_command(evidence: LeagueEvidence) -> None:
     put_match(evidence, replace(row, replaces="R1M1"))
 
 
+def find_question(evidence: LeagueEvidence, *, is_short: bool) -> RecordedCall:
+    """A question that has rounds, or leaves some out."""
+    asked = (said for said in evidence.calls_of("make_move") if said.params["move_request"]["context"]["rounds"])
+    return next(said for said in asked if ("rounds_since" in said.params["context"]) == is_short)
+
+
+def ask_without_rounds(evidence: LeagueEvidence, said: RecordedCall, since: int) -> None:
+    params = {**said.params, "context": {**said.params["context"], "rounds_since": since}}
+    evidence.recorded_calls = [*evidence.recorded_calls, replace(said, params=params, answer=None)]
+
+
+def leave_out_what_was_never_shown(evidence: LeagueEvidence) -> None:
+    ask_without_rounds(evidence, find_question(evidence, is_short=True), 99)
+
+
+def leave_out_what_isnt_kept(evidence: LeagueEvidence) -> None:
+    said = next(said for said in evidence.calls_of("make_move") if said.call.target == "P02")
+    ask_without_rounds(evidence, said, 1)
+
+
+def show_a_round_in_two_ways(evidence: LeagueEvidence) -> None:
+    said = find_question(evidence, is_short=False)
+    request = said.params["move_request"]
+    context = {**request["context"], "rounds": [["maybe", "maybe"]]}
+    params = {**said.params, "move_request": {**request, "context": context}}
+    evidence.recorded_calls = [*evidence.recorded_calls, replace(said, params=params)]
+
+
+def see_too_little(evidence: LeagueEvidence) -> None:
+    *others, last = evidence.world.seen_views
+    evidence.world.seen_views = [*others, replace(last, rounds=last.rounds[1:])]
+
+
+def let_another_win_the_rounds(evidence: LeagueEvidence) -> None:
+    told = the_first(evidence, "notify_match_result")
+    result = {**told.params["game_result"], "winner_player_id": "P99"}
+    evidence.recorded_calls = [*evidence.recorded_calls, replace(told, params={**told.params, "game_result": result})]
+
+
+ROUND_TAMPERS: list[tuple[Tamper, str]] = [
+    (leave_out_what_was_never_shown, "only_known_rounds_are_left_out"),
+    (leave_out_what_isnt_kept, "only_known_rounds_are_left_out"),
+    (show_a_round_in_two_ways, "players_see_all_rounds"),
+    (see_too_little, "players_see_all_rounds"),
+    (let_another_win_the_rounds, "draws_match_their_commitments"),
+]
 TAMPERS: list[tuple[Tamper, str]] = [
     (replay_without_command, "acknowledged_corrections_are_kept"),
     (drop_result, "each_pairing_has_one_result"),
@@ -250,6 +308,20 @@ def test_a_good_league_breaks_no_invariant(good: LeagueEvidence, check: Callable
     assert list(check(good)) == []
 
 
+@pytest.mark.parametrize("check", INVARIANTS, ids=lambda check: check.__name__)
+def test_neither_does_one_of_several_games_a_match(
+    good_rounds: LeagueEvidence, check: Callable[[LeagueEvidence], Any]
+) -> None:
+    assert list(check(good_rounds)) == []
+    assert good_rounds.world.seen_views
+
+
+@pytest.mark.parametrize(("tamper", "name"), ROUND_TAMPERS, ids=lambda value: getattr(value, "__name__", value))
+def test_an_invariant_notices_what_is_wrong_with_rounds(good_rounds: LeagueEvidence, tamper: Tamper, name: str) -> None:
+    check = next(check for check in INVARIANTS if check.__name__ == name)
+    assert list(check(tampered(good_rounds, tamper)))
+
+
 @pytest.mark.parametrize(("tamper", "name"), TAMPERS, ids=lambda value: getattr(value, "__name__", value))
 def test_an_invariant_notices_what_it_is_there_for(good: LeagueEvidence, tamper: Tamper, name: str) -> None:
     check = next(check for check in INVARIANTS if check.__name__ == name)
@@ -257,4 +329,4 @@ def test_an_invariant_notices_what_it_is_there_for(good: LeagueEvidence, tamper:
 
 
 def test_every_invariant_was_seen_to_fail() -> None:
-    assert {name for _, name in TAMPERS} == {check.__name__ for check in INVARIANTS}
+    assert {name for _, name in (*TAMPERS, *ROUND_TAMPERS)} == {check.__name__ for check in INVARIANTS}

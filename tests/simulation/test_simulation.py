@@ -12,6 +12,7 @@ from agent_league.games.draw import draw_outcome
 from agent_league.league.journal import Journal
 from agent_league.league.state import LeagueState
 from agent_league.model.results import MatchResult
+from agent_league.players.round_memory import RoundMemory
 from agent_league.referee import play
 from agent_league.storage.memory import MemoryStore
 from agent_league.testing.faults import FaultKind, IncidentKind, make_scenario
@@ -117,14 +118,25 @@ def draw_from_another_seed(patches: pytest.MonkeyPatch) -> None:
     patches.setattr(play, "draw_outcome", lambda seed, step, outcomes: draw_outcome(seed[::-1], step, outcomes))
 
 
+def believe_that_nothing_is_left_out(patches: pytest.MonkeyPatch) -> None:
+    patches.setattr(RoundMemory, "complete_question", lambda self, call: call)
+
+
+def mix_up_the_rounds(patches: pytest.MonkeyPatch) -> None:
+    keep = RoundMemory._keep_rounds
+    patches.setattr(RoundMemory, "_keep_rounds", lambda self, key, rounds: keep(self, key, rounds[::-1]))
+
+
 @pytest.mark.parametrize(
     ("sabotage", "first_seed"),
     [
         pytest.param(acknowledge_before_commit, 14, id="acknowledge_before_commit"),
         pytest.param(forget_results_on_restart, 13, id="forget_results_on_restart"),
-        pytest.param(take_any_result, 22, id="take_any_result"),
+        pytest.param(take_any_result, 37, id="take_any_result"),
         pytest.param(let_a_deposed_manager_go_on, 14, id="let_a_deposed_manager_go_on"),
         pytest.param(draw_from_another_seed, 4, id="draw_from_another_seed"),
+        pytest.param(believe_that_nothing_is_left_out, 1, id="believe_that_nothing_is_left_out"),
+        pytest.param(mix_up_the_rounds, 1, id="mix_up_the_rounds"),
     ],
 )
 def test_a_broken_promise_is_found_within_a_few_seeds(

@@ -17,8 +17,8 @@ MAX_MATCHES = 200
 """Matches at the same time whose rounds are kept."""
 NO_ROUNDS = b"[]"
 
-MatchKey = tuple[str, str | None]
-"""Match id and match token; where a match is played again, the token is another one."""
+MatchKey = tuple[str, str | None, str | None]
+"""Match id, match token and draw commitment: where a match is played again, one of the latter is another."""
 
 
 class RoundMemory:
@@ -37,7 +37,7 @@ class RoundMemory:
         request, since = call.move_request, call.context.rounds_since if call.context else None
         view = request.context
         shown = view.get("rounds") if isinstance(view, dict) else None
-        key = (call.match_id, call.auth_token)
+        key = (call.match_id, call.auth_token, call.context.draw_commitment if call.context else None)
         if not isinstance(shown, list):
             if since:
                 raise _refuse_question(call, f"the view has no list of rounds that {since} could be left out of")

@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from random import Random
+from typing import Any
 
 HOUR = 3600.0
 FOREVER = float("inf")
@@ -102,6 +103,10 @@ class Scenario:
     """Corrections after the end of the league."""
     has_times: bool = False
     """Whether rounds are played every two minutes, with quiet minutes between and a freeze before the final."""
+    repeat: int = 1
+    """How many games a match has."""
+    forgetful_players: tuple[str, ...] = ()
+    """Players that don't say that they keep the games of a match, and are shown all of them with every question."""
 
     @property
     def agent_names(self) -> tuple[str, ...]:
@@ -115,6 +120,9 @@ FRAME_FAULTS = (FaultKind.LOST, FaultKind.DELAYED, FaultKind.DOUBLED, FaultKind.
 DRAWN_APART = (FaultKind.PAUSES, FaultKind.SILENCE, FaultKind.CORRECTIONS)
 """Drawn with generators of their own, so that they don't change the rest of a seed's scenario."""
 STEPS_PER_CALL = 4
+REPEATED_SHARE = 0.2
+"""How many leagues play several games a match."""
+FORGETFUL_SHARE = 0.3
 MOST_SILENT_PLAYERS = 4
 """In other leagues referees are silent only until faults end, because every match of a silent referee takes long."""
 
@@ -167,6 +175,7 @@ def make_scenario(
         play_off=seed % 3 == 0,
         late_corrections=late_corrections,
         has_times=seed % 7 == 5 and format_name != "ladder",
+        **_draw_repetition(seed, names),
     )
 
 
@@ -233,6 +242,15 @@ def _draw_silent_referees(seed: int, names: tuple[str, ...]) -> tuple[str, ...]:
     rng = Random(f"silence {seed}")  # noqa: S311 - a simulation
     referees = [name for name in names if name.startswith("REF")]
     return tuple(rng.sample(referees, rng.randint(1, len(referees)))) if rng.random() < 0.4 else ()
+
+
+def _draw_repetition(seed: int, names: tuple[str, ...]) -> dict[str, Any]:
+    """Draw how often a game is repeated and who forgets it, with a separate generator, as for pauses."""
+    rng = Random(f"repetition {seed}")  # noqa: S311 - a simulation
+    if rng.random() >= REPEATED_SHARE:
+        return {}
+    forgetful = tuple(name for name in names if name.startswith("P") and rng.random() < FORGETFUL_SHARE)
+    return {"repeat": rng.choice((3, 5, 8)), "forgetful_players": forgetful}
 
 
 def _draw_step(steps: int, rng: Random) -> int:

@@ -51,6 +51,8 @@ OUR_FAULTS = frozenset(
 """Log events that indicate a bug in our own code."""
 LARGEST_NUMBER = 10
 DRAW_STEP = 1
+STEPS_A_ROUND = 2
+"""Both choose at once, and a number is drawn."""
 GRACE_SECONDS = 60
 """Seconds after a fault during which it may still have consequences."""
 REPORTING_SECONDS = 20
@@ -294,7 +296,7 @@ def no_match_has_two_winners(evidence: LeagueEvidence) -> Iterator[str]:
 def draws_match_their_commitments(evidence: LeagueEvidence) -> Iterator[str]:
     """The revealed seed matches the commitment, the drawn number follows from the seed, and the winner from that."""
     committed: defaultdict[tuple[str, str, str], set[str]] = defaultdict(set)
-    for said in evidence.calls_of("handle_game_invitation", "choose_parity"):
+    for said in evidence.calls_of("handle_game_invitation", "choose_parity", "make_move"):
         shown = said.params.get("draw_commitment") or said.params["context"]["draw_commitment"]
         committed[_play_key(said)].add(shown)
     lives = Counter(moment.source for moment in evidence.world.trace.entries if moment.event == "start")
@@ -307,6 +309,44 @@ def draws_match_their_commitments(evidence: LeagueEvidence) -> Iterator[str]:
             yield f"{said.params['match_id']}: the seed doesn't fit its commitment"
         if result["status"] != "TECHNICAL_LOSS" and (problem := _find_draw_problem(seed, result)):
             yield f"{said.params['match_id']}: {problem}"
+
+
+def only_known_rounds_are_left_out(evidence: LeagueEvidence) -> Iterator[str]:
+    """A question leaves out rounds only if its player keeps them and has answered a question that had them."""
+    keeping, answered = set(), set()
+    for said in evidence.calls_of("handle_game_invitation"):
+        if said.result.get("rounds_since") is True:
+            keeping.add(_play_key(said))
+    for said in sorted(evidence.calls_of("make_move"), key=lambda said: said.answered_at):
+        if said.result.get("message_type") == "GAME_MOVE_RESPONSE":
+            answered.add((_game_key(said), _count_rounds(said)))
+    for said in evidence.calls_of("make_move"):
+        since = said.params["context"].get("rounds_since")
+        where = f"{said.params['match_id']}: {said.call.target} was asked without the first {since} rounds"
+        if since is None:
+            continue
+        if _play_key(said) not in keeping:
+            yield f"{where}, which it doesn't keep"
+        elif (_game_key(said), since) not in answered:
+            yield f"{where}, of which it never answered a question"
+
+
+def players_see_all_rounds(evidence: LeagueEvidence) -> Iterator[str]:
+    """What a strategy sees of a match are all its rounds so far, as the referee has shown them, in whatever parts."""
+    shown: defaultdict[tuple[str, ...], dict[int, Any]] = defaultdict(dict)
+    plays: defaultdict[tuple[str, str], set[tuple[str, ...]]] = defaultdict(set)
+    for said in evidence.calls_of("make_move"):
+        first = said.params["context"].get("rounds_since") or 0
+        key = _game_key(said)
+        plays[said.call.target, said.params["match_id"]].add(key)
+        for number, pair in enumerate(said.params["move_request"]["context"]["rounds"], start=first):
+            if shown[key].setdefault(number, pair) != pair:
+                yield f"{key[1]}: round {number} was shown in two ways"
+    for seen in evidence.world.seen_views:
+        known = [shown[key] for key in plays[seen.agent_name, seen.match_id]]
+        whole = [[rounds.get(number) for number in range(seen.step // STEPS_A_ROUND)] for rounds in known]
+        if seen.rounds not in whole:
+            yield f"{seen.match_id}: {seen.agent_name} saw {seen.rounds} at step {seen.step}, and was shown {whole}"
 
 
 def messages_are_valid(evidence: LeagueEvidence) -> Iterator[str]:
@@ -395,6 +435,8 @@ INVARIANTS: Sequence[Invariant] = (
     ids_are_unique,
     no_match_has_two_winners,
     draws_match_their_commitments,
+    only_known_rounds_are_left_out,
+    players_see_all_rounds,
     messages_are_valid,
     everybody_knows_the_end,
     nobody_loses_without_a_fault,
@@ -447,6 +489,8 @@ LADDER_INVARIANTS: Sequence[Invariant] = (
     ids_are_unique,
     no_match_has_two_winners,
     draws_match_their_commitments,
+    only_known_rounds_are_left_out,
+    players_see_all_rounds,
     messages_are_valid,
     nobody_loses_without_a_fault,
     no_token_is_written,
@@ -551,9 +595,21 @@ def _play_key(said: RecordedCall) -> tuple[str, str, str]:
     return (said.call.source, said.params["match_id"], said.params["auth_token"])
 
 
+def _game_key(said: RecordedCall) -> tuple[str, ...]:
+    """Key of one playing of a match, also where a restarted referee begins it again with the same token."""
+    return (*_play_key(said), said.params["context"]["draw_commitment"])
+
+
+def _count_rounds(said: RecordedCall) -> int:
+    """Count the rounds of a question, with those that it leaves out."""
+    shown = said.params["move_request"]["context"]["rounds"]
+    return len(shown) + (said.params["context"].get("rounds_since") or 0)
+
+
 def _find_draw_problem(seed: str, result: dict[str, Any]) -> str | None:
-    share = int.from_bytes(hashlib.sha256(f"{seed}:{DRAW_STEP}".encode()).digest()[:8], "big") / 2**64
-    number = int(share * LARGEST_NUMBER) + 1
+    if "drawn_number" not in result:
+        return _find_rounds_problem(seed, result)
+    number = _draw_number(seed, DRAW_STEP)
     if result["drawn_number"] != number:
         return f"{result['drawn_number']} was drawn, and the seed gives {number}"
     right = ("even", "odd")[number % 2]
@@ -562,6 +618,27 @@ def _find_draw_problem(seed: str, result: dict[str, Any]) -> str | None:
     if result["winner_player_id"] != winner:
         return f"{result['winner_player_id']} won, and {winner} was right"
     return None
+
+
+def _find_rounds_problem(seed: str, result: dict[str, Any]) -> str | None:
+    """The same of a match of several games, whose winner was right more often than the other."""
+    count = max(map(len, result["choices"].values()))
+    numbers = [_draw_number(seed, DRAW_STEP + STEPS_A_ROUND * number) for number in range(count)]
+    right = {
+        player: sum(choice == ("even", "odd")[number % 2] for choice, number in zip(made, numbers, strict=True))
+        for player, made in result["choices"].items()
+    }
+    most = max(right.values())
+    winners = [player for player, times in right.items() if times == most]
+    winner = winners[0] if len(winners) == 1 else None
+    if result["winner_player_id"] != winner:
+        return f"{result['winner_player_id']} won, and the numbers {numbers} make {winner} the winner"
+    return None
+
+
+def _draw_number(seed: str, step: int) -> int:
+    share = int.from_bytes(hashlib.sha256(f"{seed}:{step}".encode()).digest()[:8], "big") / 2**64
+    return int(share * LARGEST_NUMBER) + 1
 
 
 def _check_request(said: RecordedCall) -> Iterator[str]:

@@ -8,8 +8,9 @@ import asyncio
 import errno
 import io
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -30,6 +31,7 @@ from agent_league.config.models import (
 )
 from agent_league.config.times import TimesConfig
 from agent_league.errors import AgentLeagueError, LeagueFailed, Refusal
+from agent_league.http.carrier import FrameHandler
 from agent_league.league.app import LeagueManager
 from agent_league.league.organiser_commands import OrganiserCommand
 from agent_league.league.settings import ManagerSettings
@@ -38,6 +40,7 @@ from agent_league.model.agents import AgentState, Role
 from agent_league.model.audit import OrganiserAction as Action
 from agent_league.model.events import Event, to_log_fields
 from agent_league.players.app import Player, PlayerSettings
+from agent_league.players.observation import Observation, Strategy
 from agent_league.players.strategies import load_strategy
 from agent_league.referee.app import Referee
 from agent_league.referee.settings import RefereeSettings
@@ -116,6 +119,31 @@ def _is_writing_call(mode: Any = 0o777, *_: Any, **__: Any) -> bool:
     return not set("wax+").isdisjoint(mode) if isinstance(mode, str) else bool(mode & (os.O_CREAT | 0o777))
 
 
+@dataclass(frozen=True, slots=True)
+class SeenView:
+    """The rounds that a player's strategy saw at one step of a match."""
+
+    agent_name: str
+    match_id: str
+    step: int
+    rounds: list[Any]
+
+
+class WatchedStrategy:
+    """A strategy that is the same as another, and reports what it sees."""
+
+    def __init__(self, strategy: Strategy, report: Callable[[Observation], None]) -> None:
+        self._strategy = strategy
+        self._report = report
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._strategy, name)
+
+    def choose(self, observation: Observation) -> Any:
+        self._report(observation)
+        return self._strategy.choose(observation)
+
+
 LADDER = LadderConfig(interval_sec=15, matches_per_hour=10_000, house_bots=(), check=False, keep_matches=100_000)
 """A practice ladder that forgets nothing, so that its sums can be compared with its matches."""
 
@@ -184,6 +212,7 @@ class SimulatedWorld:
         self.league = LeagueConfig(
             league_id=LEAGUE_ID,
             game_type="even_odd",
+            game_parameters={"repeat": scenario.repeat} if scenario.repeat > 1 else {},
             scoring=ScoringConfig(tiebreakers=("wins", "head_to_head", "draws")),  # by which the promises are checked
             scheduling=SchedulingConfig(
                 **_choose_format(scenario),
@@ -195,6 +224,8 @@ class SimulatedWorld:
             times=ROUND_TIMES if scenario.has_times else TimesConfig(),
             ladder=LADDER if scenario.format == LADDER_FORMAT else None,
         )
+        self.seen_views: list[SeenView] = []
+        """What players saw of matches of several games, in order."""
         self.acknowledged_corrections: list[tuple[str, str]] = []
         """Action and target of each correction that the manager has confirmed."""
         self.processes: list[SimulatedProcess] = []
@@ -252,7 +283,7 @@ class SimulatedWorld:
             return
         seat.process, seat.agent = life, agent
         self._started_agents.append(agent)
-        self.network.attach_process(life, agent.dispatcher.answer_request)
+        self.network.attach_process(life, self._find_frame_handler(seat, agent))
         life.main_task = life.start_task(self._run_agent(seat, agent))
 
     def kill_agent(self, name: str, *, silently: bool = False) -> None:
@@ -297,6 +328,18 @@ class SimulatedWorld:
         """Close the log files of all agents ever started."""
         for agent in self._started_agents:
             agent.log.close()
+
+    def _find_frame_handler(self, seat: SimulatedAgent, agent: LeagueManager | Referee | Player) -> FrameHandler:
+        """What answers an agent's calls; a forgetful player doesn't say that it keeps rounds."""
+        answer = agent.dispatcher.answer_request
+        if seat.name not in self.scenario.forgetful_players:
+            return answer
+
+        async def answer_forgetfully(frame: bytes, bearer: str | None) -> bytes | None:
+            body = await answer(frame, bearer)
+            return body and body.replace(b',"rounds_since":true', b"")
+
+        return answer_forgetfully
 
     async def _run_agent(self, seat: SimulatedAgent, agent: LeagueManager | Referee | Player) -> None:
         try:
@@ -395,6 +438,10 @@ class SimulatedWorld:
     def _repair_store(self) -> None:
         self.is_store_failing = False
 
+    def _record_view(self, name: str, observation: Observation) -> None:
+        rounds = deepcopy(observation.view["rounds"])
+        self.seen_views.append(SeenView(name, observation.match_id, observation.step, rounds))
+
     def _record_event(self, event: Event) -> None:
         self.events.append(event)
         self.trace.add_entry(
@@ -445,7 +492,10 @@ class SimulatedWorld:
                 return Referee(referee_settings, carrier, seat.clock)
             case Role.PLAYER:
                 player_settings = PlayerSettings(display_name=f"Player {seat.number}", **identity)
-                return Player(player_settings, load_strategy(dice.choice(STRATEGIES)), carrier, seat.clock)
+                strategy = load_strategy(dice.choice(STRATEGIES))
+                if self.scenario.repeat > 1:
+                    strategy = WatchedStrategy(strategy, partial(self._record_view, seat.name))
+                return Player(player_settings, strategy, carrier, seat.clock)
 
 
 def _create_simulated_agent(name: str, root: Path, skew: float) -> SimulatedAgent:
