@@ -2135,6 +2135,12 @@ REQUIREMENTS = (
     ),
     needs(
         "Scale",
+        "Servers on several machines; referees pull matches from any machine that reaches the server, also by dialling out.",
+        "reliability/two_machines::"
+        "a_league_goes_on_at_a_server_on_another_machine_with_agents_and_referee_that_dial_out",
+    ),
+    needs(
+        "Scale",
         "People in the browser move with their league to another server.",
         "reliability/servers::a_person_in_the_browser_keeps_the_seat_when_the_league_s_server_is_killed",
         "launch/browser_players::a_handle_leads_back_to_its_player_on_another_server_of_the_league",

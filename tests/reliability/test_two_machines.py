@@ -1,17 +1,30 @@
 """A league over two machines: network namespaces with a cable between them."""
 
 import shutil
+import signal
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import pytest
 
 import agent_league.cli
+from agent_league.config.home import make_home
+from agent_league.http.sign_up_address import add_sign_up_key
+from agent_league.league.class_roster import renew_key
+from agent_league.storage.access import TeamRow
+from agent_league.storage.directory import ServerDirectory
 from agent_league.storage.paths import DataPaths
+from agent_league.storage.sql import SqlStore
+from agent_league.storage.sql_access import SqlAccessStore
 from tests.cli.command import LEAGUE, LEAGUE_ID, Running, environment
+from tests.conftest import BOUND
 from tests.reliability.machines import MachinesUnavailable, Prefix, connect_machines
+from tests.serve.stage import write_league
+from tests.storage.postgres import MISSING as POSTGRES_MISSING
+from tests.storage.postgres import postgres_server, programs
 
 STARTER = Path(agent_league.cli.__file__).parent / "starters" / "javascript" / "player.js"
 LATE_LISTENER = Path(__file__).with_name("late_listener.py")
@@ -143,3 +156,82 @@ def test_players_that_can_t_be_called_dial_out_and_lose_nothing(
     assert manager.text.count("at http://10.77.0.1:8000/seats/S") == 3
     assert "loses" not in manager.text
     assert "TECHNICAL_LOSS" not in manager.text
+
+
+PUBLIC = "http://10.77.0.2:8000"
+
+
+def write_referee_key(store: str, league_id: str) -> str:
+    """The address by which a referee on any machine may come into a league."""
+    database = SqlStore(store)
+    with closing(database):
+        issued = renew_key(TeamRow(league_id, "referees", "Referees", "referee"), "2025-01-15T10:00:00Z")
+        SqlAccessStore(database).write_teams([issued.team])
+    return add_sign_up_key(f"{PUBLIC}/leagues/{league_id}/mcp", issued.key)
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    """Wait until something is so in the store, of which nobody tells us."""
+    due = time.monotonic() + BOUND
+    while not is_so():
+        assert time.monotonic() < due
+        time.sleep(0.05)
+
+
+def test_a_league_goes_on_at_a_server_on_another_machine_with_agents_and_referee_that_dial_out(
+    machines: tuple[Prefix, Prefix], tmp_path: Path
+) -> None:
+    """Two servers on two machines, one of them killed with -9; the referee on that machine goes on with its match."""
+    if (programs_folder := programs()) is None:
+        pytest.skip(POSTGRES_MISSING)
+    with ExitStack() as stack:
+        store = stack.enter_context(postgres_server(programs_folder)).socket_address()
+
+        def start(*command: object) -> Running:
+            return stack.enter_context(started(*command))
+
+        servers, homes = [], [tmp_path / f"server{number}" for number in (1, 2)]
+        for number, (machine, home) in enumerate(zip(machines, homes, strict=True), start=1):
+            make_home(home)
+            own = [
+                "--host",
+                f"10.77.0.{number}",
+                "--internal-url",
+                f"http://10.77.0.{number}:9000",
+                "--public-url",
+                PUBLIC,
+            ]
+            options = ["--store", store, "--referees", 0, "--set", "network.lease_sec=2", "--home", home]
+            servers.append(start(*machine, *LEAGUE, "serve", *own, *options))
+            servers[-1].prints("Serving ")
+        leagues = ["L1", "L2", "L3"]
+        for league_id in leagues:
+            rules = {"game_type": "prisoners_dilemma", "game_parameters": {"repeat": 60}}
+            write_league(homes[0], league_id, **rules, participants={"start_with": 3})
+        database = stack.enter_context(closing(SqlStore(store)))
+        directory = ServerDirectory(database, 2.0)
+
+        def find_owner(league_id: str) -> str:
+            return getattr(directory.find_owner(league_id), "address", "")
+
+        def count_results() -> int:
+            saved = database.read_season(league)
+            return sum(match.result is not None for match in saved.matches) if saved else 0
+
+        wait_until(lambda: all(find_owner(league_id) for league_id in leagues))
+        league = next(league_id for league_id in leagues if find_owner(league_id) == "http://10.77.0.1:9000")
+        wait_until(lambda: database.read_season(league) is not None)
+        referee = write_referee_key(store, league)
+        start(*machines[0], *LEAGUE, "referee", "--dial-out", "--manager", referee, "--home", tmp_path / "referee")
+        for number, machine in enumerate((*machines, machines[0])):
+            at = ["--manager", f"{PUBLIC}/leagues/{league}/mcp", "--home", tmp_path / f"player{number}"]
+            start(*machine, *LEAGUE, "player", "--dial-out", "--name", f"Player {number}", *at)
+        wait_until(lambda: count_results() >= 1)
+        servers[0].signal(signal.SIGKILL)
+        wait_until(lambda: find_owner(league) == "http://10.77.0.2:9000")
+        wait_until(lambda: count_results() == 3)
+        saved = database.read_season(league)
+        assert saved is not None
+        assert [(match.result or {}).get("terminations") for match in saved.matches] == [{}] * 3
+        shown = start(*machines[1], *LEAGUE, "servers", "--store", store)
+        shown.prints("10.77.0.2")
