@@ -2135,7 +2135,7 @@ REQUIREMENTS = (
     ),
     needs(
         "Scale",
-        "Servers on several machines; referees pull matches from any machine that reaches the server, also by dialling out.",
+        "Servers on several machines; referees pull matches from any machine that reaches them, also by dialling out.",
         "reliability/two_machines::"
         "a_league_goes_on_at_a_server_on_another_machine_with_agents_and_referee_that_dial_out",
     ),
