@@ -476,3 +476,29 @@ def test_the_rules_stand_once_the_league_has_started(home: Path, phase: str, poi
     saved = load_or_create_season(MemoryStore(), began, SystemClock())
     now = ConfigLoader(home, {}).load_league()
     assert get_effective_config(SavedSeason(replace(saved.season, phase=phase)), now).scoring.win_points == points
+
+
+@pytest.mark.parametrize("phase", ["RUNNING", "COMPLETED"])
+def test_name_and_visibility_follow_the_file_since_they_change_no_result(home: Path, phase: str) -> None:
+    began = ConfigLoader(home, {"display_name": "Old name"}).load_league()
+    saved = load_or_create_season(MemoryStore(), began, SystemClock())
+    now = {"display_name": "New name", "visibility": "pseudonyms", "registration": "keys"}
+    found = get_effective_config(SavedSeason(replace(saved.season, phase=phase)), ConfigLoader(home, now).load_league())
+    assert found.model_dump(include=set(now)) == now
+
+
+async def test_a_name_that_was_changed_in_the_file_stands_in_the_store_from_the_next_start_on(
+    office: OfficeMaker,
+) -> None:
+    store = MemoryStore()
+    here = office({"display_name": "Old name"}, store=store)
+    await here.seat_players(2)
+    await here.seat_referee(auto_report=False)
+    await here.start()
+    later = office({"display_name": "New name"}, store=MemoryStore(store.database))
+    async with at_work(later):
+        assert later.manager.state.config.display_name == "New name"
+        assert (await later.manage("PAUSE"))["status"] == "ok"  # answered once everything before it is committed
+    saved = store.read_season(LEAGUE_ID)
+    assert saved is not None
+    assert (saved.season.phase, saved.season.settings["display_name"]) == ("RUNNING", "New name")

@@ -407,7 +407,7 @@ class LeagueManager(Agent):
         self._projections.refresh_files()
         if self._settings.endpoint:
             self._prober.announce_address()
-        self.state.store_times()
+        self.state.store_file_settings()
         if self.state.phase is LeaguePhase.REGISTRATION and self.state.ladder:
             self._start_league()  # a ladder is open from the first moment on
         elif self.state.phase is LeaguePhase.REGISTRATION:

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from agent_league.storage.sql import SqlStore
 
 
+FOLLOWED_SETTINGS = ("display_name", "visibility", "registration")
+"""Settings of the league file that count from the next start on, whatever the league began with."""
+
+
 def open_store(home: Path, address: str | None) -> "SqlStore":
     """Open the SQL store of a manager; `address` None means the file in its home."""
     from agent_league.storage.sql import SqlStore, resolve_store_address  # noqa: PLC0415 - only managers need a database
@@ -95,12 +99,14 @@ def translate_damage(league_id: str) -> Iterator[None]:
 def get_effective_config(saved: SavedSeason, league: LeagueConfig) -> LeagueConfig:
     """Return the stored settings once the league has started; until then, those of its file.
 
-    Its times are always those of its file, or those that the organiser has set since that was changed. How a practice
-    ladder pairs is always as its file says: it has no end after which that could change.
+    Its times are always those of its file, or those that the organiser has set since that was changed. What changes no
+    result is always as its file says: its name, who sees what, who may come in, and how a practice ladder pairs, which
+    has no end after which that could change.
     """
     times = choose_times(league.times, saved.season.settings, saved.season.time_marks)
     if saved.season.phase == "REGISTRATION":
         return league if times is league.times else league.model_copy(update={"times": times})
     stored = LeagueConfig.model_validate_json(orjson.dumps(saved.season.settings))
     ladder = league.ladder if stored.ladder and league.ladder else stored.ladder
-    return stored.model_copy(update={"times": times, "ladder": ladder})
+    followed = {name: getattr(league, name) for name in FOLLOWED_SETTINGS}
+    return stored.model_copy(update={"times": times, "ladder": ladder, **followed})

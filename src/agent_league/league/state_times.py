@@ -20,6 +20,7 @@ from agent_league.league.changed_times import (
 )
 from agent_league.league.league_times import TimeMark
 from agent_league.league.projected_rounds import LastRounds, find_last_rounds
+from agent_league.league.resume import FOLLOWED_SETTINGS
 from agent_league.league.state_agents import LeagueAgents
 from agent_league.league.state_record import LeaguePhase, LeagueSetup
 from agent_league.model.events import (
@@ -90,12 +91,15 @@ class LeagueTiming(LeagueAgents):
         self.times.start_obstacle = why
         self.emit(StartDelayed(plan.format_moment(plan.start), why))
 
-    def store_times(self) -> None:
-        """Store the times of the league file if they have changed since the season was stored."""
-        times = self.config.times.model_dump(mode="json")
-        if self._season_row.settings.get("times", times) != times:
+    def store_file_settings(self) -> None:
+        """Store what follows the league file, such as times and name, if it has changed since the season was stored."""
+        stored = self._season_row.settings
+        told = self.config.model_dump(mode="json", include={"times", *FOLLOWED_SETTINGS})
+        changed = {name: value for name, value in told.items() if stored.get(name, value) != value}
+        if "times" in changed:
             self.times.set_mark(TimeMark.CHANGED, None)
-            self._update_season_row(settings={**self._season_row.settings, "times": times})
+        if changed:
+            self._update_season_row(settings={**stored, **changed})
 
     def set_times(self, times: TimesConfig, now: datetime) -> str:
         """Replace the league's times; returns what is changed, as words. Raises a Refusal that changes nothing.
