@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import stat
 import subprocess
 import sys
 from contextlib import ExitStack
@@ -221,6 +222,41 @@ def test_league_check_warns_of_nothing_but_what_is_left_to_the_player(
         player.close()
     assert done.returncode == 0, done.stdout + done.stderr
     assert set(re.findall(r"^ *\d+ (?:WARN|FAIL) (.+)$", done.stdout, re.MULTILINE)) == WARNED[language]
+
+
+@pytest.mark.skipif(NODE is None, reason=NO_NODE)
+def test_the_javascript_starter_comes_back_as_the_same_player_by_the_token_that_it_keeps(tmp_path: Path) -> None:
+    port = free_ports(2)
+    folder, address = starter(tmp_path / "x", StarterLanguage.JAVASCRIPT), f"http://localhost:{port}/mcp"
+    credentials = folder / f"credentials-{port + 1}.json"
+    # a league that others can reach, though it is bound to this machine: nobody comes back without a token
+    open_league = ["--port", port, "--players", 3, "--set", 'network.allowed_hosts=["localhost", "lab-9"]']
+    command = [*START[StarterLanguage.JAVASCRIPT], "--port", port + 1, "--manager", address]
+
+    def start_player(expected: str) -> str:
+        player = Running(command, folder)
+        try:
+            player.prints(expected)
+        finally:
+            player.close()
+        return player.text
+
+    with running(["manager", *open_league, "--home", tmp_path / "first"]) as (manager,):
+        manager.prints("Waiting for")
+        texts = [start_player("Registered as P01.") for _ in range(3)]
+        token = json.loads(credentials.read_text(encoding="utf-8"))["auth_token"]
+        assert stat.S_IMODE(credentials.stat().st_mode) == 0o600
+        assert not any(token in text for text in (*texts, manager.text))
+        kept = credentials.rename(tmp_path / "kept")
+        assert "says no" in start_player("Duplicate display name")
+        kept.rename(credentials)
+        start_player("Registered as P01.")
+    with running(["manager", *open_league, "--home", tmp_path / "second"]) as (manager,):
+        manager.prints("Waiting for")
+        start_player("Registered as P01.")
+        assert json.loads(credentials.read_text(encoding="utf-8"))["auth_token"] != token
+        credentials.write_text("{", encoding="utf-8")
+        start_player("Duplicate display name")
 
 
 @pytest.mark.skipif(NODE is None, reason=NO_NODE)

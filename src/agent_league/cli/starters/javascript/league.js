@@ -1,8 +1,11 @@
 // A player of league.v2 in plain Node: an HTTP server that answers JSON-RPC 2.0 at POST /mcp.
 "use strict";
 
+const crypto = require("node:crypto");
 const dgram = require("node:dgram");
+const fs = require("node:fs");
 const http = require("node:http");
+const path = require("node:path");
 const { parseArgs } = require("node:util");
 
 const MAX_BODY = 1024 * 1024;
@@ -11,6 +14,7 @@ const MAX_MOVES = 1000;
 const ENVELOPE = ["protocol", "message_type", "sender", "timestamp", "conversation_id"];
 const UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)$/;
 const LOCAL = ["localhost", "127.0.0.1", "0.0.0.0"];
+const UNKNOWN_TOKEN = ["E005", "E011", "E012"]; // of a manager that doesn't know us, or no longer does
 const HEADERS = { "Content-Type": "application/json" };
 
 // Serves and registers. --name, --version, --port, --manager, --host, --public-url and --dial-out replace what the
@@ -25,6 +29,7 @@ async function play(choose, config) {
   const { name, version, port, manager, games, ...place } = { ...defaults, ...config, ...signUp, ...values };
   if (!(port >= 1 && port <= 65535)) stop(2, `${name}: expected a port from 1 to 65535, found '${port}'`);
   const player = new Player(choose, name, version, `player-${port}`);
+  player.credentials = new Credentials(port, name, manager);
   if (place["dial-out"] ?? place.dial_out) return dialOut(player, manager, games);
   const outward = await findOutwardAddress(manager);
   const host = place.host ?? outward ?? "127.0.0.1";
@@ -88,6 +93,35 @@ function findOutwardAddress(manager) {
     socket.on("error", () => end(undefined));
     socket.connect(Number(port) || 80, hostname, () => end(socket.address().address)); // sends nothing
   });
+}
+
+// Who we are to this manager, in a file beside this one that only its owner can read, so that a restart is no newcomer.
+class Credentials {
+  constructor(port, name, manager) {
+    this.file = path.join(__dirname, `credentials-${port}.json`);
+    this.owner = crypto.createHash("sha256").update(`${name}\n${manager}`).digest("hex");
+  }
+
+  // The id and the token of an earlier registration; undefined where there is none for this name and manager.
+  load() {
+    try {
+      const { owner, player_id, auth_token } = JSON.parse(fs.readFileSync(this.file, "utf8"));
+      if (owner === this.owner && typeof player_id === "string" && typeof auth_token === "string")
+        return { player_id, auth_token };
+    } catch {
+      return undefined; // no file, or a damaged one
+    }
+  }
+
+  save({ player_id, auth_token }) {
+    try {
+      const content = JSON.stringify({ owner: this.owner, player_id, auth_token });
+      fs.writeFileSync(`${this.file}.new`, content, { mode: 0o600 });
+      fs.renameSync(`${this.file}.new`, this.file);
+    } catch (error) {
+      console.error(`${this.file} can't be written (${error.code}): after a restart this player may be a new one.`);
+    }
+  }
 }
 
 class Player {
@@ -272,13 +306,22 @@ async function serve(player, request, response) {
 async function register(player, manager, games) {
   const contact = { display_name: player.name, contact_endpoint: player.endpoint };
   const player_meta = { ...contact, version: player.version, game_types: games };
+  const newcomer = player.id;
+  let known = player.credentials?.load();
   for (let complained = false; ; ) {
-    const params = player.message("LEAGUE_REGISTER_REQUEST", `conv-${player.id}-register`, { player_meta });
+    player.id = known?.player_id ?? newcomer;
+    const about = { player_meta, auth_token: known?.auth_token };
+    const params = player.message("LEAGUE_REGISTER_REQUEST", `conv-${player.id}-register`, about);
     const result = await ask(manager, { jsonrpc: "2.0", method: "register_player", params, id: 1 });
     if (result?.status === "REJECTED") stop(1, rejection(result, games));
     if (result?.status === "ACCEPTED") {
       Object.assign(player, { id: result.player_id, token: result.auth_token });
+      if (result.auth_token) player.credentials?.save(result);
       return noted(`Registered as ${player.id}.`);
+    }
+    if (known && UNKNOWN_TOKEN.includes(result?.error_code)) {
+      known = undefined; // another league, or one that has begun anew
+      continue;
     }
     if (result?.failure) {
       const said = `${hideKey(manager)} answers ${JSON.stringify(result.failure)}`; // quoted, as what a terminal shows
