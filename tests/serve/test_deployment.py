@@ -226,6 +226,8 @@ def read_page(address: str) -> str:
 
 
 def test_a_file_that_is_no_backup_changes_nothing(tmp_path: Path) -> None:
+    missing = league("restore", tmp_path / "missing.tar.gz", "--home", tmp_path / "new", cwd=tmp_path)
+    assert "missing.tar.gz can't be restored: No such file or directory. Nothing was changed." in missing.stderr
     wrong = tmp_path / "wrong.tar.gz"
     for content in (b"", b"not a tar"):
         wrong.write_bytes(content)

@@ -70,7 +70,8 @@ def restore_backup(backup: Path, home: Path) -> None:
             os.rename(space, home)  # noqa: PTH104 - the folder is ours
             Path(space).mkdir()  # for the context to delete
     except (tarfile.TarError, EOFError, OSError) as error:
-        raise UserError(f"{backup} can't be restored: {error}. Nothing was changed.") from None
+        why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise UserError(f"{backup} can't be restored: {why}. Nothing was changed.") from None
 
 
 def _list_files(home: Path) -> Iterator[Path]:

@@ -135,4 +135,6 @@ def _name_option(error: Exception) -> UserError:
         return UserError(f"--param: {error}")
     option = OPTIONS.get(error.path.partition(".")[0])
     problem = str(error).partition(f"{error.path}: ")[2] if error.path else str(error)
+    if problem.startswith("no format "):
+        problem = f"{problem}; {LADDER_FORMAT} makes a practice ladder"
     return UserError(f"{option}: {problem}") if option else error
