@@ -2143,6 +2143,7 @@ REQUIREMENTS = (
         "Scale",
         "People in the browser move with their league to another server.",
         "reliability/servers::a_person_in_the_browser_keeps_the_seat_when_the_league_s_server_is_killed",
+        "browser/moved_seat::a_page_goes_on_with_its_seat_at_the_league_s_next_server",
         "launch/browser_players::a_handle_leads_back_to_its_player_on_another_server_of_the_league",
     ),
     needs(
