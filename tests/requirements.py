@@ -2201,6 +2201,7 @@ REQUIREMENTS = (
         "lab/experiment/experiment_file::the_smallest_file_works_as_it_stands",
         "lab/experiment/experiment_file::what_is_wrong_is_named",
         "lab/experiment/experiment_file::players_of_all_kinds_are_told_apart",
+        "lab/experiment/experiment::the_first_player_alone_meets_the_others_with_the_rows_of_all_pairs",
         "experiments_page::the_commands_run_as_they_stand_and_shards_give_the_same_rows",
     ),
     needs(

@@ -147,6 +147,24 @@ def test_a_stopping_rule_ends_pairs_that_are_clear_and_changes_with_no_order(
     assert results.summary.played == games
 
 
+def test_the_first_player_alone_meets_the_others_with_the_rows_of_all_pairs(
+    write_file: WriteFile, tmp_path: Path
+) -> None:
+    everybody = Experiment.from_file(write_file(SMALL)).run(tmp_path / "all")
+    gauntlet = Experiment.from_file(write_file('pairs = "first"\n' + SMALL))
+    with pytest.raises(UserError, match="What differs: pairs"):
+        gauntlet.run(tmp_path / "all")
+    first = gauntlet.run(tmp_path / "first")
+    expected = [line for line in read_csv(everybody).splitlines() if b"random" in line or line.startswith(b"game")]
+    assert read_csv(first).splitlines() == expected
+    assert len(expected) == 1 + 2 * 2 * 12 * 4
+    again = Experiment.from_file(tmp_path / "first" / "experiment.toml")
+    assert again.resolved.content_hash == gauntlet.resolved.content_hash
+    games = {row.name: row.total.tally.games for row in first.summary.overall.rows}
+    assert games == {"random": 192, "first_legal": 96, "mine.py": 96}
+    assert {path.name for path in first.write_report()} >= {"report.html", "pairs-1.svg"}
+
+
 def test_rows_can_be_read_by_anybody_who_reads_sqlite(small_file: Path, tmp_path: Path) -> None:
     results = Experiment.from_file(small_file).run(tmp_path / "out")
     with sqlite3.connect(tmp_path / "out" / "games.sqlite") as database:

@@ -7,7 +7,7 @@ import json
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
@@ -118,6 +118,8 @@ class ExperimentFile(ConfigModel):
     """Every pair plays `2 * rounds` games with each."""
     rounds: Annotated[int, Field(ge=1, le=MAX_ROUNDS)] = 1
     """With each seed, the games that a pair plays on each side, with memory."""
+    pairs: Literal["all", "first"] = "all"
+    """Who meets whom: everybody everybody, or the first player all others."""
     full: bool = False
     """Whether a meeting is a whole league over HTTP: a manager, a referee and both players, with every message."""
     ranking: RankMethod = RankMethod.ELO

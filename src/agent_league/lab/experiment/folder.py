@@ -23,7 +23,7 @@ WHOLE = "1/1"
 OWN_NAMES = (RESOLVED_NAME, DATABASE_NAME, CSV_NAME, "report.md", "report.html")
 DEFAULT_ROOT = Path("experiments")
 UNSAFE_IN_NAMES = re.compile(r"[^A-Za-z0-9_]+")
-COMPARED_SETTINGS = ("games", "players", "seeds", "rounds", "full", "stop")
+COMPARED_SETTINGS = ("games", "players", "seeds", "rounds", "pairs", "full", "stop")
 
 
 def choose_folder(name: str, shard: Shard | None) -> Path:

@@ -39,7 +39,7 @@ class Shard:
 
 @dataclass(frozen=True, slots=True)
 class ExperimentPlan:
-    """What is to be played: every pair of players, in every game, with every seed."""
+    """What is to be played: every pair of players, or all with the first, in every game, with every seed."""
 
     games: tuple[GameSpec, ...]
     players: tuple[PlayerSpec, ...]
@@ -47,10 +47,13 @@ class ExperimentPlan:
     rounds: int = 1
     full: bool = False
     """Whether each meeting is a whole league."""
+    is_gauntlet: bool = False
+    """Whether only the first player meets the others."""
 
     @property
     def pairs(self) -> tuple[tuple[int, int], ...]:
-        return tuple(combinations(range(len(self.players)), 2))
+        every = tuple(combinations(range(len(self.players)), 2))
+        return every[: len(self.players) - 1] if self.is_gauntlet else every
 
     @property
     def matchup_count(self) -> int:

@@ -1,7 +1,8 @@
 """Resolving an experiment's file: which games and players it means, whether they can play, and what identifies them.
 
 The hash covers all that decides the rows: games with all parameters, players with the content of their files, seeds,
-rounds, the stopping rule and our version. Keys of model servers are known by the names of variables alone.
+rounds, who meets whom, the stopping rule and our version. Keys of model servers are known by the names of variables
+alone.
 """
 
 import hashlib
@@ -91,6 +92,7 @@ class ResolvedExperiment:
                 "name": file.name,
                 "seeds": list(plan.seeds) if plan.seeds != _count_seeds(plan) else len(plan.seeds),
                 "rounds": plan.rounds,
+                **({"pairs": file.pairs} if plan.is_gauntlet else {}),
                 **({"full": True} if plan.full else {}),
                 "ranking": str(file.ranking),
                 "games": [
@@ -131,7 +133,7 @@ def read_resolved_experiment(data: Mapping[str, Any], home: Path) -> ResolvedExp
         for place, entry in enumerate(file.players)
     )
     known = file.resolved or {}
-    plan = ExperimentPlan(games, players, file.seeds, file.rounds, file.full)
+    plan = ExperimentPlan(games, players, file.seeds, file.rounds, file.full, file.pairs == "first")
     return ResolvedExperiment(file, plan, str(known.get("hash", "")), dict(known.get("files", {})))
 
 
@@ -150,7 +152,7 @@ def resolve_experiment(file: ExperimentFile, where: object, home: Path) -> Resol
     if file.full and (other := next((player for player in players if player.kind not in LEAGUE_KINDS), None)):
         said = f"whole leagues are played by strategies and Python files alone, and {other.label} is neither"
         raise ConfigError(where, "full", said)
-    plan = ExperimentPlan(games, players, file.seeds, file.rounds, file.full)
+    plan = ExperimentPlan(games, players, file.seeds, file.rounds, file.full, file.pairs == "first")
     hashes = {player.label: player.digest for player in players if player.kind is PlayerKind.FILE}
     return ResolvedExperiment(file, plan, _hash_content(file, plan, hashes), hashes, tuple(_list_remarks(plan)))
 
@@ -325,6 +327,7 @@ def _hash_content(file: ExperimentFile, plan: ExperimentPlan, hashes: Mapping[st
         "rounds": plan.rounds,
         "stop": file.stop.model_dump() if file.stop else None,
         **({"full": True} if plan.full else {}),
+        **({"pairs": file.pairs} if plan.is_gauntlet else {}),
     }
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
