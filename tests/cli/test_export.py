@@ -26,7 +26,7 @@ def test_the_document_is_what_the_store_has(tmp_path: Path) -> None:
     season = keep(home, 5)
     told = said("export", "--home", home, "--json", "-").json
     first = ["schema_version", "exported_at", "league", "standings", "ratings", "matches", "agents"]
-    assert list(told) == [*first, "rounds", "groups", "audit", "ladder"], "new ones are added at the end"
+    assert list(told) == [*first, "rounds", "groups", "audit", "ladder", "models"], "new ones are added at the end"
     assert told["league"]["league_id"] == season.league_id
     assert (told["league"]["phase"], told["league"]["matches_played"]) == ("COMPLETED", 10)
     standings = [{name: row[name] for name in row if name != "technical_losses"} for row in told["standings"]]

@@ -94,11 +94,12 @@ def test_stdout_is_exactly_one_json_object(played: Played) -> None:
         "ratings",
         "strategies",
         "tolerated",
+        "models",
         "broken_off",
         "seconds",
     }
     assert set(played.summary) == told
-    assert played.summary["tolerated"] == {}
+    assert played.summary["tolerated"] == played.summary["models"] == {}
     assert (played.summary["league_id"], played.summary["rounds"], played.summary["matches"]) == (LEAGUE_ID, 3, 6)
     assert played.summary["seconds"] > 0
 

@@ -184,8 +184,8 @@ def build_document(reader: LeagueReader, exported_at: str) -> dict[str, Any]:
         ],
         "groups": [table.to_json() for table in reader.state.find_group_tables()],
         "audit": [entry.to_json() for entry in reader.state.audit_log],
-        "models": _models_data(reader),
         "ladder": LadderView(reader.state, reader.state.ladder).to_document() if reader.state.ladder else None,
+        "models": _models_data(reader),
     }
 
 
