@@ -184,6 +184,7 @@ def test_a_sheet_with_wrong_addresses_is_made_anew_for_all_teams_but_revoked_one
     assert said("class", "--revoke", "Green", "--home", home).code == 0
     done = said("class", "--renew-all", "--home", home, "--url", "lab-9:8000")
     assert (done.code, "2 new keys" in done.err) == (0, True), done.err
+    assert "those that dial out only as long as they stay connected" in done.err
     rows = list(csv.DictReader(io.StringIO((tmp_path / f"sign-up-{LEAGUE}.csv").read_text(encoding="utf-8-sig"))))
     keys = {row["team"]: match[1] for row in rows if (match := ADDRESS.fullmatch(row["sign_up_url"]))}
     assert {team: find_team_of(home, key) for team, key in keys.items()} == {"Red": "T01", "Blue": "T02"}

@@ -169,7 +169,10 @@ def _renew_all_keys(access: "AccessStore", league_id: str, address: str, sheet: 
     files = _write_sheet(issued, league_id, address, sheet)
     access.write_teams([one.team for one in issued])
     _tell_of_sheet(issued, league_id, files)
-    print_remark("Earlier addresses have ended; agents that have registered stay in the league.")
+    print_remark(
+        "Earlier addresses have ended. Agents that have registered play on; those that dial out only as long as they "
+        "stay connected: start them with the new ones."
+    )
 
 
 def _renew_key(access: "AccessStore", league_id: str, team: str | None, address: str) -> None:
