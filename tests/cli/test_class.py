@@ -70,8 +70,9 @@ def test_keys_are_renewed_revoked_and_listed(home: Path) -> None:
     key = ADDRESS.fullmatch(new.out.strip())
     assert key
     assert find_team_of(home, key[1]) == "T01"
-    assert said("class", "--revoke", "T01", "--home", home).code == 0
+    assert "The key of Red has ended; " in said("class", "--revoke", "T01", "--home", home).err
     assert find_team_of(home, key[1]) is None
+    assert "The key of Red had ended already: nothing changed; " in said("class", "--revoke", "T01", "--home", home).err
     referee = said(
         "class", "--referee-key", "--home", home, "--url", f"https://x.example/base/leagues/{LEAGUE}/mcp"
     ).out.strip()

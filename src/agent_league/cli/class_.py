@@ -196,9 +196,10 @@ def _revoke_key(access: "AccessStore", league_id: str, team: str, agents: "dict[
     from agent_league.league.class_roster import find_team
 
     row = find_team(access.read_teams(league_id), team)
+    ended = "has ended" if row.key_sha256 else "had ended already: nothing changed"
     access.write_teams([replace(row, key_sha256=None)])
     option = format_options({"--league-id": league_id})
-    print_remark(f"The key of {row.name} has ended; `league class --renew {row.team_id}{option}` makes another.")
+    print_remark(f"The key of {row.name} {ended}; `league class --renew {row.team_id}{option}` makes another.")
     if agent := agents.get(row.team_id):
         print_remark(
             f"Its agent {agent.agent_id} stays in the league; `league admin suspend {agent.agent_id}{option}` bars it."

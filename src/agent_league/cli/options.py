@@ -191,8 +191,11 @@ def list_format_settings(format_name: str | None, rounds: int | None, *, has_end
     """
     from agent_league.config.models import LADDER_FORMAT, SWISS_TIEBREAKERS
     from agent_league.formats.registry import FORMATS
+    from agent_league.launch.config_checks import check_format_name
 
-    if format_name == LADDER_FORMAT and not has_end:
+    if format_name:
+        check_format_name(format_name, takes_ladder=not has_end)
+    if format_name == LADDER_FORMAT:
         if rounds:
             raise UserError("--rounds: a practice ladder has no rounds and no end; leave it out")
         return ["ladder.check=true"]

@@ -50,7 +50,7 @@ def revoke_organiser(name: str, home: Path, store: str | None) -> None:
     finally:
         opened.close()
     if not ended:
-        raise UserError(f"no organiser {quote(name)} has a link or is signed in")
+        raise UserError(f"nothing to revoke: no organiser {quote(name)} has a link or is signed in, or no longer")
     what = "a link or session" if ended == 1 else f"{ended} links and sessions"
     print_remark(f"{name} is no organiser any more: {what} ended.")
 

@@ -6,9 +6,10 @@ from typing import Any
 
 from agent_league.agent.dialects import DIALECTS
 from agent_league.config import ConfigLoader, GamesRegistry, LeagueConfig, PlayerDefaults
-from agent_league.config.models import LadderConfig
+from agent_league.config.models import LADDER_FORMAT, LadderConfig
 from agent_league.errors import ConfigError, UserError
 from agent_league.formats.base import Entrant, TournamentRecord
+from agent_league.formats.registry import FORMATS
 from agent_league.games.base import REPEAT_PARAMETERS, BadParameters
 from agent_league.games.contract import try_random_games
 from agent_league.games.registry import Game, UnknownGame, load_playable_game
@@ -17,6 +18,7 @@ from agent_league.league.tournament import make_format
 from agent_league.model.agents import ANY_GAME
 from agent_league.model.names import list_known_names
 from agent_league.players.strategies import check_strategy, find_installation_problem
+from agent_league.text import quote
 
 MATCHES_PER_ROUND_SETTING = "scheduling.matches_per_round"
 GAMES_REGISTRY_FILE = "games/games_registry.json"
@@ -65,6 +67,18 @@ def choose_league_config(
         problem = str(error).removeprefix("format: ")
         raise loader.make_setting_error(file, "scheduling.format", problem) from None
     return league
+
+
+def check_format_name(name: str, *, takes_ladder: bool) -> None:
+    """Raise UserError unless `--format` names a format that is installed, or the ladder where that can be had."""
+    if name == LADDER_FORMAT and not takes_ladder:
+        raise UserError(
+            "--format ladder: a practice ladder has no end to be played to; `league manager --format ladder` and "
+            "`league new league NAME --format ladder` open one"
+        )
+    known = [*FORMATS.names, LADDER_FORMAT] if takes_ladder else [*FORMATS.names]
+    if name not in known and name != LADDER_FORMAT:
+        raise UserError(f"--format: no format {quote(name)} is installed {list_known_names(name, sorted(known))}")
 
 
 def _check_ladder(loader: ConfigLoader, file: str, ladder: LadderConfig) -> None:

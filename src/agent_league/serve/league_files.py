@@ -11,7 +11,7 @@ from agent_league.config import ConfigLoader
 from agent_league.config.models import LADDER_FORMAT
 from agent_league.errors import ConfigError, UserError
 from agent_league.games.base import BadParameters
-from agent_league.launch.config_checks import check_player_count, choose_league_config
+from agent_league.launch.config_checks import check_format_name, check_player_count, choose_league_config
 from agent_league.model.names import is_displayable, is_safe_name
 from agent_league.storage.paths import DataPaths
 from agent_league.text import quote
@@ -97,6 +97,8 @@ def write_league_file(loader: ConfigLoader, wanted: NewLeague) -> Path:
         raise UserError(
             f"--title {quote(wanted.title)}: expected at most {MAX_TITLE_LENGTH} characters that people can see"
         )
+    if wanted.format:
+        check_format_name(wanted.format, takes_ladder=True)
     path = loader.file_path(f"{LEAGUES_FOLDER}/{wanted.league_id}.json")
     content = json.dumps(wanted.to_json(loader.load_league().game_type), indent=2, ensure_ascii=False) + "\n"
     try:
