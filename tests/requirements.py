@@ -2358,4 +2358,15 @@ REQUIREMENTS = (
         "a2a/assessment::a_running_assessment_can_be_cancelled",
         "a2a/assessment::an_assessment_ends_at_its_limit",
     ),
+    needs(
+        "A2A",
+        "An A2A agent that is registered by its own address is recognised: it has a card and serves no method of the"
+        " league. It plays at a seat of the league's server, over restarts too.",
+        "a2a/registration::an_a2a_agent_that_is_registered_by_its_address_plays",
+        "a2a/registration::it_keeps_its_seat_when_the_manager_is_killed_and_started_again",
+        "a2a/registration::one_that_can_t_be_called_is_rejected_with_the_reason",
+        "a2a/registration::whoever_serves_a_method_of_the_league_is_no_a2a_agent",
+        "a2a/registration::a_host_that_is_not_allowed_is_not_called",
+        "a2a/registration::an_agent_of_the_sdk_is_recognised_at_its_address_and_below_it",
+    ),
 )

@@ -1,11 +1,11 @@
 """The page on A2A is true: its commands run as they stand, each as a process of its own."""
 
-import os
 import re
 import shlex
 import socket
 import subprocess
 import sys
+import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -69,5 +69,5 @@ def await_port(port: int, process: "subprocess.Popen[Any]") -> None:
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 return
-        os.sched_yield()
+        time.sleep(0.05)
     raise AssertionError(process.communicate()[0])

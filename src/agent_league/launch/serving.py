@@ -18,6 +18,7 @@ from agent_league.http.hosts import own_endpoint
 from agent_league.http.port_holder import describe_port_holder
 from agent_league.http.proxies import serve_behind_proxies
 from agent_league.http.server import HttpServer, bind_socket
+from agent_league.launch.a2a_guests import open_a2a_guests
 from agent_league.launch.agent_app import make_agent_app
 from agent_league.launch.agent_plan import NO_LISTENERS, AgentListeners, AgentPlan, ManagerPlan, PlayerPlan, RefereePlan
 from agent_league.launch.dialled_agent import run_dialled_agent
@@ -94,6 +95,7 @@ def make_manager_app(seat: ManagerPlan, manager: "LeagueManager", carrier: Carri
     app = _make_own_app(seat, manager)
     if bots := open_house_bots(manager, seat.settings, carrier):
         app.add_path_app(BOTS_PATH, bots)
+    open_a2a_guests(manager, seat.settings.home, seat.settings.system.network.allowed_hosts)
     return app
 
 

@@ -22,8 +22,9 @@ from agent_league.league.changed_resources import list_changed_resources
 from agent_league.league.conductor import Conductor
 from agent_league.league.dial_out.carrier import SeatCarrier
 from agent_league.league.dial_out.members import SeatMembers
+from agent_league.league.dial_out.registration import SeatedApplication
 from agent_league.league.dial_out.seats import DialOutSeats
-from agent_league.league.handlers import ManagerHandlers
+from agent_league.league.handlers import GuestAdopter, ManagerHandlers
 from agent_league.league.journal import Journal, Offload
 from agent_league.league.ladder_conductor import (
     CheckOrder,
@@ -53,7 +54,7 @@ from agent_league.league.resume import (
     save_referee_key,
     translate_damage,
 )
-from agent_league.league.roster import Member
+from agent_league.league.roster import AgentApplication, Member
 from agent_league.league.settings import ManagerSettings
 from agent_league.league.sign_up import SignUp
 from agent_league.league.state import LeaguePhase, LeagueState
@@ -81,6 +82,10 @@ AGENT_STATES = {
 }
 
 
+async def _adopt_nobody(_: AgentApplication) -> None:
+    """Take every player for one that speaks for itself."""
+
+
 class LeagueManager(Agent):
     """Registers agents, plays the rounds, keeps the standings, answers queries."""
 
@@ -89,6 +94,8 @@ class LeagueManager(Agent):
     sender = MANAGER_SENDER
     companions: list[Callable[[], Coroutine[Any, Any, None]]]
     """What runs as long as the manager does, such as house bots; must not raise."""
+    adopt_guest: GuestAdopter
+    """Seats players that speak another protocol; by default nobody."""
     completed: asyncio.Event
     """Set once LEAGUE_COMPLETED was sent to all agents."""
 
@@ -172,7 +179,7 @@ class LeagueManager(Agent):
             derive_result,
         )
         self._timekeeper = Timekeeper(self.state, self._clock, self.log, self._start_league)
-        self._key, self.companions = key, []
+        self._key, self.companions, self.adopt_guest = key, [], _adopt_nobody
         self._conductor = self._make_conductor(
             LadderTools(offload, self._remove_match_files, self._order_check(check_player), seats_differ)
         )
@@ -209,6 +216,7 @@ class LeagueManager(Agent):
             pin_addresses=self._pin_addresses,
             sign_up=self.sign_up,
             request_match=self.ladder_requests.ask,
+            adopt_guest=self._seat_guest,
         )
         served = {**handlers.handlers_by_method(), **(tools or {})}
         if self._strict:
@@ -220,6 +228,10 @@ class LeagueManager(Agent):
             on_refusal=self._note_refused_call,
             repairs={"report_match_result": handlers.correct_report},
         )
+
+    async def _seat_guest(self, application: AgentApplication) -> SeatedApplication | None:
+        """Let `adopt_guest` decide, which is set after the manager was made."""
+        return await self.adopt_guest(application)
 
     def _make_sign_up(self, offload: Offload) -> SignUp:
         """Make the sign-up of this league, with the key of referees on this machine."""

@@ -6,12 +6,13 @@ from typing import Any, TypeVar
 
 from agent_league.agent.dialects import dialect_of
 from agent_league.agent.dispatcher import OK, Handler, HandlerReply
+from agent_league.agent.sign_up_team import SIGN_UP_TEAM
 from agent_league.clock import Clock
 from agent_league.config.times import TimesConfig
 from agent_league.errors import ErrorCode, Refusal, UserError
 from agent_league.http.hosts import resolve_endpoint
 from agent_league.league.changed_times import TIME_LABELS, read_times
-from agent_league.league.dial_out.registration import find_seat
+from agent_league.league.dial_out.registration import SeatedApplication, find_seat
 from agent_league.league.dial_out.seats import DialOutSeats
 from agent_league.league.journal import Journal
 from agent_league.league.match_file_reader import MatchFiles
@@ -21,7 +22,7 @@ from agent_league.league.queries import LeagueQueries
 from agent_league.league.reports import DeriveResult, build_match_result, correct_by_details
 from agent_league.league.roster import AgentApplication, RegistrationRejected
 from agent_league.league.sign_up import SignUp
-from agent_league.league.state import LeagueState
+from agent_league.league.state import LeaguePhase, LeagueState
 from agent_league.league.visibility import VIEWER, mask_state, require_view
 from agent_league.log import JsonLogger
 from agent_league.model.agents import AgentProfile, ProtocolProfile, Role
@@ -40,6 +41,8 @@ from agent_league.protocol.version import (
 from agent_league.text import quote, redact_keys
 
 T = TypeVar("T")
+GuestAdopter = Callable[[AgentApplication], Awaitable[SeatedApplication | None]]
+"""Seats an applicant that speaks another protocol than the league's; None if it speaks for itself."""
 FETCHED_BY_POLL = "matches fetched by 'get_assigned_matches'"
 
 
@@ -64,8 +67,10 @@ class ManagerHandlers:
         pin_addresses: Callable[[AgentProfile], None],
         sign_up: SignUp,
         request_match: Callable[[str, str], Awaitable[str]],
+        adopt_guest: GuestAdopter,
     ) -> None:
         self._state = state
+        self._adopt_guest = adopt_guest
         self._sign_up = sign_up
         self._request_match = request_match
         self._messages = messages
@@ -251,7 +256,7 @@ class ManagerHandlers:
         key_needed = await self._sign_up.explain_needed_key(role)
         try:
             await self._sign_up.require_valid_key()
-            seated = find_seat(application, self._seats)
+            seated = find_seat(application, self._seats) or await self._seat_guest(application, key_needed)
             seen = seated.application if seated else application
             admission = self._state.register(seen, self._clock.now(), key_needed)
         except RegistrationRejected as rejection:
@@ -269,6 +274,14 @@ class ManagerHandlers:
         if seated:
             await seated.seat.tell(f"{meta.display_name} is registered as {admission.member.agent_id}.")
         return answer
+
+    async def _seat_guest(self, application: AgentApplication, key_needed: str | None) -> SeatedApplication | None:
+        """Seat a player that speaks another protocol, if the league takes new players and tolerates it."""
+        is_stranger = application.profile.role is Role.PLAYER and not application.is_ours
+        may_join = self._state.phase is LeaguePhase.REGISTRATION and (SIGN_UP_TEAM.get() or not key_needed)
+        if not is_stranger or not may_join or self._state.roster.rules.strict:
+            return None
+        return await self._adopt_guest(application)
 
     def _note_version_deviation(self, how: ProtocolProfile, version: str) -> ProtocolProfile:
         """Note a version that isn't MAJOR.MINOR.PATCH where it has to be; raises a Refusal in a strict league."""

@@ -30,7 +30,7 @@ def find_seat(application: AgentApplication, seats: DialOutSeats) -> SeatedAppli
     endpoint, team = application.profile.endpoint, SIGN_UP_TEAM.get()
     seat = CALLING_SEAT.get()
     if seat is not None:
-        return _take_seat(application, seat, is_proven=True)
+        return take_seat(application, seat, is_proven=True)
     if is_seat_address(endpoint):
         raise RegistrationRejected(
             RejectReason.INVALID_ENDPOINT,
@@ -46,15 +46,19 @@ def find_seat(application: AgentApplication, seats: DialOutSeats) -> SeatedAppli
             f"{len(found)} agents that dial out from your address forward to {shorten(endpoint, MAX_SENTENCE)}: give"
             " yours another port, or let `league connect --name NAME` register it",
         )
-    return _take_seat(application, found[0], is_proven=team is not None)
+    return take_seat(application, found[0], is_proven=team is not None)
 
 
-def _take_seat(application: AgentApplication, seat: DialOutSeat, *, is_proven: bool) -> SeatedApplication:
+def take_seat(
+    application: AgentApplication, seat: DialOutSeat, *, is_proven: bool, deviation: str = ""
+) -> SeatedApplication:
+    """Give an applicant the address of a seat; `deviation` is what is noted of it, by default that it dials out."""
     profile = application.profile
     how = application.protocol_profile
     if profile.endpoint != seat.address:
         own = shorten(profile.endpoint, MAX_SENTENCE)
-        how = replace(how, deviations=(*how.deviations, f"dials out: called through its seat instead of {own}"))
+        noted = deviation or f"dials out: called through its seat instead of {own}"
+        how = replace(how, deviations=(*how.deviations, noted))
     seated = replace(
         application,
         profile=replace(profile, endpoint=seat.address, addresses=()),
