@@ -1,6 +1,7 @@
 """The gateway over HTTP, in both revisions of MCP: several hosts on one seat, beats while they wait, a quick end."""
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
@@ -103,3 +104,9 @@ async def test_a_handle_goes_by_its_older_name_too(home: Path) -> None:
     async with hosting(home) as host:
         handle = (await host.call("join_league"))["handle"]
         assert await host.call("get_history", seat=handle) == await host.call("get_history", handle=handle)
+
+
+async def test_its_tools_fit_a_prompt(home: Path) -> None:
+    async with hosting(home) as host:
+        listed = (await host.client.list_tools()).model_dump(mode="json", by_alias=True, exclude_none=True)
+    assert len(json.dumps(listed, separators=(",", ":"))) < 16_000

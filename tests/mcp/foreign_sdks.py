@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.mcp.node_tools import BOUND, STAMP, NotInstalled, find_folder, has_packages, hold_lock, npm_install
+from tests.mcp.node_tools import BOUND, STAMP, NotInstalled, find_folder, has_packages, hold_lock, install, npm_install
 
 SERVERS = Path(__file__).parent / "sdk_servers"
 NODE_PACKAGES = [
@@ -57,8 +57,9 @@ FOREIGN_SDKS = (
 )
 
 
-def install_sdks(sdks: Sequence[ForeignSdk] = FOREIGN_SDKS) -> None:
-    """Install what isn't there yet, all at once; raises NotInstalled."""
+def install_sdks(sdks: Sequence[ForeignSdk] = FOREIGN_SDKS) -> str:
+    """Install what isn't there yet, all at once, and return the Node for it; raises NotInstalled."""
+    node = install().node
     folder = find_folder() / "sdks"
     folder.mkdir(parents=True, exist_ok=True)
     with hold_lock(folder / "lock"):
@@ -66,16 +67,17 @@ def install_sdks(sdks: Sequence[ForeignSdk] = FOREIGN_SDKS) -> None:
         uv = (shutil.which("uv") or _fetch_uv(folder / "uv")) if any(not sdk.is_node for sdk in missing) else None
         with ThreadPoolExecutor() as pool:
             list(pool.map(lambda sdk: _install(sdk, uv), missing))
+    return node
 
 
-def build_command(sdk: ForeignSdk, ports: Sequence[int]) -> list[str]:
+def build_command(sdk: ForeignSdk, ports: Sequence[int], node: str) -> list[str]:
     """The command that serves an SDK's variants at these ports."""
     home = _find_home(sdk)
     script = SERVERS / sdk.script
     wanted = [f"{port}:{variant}" for port, variant in zip(ports, sdk.variants, strict=True)]
     if sdk.is_node:
         shutil.copy(script, home)  # Node looks for packages beside the script
-        return [shutil.which("node") or "node", str(home / script.name), *wanted]
+        return [node, str(home / script.name), *wanted]
     return [str(_find_python(home)), str(script), *wanted]
 
 

@@ -1,6 +1,7 @@
 """Players that are MCP servers of other people's SDKs, registered by their owner: they play, and are checked."""
 
 import asyncio
+from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
@@ -26,13 +27,12 @@ START_SECONDS = 120.0
 
 
 @pytest.fixture(scope="module")
-def sdks() -> Sequence[ForeignSdk]:
-    """The SDKs; where they can't be had, the tests that need them skip and say why."""
+def node() -> str:
+    """The SDKs are there, and the Node for some of them; where they can't be had, tests skip and say why."""
     try:
-        install_sdks()
+        return install_sdks()
     except NotInstalled as error:
         pytest.skip(str(error))
-    return FOREIGN_SDKS
 
 
 def register(manager: str, name: str, endpoint: str) -> Message:
@@ -51,20 +51,23 @@ def register(manager: str, name: str, endpoint: str) -> Message:
 
 
 @asynccontextmanager
-async def running(command: Sequence[str]) -> AsyncIterator[None]:
+async def running(command: Sequence[str]) -> AsyncIterator[Process]:
     process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.DEVNULL)
     try:
-        yield
+        yield process
     finally:
-        process.kill()
+        if process.returncode is None:
+            process.kill()
         await process.wait()
 
 
-async def until_listening(port: int) -> None:
+async def until_listening(port: int, process: Process | None = None) -> None:
+    """Waits for a server, which may be that of another process; it fails once that has ended."""
     while True:
         try:
             _, writer = await asyncio.open_connection("127.0.0.1", port)
         except OSError:
+            assert process is None or process.returncode is None, "the server has ended"
             await asyncio.sleep(0.05)
         else:
             writer.close()
@@ -78,19 +81,19 @@ def list_servers(sdks: Sequence[ForeignSdk], first: int) -> Iterator[tuple[Forei
         first += len(sdk.variants)
 
 
-async def test_servers_of_every_sdk_play_a_league_and_pass_the_check(
-    sdks: Sequence[ForeignSdk], plan: PlanMaker
-) -> None:
-    servers = list(list_servers(sdks, free_ports(sum(len(sdk.variants) for sdk in sdks))))
+async def test_servers_of_every_sdk_play_a_league_and_pass_the_check(node: str, plan: PlanMaker) -> None:
+    servers = list(list_servers(FOREIGN_SDKS, free_ports(sum(len(sdk.variants) for sdk in FOREIGN_SDKS))))
     ports = {name: port for _, named in servers for name, port in named.items()}
     made = planned(plan, players=1 + len(ports), referees=1)
     manager = f"http://localhost:{made.manager.port}/mcp"
     async with AsyncExitStack() as stack:
+        waits = []
         for sdk, named in servers:
-            await stack.enter_async_context(running(build_command(sdk, list(named.values()))))
+            program = await stack.enter_async_context(running(build_command(sdk, [*named.values()], node)))
+            waits += [until_listening(port, program) for port in named.values()]
         league = await stack.enter_async_context(hosted(made, guests=len(ports)))
         async with asyncio.timeout(START_SECONDS):
-            await asyncio.gather(*map(until_listening, ports.values()))
+            await asyncio.gather(*waits)
         for name, port in ports.items():
             await asyncio.to_thread(register, manager, name, f"http://localhost:{port}/mcp")
         await league.completed(BOUND + 5 * len(made.players))
