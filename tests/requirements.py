@@ -1939,6 +1939,18 @@ REQUIREMENTS = (
     ),
     needs(
         "Class",
+        "A sheet of sign-up addresses that is lost or wrong is made anew; an address of another league is refused.",
+        "cli/class::a_sheet_with_wrong_addresses_is_made_anew_for_all_teams_but_revoked_ones",
+        "cli/class::an_address_of_another_league_is_refused_before_a_key_is_made",
+    ),
+    needs(
+        "Class",
+        "The services of compose.yaml play a league through their proxy, which alone is believed about callers.",
+        "serve/deployment::all_services_of_compose_together_play_a_league_through_the_proxy",
+        "serve/deployment::only_the_proxy_is_believed_about_callers_and_no_service_has_an_address_that_another_may_get",
+    ),
+    needs(
+        "Class",
         "A team that is asked for a match is told on its page, and accepts or declines.",
         "league/ladder::a_request_is_accepted_declined_and_taken_back",
         "browser/class_pages::a_match_is_asked_for_and_the_other_team_is_told_and_accepts",
@@ -1960,6 +1972,7 @@ REQUIREMENTS = (
         "Class",
         "Webhooks tell of start, rounds, corrections, trouble and end, under the address rules of players.",
         "league/webhooks::a_league_tells_of_its_start_rounds_and_end",
+        "league/webhooks::discord_gets_no_longer_message_than_it_takes",
         "league/webhooks::a_post_is_given_up_and_the_next_one_goes_on",
         "league/webhooks::the_header_retry_after_is_read_and_bounded",
         "league/webhooks::what_was_not_delivered_is_delivered_by_the_next_manager",
