@@ -355,7 +355,9 @@ async def test_after_a_restart_matches_wait_for_the_players_that_dial_out(home: 
             state.record_notice_outcome("P01", taken=False)
         assert not state.roster["P01"].is_suspended, "it is our server that was away"
         state.set_paused(is_paused=False)
-        await until(lambda: bool(state.assigned_referees))
+        matches = stage.manager("spring")._matches
+        await until(lambda: bool(matches.open_matches))
+        assert not state.assigned_referees, "its match waits, and is no referee's yet"
         async with run_players():
             await stage.wait_for_end("spring")
         assert [result.status for result in state.results.values()].count("TECHNICAL_LOSS") == 0

@@ -98,12 +98,13 @@ class AgentProber:
         await seat.wait_until_connected()
         self._end_return(member)
 
-    def _end_return(self, member: Member) -> None:
-        """Wait no longer for an agent that dials out, if it was waited for."""
-        if waiting := self._return_tasks.pop(member.agent_id, None):
-            waiting.cancel()
+    def _end_return(self, member: Member) -> asyncio.Task[None] | None:
+        """Count an agent that dials out as reached; returns the task that waited for it, if one did."""
+        waited = self._return_tasks.pop(member.agent_id, None)
+        if waited:
             member.is_being_reached = False
             self._on_settled()
+        return waited
 
     async def _call_once(self, member: Member) -> None:
         with suppress(CallFailed):
@@ -115,7 +116,8 @@ class AgentProber:
                 self._start_probe(self._state.roster[event.agent_id])
             case AgentRegistered():
                 member = self._state.roster[event.agent_id]
-                self._end_return(member)
+                if waiting := self._end_return(member):
+                    waiting.cancel()
                 if caller := find_foreign_caller((THIS_MACHINE,)):
                     self._start_reach_check(member, caller)
 
