@@ -10,8 +10,9 @@ import shutil
 import subprocess
 import sys
 import venv
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,7 +63,7 @@ def install_sdks(sdks: Sequence[ForeignSdk] = FOREIGN_SDKS) -> str:
     node = install().node
     folder = find_folder() / "sdks"
     folder.mkdir(parents=True, exist_ok=True)
-    with hold_lock(folder / "lock"):
+    with hold_lock(folder / "lock"), _told_if_late():
         missing = [sdk for sdk in sdks if not has_packages(_find_home(sdk), list(sdk.packages))]
         uv = (shutil.which("uv") or _fetch_uv(folder / "uv")) if any(not sdk.is_node for sdk in missing) else None
         with ThreadPoolExecutor() as pool:
@@ -113,6 +114,14 @@ def _install(sdk: ForeignSdk, uv: str | None) -> None:
             why = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
             raise NotInstalled(f"pip could not install {', '.join(sdk.packages)} ({why[0]}): is PyPI within reach?")
     (home / STAMP).write_text(json.dumps(list(sdk.packages)), encoding="utf-8")
+
+
+@contextmanager
+def _told_if_late() -> Iterator[None]:
+    try:
+        yield
+    except subprocess.TimeoutExpired:
+        raise NotInstalled(f"uv or pip did not end within {BOUND} s: is PyPI within reach?") from None
 
 
 def _run_pip(*args: str) -> "subprocess.CompletedProcess[str]":

@@ -60,6 +60,15 @@ def test_a_long_schedule_comes_in_pages_that_lack_nothing() -> None:
     assert all(page["total_matches"] == whole["total_matches"] for page in pages)
 
 
+def test_a_long_table_comes_in_pages_too() -> None:
+    schemas = {f"MESSAGE_{number}": {"type": "object", "description": "x" * 1000} for number in range(100)}
+    whole = {"version": "2.1.0", "schemas": schemas}
+    first = select_page("get_protocol", whole)
+    pages = [select_page("get_protocol", whole, number)["schemas"] for number in range(1, first["pages"] + 1)]
+    assert len(pages) > 2
+    assert {name: part for page in pages for name, part in page.items()} == schemas
+
+
 def test_a_short_answer_is_not_touched() -> None:
     answer = {"league_id": "small", "standings": [{"rank": 1}]}
     assert select_page("get_standings", answer, 3) == answer
