@@ -1148,6 +1148,7 @@ REQUIREMENTS = (
         "cli/new::a_starter_s_own_test_runs_league_check_and_passes",
         "cli/new::a_starter_plays_a_whole_league_with_ours",
         "cli/new::the_javascript_starter_needs_nothing_but_node",
+        "cli/new::the_javascript_starter_comes_back_as_the_same_player_by_the_token_that_it_keeps",
         "cli/new::what_is_there_is_never_overwritten",
     ),
     # MCP
