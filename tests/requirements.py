@@ -2242,6 +2242,12 @@ REQUIREMENTS = (
     ),
     needs(
         "Scale",
+        "league simulate and league evaluate are short forms of an experiment, with their options kept.",
+        "cli/simulate::written_down_as_an_experiment_it_plays_the_same_games_and_says_the_same",
+        "lab/evaluation_command::its_games_are_an_experiment_that_can_be_played_again",
+    ),
+    needs(
+        "Scale",
         "--shard I/N, and merge refuses shards of other files, missing and doubled ones, by name.",
         "lab/experiment/experiment::shards_make_the_whole",
         "lab/experiment/experiment::shards_that_dont_make_the_whole_are_refused_by_name",

@@ -4,6 +4,8 @@ import json
 import signal
 from pathlib import Path
 
+from agent_league.lab import ExperimentResults
+from agent_league.lab.evaluation.evaluation_rows import PLAYER_LABEL
 from tests.cli.command import league, running
 
 
@@ -21,6 +23,29 @@ def test_a_strategy_is_evaluated_and_the_report_is_where_it_says(tmp_path: Path)
     again = league("evaluate", "random", "--games", 2, "--out", "here", cwd=tmp_path)
     assert again.returncode == 2
     assert "is there already" in again.stderr
+
+
+def test_its_games_are_an_experiment_that_can_be_played_again(tmp_path: Path) -> None:
+    done = league("evaluate", "markov", "--game", "nim", "--games", 12, "--seed", 7, "--out", "here", cwd=tmp_path)
+    assert "Beside it, its games as an experiment" in done.stderr, done.stderr
+    found = json.loads((tmp_path / "here" / "evaluation.json").read_text(encoding="utf-8"))
+    results = ExperimentResults(tmp_path / "here")
+    rows = list(results.rows())
+    for opponent in (one for one in found["opponents"] if one["games"]):
+        own = [row for row in rows if opponent["opponent"] in (row.first, row.second)]
+        assert [(row.first == PLAYER_LABEL) for row in own] == [game["seat"] == 0 for game in opponent["played"]]
+        won = [row.winner == ("first" if row.first == PLAYER_LABEL else "second") for row in own]
+        assert won == [game["ending"] == "win" for game in opponent["played"]]
+        assert not any(row.repeatable for row in own)
+    assert len(rows) == 3 * 12
+    assert results.summary.is_finished
+    again = league("experiment", "here/experiment.toml", "--out", "again", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert "always first" in again.stdout
+    refused = league("evaluate", "markov", "--games", 2, "--out", "again", cwd=tmp_path)
+    assert "--out again: experiment.toml, games.sqlite, report.md, report.html is there already" in refused.stderr
+    single = league("evaluate", "random", "--games", 1, "--out", "single", cwd=tmp_path)
+    assert "not as an experiment: an experiment has a game on each side at least" in single.stderr
 
 
 def test_a_criterion_that_fails_is_exit_code_1_and_json_is_all_that_is_printed(tmp_path: Path) -> None:

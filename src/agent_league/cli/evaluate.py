@@ -33,6 +33,7 @@ from agent_league.errors import UserError
 from agent_league.text import to_printable
 
 if TYPE_CHECKING:
+    from agent_league.lab.evaluation.evaluation_rows import EvaluationRows
     from agent_league.lab.evaluation.evaluator import EvaluationRequest
     from agent_league.lab.evaluation.model import Evaluation, PracticeGame
     from agent_league.model.tables import DataTable
@@ -108,15 +109,17 @@ def evaluate(
 
     async def run() -> int:
         with divert_prints(), _show_progress(games, quiet=json) as watch:
-            evaluation = await _run_evaluation(request, watch)
+            evaluation, rows = await _run_evaluation(request, watch)
         # Before the loop ends: a strategy that never comes back would keep it, and the report with it.
-        return _finish_report(evaluation, out, as_json=json)
+        return _finish_report(evaluation, rows, out, as_json=json)
 
     if code := asyncio.run(run()):  # uvloop's clock counts milliseconds, and answers take less
         raise typer.Exit(code)
 
 
-async def _run_evaluation(request: "EvaluationRequest", watch: "GameListener") -> "Evaluation":
+async def _run_evaluation(
+    request: "EvaluationRequest", watch: "GameListener"
+) -> "tuple[Evaluation, EvaluationRows | None]":
     """Run an evaluation; after Ctrl-C return what was found so far."""
     import asyncio
 
@@ -130,10 +133,10 @@ async def _run_evaluation(request: "EvaluationRequest", watch: "GameListener") -
     evaluation: Evaluation = (
         evaluator.current_evaluation(interrupted=True) if tasks[0].cancelled() else tasks[0].result()
     )
-    return evaluation
+    return evaluation, evaluator.rows
 
 
-def _finish_report(evaluation: "Evaluation", out: Path | None, *, as_json: bool) -> int:
+def _finish_report(evaluation: "Evaluation", rows: "EvaluationRows | None", out: Path | None, *, as_json: bool) -> int:
     """Write the report, print its results and return the exit code."""
     from agent_league.lab.evaluation import findings, report
     from agent_league.lab.evaluation.criteria import judge_criteria
@@ -143,6 +146,8 @@ def _finish_report(evaluation: "Evaluation", out: Path | None, *, as_json: bool)
         return EXIT_INTERRUPTED
     folder = out or report.choose_report_folder(evaluation, REPORTS_FOLDER)
     report.write_report(evaluation, folder)
+    if rows:
+        rows.write(folder)
     if as_json:
         write_to_stdout(report.render_json(evaluation).rstrip().encode())
     else:
@@ -150,6 +155,8 @@ def _finish_report(evaluation: "Evaluation", out: Path | None, *, as_json: bool)
     print_remark(
         f"The report is in {folder}: evaluation.html and evaluation.md with plots, evaluation.json with all numbers."
     )
+    if rows:
+        print_remark("Beside it, its games as an experiment: games.sqlite, report.html and experiment.toml.")
     if evaluation.interrupted:
         print_remark(f"Interrupted: it tells of {findings.games_text(len(evaluation.games))}.")
         return EXIT_INTERRUPTED

@@ -15,6 +15,7 @@ from agent_league.config import PlayerDefaults
 from agent_league.config.models import TimeoutConfig
 from agent_league.errors import UserError
 from agent_league.games.registry import Game
+from agent_league.lab.evaluation.evaluation_rows import EvaluationRows
 from agent_league.lab.evaluation.game_table import FAIL_LIMIT, PracticeMatchRunner
 from agent_league.lab.evaluation.in_process_players import InProcessPlayer, PracticePlayer, WatchedStrategy
 from agent_league.lab.evaluation.model import Conformance, Evaluation, GameEnding, OpponentSeries, PracticeGame
@@ -88,6 +89,8 @@ class Evaluator:
         self._on_game = watch
         self._remark = tell
         self._started_at = time.monotonic()
+        self.rows: EvaluationRows | None = None
+        """The games as rows of an experiment; None if they can't be."""
         self._is_running_player = is_address(request.player)
         if request.earlier is not None and is_address(request.earlier) and request.earlier == request.player:
             raise UserError("--earlier names the player itself; give the address of its earlier version")
@@ -136,6 +139,7 @@ class Evaluator:
     async def _run_evaluation(self, stack: AsyncExitStack) -> None:
         request = self._request
         opponents = choose_opponents(request.game, request.earlier)
+        self.rows = self._plan_rows(opponents)
         outside = {
             name: request.protocol if name == request.player else None
             for name in (request.player, request.earlier)
@@ -224,8 +228,12 @@ class Evaluator:
                         await table.announce_games(
                             player, other, round_id, range(number, min(number + ANNOUNCED_GAMES, wanted + 1))
                         )
-                    game = await table.play_game(player, other, round_id, number)
+                    failed = self._count_failures()
+                    play = await table.play_match(player, other, round_id, number)
+                    game = table.describe_game(play, player)
                     self._games_by_opponent[opponent].append(game)
+                    if self.rows:
+                        self.rows.add_game(opponent, number, (player, other), play, self._count_failures() - failed)
                     self._on_game(opponent, game)
                     lost_in_a_row = lost_in_a_row + 1 if game.ending is GameEnding.TECHNICAL_LOSS else 0
                     if number < wanted and (table.is_breaker_open(player) or lost_in_a_row >= FAIL_LIMIT):
@@ -237,6 +245,18 @@ class Evaluator:
             if not limit.expired():
                 raise
             self._mark_cut_short(f"its share of the time, {seconds:.0f} s, was over (--minutes)")
+
+    def _count_failures(self) -> int:
+        """How often the player's strategy failed, if it is in this process."""
+        return self._watched_strategy.move_counts.failed if self._watched_strategy else 0
+
+    def _plan_rows(self, opponents: Sequence[PracticeOpponent]) -> EvaluationRows | None:
+        request = self._request
+        try:
+            return EvaluationRows.plan(request.player, request.game, request.seed, request.games, opponents)
+        except UserError as error:
+            self._remark(f"The games are written as numbers alone, not as an experiment: {error}")
+            return None
 
     def _add_series(self, series: OpponentSeries) -> None:
         self._evaluation = replace(self._evaluation, series=(*self._evaluation.series, series))

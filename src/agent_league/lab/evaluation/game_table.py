@@ -66,11 +66,8 @@ class PracticeMatchRunner:
             rng=Random(seed),  # noqa: S311 - jitter
         )
 
-    async def play_game(
-        self, player: PracticePlayer, other: PracticePlayer, round_id: int, number: int
-    ) -> PracticeGame:
-        """Play one game; sides alternate with its number. BrokenGame if the game's rules fail."""
-        play = await self.play_match(player, other, round_id, number)
+    def describe_game(self, play: MatchPlay, player: PracticePlayer) -> PracticeGame:
+        """Describe the match that was played last, from this player's side."""
         heard = read_player_answers(play, player.player_id, REFEREE_ID, self._clock)
         ending, how = _find_ending(play, player.player_id)
         seat = play.match.players.index(player.player_id)
@@ -86,7 +83,7 @@ class PracticeMatchRunner:
         )
 
     async def play_match(self, player: PracticePlayer, other: PracticePlayer, round_id: int, number: int) -> MatchPlay:
-        """Play one match and return all of it. BrokenGame as above."""
+        """Play one match and return all of it; sides alternate with its number. BrokenGame if the game's rules fail."""
         sides = (player, other) if number % 2 else (other, player)
         order = self._make_start_match(sides, round_id, number)
         seed = create_match_seed(self._seed, order.league_id, order.match_id)

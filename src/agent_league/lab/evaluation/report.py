@@ -16,6 +16,7 @@ from agent_league.lab.charts import draw_outcomes, draw_progress, draw_times
 from agent_league.lab.evaluation import findings
 from agent_league.lab.evaluation.criteria import CriterionVerdict, judge_criteria
 from agent_league.lab.evaluation.model import Evaluation, GameEnding, OpponentSeries
+from agent_league.lab.experiment.folder import OWN_NAMES
 from agent_league.lab.report_templates import make_environment
 from agent_league.lab.scoreboard import estimate_to_json
 
@@ -42,7 +43,7 @@ def check_report_folder(folder: Path) -> None:
     """Raise UserError if the folder can't take a report: it isn't writable, or has one already."""
     if folder.exists() and not folder.is_dir():
         raise UserError(f"{folder}: expected a folder, found a file")
-    there = [name for name in REPORT_FILES if (folder / name).exists()]
+    there = [name for name in (*REPORT_FILES, *OWN_NAMES) if (folder / name).exists()]
     if there:
         raise UserError(f"{folder}: {', '.join(there)} is there already; name another folder")
     place = next(place for place in (folder, *folder.absolute().parents) if place.exists())

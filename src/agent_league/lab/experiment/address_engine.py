@@ -202,7 +202,7 @@ class PrivateRoom:
             failed = [int(player.player_id in play.match.terminations) for player in players]
             for place, strategy in watched.items():
                 failed[place] += strategy.move_counts.failed - before[place]
-            rows.append(_make_row(piece, game, seed, number, players, play, failed, meters))
+            rows.append(make_called_row(piece, game, seed, number, players, play, failed, meters))
             for place, player in enumerate(players):
                 if how := play.match.terminations.get(player.player_id):
                     said = f"lost technically: {str(how).replace('_', ' ')}"
@@ -225,7 +225,7 @@ class PrivateRoom:
         )
 
 
-def _make_row(
+def make_called_row(
     piece: Piece,
     game: Game,
     seed: str,
@@ -235,6 +235,7 @@ def _make_row(
     failed: list[int],
     meters: Mapping[int, ModelMeter],
 ) -> GameRow:
+    """Make the row of a match that was played by messages; `failed` and `meters` are by place in the piece."""
     match = play.match
     first, second = (0, 1) if number % 2 else (1, 0)
     is_over = not match.terminations and not game.rules.actors(match.position)
