@@ -27,7 +27,7 @@ from agent_league.mcp.server.frame_log import has_logged_frames
 from agent_league.mcp.server.prompts import PROMPTS, find_prompt
 from agent_league.mcp.server.subscriptions import ResourceSubscriptions
 from agent_league.mcp.server.tool_answers import mark_untrusted, select_page, take_page_number
-from agent_league.mcp.server.tools import ToolDefinition, abridge_tool
+from agent_league.mcp.server.tools import HOST_CALLERS, ToolDefinition, abridge_tool
 from agent_league.model.agents import Role
 from agent_league.protocol.json_limits import read_json
 from agent_league.protocol.methods import METHODS
@@ -118,7 +118,9 @@ class _AgentRequests:
         arguments = dict(params.arguments or {})
         page = take_page_number(params.name, arguments)
         made = orjson.loads(orjson.dumps(await self._call_agent(params.name, arguments, ctx)))
-        answer = mark_untrusted(select_page(params.name, made, page))
+        answer = select_page(params.name, made, page)
+        if METHODS[params.name].caller in HOST_CALLERS:  # agents of a league get the protocol's message alone
+            answer = mark_untrusted(answer)
         text = types.TextContent(type="text", text=orjson.dumps(answer).decode())
         is_error = _is_league_error(answer)
         scenes = await self._make_scenes(made, ctx) if params.name == "get_match" and not is_error else {}

@@ -22,8 +22,8 @@ TOKEN_ERRORS = (ErrorCode.AUTH_TOKEN_MISSING, ErrorCode.AUTH_TOKEN_INVALID)
 MESSAGE_ERRORS = (ErrorCode.INVALID_MESSAGE_FORMAT, ErrorCode.MISSING_REQUIRED_FIELD, ErrorCode.LEAGUE_NOT_FOUND)
 WITHOUT_TOKEN = frozenset({Caller.ANYBODY, Caller.APPLICANT})
 
-HOST_CALLERS = frozenset({Caller.ANYBODY, Caller.APPLICANT, Caller.ADMIN, Caller.AGENT})
-"""Who may be behind an MCP host; all others are agents of a league."""
+HOST_CALLERS = frozenset({Caller.ANYBODY, Caller.ADMIN, Caller.AGENT})
+"""Who may be behind an MCP host, with a model that reads the answers; all others are agents of a league."""
 READ_BY_HOSTS = frozenset({"get_standings", "get_schedule"})
 """Tools whose answers a host reads field by field, so that a schema helps."""
 
@@ -88,7 +88,7 @@ def abridge_tool(method: Method) -> ToolDefinition:
     other; `get_protocol` has all of them. An output schema is there for what hosts read, without its descriptions.
     """
     exact = define_tool(method)
-    is_for_hosts = method.caller in HOST_CALLERS
+    is_for_hosts = method.caller in HOST_CALLERS or method.caller is Caller.APPLICANT
     sentences = [method.description, f"Who may call it: {method.caller}."]
     if method.errors:
         sentences.append(f"Errors: {', '.join(code.value for code in method.errors)}.")
