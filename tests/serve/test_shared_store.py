@@ -9,6 +9,7 @@ import pytest
 from agent_league.serve.shared_store import SharedStore
 from agent_league.storage.base import ManagerReplaced, MatchRow, StoreFailed
 from agent_league.storage.sql import SqlStore
+from tests.conftest import BOUND
 
 
 def match(name: str) -> MatchRow:
@@ -68,3 +69,12 @@ async def test_a_store_that_is_gone_fails_for_everybody_and_comes_back(address: 
     (tmp_path / "away.db").rename(tmp_path / "league.db")
     await asyncio.gather(*(store.offload(store.write_rows, one, [match("R1M1")]) for one in seasons))
     store.shut_down()
+
+
+async def test_rows_that_come_after_the_end_fail_for_whoever_waits_for_them(address: str) -> None:
+    store = SharedStore(address)
+    season_id = store.create_season("late", "2026-01-01T00:00:00Z", "key", {}).season_id
+    store.shut_down()
+    async with asyncio.timeout(BOUND):
+        with pytest.raises(StoreFailed, match="nothing is written any more"):
+            await store.offload(store.write_rows, season_id, [match("R1M1")])

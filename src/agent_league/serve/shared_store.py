@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_league.serve.lease import ServerLease, UnlimitedLease
-from agent_league.storage.base import ManagerReplaced, SavedSeason, SeasonRow, StoredRow
+from agent_league.storage.base import ManagerReplaced, SavedSeason, SeasonRow, StoredRow, StoreFailed
 from agent_league.storage.match_files import find_match_files, keep_match_files
 from agent_league.storage.sql import SqlStore
 
@@ -53,7 +53,10 @@ class SharedStore(SqlStore):
         loop = asyncio.get_running_loop()
         while self._waiting:
             batch, self._waiting = self._waiting, []
-            failures = await loop.run_in_executor(self._thread, self._write_together, [rows for rows, _ in batch])
+            try:
+                failures = await loop.run_in_executor(self._thread, self._write_together, [rows for rows, _ in batch])
+            except RuntimeError as error:  # the thread has ended
+                failures = [StoreFailed(f"nothing is written any more: {error}")] * len(batch)
             for (_, done), failure in zip(batch, failures, strict=True):
                 if done.done():
                     continue
