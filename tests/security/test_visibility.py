@@ -176,7 +176,16 @@ HIDDEN_WORDS = {
     "top_ten": HiddenWords(12, names=False, ids=False, others=True),
     "members": HiddenWords(3, names=True, ids=True),
 }
-OPEN_PATHS = ("/metrics", "/health", "/play", "/players/P01", "/matches/R1M1", "/rounds/1", "/my-agent")
+OPEN_PATHS = (
+    "/metrics",
+    "/health",
+    "/.well-known/agent-card.json",
+    "/play",
+    "/players/P01",
+    "/matches/R1M1",
+    "/rounds/1",
+    "/my-agent",
+)
 QUERIES = ("GET_STANDINGS", "GET_SCHEDULE", "GET_NEXT_MATCH", "GET_PLAYER_STATS", "GET_LADDER")
 
 
