@@ -11,7 +11,6 @@ from agent_league.a2a import CARD_PATH
 from agent_league.a2a.agent_card import A2aAgent, CardProblem, fetch_card, narrow_card
 from agent_league.a2a.stranger_client import find_origin, make_stranger_client
 from agent_league.errors import JsonRpcErrorCode
-from agent_league.http.hosts import find_endpoint_problem
 
 PROBE_SECONDS = 5.0
 PROBE = b'{"jsonrpc": "2.0", "id": 1, "method": "handle_game_invitation", "params": {}}'
@@ -22,8 +21,6 @@ async def find_guest_agent(endpoint: str, allowed_hosts: Sequence[str]) -> A2aAg
 
     The address is that of the card or of the agent, whose card is below it or at its origin.
     """
-    if find_endpoint_problem(endpoint, allowed_hosts):
-        return None
     for card_url in _list_card_urls(endpoint):
         try:
             async with asyncio.timeout(PROBE_SECONDS):
