@@ -68,7 +68,10 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         ),
         "grades": "Grade a class by its league: for Canvas, Moodle, Gradescope, or as a table of everything.",
         "start": "Close registration and start the league now.",
-        "admin": "Open or close registration, pause or resume, suspend players, correct results, invite organisers.",
+        "admin": (
+            "Open or close registration, pause or resume, change times, suspend players, correct results, "
+            "invite organisers."
+        ),
         "verify": (
             "Check match files: the draw against its commitment, and the result against rules, moves and transcript."
         ),
