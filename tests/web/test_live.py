@@ -268,7 +268,8 @@ async def test_of_a_listener_that_does_not_read_only_its_place_is_kept(reader: L
         await live.close()
         await serving
     messages = [orjson.loads(body.partition(b"data: ")[2]) for body in sent if b"data: {" in body]
-    assert [message["progress"]["played"] for message in messages] == [0, 9]
+    told = [message["progress"]["played"] for message in messages if "progress" in message]
+    assert told == [0, 9], "beside it there may be what is looked at by the clock"
 
 
 async def test_who_goes_away_is_forgotten(reader: LeagueReader) -> None:
