@@ -218,7 +218,7 @@ def _translate_error(error: A2AError) -> CallFailed:
 
 
 def _show(said: object) -> str:
-    return to_printable(str(redact_tokens(str(said)[: 2 * MAX_PHRASE])), MAX_PHRASE)
+    return to_printable(str(redact_tokens(str(said))), MAX_PHRASE)
 
 
 def _short_id(text: str) -> str:

@@ -28,14 +28,14 @@ WRAPPING = " \t\r\n`'\"*.!"
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class MatchMessage:
     """One message to an agent: the same as data and as text."""
 
     data: dict[str, Any]
     text: str
 
 
-def write_question(observation: Observation, refused: Any = None) -> Told:
+def write_question(observation: Observation, refused: Any = None) -> MatchMessage:
     """Write the question for a move; `refused` is the agent's answer to the same question, if it was no legal move."""
     legal = observation.legal_moves
     data: dict[str, Any] = {
@@ -64,10 +64,10 @@ def write_question(observation: Observation, refused: Any = None) -> Told:
         f"Legal moves: {describe_legal_moves(legal)}.",
         'Answer with one legal move and nothing else: as text, or as a data part {"move": ...}.',
     ]
-    return Told(data, "\n".join(text))
+    return MatchMessage(data, "\n".join(text))
 
 
-def write_result(game: GameRecord) -> Told:
+def write_result(game: GameRecord) -> MatchMessage:
     """Write how a match ended; no reply is needed."""
     data = {
         "kind": MATCH_OVER,
@@ -79,7 +79,7 @@ def write_result(game: GameRecord) -> Told:
         "opponent_moves": list(game.opponent_moves),
         "reason": shorten(game.details.get("reason") or "", MAX_SENTENCE),
     }
-    return Told(data, f"The match {quote(game.match_id)} is over: {game.outcome}. No move is wanted any more.")
+    return MatchMessage(data, f"The match {quote(game.match_id)} is over: {game.outcome}. No move is wanted any more.")
 
 
 def read_move(data: Iterable[Any], texts: Sequence[str], legal: Sequence[Move]) -> Move | None:

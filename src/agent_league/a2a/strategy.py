@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from agent_league.a2a.agent_card import A2aAgent
 from agent_league.a2a.conversation import A2aPeer, MatchContext, describe_failed_task
-from agent_league.a2a.questions import Told, read_move, write_question, write_result
+from agent_league.a2a.questions import MatchMessage, read_move, write_question, write_result
 from agent_league.agent.tasks import BackgroundTasks
 from agent_league.clock import Clock, SystemClock
 from agent_league.errors import CallFailed, ErrorCode, Refusal
@@ -75,10 +75,10 @@ class A2aStrategy:
         if self._peer:
             await self._peer.close()
 
-    async def _ask(self, context: MatchContext, told: Told, observation: Observation) -> Move | None:
+    async def _ask(self, context: MatchContext, message: MatchMessage, observation: Observation) -> Move | None:
         if self._peer is None:
             raise RuntimeError("prepare() comes before choose()")
-        reply = await self._peer.send(context, told.data, told.text, self._seconds_left(observation))
+        reply = await self._peer.send(context, message.data, message.text, self._seconds_left(observation))
         if problem := describe_failed_task(reply):
             raise CallFailed(problem)
         return read_move(reply.data, reply.texts, observation.legal_moves)
@@ -86,9 +86,9 @@ class A2aStrategy:
     async def _send_result(self, context: MatchContext, game: GameRecord) -> None:
         if self._peer is None:
             return
-        told = write_result(game)
+        message = write_result(game)
         with suppress(CallFailed):
-            await self._peer.send(context, told.data, told.text, RESULT_SECONDS)
+            await self._peer.send(context, message.data, message.text, RESULT_SECONDS)
         await self._peer.end_task(context, RESULT_SECONDS)
 
     def _open_context(self, match_id: str) -> MatchContext:

@@ -19,7 +19,7 @@ from agent_league.a2a.agent_card import (
     split_host,
 )
 from agent_league.a2a.conversation import A2aPeer, AgentReply, MatchContext, describe_failed_task
-from agent_league.a2a.questions import Told, read_move, write_question, write_result
+from agent_league.a2a.questions import MatchMessage, read_move, write_question, write_result
 from agent_league.check.http_probe import HttpProbe
 from agent_league.check.scripted_agents import format_now
 from agent_league.check.steps import (
@@ -94,14 +94,14 @@ class A2aSubject:
             await self.peer.close()
         await self.probe.close()
 
-    async def ask(self, context: MatchContext, told: Told) -> AgentReply:
+    async def ask(self, context: MatchContext, message: MatchMessage) -> AgentReply:
         """Send a message of a match; raises NoReply if nothing comes, CallFailed if what comes can't be used."""
         if self.peer is None:
             raise SkipStep("it can't be called")
-        self.sent.append(to_printable(f"{told.data}"[:MAX_SENTENCE], MAX_SENTENCE))
+        self.sent.append(to_printable(str(message.data), MAX_SENTENCE))
         limit, began = self.options.get_limit("make_move"), time.monotonic()
         try:
-            return await self.peer.send(context, told.data, told.text, limit)
+            return await self.peer.send(context, message.data, message.text, limit)
         except PeerTimeout as error:
             raise NoReply(error.message, silent=True) from None
         except PeerUnreachable as error:
