@@ -20,7 +20,7 @@ from agent_league.a2a.agent_card import (
     find_a2a_agent,
     parse_card_url,
 )
-from agent_league.a2a.conversation import A2aPeer, MatchContext
+from agent_league.a2a.conversation import A2aPeer, MatchConversation
 from agent_league.a2a.stranger_client import find_origin, make_stranger_client
 from agent_league.errors import CallFailed, PeerUnreachable
 from agent_league.http.server import HttpServer
@@ -218,7 +218,7 @@ async def test_a_reply_without_end_is_cut(agents: AgentProcess) -> None:
         peer = A2aPeer(await find_a2a_agent(parse_card_url(url), LOCAL), {})
         try:
             with pytest.raises(PeerUnreachable, match="longer than 1048576 bytes"):
-                await peer.send(MatchContext(), {}, "?", 30)
+                await peer.send(MatchConversation(), {}, "?", 30)
         finally:
             await peer.close()
 
@@ -249,7 +249,7 @@ async def test_a_reply_in_no_form_is_a_failed_call(reply: bytes) -> None:
         peer = A2aPeer(await find_a2a_agent(parse_card_url(url), LOCAL), {})
         try:
             with pytest.raises(CallFailed) as failed:
-                await peer.send(MatchContext(), {}, "?", 30)
+                await peer.send(MatchConversation(), {}, "?", 30)
         finally:
             await peer.close()
     assert "\x1b" not in str(failed.value)

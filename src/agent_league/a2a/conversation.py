@@ -41,7 +41,7 @@ ANSWERED = frozenset({TaskState.TASK_STATE_COMPLETED, TaskState.TASK_STATE_INPUT
 
 
 @dataclass(slots=True)
-class MatchContext:
+class MatchConversation:
     """Where a match stands with its agent: the agent's own ids of the context and of the task that waits for input."""
 
     context_id: str = ""
@@ -132,7 +132,7 @@ class A2aPeer:
     async def close(self) -> None:
         await self._http.aclose()
 
-    async def send(self, context: MatchContext, data: Any, text: str, limit: float) -> AgentReply:
+    async def send(self, context: MatchConversation, data: Any, text: str, limit: float) -> AgentReply:
         """Send a message of a match and await the reply for at most `limit` seconds; raises CallFailed.
 
         If the agent no longer takes the task that waited for input, the message begins another one.
@@ -157,7 +157,7 @@ class A2aPeer:
         context.task_id = _short_id(reply.task_id) if is_open else ""
         return reply
 
-    async def end_task(self, context: MatchContext, limit: float) -> None:
+    async def end_task(self, context: MatchConversation, limit: float) -> None:
         """Cancel a task that still waits for input; an agent that refuses is left alone."""
         if not context.task_id:
             return
@@ -168,7 +168,7 @@ class A2aPeer:
             pass
         context.task_id = ""
 
-    async def _exchange(self, context: MatchContext, data: Any, text: str) -> AgentReply:
+    async def _exchange(self, context: MatchConversation, data: Any, text: str) -> AgentReply:
         message = Message(
             message_id=uuid.uuid4().hex,
             context_id=context.context_id,

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from agent_league.a2a.agent_card import A2aAgent
-from agent_league.a2a.conversation import A2aPeer, MatchContext, describe_failed_task
+from agent_league.a2a.conversation import A2aPeer, MatchConversation, describe_failed_task
 from agent_league.a2a.questions import MatchMessage, read_move, write_question, write_result
 from agent_league.agent.tasks import BackgroundTasks
 from agent_league.clock import Clock, SystemClock
@@ -35,7 +35,7 @@ class A2aStrategy:
         self._agent = agent
         self._headers = headers
         self._clock = clock or SystemClock()
-        self._matches: dict[str, MatchContext] = {}
+        self._matches: dict[str, MatchConversation] = {}
         self._peer: A2aPeer | None = None
         self._notices: BackgroundTasks | None = None
         self._sending: set[asyncio.Task[None]] = set()
@@ -75,7 +75,7 @@ class A2aStrategy:
         if self._peer:
             await self._peer.close()
 
-    async def _ask(self, context: MatchContext, message: MatchMessage, observation: Observation) -> Move | None:
+    async def _ask(self, context: MatchConversation, message: MatchMessage, observation: Observation) -> Move | None:
         if self._peer is None:
             raise RuntimeError("prepare() comes before choose()")
         reply = await self._peer.send(context, message.data, message.text, self._seconds_left(observation))
@@ -83,7 +83,7 @@ class A2aStrategy:
             raise CallFailed(problem)
         return read_move(reply.data, reply.texts, observation.legal_moves)
 
-    async def _send_result(self, context: MatchContext, game: GameRecord) -> None:
+    async def _send_result(self, context: MatchConversation, game: GameRecord) -> None:
         if self._peer is None:
             return
         message = write_result(game)
@@ -91,8 +91,8 @@ class A2aStrategy:
             await self._peer.send(context, message.data, message.text, RESULT_SECONDS)
         await self._peer.end_task(context, RESULT_SECONDS)
 
-    def _open_context(self, match_id: str) -> MatchContext:
-        context = self._matches.setdefault(match_id, MatchContext())
+    def _open_context(self, match_id: str) -> MatchConversation:
+        context = self._matches.setdefault(match_id, MatchConversation())
         if len(self._matches) > MAX_MATCHES:
             del self._matches[next(iter(self._matches))]
         return context

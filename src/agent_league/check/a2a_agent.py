@@ -18,7 +18,7 @@ from agent_league.a2a.agent_card import (
     parse_card_url,
     split_host,
 )
-from agent_league.a2a.conversation import A2aPeer, AgentReply, MatchContext, describe_failed_task
+from agent_league.a2a.conversation import A2aPeer, AgentReply, MatchConversation, describe_failed_task
 from agent_league.a2a.questions import MatchMessage, read_move, write_question, write_result
 from agent_league.check.http_probe import HttpProbe
 from agent_league.check.scripted_agents import format_now
@@ -72,8 +72,8 @@ class A2aSubject:
     sent: list[str] = field(default_factory=list)
     agent: A2aAgent | None = None
     peer: A2aPeer | None = None
-    first: MatchContext = field(default_factory=MatchContext)
-    second: MatchContext = field(default_factory=MatchContext)
+    first: MatchConversation = field(default_factory=MatchConversation)
+    second: MatchConversation = field(default_factory=MatchConversation)
     reply: AgentReply | None = None
     seconds: list[float] = field(default_factory=list)
     """How long each answer took."""
@@ -94,7 +94,7 @@ class A2aSubject:
             await self.peer.close()
         await self.probe.close()
 
-    async def ask(self, context: MatchContext, message: MatchMessage) -> AgentReply:
+    async def ask(self, context: MatchConversation, message: MatchMessage) -> AgentReply:
         """Send a message of a match; raises NoReply if nothing comes, CallFailed if what comes can't be used."""
         if self.peer is None:
             raise SkipStep("it can't be called")
@@ -159,7 +159,7 @@ async def _judge_authentication(subject: A2aSubject) -> StepFinding:
 
 
 async def _judge_move(
-    subject: A2aSubject, context: MatchContext, observation: Observation, refused: Any = None
+    subject: A2aSubject, context: MatchConversation, observation: Observation, refused: Any = None
 ) -> StepFinding:
     """Ask for a move and judge whether what comes is one."""
     try:

@@ -129,7 +129,7 @@ class SeenView:
     rounds: list[Any]
 
 
-class WatchedStrategy:
+class ReportingStrategy:
     """A strategy that is the same as another, and reports what it sees."""
 
     def __init__(self, strategy: Strategy, report: Callable[[Observation], None]) -> None:
@@ -494,7 +494,7 @@ class SimulatedWorld:
                 player_settings = PlayerSettings(display_name=f"Player {seat.number}", **identity)
                 strategy = load_strategy(dice.choice(STRATEGIES))
                 if self.scenario.repeat > 1:
-                    strategy = WatchedStrategy(strategy, partial(self._record_view, seat.name))
+                    strategy = ReportingStrategy(strategy, partial(self._record_view, seat.name))
                 return Player(player_settings, strategy, carrier, seat.clock)
 
 
