@@ -2311,6 +2311,13 @@ REQUIREMENTS = (
     ),
     needs(
         "A2A",
+        "`league player --protocol a2a --card URL` is `league invite-a2a URL`; what doesn't fit is refused with what to"
+        " type instead.",
+        "a2a/page::the_league_of_the_page_is_played",
+        "cli/agents::what_doesn_t_fit_the_protocol_is_refused_with_what_to_type",
+    ),
+    needs(
+        "A2A",
         "A match is a context, a task in input-required gets the next question; view and legal moves travel as data and"
         " as text.",
         "a2a/league::a_match_is_a_context_and_a_task_that_asks_for_input_gets_the_next_question",

@@ -10,6 +10,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.cli.command import environment, free_ports, league
 from tests.conftest import BOUND
 from tests.test_docs import ROOT, blocks
@@ -26,12 +28,16 @@ def test_every_option_of_the_page_exists() -> None:
             assert all(argument in told for argument in arguments if argument.startswith("--")), line
 
 
-def test_the_league_of_the_page_is_played(tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", ["invite-a2a", "player"])
+def test_the_league_of_the_page_is_played(tmp_path: Path, way: str) -> None:
     first = free_ports(4)
     ports = {"8000": first, "8001": first + 1, "8101": first + 2, "9001": first + 3}
     [block] = [block for block in blocks(PAGE, "bash") if "a2a_agent.py" in block]
     text = re.sub(r"\b(8000|8001|8101|9001)\b", lambda found: str(ports[found[1]]), block)
     commands = [shlex.split(line) for line in text.splitlines()]
+    if way == "player":
+        [words] = [words for line in COMMANDS if "--protocol" in (words := shlex.split(line))]
+        commands[-1] = [word.replace("9001", str(first + 3)) for word in words]
     home = tmp_path / "SHARED"
     with ExitStack() as running:
         done: dict[str, subprocess.Popen[str]] = {}
@@ -52,10 +58,10 @@ def test_the_league_of_the_page_is_played(tmp_path: Path) -> None:
             )
             running.enter_context(process)
             running.callback(process.kill)
-            done[command[1]] = process
+            done[command[1]] = process  # of two players the one that comes last, which is the agent's
             if command[0] != "./league":
                 await_port(first + 3, process)
-        told = done["invite-a2a"].communicate(timeout=BOUND)[0]
+        told = done[way].communicate(timeout=BOUND)[0]
         table = done["manager"].communicate(timeout=BOUND)[0]
     assert "First Move is asked for its moves at" in told
     assert re.search(r"R1M1 against P0[12]: (WIN|LOSS|DRAW)", told)

@@ -12,8 +12,6 @@ from typing import Any
 
 import pytest
 
-from agent_league.cli.agents import player
-from agent_league.errors import PortInUse
 from tests.cli.command import (
     LEAGUE_ID,
     Running,
@@ -306,13 +304,31 @@ def test_a_wrong_command_ends_with_a_sentence_and_exit_code_2(
     assert not (tmp_path / "SHARED" / "data").exists()
 
 
-def test_a_player_says_of_a_game_that_isnt_installed_that_it_may_be_a_slip(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as busy, pytest.raises(PortInUse):
-        player(port=busy.getsockname()[1], game=["nim", "*", "openspiel:go", "tictactoe"], home=home)
-    sentence = "No game 'tictactoe' is installed here (did you mean tic_tac_toe? there are: "
-    assert capsys.readouterr().err.startswith(sentence)
+def test_a_player_says_of_a_game_that_isnt_installed_that_it_may_be_a_slip(home: Path) -> None:
+    games = ("--game", "nim", "--game", "*", "--game", "openspiel:go", "--game", "tictactoe")
+    with socket.create_server(("127.0.0.1", 0)) as busy:
+        told = league("player", "--port", busy.getsockname()[1], *games, "--home", home)
+    assert told.returncode == 2, "the port is taken"
+    assert told.stderr.startswith("No game 'tictactoe' is installed here (did you mean tic_tac_toe? there are: ")
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        ("player --protocol a2a", "--protocol a2a needs the agent's address, such as --card http://localhost:9001"),
+        ("player --card http://localhost:9001", "--card is for --protocol a2a"),
+        (
+            "player --protocol a2a --card http://localhost:9001 --strategy random --seed 7",
+            "--seed and --strategy are not for --protocol a2a: the agent plays by itself",
+        ),
+        ("run --protocol a2a", "`league manager`, then `league player --protocol a2a --card URL`"),
+        ("run --protocol v9", "'v9' is not one of 'v1', 'v2', 'mixed'"),
+    ],
+)
+def test_what_doesn_t_fit_the_protocol_is_refused_with_what_to_type(home: Path, command: str, sentence: str) -> None:
+    told = league(*command.split(), "--home", home)
+    assert told.returncode != 0
+    assert sentence in told.stderr
 
 
 def test_a_manager_moves_the_data_of_an_earlier_league_aside_but_not_the_players(tmp_path: Path) -> None:

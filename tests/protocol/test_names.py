@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_league.cli.agents import check_display_name
+from agent_league.cli.options import check_display_name
 from agent_league.errors import UserError
 from agent_league.model.names import is_displayable, is_reserved_name, normalise_confusables
 from agent_league.text import to_printable

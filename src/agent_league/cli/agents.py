@@ -1,5 +1,6 @@
 """Commands that run one agent of a league: `league referee` and `league player`."""
 
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -7,6 +8,7 @@ import typer
 
 from agent_league.cli.options import (
     AgentHostOption,
+    AllowOriginOption,
     DialOutOption,
     ExitWhenDoneOption,
     FreePortOption,
@@ -15,13 +17,16 @@ from agent_league.cli.options import (
     KeyFileOption,
     LeagueIdOption,
     ManagerOption,
-    PlayerProtocol,
     PublicUrlOption,
+    SeatProtocol,
+    SecretFileOption,
     SeedOption,
     SettingsOption,
     StrictOption,
     VersionOption,
     add_strict_setting,
+    check_agent_version,
+    check_display_name,
     name_options_in_errors,
     open_or_create_home,
     resolve_sign_up,
@@ -29,20 +34,15 @@ from agent_league.cli.options import (
 from agent_league.cli.terminal import print_remark
 from agent_league.errors import UserError
 from agent_league.model.agents import ANY_GAME
-from agent_league.model.names import (
-    MAX_NAME_LENGTH,
-    VERSION_EXPECTED,
-    is_agent_version,
-    is_displayable,
-    is_safe_name,
-    list_known_names,
-)
+from agent_league.model.names import is_safe_name, list_known_names
 
 if TYPE_CHECKING:
     from agent_league.config import ConfigLoader
     from agent_league.launch.agent_plan import PlayerPlan, RefereePlan
 
 NameOption = Annotated[str | None, typer.Option(help="The name to show.")]
+A2A_OPTIONS = ("card", "secret_file", "allow_origin")
+"""What `league player` takes for --protocol a2a alone."""
 
 
 def referee(
@@ -110,6 +110,7 @@ def referee(
 
 
 def player(
+    context: typer.Context,
     port: FreePortOption = None,
     game: GamesOption = None,
     manager: ManagerOption = None,
@@ -147,7 +148,14 @@ def player(
     practice: Annotated[
         bool, typer.Option("--practice", help="Answer anybody, not only referees that the manager vouches for.")
     ] = False,
-    protocol: Annotated[PlayerProtocol, typer.Option(help="What it speaks.")] = PlayerProtocol.V2,
+    protocol: Annotated[
+        SeatProtocol, typer.Option(help="What it speaks; a2a: an A2A agent plays, as with `league invite-a2a`.")
+    ] = SeatProtocol.V2,
+    card: Annotated[
+        str | None, typer.Option(help="For --protocol a2a: the agent's card, or the agent's address.", metavar="URL")
+    ] = None,
+    secret_file: SecretFileOption = None,
+    allow_origin: AllowOriginOption = None,
     league_id: LeagueIdOption = None,
     seed: SeedOption = None,
     home: HomeOption = None,
@@ -162,6 +170,7 @@ def player(
 
     With a --port and neither --player-id nor --name it is the player that agents_config.json has at this port.
     """
+    from agent_league.cli.invite_a2a import invite_a2a
     from agent_league.games.registry import game_types
     from agent_league.http.hosts import choose_listen_host, own_endpoint
     from agent_league.launch.agent_plan import PlayerPlan
@@ -171,6 +180,31 @@ def player(
     from agent_league.model.result_words import join_names
     from agent_league.players.app import PlayerSettings
 
+    given_options = _list_given_options(context)
+    if protocol is SeatProtocol.A2A:
+        if card is None:
+            raise UserError("--protocol a2a needs the agent's address, such as --card http://localhost:9001")
+        taken = {"protocol", "card", "manager", *signature(invite_a2a).parameters}
+        _refuse_options(given_options - taken, "not for --protocol a2a: the agent plays by itself")
+        invite_a2a(
+            card,
+            manager,
+            key_file,
+            name,
+            version,
+            secret_file,
+            allow_origin,
+            game,
+            port,
+            host,
+            public_url,
+            home=home,
+            settings=settings,
+            dial_out=dial_out,
+            exit_when_done=exit_when_done,
+        )
+        return
+    _refuse_options(given_options.intersection(A2A_OPTIONS), "for --protocol a2a")
     _check_agent_id("--player-id", player_id, "P01")
     check_display_name(name)
     check_agent_version(version)
@@ -219,6 +253,21 @@ def player(
     _serve_agent(PlayerPlan(identity, port, host, strategy=chosen, defaults=defaults, dial_out=dial_out))
 
 
+def _list_given_options(context: typer.Context) -> set[str]:
+    """Return the parameters that somebody typed."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    return {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
+
+
+def _refuse_options(names: set[str], where: str) -> None:
+    """Raise UserError if there are any; `where` says where they do or don't belong."""
+    from agent_league.model.result_words import join_names
+
+    options = sorted(f"--{name.replace('_', '-')}" for name in names)
+    if options:
+        raise UserError(f"{join_names(options)} {'is' if len(options) == 1 else 'are'} {where}")
+
+
 def _check_dial_out(public_url: str | None, *, dial_out: bool) -> None:
     if dial_out and public_url:
         raise UserError("--dial-out needs no --public-url; leave one of them out")
@@ -243,19 +292,6 @@ def _find_referee_key_file(home: Path, loader: "ConfigLoader", manager: str, lea
     here = (league for league, endpoint in find_running_leagues(home).items() if is_same_endpoint(endpoint, manager))
     found = league_id or next(here, None) or loader.load_system().default_league_id
     return DataPaths(home).referee_key_file(found)
-
-
-def check_display_name(name: str | None) -> None:
-    """Raise UserError for a display name that a manager would refuse."""
-    if name is not None and not (is_displayable(name) and len(name) <= MAX_NAME_LENGTH):
-        expected = f"expected 1 to {MAX_NAME_LENGTH} characters that people can see"
-        raise UserError(f"--name {name!r}: {expected}; no control, formatting or invisible ones")
-
-
-def check_agent_version(version: str | None) -> None:
-    """Raise UserError for a version that a manager would refuse."""
-    if version is not None and not is_agent_version(version):
-        raise UserError(f"--version {version!r}: {VERSION_EXPECTED}")
 
 
 def _check_agent_id(option: str, agent_id: str | None, example: str) -> None:

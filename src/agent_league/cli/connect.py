@@ -6,8 +6,15 @@ from urllib.parse import urlsplit
 
 import typer
 
-from agent_league.cli.agents import check_agent_version, check_display_name
-from agent_league.cli.options import GamesOption, HomeOption, KeyFileOption, VersionOption, open_outside_home
+from agent_league.cli.options import (
+    GamesOption,
+    HomeOption,
+    KeyFileOption,
+    VersionOption,
+    check_agent_version,
+    check_display_name,
+    open_outside_home,
+)
 from agent_league.cli.terminal import print_remark
 from agent_league.errors import UserError
 

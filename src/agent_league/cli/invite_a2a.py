@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent_league.cli.agents import check_agent_version, check_display_name
 from agent_league.cli.options import (
     AgentHostOption,
     AllowOriginOption,
@@ -20,6 +19,8 @@ from agent_league.cli.options import (
     SecretFileOption,
     SettingsOption,
     VersionOption,
+    check_agent_version,
+    check_display_name,
     open_or_create_home,
     resolve_sign_up,
 )
@@ -52,7 +53,8 @@ def invite_a2a(
     """Give an A2A agent a seat in a league: register it by its card, and ask it for its moves.
 
     It speaks A2A 1.0 or 0.3, JSON-RPC or HTTP+JSON. This command plays for it as long as it runs: each match is a
-    context, each question a message with the view and the legal moves as data and as text.
+    context, each question a message with the view and the legal moves as data and as text. `league player --protocol
+    a2a --card CARD_URL` is the same.
     """
     from agent_league.a2a import require_a2a_sdk
     from agent_league.http.hosts import choose_listen_host, own_endpoint

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent_league.cli.agents import check_display_name
 from agent_league.cli.options import (
     AgentHostOption,
     DialOutOption,
     HomeOption,
     PublicUrlOption,
     SettingsOption,
+    check_display_name,
     open_or_create_home,
 )
 from agent_league.cli.terminal import draw_standings, print_remark

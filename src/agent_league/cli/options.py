@@ -12,6 +12,7 @@ import typer
 
 from agent_league.cli.terminal import format_options, print_remark
 from agent_league.errors import ConfigError, UserError
+from agent_league.model.names import MAX_NAME_LENGTH, VERSION_EXPECTED, is_agent_version, is_displayable
 
 if TYPE_CHECKING:
     from agent_league.config import ConfigLoader
@@ -173,10 +174,42 @@ class PlayerProtocol(StrEnum):
     V2 = "v2"
 
 
+class SeatProtocol(StrEnum):
+    V1 = "v1"
+    V2 = "v2"
+    A2A = "a2a"
+
+
 class LeagueProtocol(StrEnum):
     V1 = "v1"
     V2 = "v2"
     MIXED = "mixed"
+
+
+def parse_league_protocol(text: str) -> LeagueProtocol:
+    """Return what our own players of a league speak; whoever asks for A2A is told how such an agent takes a seat."""
+    if text == SeatProtocol.A2A.value:
+        raise typer.BadParameter(
+            "the players that `league run` starts are our own. An A2A agent comes to a league that waits for it:"
+            " `league manager`, then `league player --protocol a2a --card URL`"
+        )
+    try:
+        return LeagueProtocol(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not one of {', '.join(map(repr, map(str, LeagueProtocol)))}") from None
+
+
+def check_display_name(name: str | None) -> None:
+    """Raise UserError for a display name that a manager would refuse."""
+    if name is not None and not (is_displayable(name) and len(name) <= MAX_NAME_LENGTH):
+        expected = f"expected 1 to {MAX_NAME_LENGTH} characters that people can see"
+        raise UserError(f"--name {name!r}: {expected}; no control, formatting or invisible ones")
+
+
+def check_agent_version(version: str | None) -> None:
+    """Raise UserError for a version that a manager would refuse."""
+    if version is not None and not is_agent_version(version):
+        raise UserError(f"--version {version!r}: {VERSION_EXPECTED}")
 
 
 def add_strict_setting(settings: list[str] | None, *, strict: bool) -> list[str]:

@@ -30,6 +30,7 @@ from agent_league.cli.options import (
     open_league,
     open_or_create_home,
     parse_game_parameters,
+    parse_league_protocol,
     print_pages_address,
 )
 from agent_league.cli.terminal import format_options, print_remark, tolerate_closed_stdout
@@ -73,7 +74,11 @@ def run(
     player_port: FirstPortOption = None,
     protocol: Annotated[
         LeagueProtocol | None,
-        typer.Option(help="What the players speak; mixed: both, in turn (default: as the league file says, or v2)."),
+        typer.Option(
+            parser=parse_league_protocol,
+            metavar=f"<{'|'.join(LeagueProtocol)}>",
+            help="What the players speak; mixed: both, in turn (default: as the league file says, or v2).",
+        ),
     ] = None,
     strict: StrictOption = False,
     settings: SettingsOption = None,
