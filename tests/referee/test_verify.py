@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from agent_league.agent.listed_tools import CUT_DEVIATION
 from agent_league.errors import ErrorCode
 from agent_league.games.draw import compute_commitment
 from agent_league.games.registry import Game, load_game
@@ -132,6 +133,32 @@ async def test_a_match_with_a_player_of_other_manners_holds(home: Path) -> None:
         "called as 'receive_parity_call'",
         "answer in a call of its own",
     ]
+    assert wrong(content) == {}
+
+
+@in_virtual_time
+async def test_a_match_with_a_player_whose_tools_take_few_arguments_holds(home: Path) -> None:
+    schema = {"type": "object", "properties": {"match_id": {}}, "additionalProperties": False}
+    answers: dict[str, Any] = {"handle_game_invitation": {"accept": True}, "choose_parity": choice("odd")}
+
+    async def call_tool(params: Params) -> Any:
+        if params["name"] not in answers or params["arguments"].keys() != {"match_id"}:
+            return {"isError": True, "content": [{"type": "text", "text": "unexpected arguments"}]}
+        return {"structuredContent": answers[params["name"]]}
+
+    unknown = in_turn(RawReply(b'{"jsonrpc": "2.0", "error": {"code": -32601, "message": "what?"}, "id": null}'))
+    tools = [{"name": name, "inputSchema": schema} for name in answers]
+    content = await played(
+        home,
+        {},
+        {
+            **dict.fromkeys(answers, unknown),
+            "tools/call": call_tool,
+            "tools/list": always_reply({"tools": tools}),
+        },
+    )
+    assert content["result"]["status"] in ("WIN", "DRAW")
+    assert CUT_DEVIATION in content["tolerated"]["P02"]
     assert wrong(content) == {}
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from agent_league.agent.answers import FailedAttempt, JoinAnswer
 from agent_league.agent.jsonrpc import find_refusal
+from agent_league.agent.listed_tools import CUT_DEVIATION
 from agent_league.agent.match_dialects import match_dialect_of
 from agent_league.agent.peer_client import PUSHED_DEVIATION, PeerCall
 from agent_league.clock import SystemClock, parse_utc
@@ -298,7 +299,7 @@ class RecordedClient(PlayerClient):
         """List the possible deviations in how an answer comes."""
         _, *others = order_forms(method, self.messages.protocol)
         called = (f"called as {form.describe_call(method)}" for form in others)
-        return [*called, *(f"answer in {place}" for place in ANSWER_PLACES), PUSHED_DEVIATION]
+        return [*called, *(f"answer in {place}" for place in ANSWER_PLACES), CUT_DEVIATION, PUSHED_DEVIATION]
 
     def _list_token_states(self, answer: Any) -> tuple[str, ...]:
         """List the states that are possible for an answer's token, which is redacted."""
