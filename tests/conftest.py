@@ -74,6 +74,7 @@ SLOW = (
     "tests/cli/test_stay.py",
     "tests/cli/test_terminal.py",
     "tests/dial_out/test_twenty_lines.py",
+    "tests/foreign/test_every_kind_of_agent.py",
     "tests/foreign/test_java.py",
     "tests/games/test_openspiel.py",
     "tests/games/test_pettingzoo.py",

@@ -970,6 +970,7 @@ REQUIREMENTS = (
         "P 6",
         "What was tolerated is in the match file, and what the file says of it holds.",
         "referee/verify::a_match_with_a_player_of_other_manners_holds",
+        "referee/verify::a_match_with_a_player_whose_tools_take_few_arguments_holds",
     ),
     needs(
         "P 6",
@@ -2051,6 +2052,11 @@ REQUIREMENTS = (
         "mcp/mcp_sessions::a_tool_is_called_in_the_revision_that_the_server_speaks",
         "dial_out/twenty_lines::a_program_of_the_page_carries_an_agent",
         "dial_out/twenty_lines::the_javascript_starter_dials_out_without_a_package",
+    ),
+    needs(
+        "Guests",
+        "Eight kinds of agents play a league: A2A, MCP servers of three SDKs, an MCP host, a browser, both protocols.",
+        "foreign/every_kind_of_agent::eight_kinds_of_agents_play_a_league_and_every_deviation_is_noted",
     ),
     needs(
         "Guests",

@@ -1,6 +1,5 @@
 """One browser for all tests of a worker, and leagues that several of them look at. What is missing is said."""
 
-import shutil
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
@@ -9,26 +8,17 @@ import pytest
 import pytest_asyncio
 
 from tests.browser.stage import NAMES, League, played
-from tests.browser.visitor import NO_PLAYWRIGHT, PATIENCE_MS, Visitor
+from tests.browser.visitor import Visitor, open_browser
 from tests.harm import IMAGE
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-
 
 @pytest_asyncio.fixture(scope="package", loop_scope="package")
 async def browser() -> "AsyncIterator[Browser]":
-    playwright = pytest.importorskip("playwright.async_api", reason=NO_PLAYWRIGHT)
-    found = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if found is None:
-        pytest.skip("the pages are tested in Chromium: apt-get install chromium")
-    playwright.expect.set_options(timeout=PATIENCE_MS)
-    async with playwright.async_playwright() as driver:
-        browser = await driver.chromium.launch(executable_path=found, args=["--disable-dev-shm-usage"])
+    async with open_browser() as browser:
         yield browser
-        await browser.close()
 
 
 @pytest_asyncio.fixture(loop_scope="package")

@@ -23,6 +23,21 @@ async def seated(page: "Page", name: str) -> None:
     await expect(page.get_by_role("heading", name=name)).to_be_visible()
 
 
+async def click_to_the_end(page: "Page") -> int:
+    """Clicks the first move of every turn until the league is over; returns how many turns there were."""
+    over = page.get_by_role("heading", name="The league is over")
+    move = page.locator("#part-now button[data-place]:not(.chosen)")
+    moves = 0
+    await expect(over.or_(move.first)).to_be_visible()
+    while not await over.is_visible():
+        turn = await page.locator("#turn").get_attribute("data-turn")
+        await move.first.click()
+        moves += 1
+        await expect(page.locator(f"#turn[data-turn={turn}]")).to_have_count(0)
+        await expect(over.or_(move.first)).to_be_visible()
+    return moves
+
+
 @pytest.mark.parametrize("game", ["even_odd", "tic_tac_toe"])
 async def test_a_person_finishes_a_match_against_the_clock(game: str, tmp_path: Path, visitor: Visitor) -> None:
     async with league_at(tmp_path / "SHARED", game=game, players=1, awaited=2, move_seconds=30) as league:
@@ -37,16 +52,7 @@ async def test_a_person_finishes_a_match_against_the_clock(game: str, tmp_path: 
         await expect(page.locator("#countdown-bar")).to_be_visible()
         await expect(seconds).not_to_have_text(str(left))
         assert int(await seconds.inner_text()) < left
-        over = page.get_by_role("heading", name="The league is over")
-        move = page.locator("#part-now button[data-place]:not(.chosen)")
-        moves = 0
-        await expect(over.or_(move.first)).to_be_visible()
-        while not await over.is_visible():
-            turn = await page.locator("#turn").get_attribute("data-turn")
-            await move.first.click()
-            moves += 1
-            await expect(page.locator(f"#turn[data-turn={turn}]")).to_have_count(0)
-            await expect(over.or_(move.first)).to_be_visible()
+        moves = await click_to_the_end(page)
         await league.over()
         assert moves >= (1 if game == "even_odd" else 2)
         await expect(page.locator("#part-last .chip")).to_have_text(re.compile("^[WDL]$"))

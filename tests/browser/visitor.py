@@ -1,7 +1,12 @@
 """Somebody who looks at pages in a real browser: whatever goes wrong there is a fault, and a test ends without any."""
 
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+
+import pytest
 
 from tests.conftest import BOUND
 
@@ -11,8 +16,23 @@ if TYPE_CHECKING:
 PATIENCE_MS = BOUND * 1000
 """For a busy machine; nothing waits so long where all is well."""
 NO_PLAYWRIGHT = "the pages are tested in a browser through playwright, which `./league test` installs"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 DESKTOP: "ViewportSize" = {"width": 1280, "height": 900}
 PHONE: "ViewportSize" = {"width": 390, "height": 844}
+
+
+@asynccontextmanager
+async def open_browser() -> "AsyncIterator[Browser]":
+    """Chromium, in the event loop of whoever asks; the test is skipped where it can't be had."""
+    playwright = pytest.importorskip("playwright.async_api", reason=NO_PLAYWRIGHT)
+    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if found is None:
+        pytest.skip("the pages are tested in Chromium: apt-get install chromium")
+    playwright.expect.set_options(timeout=PATIENCE_MS)
+    async with playwright.async_playwright() as driver:
+        browser = await driver.chromium.launch(executable_path=found, args=["--disable-dev-shm-usage"])
+        yield browser
+        await browser.close()
 
 
 class Visitor:
