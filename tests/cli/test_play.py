@@ -86,10 +86,10 @@ def test_a_person_plays_a_league_at_a_terminal(tmp_path: Path) -> None:
         league_of(tmp_path / "league", players=4, ours=3) as processes,
         terminal(f"localhost:{processes.port}", "--name", "Dana", "--home", tmp_path / "dana") as screen,
     ):
+        screen.types("2\n")  # before anybody has asked: meant for nothing
         screen.shows("Joining the league of http://localhost:")
         screen.shows(r"You are (P0\d) in league_2025_even_odd")
         screen.shows("Even/Odd: Both players name a parity")
-        screen.types("2\n")  # before anybody has asked: meant for nothing
         for typed, played in (("1\n", "even"), ("odd\n", "odd"), ("EV\n", "even")):
             name = screen.shows(r"Round \d: you meet (Agent \d+ \(P0\d\))\.")[1]
             screen.shows(rf"R\dM\d: your move against {re.escape(name)}, \d+ s\.")

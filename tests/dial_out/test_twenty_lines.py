@@ -76,10 +76,10 @@ def test_the_page_shows_the_programs_as_they_are(language: str) -> None:
 async def test_the_javascript_starter_dials_out_without_a_package(home: Path) -> None:
     if (node := shutil.which("node")) is None:
         pytest.skip("needs `node`")
-    starter = Path(agent_league.cli.__file__).parent / "starters" / "javascript" / "player.js"
+    starter = shutil.copytree(Path(agent_league.cli.__file__).parent / "starters/javascript", home.parent / "starter")
     async with asyncio.timeout(BOUND), serve_manager(home) as server:
         told = ("--dial-out", "--manager", server.endpoint, "--name", "Node", "--version", "2.1.0")
-        async with running(node, str(starter), *told):
+        async with running(node, str(starter / "player.js"), *told):
             roster = server.manager.state.roster
             await until(lambda: bool(roster.players()))
             seat = roster["P01"].agent.endpoint

@@ -97,7 +97,7 @@ def test_a_run_that_was_ended_is_resumed_to_the_undisturbed_table(
     for number, end in enumerate(ends, start=1):
         with started(home, *options) as run:
             pids = pids_of(home)
-            some = 30 * number
+            some = 16 * number
             until(lambda some=some, run=run: played(home) >= some or run.process.poll() is not None, "some matches")  # type: ignore[misc]
             assert played(home) >= some, run.text
             end(run)

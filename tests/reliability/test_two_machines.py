@@ -26,7 +26,7 @@ from tests.serve.stage import write_league
 from tests.storage.postgres import MISSING as POSTGRES_MISSING
 from tests.storage.postgres import postgres_server, programs
 
-STARTER = Path(agent_league.cli.__file__).parent / "starters" / "javascript" / "player.js"
+STARTER = Path(agent_league.cli.__file__).parent / "starters" / "javascript"
 LATE_LISTENER = Path(__file__).with_name("late_listener.py")
 TWENTY_LINES = Path(__file__).parents[2] / "examples" / "dial_out.py"
 EXAMPLE = Path(__file__).parents[2] / "examples" / "my_player.py"
@@ -76,7 +76,8 @@ def test_players_on_another_machine_play_as_the_documents_tell_them(
         mine = start(*there, sys.executable, EXAMPLE, "--manager", MANAGER)
         start(*there, *LEAGUE, "player", "--port", 8102, "--host", "0.0.0.0", "--manager", MANAGER)
         if node := shutil.which("node"):
-            stack.enter_context(started(*there, node, STARTER, "--port", 8104, "--manager", MANAGER))
+            starter = shutil.copytree(STARTER, tmp_path / "starter") / "player.js"
+            stack.enter_context(started(*there, node, starter, "--port", 8104, "--manager", MANAGER))
         manager.prints("Champion")
         mine.prints("The league is over")
     assert "Stay or Change at http://10.77.0.2:8101/mcp" in manager.text

@@ -282,7 +282,7 @@ async def test_an_organiser_makes_a_league_in_the_browser(home: Path) -> None:
     [
         ({"league_id": "../x"}, "can't be a league's name"),
         ({"league_id": "x", "game": "chess"}, "--game: no game 'chess' is installed"),
-        ({"league_id": "x", "format": "lader"}, "swiss); ladder makes a practice ladder"),
+        ({"league_id": "x", "format": "lader"}, "did you mean ladder? there are: "),
         ({"league_id": "x", "players": "many"}, "'players' must be a whole number"),
         ({"league_id": "x", "colour": "red"}, "'colour' is no field"),
         ({"league_id": "x", "title": "\u202e"}, "--title"),

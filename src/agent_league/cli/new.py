@@ -172,9 +172,10 @@ def write_starter(folder: Path, language: StarterLanguage, name: str, port: int)
 
 
 def _starter_files(language: StarterLanguage) -> list[Traversable]:
-    """List the files of a starter; folders such as `__pycache__` are skipped."""
+    """List the files of a starter; folders such as `__pycache__` are skipped, and tokens of one that was run there."""
     folder = resources.files("agent_league.cli") / "starters" / language
-    return sorted((file for file in folder.iterdir() if file.is_file()), key=lambda file: file.name)
+    files = (file for file in folder.iterdir() if file.is_file() and not file.name.startswith("credentials-"))
+    return sorted(files, key=lambda file: file.name)
 
 
 def _fill_config(config: str, name: str, port: int) -> str:

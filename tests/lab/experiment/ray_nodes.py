@@ -63,17 +63,25 @@ def _list_children(pid: int) -> list[int]:
 def start_cluster() -> Iterator[RayNodes]:
     """Start a cluster with one node of one CPU; it ends with the block."""
     ray = import_ray()
-    cluster = import_module("ray.cluster_utils").Cluster(
-        initialize_head=True,
-        head_node_args={
-            "num_cpus": 1,
-            "object_store_memory": STORE_BYTES,
-            "include_dashboard": False,
-            "node_ip_address": ADDRESSES[0],
-        },
-    )
+    cluster = _start_head()
     try:
         yield RayNodes(cluster)
     finally:
         ray.shutdown()
         cluster.shutdown()
+
+
+def _start_head(attempts: int = 3) -> Any:
+    """Start the first node. Ray gives its own processes half a minute to begin, which a busy machine may not keep."""
+    head = {
+        "num_cpus": 1,
+        "object_store_memory": STORE_BYTES,
+        "include_dashboard": False,
+        "node_ip_address": ADDRESSES[0],
+    }
+    try:
+        return import_module("ray.cluster_utils").Cluster(initialize_head=True, head_node_args=head)
+    except RuntimeError:
+        if attempts == 1:
+            raise
+        return _start_head(attempts - 1)
