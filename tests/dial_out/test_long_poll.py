@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from agent_league.http.client import HttpCarrier
 from agent_league.league.dial_out import app as dial_app
+from agent_league.league.dial_out.seats import DialOutSeats
 from tests.conftest import BOUND
 from tests.dial_out.server import DialServer, serve_manager
-from tests.serve.stage import until
+from tests.serve.stage import serving, until, write_league
 
 PING = {"jsonrpc": "2.0", "method": "ping", "params": {}, "id": 7}
 
@@ -100,7 +102,54 @@ async def test_one_who_hangs_up_while_he_waits_takes_no_call_away(server: DialSe
     assert await calling == (200, b"{}")
 
 
-def poll_count(server: DialServer, seat: dict[str, Any]) -> int:
+async def test_a_question_that_a_stopping_manager_holds_is_answered_with_a_sentence(home: Path) -> None:
+    async with asyncio.timeout(BOUND):
+        async with serve_manager(home) as server:
+            seat = await ask(server, "open")
+            waiting = asyncio.create_task(server.post("/dial/next", {}, seat["secret"]))
+            await until(lambda: poll_count(server, seat) == 1)
+        status, body = await waiting
+    assert (status, dial_app.SERVER_STOPS in body.decode()) == (503, True)
+
+
+async def test_a_question_that_a_stopping_server_of_many_leagues_holds_is_answered_with_a_sentence(home: Path) -> None:
+    write_league(home, "spring")
+    carrier = HttpCarrier()
+    async with asyncio.timeout(BOUND):
+        async with serving(home) as stage:
+            dial, seats = f"{stage.root}/leagues/spring/dial", stage.manager("spring").seats
+            seat = json.loads((await carrier.exchange(f"{dial}/open", b"{}", BOUND, None))[1])
+            asked = carrier.exchange(f"{dial}/next", b"{}", BOUND, seat["secret"])
+            waiting = asyncio.create_task(asked)
+            await until(lambda: count_polls(seats, seat) == 1)
+        status, body = await waiting
+        await carrier.close()
+    assert (status, dial_app.SERVER_STOPS in body.decode()) == (503, True)
+
+
+async def test_an_agent_that_dials_in_while_the_server_stops_is_told_to_come_back(server: DialServer) -> None:
+    seat = await ask(server, "open")
+    server.manager.seats.end_questions()
+    assert await ask(server, "next", {}, seat["secret"]) == 503
+    assert await ask(server, "open", {}, seat["secret"]) == 503
+
+
+async def test_a_call_that_was_fetched_before_the_server_stops_can_be_answered_still(server: DialServer) -> None:
+    seat = await ask(server, "open")
     opened = server.manager.seats.get(seat["seat"])
+    assert opened is not None
+    calling = asyncio.create_task(opened.exchange(b"{}", BOUND, None))
+    call = await ask(server, "next", {}, seat["secret"])
+    server.manager.seats.end_questions()
+    assert await ask(server, "answer", {"call": call["call"], "body": "{}"}, seat["secret"]) == {"status": "ok"}
+    assert await calling == (200, b"{}")
+
+
+def poll_count(server: DialServer, seat: dict[str, Any]) -> int:
+    return count_polls(server.manager.seats, seat)
+
+
+def count_polls(seats: DialOutSeats, seat: dict[str, Any]) -> int:
+    opened = seats.get(seat["seat"])
     connection = opened.connection if opened else None
     return connection.polls if isinstance(connection, dial_app.PollConnection) else 0

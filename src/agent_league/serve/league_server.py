@@ -169,6 +169,12 @@ class LeagueServer:
             except Exception as error:  # noqa: BLE001 - a folder that can't be read ends no league
                 self.log.error("scan_failed", error=repr(error))
 
+    def end_questions(self) -> None:
+        """Let agents that dial out by plain HTTP know that this server stops, while it can still answer them."""
+        for league in self.leagues.values():
+            if league.manager is not None:
+                league.manager.seats.end_questions()
+
     async def close(self) -> None:
         """Stop all leagues; each goes on where it stopped when the server is started again."""
         await asyncio.gather(*(league.stop() for league in (*self.leagues.values(), *self._dropped)))

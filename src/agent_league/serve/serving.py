@@ -39,6 +39,7 @@ async def serve_until(
             ending.push_async_callback(links.close)
             listeners.append(links.make_listener(app, limits))
             ending.push_async_callback(listeners[1].stop)
+        ending.callback(server.end_questions)
         for listener in listeners:
             await listener.start()
         await server.start()

@@ -64,6 +64,7 @@ MAX_ANSWER = 2 * MAX_BODY
 """Bytes of an answer in the long-poll form: a body as a JSON string."""
 MAX_LINE = 100
 """Characters of a WebSocket's close reason."""
+SERVER_STOPS = "the league's server stops; dial again in a moment"
 KEY_NEEDED = "dial your team's sign-up address (it ends in /join/KEY/mcp); this league takes no others"
 
 T = TypeVar("T")
@@ -113,6 +114,7 @@ class PollConnection(SeatConnection):
         self._arrived = asyncio.Event()
         self.polls = 0
         self.is_closed = False
+        self._has_ended_questions = False
 
     async def send_call(self, call: SeatCall) -> None:
         if self.is_closed:
@@ -127,11 +129,15 @@ class PollConnection(SeatConnection):
         self.is_closed = True
         self._arrived.set()
 
+    def end_questions(self) -> None:
+        self._has_ended_questions = True
+        self._arrived.set()
+
     async def wait_for_call(self, seconds: float) -> SeatCall | None:
         """The next call that still waits for its answer; None if there is none in time."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                while not self.is_closed:
+                while not (self.is_closed or self._has_ended_questions):
                     while self._calls:
                         if (call := self._calls.popleft()).call in self._open_calls:
                             return call
@@ -270,6 +276,7 @@ class DialOutApp:
                 self._log.info("answer_too_late", seat=seat.seat_id)
 
     async def _open_poll(self, scope: Scope, body: bytes, secret: str | None) -> bytes:
+        self._check_not_stopping()
         try:
             asked = parse_as(OpenSeat, body or b"{}")
             seat, opened = await self._open_seat(scope, asked.model_copy(update={"secret": asked.secret or secret}))
@@ -280,6 +287,7 @@ class DialOutApp:
         return opened.to_json().encode()
 
     async def _answer_next(self, scope: Scope, body: bytes, secret: str | None) -> bytes:
+        self._check_not_stopping()
         seat, connection = self._find_poll(secret)
         if connection.polls >= MAX_POLLS:
             raise RequestRejected(429, f"this seat waits for its next call {MAX_POLLS} times already")
@@ -291,9 +299,17 @@ class DialOutApp:
             connection.polls -= 1
             if not connection.polls and seat.connection is connection:
                 self._restart_poll_timer(seat)
+        if call is not None and not connection.is_closed:
+            return call.to_json().encode()
+        self._check_not_stopping()
         if connection.is_closed:
-            raise RequestRejected(409, "another connection has taken this seat, or the server stops")
-        return b'{"type":"none"}' if call is None else call.to_json().encode()
+            raise RequestRejected(409, "another connection has taken this seat")
+        return b'{"type":"none"}'
+
+    def _check_not_stopping(self) -> None:
+        """Raise RequestRejected if the server goes down: cut off by that, an agent would get 500 and no reason."""
+        if self._seats.is_stopping:
+            raise RequestRejected(503, SERVER_STOPS)
 
     async def _take_answer(self, scope: Scope, body: bytes, secret: str | None) -> bytes:
         _, connection = self._find_poll(secret)

@@ -70,6 +70,9 @@ class SeatConnection(ABC):
     async def send_note(self, text: str) -> None:
         """Show a sentence at the agent's terminal, if the connection can."""
 
+    def end_questions(self) -> None:  # noqa: B027 - only the long-poll form has any
+        """End the agent's questions for its next call that wait here."""
+
     async def exchange(self, call: SeatCall) -> SeatAnswer:
         """Send a call and wait for its answer; raises OSError, TimeoutError is left to the caller."""
         answered: asyncio.Future[SeatAnswer] = asyncio.get_running_loop().create_future()
@@ -228,6 +231,8 @@ class DialOutSeats:
         """`has_member` tells whether a member is called at a seat, by the seat's id."""
         self._has_member = has_member
         self._seats: dict[str, DialOutSeat] = {}
+        self.is_stopping = False
+        """Whether the server goes down, so that agents should dial again later."""
 
     def get(self, seat_id: str) -> DialOutSeat | None:
         return self._seats.get(seat_id)
@@ -281,8 +286,16 @@ class DialOutSeats:
             and (team is not None or seat.holder.network == network)
         ]
 
+    def end_questions(self) -> None:
+        """End all questions for a next call, as the server goes down; calls under way can still be answered."""
+        self.is_stopping = True
+        for seat in self._seats.values():
+            if seat.connection is not None:
+                seat.connection.end_questions()
+
     async def close(self) -> None:
         """Close all connections, as the server goes down."""
+        self.is_stopping = True
         for seat in self._seats.values():
             connection = seat.connection
             seat.give_up()
