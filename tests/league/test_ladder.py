@@ -248,6 +248,23 @@ async def test_a_request_is_accepted_declined_and_taken_back(tmp_path: Path) -> 
 
 
 @in_virtual_time
+async def test_who_asked_is_told_of_a_declined_request_for_an_hour_over_a_restart_too(tmp_path: Path) -> None:
+    async with ladder_world(tmp_path, interval_sec=600, requests="accepted", house_bots=NO_BOTS) as world:
+        for number in range(1, 3):
+            world.start_player(number)
+        await world.wait_until(lambda: len(world.record.players) == 2)
+        await world.manager.ladder_requests.ask("P01", "P02")
+        await world.manager.ladder_requests.answer("P02", "P01", is_accepted=False)
+        await world.stop("manager")
+        world.start_manager()
+        await asyncio.sleep(1200)
+        assert list(world.record.players["P01"].declined_by) == ["P02"]
+        assert not world.record.players["P02"].declined_by
+        await asyncio.sleep(3000)
+        assert not world.record.players["P01"].declined_by
+
+
+@in_virtual_time
 async def test_nobody_gets_more_matches_an_hour_than_the_limit_and_the_queue_says_so(tmp_path: Path) -> None:
     async with ladder_world(tmp_path, interval_sec=20, matches_per_hour=7, house_bots=NO_BOTS) as world:
         for number in range(1, 5):

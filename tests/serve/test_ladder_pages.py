@@ -3,8 +3,10 @@
 import asyncio
 import json
 import re
+from contextlib import AsyncExitStack
 from pathlib import Path
 
+from agent_league.storage.access import TeamRow, create_key, hash_key
 from tests.cli.leagues import said
 from tests.conftest import BOUND
 from tests.serve.stage import players, serving, until, write_league
@@ -59,3 +61,40 @@ async def test_a_ladder_is_told_the_same_on_pages_and_at_the_terminal(home: Path
     assert sum(row["played"] for row in told["rows"]) == 2 * len(of_matches) >= 12
     refused = said("show", "ladder", "--home", home, "--league-id", "league_2025_even_odd")
     assert refused.code != 0
+
+
+async def test_a_team_whose_request_is_declined_reads_so_on_its_own_page_and_nobody_else_does(home: Path) -> None:
+    quiet = {**LADDER, "interval_sec": 3000, "house_bots": [], "requests": "accepted"}
+    write_league(home, "practice", ladder=quiet)
+    async with asyncio.timeout(BOUND), serving(home) as stage, AsyncExitStack() as playing:
+        keys = {name: create_key() for name in ("Ann", "Bob")}
+        teams = [TeamRow("practice", name, f"Team {name}", key_sha256=hash_key(keys[name])) for name in keys]
+        stage.server.access.write_teams(teams)
+        for name, key in keys.items():
+            await playing.enter_async_context(players(home, f"{stage.root}/leagues/practice/join/{key}/mcp", [name]))
+        ladder = stage.manager("practice").state.ladder
+        assert ladder
+        await until(lambda: len(ladder.players) == 2)
+        ids = {one.agent.display_name: one.agent_id for one in stage.manager("practice").state.roster}
+
+        async def act(name: str, action: str, other: str) -> None:
+            form = f"action={action}&opponent={ids[other]}".encode()
+            kind = "application/x-www-form-urlencoded"
+            reply = await stage.visitor.post(f"/leagues/practice/join/{keys[name]}", form, content_type=kind)
+            assert reply.status == 303
+
+        async def list_declined(path: str) -> list[str]:
+            page = parsed((await stage.visitor.get(f"/leagues/practice/{path}")).text)
+            return [one.text for one in page.all("div", "notice") if "has declined" in one.text]
+
+        await act("Ann", "ask", "Bob")
+        assert not await list_declined(f"join/{keys['Ann']}")
+        await act("Bob", "decline", "Ann")
+        (told,) = await list_declined(f"join/{keys['Ann']}")
+        assert re.fullmatch(
+            rf"Bob {ids['Bob']} has declined the match that your agent asked for at \d\d:\d\d UTC", told
+        )
+        for path in (f"join/{keys['Bob']}", f"players/{ids['Ann']}", ""):
+            assert not await list_declined(path), path
+        await act("Ann", "ask", "Bob")
+        assert not await list_declined(f"join/{keys['Ann']}"), "asked again"

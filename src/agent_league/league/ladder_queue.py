@@ -180,6 +180,7 @@ class LadderQueue:
         if back is not None:
             self._record.drop_request(opponent_id, player_id)
         self._record.note_asked(player_id, [*asked, format_utc(now)])
+        self._record.forget_declined(player_id, opponent_id)
         request = OpenRequest(player_id, opponent_id, format_utc(now), is_accepted)
         self._state.request_ladder_match(request)
         when = "is played as soon as both are free" if is_accepted else f"waits until {opponent_id} accepts it"
@@ -192,6 +193,7 @@ class LadderQueue:
         """
         request = self._get_request(asker_id, player_id)
         if not is_accepted:
+            self._record.note_declined(request, format_utc(self._clock.now()))
             self._state.drop_ladder_request(request, by_whom=player_id)
             return f"The match against {asker_id} is declined."
         self._state.accept_ladder_request(request)
@@ -267,6 +269,10 @@ class LadderQueue:
         for request in list(self._record.requests.values()):
             if _count_seconds(request.at, now) > HOUR:
                 self._record.drop_request(request.player_id, request.opponent_id)
+        for player in self._record.players.values():
+            for opponent_id, at in list(player.declined_by.items()):
+                if _count_seconds(at, now) > HOUR:
+                    self._record.forget_declined(player.player_id, opponent_id)
 
     def _find_last_opponents(self) -> dict[str, str]:
         found: dict[str, str] = {}

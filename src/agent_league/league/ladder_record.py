@@ -217,6 +217,17 @@ class LadderRecord:
         player.asked_at = [*times]
         self._save_player(player)
 
+    def note_declined(self, request: OpenRequest, at: str) -> None:
+        """Store for the player that asked that the other has declined."""
+        player = self.players[request.player_id]
+        player.declined_by[request.opponent_id] = at
+        self._save_player(player)
+
+    def forget_declined(self, player_id: str, opponent_id: str) -> None:
+        player = self.players[player_id]
+        if player.declined_by.pop(opponent_id, None):
+            self._save_player(player)
+
     def add_request(self, request: OpenRequest) -> None:
         self.requests[request.player_id, request.opponent_id] = request
         self._save_row(LadderRow(_request_key(request.player_id, request.opponent_id), request.to_json()))

@@ -151,6 +151,8 @@ class LadderPlayer:
     check: CheckSummary | None = None
     asked_at: list[str] = field(default_factory=list)
     """When it asked for matches in the last hour before it asked last."""
+    declined_by: dict[str, str] = field(default_factory=dict)
+    """By player id: who has declined a match that it asked for, and when; of about the last hour."""
 
     @property
     def current(self) -> PlayerVersion:
@@ -168,13 +170,15 @@ class LadderPlayer:
             "is_admitted": self.is_admitted,
             "check": self.check.to_json() if self.check else None,
             "asked_at": self.asked_at,
+            "declined_by": self.declined_by,
         }
 
     @classmethod
     def from_json(cls, player_id: str, told: Mapping[str, Any]) -> "LadderPlayer":
         check = CheckSummary.from_json(told["check"]) if told["check"] else None
         versions = [PlayerVersion(**one) for one in told["versions"]]
-        return cls(player_id, versions, told["is_house"], told["is_admitted"], check, told.get("asked_at", []))
+        asked_at, declined_by = told.get("asked_at", []), told.get("declined_by", {})
+        return cls(player_id, versions, told["is_house"], told["is_admitted"], check, asked_at, declined_by)
 
 
 @dataclass(frozen=True, slots=True)

@@ -173,8 +173,9 @@ def read_team_version(reader: LeagueReader, sign_up: SignUp, team: SignUpTeam) -
         return *general, *own, played
     player, queue = ladder.players.get(player_id), ladder.queue
     asked = tuple(one for one in ladder.requests.values() if player_id in (one.player_id, one.opponent_id))
+    declined = tuple(player.declined_by.items()) if player else ()
     is_playing = queue is not None and queue.is_playing(player_id)
-    return *general, *own, played, asked, is_playing, player.check.at if player and player.check else ""
+    return *general, *own, played, asked, declined, is_playing, player.check.at if player and player.check else ""
 
 
 def read_team_data(

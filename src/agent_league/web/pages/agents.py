@@ -102,7 +102,8 @@ def read_player_data(reader: LeagueReader, key: str) -> PageData:
 def read_ladder_player(reader: LeagueReader, player_id: str, *, is_own: bool = False) -> dict[str, Any] | None:
     """Read where a player of a practice ladder stands; None in other leagues.
 
-    The findings of its check are for its own team, and for everybody where all agents are on this machine.
+    The findings of its check are for its own team, and for everybody where all agents are on this machine. Who has
+    declined a match is for the team that asked alone.
     """
     state = reader.state
     if state.ladder is None:
@@ -110,12 +111,14 @@ def read_ladder_player(reader: LeagueReader, player_id: str, *, is_own: bool = F
     view = LadderView(state, state.ladder)
     told = view.to_json(player_id)
     check = told["check"]
+    player = state.ladder.players.get(player_id)
     shows_findings = is_own or state.roster.rules.is_loopback_only
     return {
         **told,
         "check": check if check is None or shows_findings else {**check, "findings": []},
         "queue": next((one for one in told["queue"] if one["player_id"] == player_id), None),
         "requests": [one for one in told["requests"] if player_id in (one["player_id"], one["opponent_id"])],
+        "declined": list(player.declined_by.items()) if player and is_own else [],
         "opponents": [one for one in reader.player_names if one != player_id],
         "takes_requests": state.ladder.config.requests != "off",
         "is_automatic": state.ladder.config.requests == "automatic",
