@@ -16,6 +16,7 @@ from agent_league.errors import LeagueFailed, UserError
 from agent_league.testing.peers import utc_timestamp
 from tests.cli.command import LEAGUE_ID, Waiting, free_ports, home_with, league, ports, running
 from tests.conftest import BOUND
+from tests.serve.stage import write_league
 
 
 class Conducted(Waiting):
@@ -84,10 +85,29 @@ def test_the_league_that_is_conducted_in_a_folder_is_found_with_its_port(
                 admin(AdminAction.OPEN, home=home)
             admin(AdminAction.OPEN, home=home, manager=f"localhost:{port}")
             admin(AdminAction.OPEN, home=home, game="nim")
-            assert capsys.readouterr().err == "Registration to league_nim is open.\n" * 2
+            again = "Nothing changed: registration is open already.\n"
+            assert capsys.readouterr().err == f"Registration to league_nim is open.\n{again}"
             run = league("run", "--game", "kuhn_poker", "--home", home, *ports())
             assert run.returncode == 2
             assert "Play elsewhere with --home, or stop that one first." in run.stderr
+
+
+def test_a_league_that_is_paused_already_or_goes_on_already_is_told_to_be_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home, port = tmp_path / "SHARED", free_ports(1)
+    make_home(home)
+    write_league(home, "practice", ladder={"house_bots": []})
+    with running(["manager", "--port", port, "--home", home, "--league-id", "practice"]) as (manager,):
+        manager.prints("The practice ladder is open")
+        for action in (AdminAction.PAUSE, AdminAction.PAUSE, AdminAction.RESUME, AdminAction.RESUME):
+            admin(action, home=home)
+    assert capsys.readouterr().err.splitlines() == [
+        "practice is paused: matches in play end, no other begins.",
+        "Nothing changed: the league is paused already.",
+        "practice goes on.",
+        "Nothing changed: the league goes on already.",
+    ]
 
 
 @pytest.mark.parametrize("name", [f"{LEAGUE_ID}.lock", f"{LEAGUE_ID}.store.json"])

@@ -78,7 +78,8 @@ ACTION_MESSAGES = {
     AdminAction.WITHDRAW: ("WITHDRAW_PLAYER", ""),
     AdminAction.ADMIT: ("ADMIT_PLAYER", ""),
 }
-"""By action: the protocol's name for it, and the sentence that confirms it; empty for the manager's own."""
+"""By action: the protocol's name for it, and the sentence that confirms it; empty for the manager's own, which is told
+where nothing has changed, too."""
 EXPECTED_ARGUMENTS = {
     AdminAction.SUSPEND: "P01",
     AdminAction.REINSTATE: "P01",
@@ -187,6 +188,7 @@ def admin(
     `invite NAME` prints a link by which an organiser signs in, to one league with --league; `revoke NAME` ends it and
     what was signed in by it.
     """
+    from agent_league.model.audit import NOTHING_CHANGED
     from agent_league.protocol.v2 import ManageLeague
 
     if action in ORGANISER_ACTIONS:
@@ -210,9 +212,10 @@ def admin(
         _correct_stopped_league(home, loader, league_id, store, said, about)
         return
     answer = _send_command(ManageLeague, "manage_league", address, league_id, token_file, home, action=said, **about)
-    told = answer.get("change") if isinstance(answer, dict) else None
+    told = str(answer.get("change") or "") if isinstance(answer, dict) else ""
     confirmed = sentence.format(league=league_id, player=target, home=format_home_option(home))
-    print_remark(confirmed or capitalise(to_printable(str(told or "It is done."))))
+    is_own = confirmed and not told.startswith(NOTHING_CHANGED)
+    print_remark(confirmed if is_own else capitalise(to_printable(told or "It is done.")))
 
 
 def _is_stopped_after_end(home: Path, league_id: str, store: str | None) -> bool:

@@ -15,6 +15,7 @@ from agent_league.league.state import LeaguePhase, LeagueState
 from agent_league.league.state_repairs import list_possible_results
 from agent_league.league.tournament import describe_format
 from agent_league.model.agents import Role
+from agent_league.model.audit import NOTHING_CHANGED
 from agent_league.model.results import MatchResult
 from agent_league.model.schedule import Pairing
 from agent_league.text import quote, shorten
@@ -89,7 +90,7 @@ class Corrections:
         """Take a player out: it loses what it has not played, or isn't paired, and stands at the end of the table."""
         player_id = self._state.find_player_id(player)
         if self._state.roster[player_id].is_withdrawn:
-            return Change(f"nothing changed: {player_id} has withdrawn already", player_id)
+            return Change(f"{NOTHING_CHANGED}: {player_id} has withdrawn already", player_id)
         self._state.set_withdrawn(player_id, is_withdrawn=True)
         self._note_end_changed()
         return Change(f"{player_id} has withdrawn: its results stand, and it is last in the table", player_id)
@@ -103,7 +104,7 @@ class Corrections:
         if state.ladder and not member.is_withdrawn:
             told = f"{member.agent_id} may meet everybody, whatever its check says"
             is_new = state.admit_to_ladder(member.agent_id)
-            return Change(told if is_new else f"nothing changed: {told} already", member.agent_id)
+            return Change(told if is_new else f"{NOTHING_CHANGED}: {told} already", member.agent_id)
         if not member.is_withdrawn:
             raise _refuse(
                 f"{member.agent_id} takes part already; `reinstate` ends a suspension", player=member.agent_id
@@ -122,7 +123,7 @@ class Corrections:
                 why = f"its format, {describe_format(state.config)}, takes nobody after the start"
             raise _refuse(f"no player {quote(name)} in this league, and nobody may enter any more: {why}", player=name)
         if name in state.admitted_names:
-            return Change(f"nothing changed: {quote(name)} may enter already", name)
+            return Change(f"{NOTHING_CHANGED}: {quote(name)} may enter already", name)
         state.admit_name(name)
         return Change(f"a player that registers as {quote(name)} may enter", name)
 
@@ -160,7 +161,7 @@ class Corrections:
         state = self._state
         before = state.results.get(pairing.match_id)
         if before and before.counts_like(result):
-            return Change(f"nothing changed: {sentence.partition(':')[0]} already", pairing.match_id)
+            return Change(f"{NOTHING_CHANGED}: {sentence.partition(':')[0]} already", pairing.match_id)
         self._check_later_rounds(pairing, [result])
         followers = self._find_followers(pairing, [result], void_followers=void_followers)
         paired = {one.match_id: one.players for one in state.schedule.pairings if one.round_id > state.current_round}

@@ -12,7 +12,7 @@ from agent_league.config.times import TimesConfig
 from agent_league.errors import ErrorCode, Refusal
 from agent_league.league.corrections import Change, Corrections
 from agent_league.league.state import LeagueState
-from agent_league.model.audit import CORRECTIONS, AuditEntry, OrganiserAction
+from agent_league.model.audit import CORRECTIONS, NOTHING_CHANGED, AuditEntry, OrganiserAction
 from agent_league.text import MAX_SENTENCE, MAX_WORD, redact_keys, redact_tokens, shorten, to_printable
 
 ADMIN_TOKEN_NAME = "admin token"  # noqa: S105 - what the audit log calls its bearer
@@ -143,4 +143,4 @@ def _check_fields(command: OrganiserCommand, reason: str) -> None:
 
 
 def _tell_change(has_changed: bool, sentence: str, target: str = "") -> Change:
-    return Change(sentence if has_changed else f"nothing changed: {sentence} already", target)
+    return Change(sentence if has_changed else f"{NOTHING_CHANGED}: {sentence} already", target)

@@ -41,6 +41,9 @@ CORRECTIONS: frozenset[str] = frozenset(
 )
 """The actions that correct what was played, or who plays; each needs a reason."""
 
+NOTHING_CHANGED = "nothing changed"
+"""How the sentence of a command begins that found everything as it asked for; the rest says what."""
+
 
 def describe_action(action: str) -> str:
     """An action in words, such as "suspend player"."""
