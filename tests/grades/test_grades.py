@@ -1,5 +1,6 @@
 """`league grades`: each form is read back as the gradebook that imports it would."""
 
+import asyncio
 import csv
 import io
 import json
@@ -7,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from agent_league.config.home import make_home
 from agent_league.config.models import LeagueConfig
 from tests.cli.leagues import play, said
+from tests.conftest import BOUND
+from tests.serve.stage import players, serving, write_league
 
 ROSTER = """\
 Student ID,Name,E-mail,Team
@@ -49,7 +53,7 @@ def table(home: Path) -> dict[str, dict[str, int]]:
 
 
 def test_the_full_table_has_all_that_a_teacher_is_asked_for(home: Path) -> None:
-    rows, standings = grade(home), table(home)
+    rows, standings = grade(home, "--url", "http://class.example:8000"), table(home)
     ada, _, alan, kurt = rows
     alpha = standings["Agent Alpha"]
     assert (ada["student_id"], ada["email"], ada["team"]) == ("1001", "ada@example.org", "Agent Alpha")
@@ -61,9 +65,33 @@ def test_the_full_table_has_all_that_a_teacher_is_asked_for(home: Path) -> None:
     assert float(ada["grade"]) == alpha["points"]
     assert float(ada["rating_low"]) < float(ada["rating"]) < float(ada["rating_high"])
     assert (ada["technical_losses"], ada["version"], ada["remark"]) == ("0", "1.0.0", "")
-    assert ada["evidence"].endswith(f"/players/{ada['player_id']}")
+    assert ada["evidence"] == f"http://class.example:8000/players/{ada['player_id']}"
     assert alan["player_id"] == rows[1]["player_id"], "a team's students have one agent"
     assert (kurt["student_id"], kurt["player_id"], float(kurt["grade"])) == ("0042", "", 0)
+
+
+async def test_links_of_a_stopped_league_have_its_path_or_are_left_out(tmp_path: Path) -> None:
+    served = tmp_path / "SHARED"
+    make_home(served)
+    write_league(served, "spring", participants={"start_with": 2})
+    async with (
+        asyncio.timeout(BOUND),
+        serving(served) as stage,
+        players(served, f"{stage.root}/leagues/spring/mcp", ["Ann", "Bob"]),
+    ):
+        await stage.wait_for_end("spring")
+    asked = ("grades", "--home", served, "--league-id", "spring")
+    without = said(*asked)
+    assert {row["evidence"] for row in csv.DictReader(io.StringIO(without.out))} == {""}
+    assert "Links to players' pages are left out: spring isn't running" in without.err
+    system = served / "config" / "system.json"
+    configured = json.loads(system.read_text())
+    configured.setdefault("network", {})["public_url"] = "https://class.example/x"
+    system.write_text(json.dumps(configured))
+    linked = said(*asked)
+    assert "left out" not in linked.err
+    pages = {row["player_id"]: row["evidence"] for row in csv.DictReader(io.StringIO(linked.out))}
+    assert pages == {one: f"https://class.example/x/leagues/spring/players/{one}" for one in ("P01", "P02")}
 
 
 def test_a_cell_that_a_spreadsheet_would_run_is_text(home: Path) -> None:

@@ -48,7 +48,7 @@ def grades(
     The grade is a formula in the league file (grading.formula, or grading.rule for a ready-made one); run it again
     after a correction. Who has no grade is told with the reason, and left empty.
     """
-    from agent_league.cli.league_address import find_league_address
+    from agent_league.cli.league_address import find_pages_address
     from agent_league.grades.grade_rows import make_grade_sheet
     from agent_league.grades.gradebook_forms import (
         CanvasExport,
@@ -79,7 +79,7 @@ def grades(
     league_file = loader.load_league(league) if loader.has_league_file(league) else reader.state.config
     settings = league_file.grading  # of the file, which may have changed since the start
     known_marks, names = _read_marks(marks) if marks else ({}, [])
-    pages = find_league_address(folder, loader, league, url).removesuffix("/mcp")
+    pages = find_pages_address(folder, loader, league, url)
     sheet = make_grade_sheet(reader, teams, choose_formula(settings, formula, names), known_marks, pages)
     export = CanvasExport(str(canvas), _read_file(canvas)) if canvas else None
     book = fill_gradebook(sheet, settings, form, export)

@@ -16,15 +16,14 @@ LEAGUES_PATH = "/leagues/"
 def find_league_address(home: Path, loader: "ConfigLoader", league_id: str, url: str | None) -> str:
     """Return the manager's endpoint: as typed, below `network.public_url`, as it runs here, or as configured.
 
-    Says so if nobody but this machine can use it.
+    A league that isn't running has the path it had last. Says so if nobody but this machine can use the address.
     """
     from agent_league.http.hosts import are_all_loopback, parse_manager_endpoint
-    from agent_league.launch.league_start import find_running_leagues
 
     if url:
         typed = parse_manager_endpoint(url, "--url")
         return typed if typed.endswith("/mcp") else f"{typed.rstrip('/')}/mcp"
-    address = find_running_leagues(home).get(league_id) or loader.load_agents().league_manager.endpoint
+    address = _find_local_address(home, loader, league_id)
     if public := loader.load_system().network.public_url:
         return f"{public}{urlsplit(address).path}"
     host = urlsplit(address).netloc
@@ -34,6 +33,35 @@ def find_league_address(home: Path, loader: "ConfigLoader", league_id: str, url:
             "league with --url, or as network.public_url in system.json."
         )
     return address
+
+
+def find_pages_address(home: Path, loader: "ConfigLoader", league_id: str, url: str | None) -> str:
+    """Return the address of the league's pages, for links that others follow later.
+
+    Empty, which it says, for a league that isn't running if no address is known by which others reach it.
+    """
+    from agent_league.http.hosts import are_all_loopback
+    from agent_league.launch.league_start import find_running_leagues
+
+    is_known = url or league_id in find_running_leagues(home) or loader.load_system().network.public_url
+    if not is_known and are_all_loopback([urlsplit(_find_local_address(home, loader, league_id)).netloc]):
+        print_remark(
+            f"Links to players' pages are left out: {league_id} isn't running, and the address by which others reach "
+            "it isn't known. Name it with --url, or as network.public_url in system.json."
+        )
+        return ""
+    return find_league_address(home, loader, league_id, url).removesuffix("/mcp")
+
+
+def _find_local_address(home: Path, loader: "ConfigLoader", league_id: str) -> str:
+    """Return the endpoint as the league runs here, or as configured, below the path that it had last."""
+    from agent_league.launch.league_start import find_running_leagues, read_last_endpoint
+
+    if running := find_running_leagues(home).get(league_id):
+        return running
+    configured, path = loader.load_agents().league_manager.endpoint, f"{LEAGUES_PATH}{league_id}/mcp"
+    was_served = (read_last_endpoint(home, league_id) or "").endswith(path)
+    return f"{find_server_root(configured)}{path}" if was_served else configured
 
 
 def check_league_path(home: Path, league_id: str, endpoint: str) -> None:

@@ -85,7 +85,10 @@ class GradeSheet:
 def make_grade_sheet(
     reader: LeagueReader, teams: Sequence[TeamRow], formula: GradeFormula, marks: Marks, pages: str
 ) -> GradeSheet:
-    """Grade every student of the teams, or every player if there are none. `pages` is the address of the pages."""
+    """Grade every student of the teams, or every player if there are none. `pages` is the address of the pages.
+
+    Without it there are no links to them.
+    """
     records = read_graded_players(reader)
     grader = _Grader(formula, len(records), marks, pages)
     if not teams:
@@ -181,5 +184,5 @@ class _Grader:
             grade = round(self.formula.compute(columns), 2)
         except GradeUnknown as error:
             problem = str(error) if record else f"{shorten(team)} has no agent in the league, and {error}"
-        page = f"{self.pages}/players/{record.standing.player_id}" if record else ""
+        page = f"{self.pages}/players/{record.standing.player_id}" if record and self.pages else ""
         return GradeRow(student_id, name, email, team, record, grade, problem, page)

@@ -174,6 +174,12 @@ def record_endpoint(home: Path, league_id: str, endpoint: str) -> str | None:
     return earlier if has_moved else None
 
 
+def read_last_endpoint(home: Path, league_id: str) -> str | None:
+    """Read the endpoint that the last manager of a league had; None if it never had one."""
+    endpoint = (read_json_object(DataPaths(home).store_name_file(league_id)) or {}).get("endpoint")
+    return endpoint if isinstance(endpoint, str) else None
+
+
 def save_request(request: LeagueRequest, league_id: str, overrides: dict[str, Any]) -> None:
     """Save the request and overrides of a run, so that it can be resumed."""
     asked = {name: value for name, value in asdict(request).items() if name != "home"}
