@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from agent_league.config import ConfigLoader
+from agent_league.config.models import SchedulingConfig
 from agent_league.config.webhooks import WebhookConfig
 from agent_league.errors import ConfigError, UserError
 from agent_league.http.checked_resolver import CheckedResolver
@@ -37,6 +38,7 @@ from agent_league.storage.base import NewsRow, RemovedRow, StoredRow
 from tests.conftest import BOUND
 from tests.league.conftest import OfficeMaker
 from tests.league.office import LEAGUE_ID, Office
+from tests.web.seasons import season_of
 
 OK = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 LOCAL = ("127.0.0.1",)
@@ -415,6 +417,23 @@ def test_what_is_news() -> None:
     assert find_news(RoundCompleted(3, (), is_last=True), {}) is None  # the end follows
     told = [find_news(event, {}) for event in (LeagueStarted("x", 4, 1, 3, 6), LeagueCompleted("x", 3, 6, (row("A"),)))]
     assert [one.event for one in told if isinstance(one, LeagueNews)] == ["start", "end"]
+
+
+@pytest.mark.parametrize(
+    ("scheduling", "sentence"),
+    [
+        (SchedulingConfig(format="swiss", rounds=5), "8 players, 5 rounds, 4 matches paired so far"),
+        (SchedulingConfig(), "8 players, 7 rounds, 28 matches"),
+    ],
+)
+def test_the_news_of_a_start_tell_which_matches_they_count(scheduling: SchedulingConfig, sentence: str) -> None:
+    season, told = season_of(8, started=False, scheduling=scheduling), list[str]()
+    season.add_listener(lambda event: told.extend(one.sentence for one in (find_news(event, {}),) if one))
+    season.start_league()
+    season.emit_resumed()
+    begins, goes_on = told
+    assert begins == f"The league starts: {sentence}"
+    assert goes_on == f"The league goes on after 0 of {sentence.rpartition(', ')[2]}"
 
 
 def load(home: Path, webhook: dict[str, Any], environ: dict[str, str] | None = None, **system: Any) -> list[Webhook]:

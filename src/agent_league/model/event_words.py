@@ -149,9 +149,11 @@ def _describe_league_event(  # noqa: PLR0911, PLR0912 - a table: one line for ea
             return "league", "The practice ladder is open"
         case LeagueStarted(_, players, _, rounds, matches):
             counts = ((players, "player"), (rounds, "round"), (matches, "match"))
-            return "league", f"The league starts: {', '.join(format_count(*count) for count in counts)}"
+            told = ", ".join(format_count(*count) for count in counts)
+            return "league", f"The league starts: {told}{_limit_count(event)}"
         case LeagueResumed(matches=matches, results=results):
-            return "league", f"The league goes on after {len(results)} of {format_count(matches, 'match')}"
+            known = f"{format_count(matches, 'match')}{_limit_count(event)}"
+            return "league", f"The league goes on after {len(results)} of {known}"
         case RoundStarted(round_):
             return "round", f"Round {round_.round_id} begins{f': {round_.title}' if round_.title else ''}"
         case RoundCompleted(round_id, standings):
@@ -190,6 +192,11 @@ def _describe_timed_event(
         case FreezeChanged(is_frozen):
             frozen = "Agents are frozen: none is admitted or replaced any more"
             return "league", frozen if is_frozen else "Agents may be admitted and replaced again"
+
+
+def _limit_count(event: LeagueStarted | LeagueResumed) -> str:
+    """What to add to a number of matches if the format pairs others later."""
+    return "" if event.is_fixed else " paired so far"
 
 
 def _name_leader(standings: Sequence[StandingsRow]) -> str:
