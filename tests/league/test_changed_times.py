@@ -1,6 +1,7 @@
 """Times that an organiser changes: they hold at once and after a restart, until the league file changes its own."""
 
 import asyncio
+import json
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,11 @@ from agent_league.storage.paths import DataPaths
 from agent_league.testing.peers import utc_timestamp
 from agent_league.testing.virtual_time import in_virtual_time
 from tests.cli.leagues import Said, said
+from tests.conftest import BOUND
 from tests.league.office import Office, at_work
 from tests.league.test_times import DAY, TimedOffice, seat, sleep_until
 from tests.security.classroom import Classroom, classroom
+from tests.serve.stage import serving, write_league
 
 
 async def set_times(here: Office, reason: str = "the room is taken", **changed: Any) -> str:
@@ -150,6 +153,48 @@ async def test_times_are_changed_from_the_command_line_by_the_rule_of_the_page(t
         assert "there is no time 'begin'; expected some of time_zone" in wrong["result"]["message"]
 
 
+async def test_without_a_change_the_present_times_are_printed_as_they_are_set(tmp_path: Path) -> None:
+    def read(*options: str) -> list[str]:
+        shown = said("admin", "times", "--home", tmp_path, *options)
+        assert shown.code == 0, shown.err
+        return shown.out.splitlines()
+
+    async with classroom(tmp_path) as room:
+        changes = ["time_zone=Europe/Berlin", "start=2099-01-05T18:00", "rounds=mon 18:00", "rounds=wed 18:00"]
+        typed = [part for change in changes for part in ("--set", change)]
+        done = await run_times(room, *typed, "--reason", "the room is taken")
+        assert done.code == 0, done.err
+        lines = await asyncio.to_thread(read)
+        assert set(changes) < set(lines)
+        others = ("registration_opens=", "registration_closes=", "rounds_each_time=1", "quiet_hours=", "holidays=")
+        assert set(lines) == {*changes, *others, "freeze="}
+        elsewhere = await asyncio.to_thread(said, "admin", "times", "--home", tmp_path, "--manager", "localhost:1")
+        assert "isn't conducted there; leave out --manager" in elsewhere.error
+        assert len(room.manager.state.audit_log) == 1
+    assert read() == lines, "of a league that is stopped"
+    file = next((tmp_path / "config" / "leagues").glob(f"{room.league_id}.json"))
+    file.write_text(json.dumps({**json.loads(file.read_text()), "times": {"quiet_hours": ["22:00-07:00"]}}))
+    assert {"quiet_hours=22:00-07:00", "start="} < set(read()), "the file was changed later"
+
+
+async def test_the_times_of_a_league_that_is_served_are_printed_by_its_address_too(home: Path) -> None:
+    write_league(home, "spring", times={"start": "2099-01-05 18:00"})
+    async with asyncio.timeout(BOUND), serving(home) as stage:
+        address = f"{stage.root}/leagues/spring"
+        where = ("admin", "times", "--home", home, "--manager", address)
+        change = ("--set", "start=2099-01-06 18:00", "--reason", "the room is taken")
+        changed = await asyncio.to_thread(said, *where, *change)
+        assert changed.code == 0, changed.err
+        shown = await asyncio.to_thread(said, *where)
+    assert "start=2099-01-06T18:00" in shown.out.splitlines()
+    assert "The times of spring; --set changes them:" in shown.err
+
+
+def test_a_league_that_never_ran_has_the_times_of_its_file(home: Path) -> None:
+    write_league(home, "spring", times={"start": "2099-01-05 18:00"})
+    assert "start=2099-01-05T18:00" in said("admin", "times", "--home", home, "--league-id", "spring").out
+
+
 async def message_of(room: Classroom, times: dict[str, str]) -> dict[str, Any]:
     token = DataPaths(room.home).admin_token_file(room.league_id).read_text().strip()
     return {
@@ -168,7 +213,7 @@ async def message_of(room: Classroom, times: dict[str, str]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ((), 'which? expected `league admin times --set start="2026-10-26 18:00" --reason'),
+        (("--reason", "x"), 'which? expected `league admin times --set start="2026-10-26 18:00" --reason'),
         (("--set", "start=2099-01-05 18:00"), "why? expected `league admin times --set start="),
         (("--set", "strat=2099-01-05 18:00", "--reason", "x"), "did you mean start?"),
         (("--set", "start=2099-01-05 18:00", "--set", "start=2099-01-06 18:00", "--reason", "x"), "it is set twice"),

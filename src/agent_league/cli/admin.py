@@ -16,7 +16,7 @@ from agent_league.cli.options import (
     open_existing_home,
     resolve_manager,
 )
-from agent_league.cli.terminal import print_remark
+from agent_league.cli.terminal import print_remark, write_to_stdout
 from agent_league.errors import LeagueFailed, UserError
 from agent_league.model.names import list_known_names
 from agent_league.text import capitalise, to_printable
@@ -184,7 +184,7 @@ def admin(
     and who plays, after the end too, and need --reason, which everybody can read. If a bracket would have paired others
     with the corrected result, the command says which matches become void by it, and needs --void-followers.
     `times --set start="2026-10-26 18:00" --reason ...` changes the league's times from now on, as the organiser's page
-    does. `league show audit` lists what was carried out.
+    does; `times` alone prints them. `league show audit` lists what was carried out.
     `invite NAME` prints a link by which an organiser signs in, to one league with --league; `revoke NAME` ends it and
     what was signed in by it.
     """
@@ -193,6 +193,9 @@ def admin(
 
     if action in ORGANISER_ACTIONS:
         _change_organiser(action, target, league_id, home, store, url)
+        return
+    if action is AdminAction.TIMES and not (times or target or reason):
+        _print_times(manager, league_id, game, store, home)
         return
     typed = _read_typed_times(action, times or [])
     _check_arguments(action, target, winner, reason)
@@ -274,6 +277,27 @@ def _check_arguments(action: AdminAction, target: str | None, winner: str | None
         raise UserError(f"league admin {action}: {'who wins?' if winner is None else 'one name too many;'} {whole}")
     if action in REASONED_ACTIONS and not (reason or "").strip():
         raise UserError(f"league admin {action}: why? {whole}; the reason stands in the public audit log")
+
+
+def _print_times(
+    manager: str | None, league_id: str | None, game: str | None, store: str | None, home: Path | None
+) -> None:
+    """Print a league's times, in the form that --set takes; raises UserError if another folder has the league."""
+    from agent_league.launch.league_start import find_running_leagues
+    from agent_league.launch.stored_leagues import read_present_times
+    from agent_league.league.changed_times import TIME_LABELS, write_times
+
+    home, loader = open_existing_home(home)
+    league_id, address = _resolve_league(home, loader, manager, league_id, game)
+    if manager and league_id not in find_running_leagues(home):
+        raise UserError(
+            f"league admin times: reads a league of {home}, and that at {address} isn't conducted there; leave out "
+            "--manager, or name its folder with --home"
+        )
+    written = write_times(read_present_times(home, loader, league_id, store))
+    lines = [f"{name}={entry}" for name in TIME_LABELS for entry in written[name].splitlines() or [""]]
+    print_remark(f"The times of {league_id}; --set changes them:")
+    write_to_stdout("\n".join(lines).encode())
 
 
 def _read_typed_times(action: AdminAction, settings: "Sequence[str]") -> dict[str, str]:

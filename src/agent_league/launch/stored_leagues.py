@@ -10,10 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import orjson
+
 from agent_league.config import ConfigLoader
 from agent_league.config.models import SystemConfig
+from agent_league.config.times import TimesConfig
 from agent_league.errors import UserError
 from agent_league.launch.league_start import find_running_leagues, read_saved_season
+from agent_league.league.changed_times import choose_times
 from agent_league.league.visibility import ORGANISER, Viewer
 from agent_league.model.names import is_safe_name, list_known_names
 from agent_league.storage.base import SavedSeason
@@ -106,3 +110,13 @@ def find_league(home: Path, loader: ConfigLoader, league_id: str | None, store: 
             f"The database knows no league {league_id}{there}; a manager writes it (--home, --league-id, --store)."
         )
     return StoredLeague(saved, loader.load_system(), home, choice.remark)
+
+
+def read_present_times(home: Path, loader: ConfigLoader, league_id: str, store: str | None) -> TimesConfig:
+    """Read the times that a league has; if it isn't running, those that it goes on with. Raises UserError."""
+    saved = read_saved_season(home, league_id, store)
+    if saved is None:
+        return loader.load_league(league_id).times
+    if league_id in find_running_leagues(home) or not loader.has_league_file(league_id):
+        return TimesConfig.model_validate_json(orjson.dumps(saved.season.settings.get("times", {})))
+    return choose_times(loader.load_league(league_id).times, saved.season.settings, saved.season.time_marks)
