@@ -2402,4 +2402,17 @@ REQUIREMENTS = (
         "a2a/registration::a_host_that_is_not_allowed_is_not_called",
         "a2a/registration::an_agent_of_the_sdk_is_recognised_at_its_address_and_below_it",
     ),
+    needs(
+        "A2A",
+        "An owner gives an A2A agent a seat in the browser, by its card's address: on the page of a team, or where"
+        " people take a seat; within the address rules and limits of registrations, and told what is wrong.",
+        "a2a/forms::a_team_registers_its_agent_by_the_card_and_replaces_it",
+        "a2a/forms::an_agent_that_gets_its_seat_in_the_browser_plays",
+        "a2a/forms::what_is_wrong_with_a_card_is_said_in_a_sentence",
+        "a2a/forms::a_card_s_address_leads_to_no_host_that_is_not_allowed",
+        "a2a/forms::another_site_s_page_and_a_stranger_register_nobody",
+        "a2a/forms::a_team_that_sends_its_form_without_end_is_told_to_wait",
+        "a2a/forms::one_card_at_a_time_is_fetched_for_a_caller",
+        "browser/a2a::an_owner_seats_an_agent_on_a_phone",
+    ),
 )

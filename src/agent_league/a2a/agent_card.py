@@ -22,6 +22,7 @@ from agent_league.a2a import CARD_PATH
 from agent_league.a2a.stranger_client import find_origin, make_stranger_client
 from agent_league.errors import UserError
 from agent_league.http.hosts import find_endpoint_problem, parse_typed_address
+from agent_league.model.names import MAX_NAME_LENGTH, is_agent_version, is_displayable
 from agent_league.text import MAX_PHRASE, quote, shorten
 
 MAX_CARD_BYTES = 256 * 1024
@@ -53,6 +54,11 @@ class A2aAgent:
     allowed_hosts: tuple[str, ...]
 
     @property
+    def version(self) -> str:
+        """The card's version, where a manager would take it."""
+        return self.card.version if is_agent_version(self.card.version) else "1.0.0"
+
+    @property
     def origins(self) -> frozenset[str]:
         return frozenset({find_origin(self.interface.url)})
 
@@ -61,6 +67,13 @@ class A2aAgent:
         streams = ", streaming" if self.card.capabilities.streaming else ""
         version = self.interface.protocol_version or "1.0"
         return f"A2A {version}, {self.interface.protocol_binding}{streams}"
+
+    def choose_name(self, hint: str) -> str:
+        """Return the card's name; raises CardProblem, with a hint how to give another, if a manager would refuse it."""
+        name = self.card.name.strip()
+        if not is_displayable(name) or len(name) > MAX_NAME_LENGTH:
+            raise CardProblem(f"the card's name {quote(name)} can't be shown; {hint}")
+        return name
 
 
 def parse_card_url(address: str, option: str = "CARD_URL") -> str:

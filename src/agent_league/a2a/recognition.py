@@ -27,16 +27,16 @@ async def find_guest_agent(endpoint: str, allowed_hosts: Sequence[str]) -> A2aAg
                 card = await fetch_card(card_url, allowed_hosts)
         except (CardProblem, TimeoutError):
             continue
-        if not endpoint.endswith(".json") and await _serves_league(endpoint, allowed_hosts):
+        if card_url != endpoint and await _serves_league(endpoint, allowed_hosts):
             return None
         return narrow_card(card, card_url, allowed_hosts)
     return None
 
 
 def _list_card_urls(endpoint: str) -> list[str]:
+    if urlsplit(endpoint).path.endswith(".json"):
+        return [endpoint]
     parts = urlsplit(endpoint)._replace(query="", fragment="")
-    if parts.path.endswith(".json"):
-        return [parts.geturl()]
     paths = dict.fromkeys((f"{parts.path.rstrip('/')}{CARD_PATH}", CARD_PATH))
     return [parts._replace(path=path).geturl() for path in paths]
 

@@ -84,8 +84,8 @@ def invite_a2a(
         manager=manager,
         endpoint=own_endpoint(host, port, system.network.base_host, manager, public_url),
         wanted_id=f"player-{port}",
-        display_name=name or _choose_name(agent),
-        version=version or _choose_version(agent),
+        display_name=name or agent.choose_name("choose another with --name"),
+        version=version or agent.version,
         game_types=tuple(game or ("even_odd", "*")),
         exit_when_done=exit_when_done,
     )
@@ -131,20 +131,3 @@ def read_secret(secret_file: Path | None) -> str | None:
         return check_secret(secret_file.read_text(encoding="utf-8"), f"--secret-file {secret_file}")
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"--secret-file {secret_file} can't be read: {error}") from None
-
-
-def _choose_name(agent: "A2aAgent") -> str:
-    """Return the card's name; raises UserError if a manager would refuse it."""
-    from agent_league.model.names import MAX_NAME_LENGTH, is_displayable
-    from agent_league.text import quote
-
-    name = agent.card.name.strip()
-    if not is_displayable(name) or len(name) > MAX_NAME_LENGTH:
-        raise UserError(f"The card's name {quote(name)} can't be shown; choose another with --name.")
-    return name
-
-
-def _choose_version(agent: "A2aAgent") -> str:
-    from agent_league.model.names import is_agent_version
-
-    return agent.card.version if is_agent_version(agent.card.version) else "1.0.0"

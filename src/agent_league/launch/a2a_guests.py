@@ -1,4 +1,4 @@
-"""A2A agents that somebody registers by their own address: recognised by their cards, seated at the league's server.
+"""A2A agents that somebody registers by their own address, or in a form of a page: seated at the league's server.
 
 Such an agent serves no method of the league, so the server speaks for it at a seat like those of agents that dial out,
 where only referees with a match token are answered. Which agents have one is kept over a restart.
@@ -19,12 +19,13 @@ from agent_league.a2a import has_a2a_sdk
 from agent_league.agent.breaker import reconnect_delay
 from agent_league.agent.sign_up_team import SIGN_UP_TEAM, SignUpTeam
 from agent_league.agent.tasks import BackgroundTasks
-from agent_league.errors import UserError
-from agent_league.http.caller_address import CALLER_ADDRESS, THIS_MACHINE
+from agent_league.errors import JsonRpcError, Refusal, UserError
+from agent_league.http.caller_address import CALLER_ADDRESS, THIS_MACHINE, Address
 from agent_league.http.hosts import normalise_address
-from agent_league.league.dial_out.registration import SeatedApplication, take_seat
+from agent_league.league.dial_out.registration import CALLING_SEAT, SeatedApplication, take_seat
 from agent_league.league.dial_out.seats import DialOutSeat, SeatConnection, SeatHolder, SeatRefused, identify_network
 from agent_league.league.roster import AgentApplication, RegistrationRejected, RejectReason
+from agent_league.model.agents import Role
 from agent_league.protocol.dial_out import SECRET_PREFIX, SeatAnswer, SeatCall
 from agent_league.storage.files import read_json_object, write_atomically
 from agent_league.storage.paths import DataPaths
@@ -38,11 +39,14 @@ if TYPE_CHECKING:
 LEAGUE_PATH = "/mcp"
 """The path of an agent of the league; one there is never taken for an A2A agent, and so never asked for a card."""
 MAX_GUESTS = 200
+HINT = "its owner invites it with `league invite-a2a`"
 DEVIATION = "an A2A agent: asked through a seat of the league's server"
 
 
 class GuestConnection(SeatConnection):
     """The connection of a seat whose agent is spoken for in this process."""
+
+    deviation = DEVIATION
 
     def __init__(self, agent: "A2aAgent", manager: "LeagueManager", seat_id: str) -> None:
         super().__init__()
@@ -89,27 +93,113 @@ class A2aGuests:
         self._closing = BackgroundTasks(manager.log)
         self._seats: dict[str, DialOutSeat] = {}
         """By the secret of each."""
+        self._inviting: set[str] = set()
+        """Networks from which a card was named that is being fetched."""
+        self._registering: set[str] = set()
+        """The secrets of agents whose registration is under way."""
 
     async def adopt(self, application: AgentApplication) -> SeatedApplication | None:
         """Seat an applicant that is an A2A agent; None if it is none. Raises RegistrationRejected if it can't be."""
         endpoint = application.profile.endpoint
         caller, team = CALLER_ADDRESS.get(), SIGN_UP_TEAM.get()
-        hosts = (*self._allowed_hosts, *([normalise_address(caller[0])] if caller else []))
-        agent = await self._recognise(endpoint, hosts)
+        agent = await self._recognise(endpoint, self._list_hosts(caller))
         if agent is None:
             return None
+        seat = self._open_seat(agent, caller, team)
+        return take_seat(application, seat, is_proven=False)
+
+    async def invite(self, address: str, name: str, caller: Address) -> str:
+        """Register the agent whose card's address its owner typed in a form; returns what came of it, as a sentence.
+
+        It is the agent of the team whose key the form came with, if it came with one. Raises UserError.
+        """
+        network = identify_network(caller[0])
+        if network in self._inviting:
+            raise UserError("a card that was named from your address is still being fetched; try again in a moment")
+        self._inviting.add(network)
+        held = CALLER_ADDRESS.set(caller)
+        try:
+            agent = await self._find_invited(address.strip(), caller)
+            return await self._register(agent, name.strip() or agent.choose_name("type another"), caller)
+        except RegistrationRejected as rejection:
+            raise UserError(rejection.detail) from None
+        except Refusal as refusal:
+            raise UserError(refusal.message) from None
+        finally:
+            CALLER_ADDRESS.reset(held)
+            self._inviting.discard(network)
+
+    async def _find_invited(self, address: str, caller: Address) -> "A2aAgent":
+        """Fetch the card that an owner named, if it may be; raises UserError or a Refusal that says why not."""
+        manager, team = self._manager, SIGN_UP_TEAM.get()
+        manager.sign_up.check_rate()
+        if why := await manager.sign_up.explain_needed_key(Role.PLAYER):
+            raise UserError(why)
+        if team is not None and team.role is not Role.PLAYER:
+            raise UserError("this sign-up address is for referees")
+        if team is None and not manager.state.is_registration_open:
+            raise UserError("the league takes no new players now")
+        if manager.state.roster.rules.strict:
+            raise UserError(f"this league takes agents that speak its own protocol; {HINT}")
+        await self._import_sdk()
+        from agent_league.a2a.agent_card import (  # noqa: PLC0415 - it imports the SDK
+            CardProblem,
+            build_auth_headers,
+            fetch_card,
+            narrow_card,
+            parse_card_url,
+        )
+
+        card_url, hosts = parse_card_url(address, "the card's address"), self._list_hosts(caller)
+        card = await fetch_card(card_url, hosts)
+        try:
+            agent = narrow_card(card, card_url, hosts)
+            build_auth_headers(agent.card, None)
+        except CardProblem as error:
+            raise UserError(
+                f"{error}. Its owner runs `league invite-a2a {card_url}` where its secret and its machine are"
+            ) from None
+        return agent
+
+    async def _register(self, agent: "A2aAgent", name: str, caller: Address) -> str:
+        """Register an agent from its seat, as one that dials out does; raises UserError or RegistrationRejected."""
+        team = SIGN_UP_TEAM.get()
+        secret = self._derive_secret(_name_purpose(agent, team))
+        if team is None and self._manager.seats.is_members(secret):
+            raise UserError("this agent has a seat in the league already")
+        meta = {
+            "display_name": name,
+            "version": agent.version,
+            "game_types": [self._manager.state.config.game_type],
+            "contact_endpoint": agent.card_url,
+        }
+        held = CALLING_SEAT.set(self._open_seat(agent, caller, team))
+        self._registering.add(secret)
+        try:
+            answer = await self._manager.dispatcher.call_method("register_player", {"player_meta": meta})
+        except JsonRpcError as error:
+            raise UserError(error.message) from None
+        finally:
+            CALLING_SEAT.reset(held)
+            self._registering.discard(secret)
+        if answer.get("status") != "ACCEPTED":
+            said = (answer.get(field) for field in ("reason", "detail", "message", "error_description"))
+            raise UserError(": ".join(str(one) for one in said if one))
+        return f"{name} is registered as {answer['player_id']}: {agent.describe()}."
+
+    def _open_seat(self, agent: "A2aAgent", caller: Address | None, team: SignUpTeam | None) -> DialOutSeat:
+        """Open the seat of an agent, and remember it; raises RegistrationRejected."""
         network = identify_network(caller[0]) if caller else THIS_MACHINE
-        purpose = f"{agent.card_url} {team.team_id if team else ''}"
+        purpose = _name_purpose(agent, team)
         secret = self._derive_secret(purpose)
         self._drop_rejected(secret)
         if len(self._seats) >= MAX_GUESTS and secret not in self._seats:
             raise RegistrationRejected(RejectReason.FULL, f"{MAX_GUESTS} A2A agents have seats here already")
         self._remember(purpose, agent, team)
         try:
-            seat = self._connect(secret, SeatHolder(network, team), agent)
+            return self._connect(secret, SeatHolder(network, team), agent)
         except SeatRefused as error:
             raise RegistrationRejected(RejectReason.INVALID_ENDPOINT, str(error)) from None
-        return take_seat(application, seat, is_proven=False, deviation=DEVIATION)
 
     async def run(self) -> None:
         """Connect the seats of an earlier run again, and close all at the end; never raises."""
@@ -148,7 +238,7 @@ class A2aGuests:
     def _drop_rejected(self, wanted: str) -> None:
         """Give up the seats of agents whose registration was rejected, but for the one that is wanted now."""
         for secret, seat in list(self._seats.items()):
-            if secret != wanted and not self._manager.seats.is_members(secret):
+            if secret != wanted and secret not in self._registering and not self._manager.seats.is_members(secret):
                 if (connection := seat.connection) is not None:
                     seat.detach(connection)
                     self._close_connection(connection)
@@ -162,7 +252,7 @@ class A2aGuests:
         """Find the agent behind an address: one with a card that serves no method of the league."""
         if urlsplit(endpoint).path.rstrip("/") == LEAGUE_PATH:
             return None
-        await asyncio.to_thread(import_module, "agent_league.a2a.guest_player")  # the SDK takes a second to import
+        await self._import_sdk()
         from agent_league.a2a.agent_card import CardProblem, build_auth_headers  # noqa: PLC0415 - it imports the SDK
         from agent_league.a2a.recognition import find_guest_agent  # noqa: PLC0415 - as above
 
@@ -171,13 +261,20 @@ class A2aGuests:
             if agent is not None:
                 build_auth_headers(agent.card, None)
         except CardProblem as error:
-            hint = "its owner invites it with `league invite-a2a`"
             raise RegistrationRejected(
-                RejectReason.INVALID_ENDPOINT, f"this is an A2A agent, but {shorten(error, MAX_SENTENCE)}; {hint}"
+                RejectReason.INVALID_ENDPOINT, f"this is an A2A agent, but {shorten(error, MAX_SENTENCE)}; {HINT}"
             ) from None
         except UserError:
             return None
         return agent
+
+    def _list_hosts(self, caller: Address | None) -> tuple[str, ...]:
+        """Return the hosts at which an agent may be: the league's, and its owner's own address."""
+        return (*self._allowed_hosts, *([normalise_address(caller[0])] if caller else []))
+
+    async def _import_sdk(self) -> None:
+        """Import the SDK beside the event loop, as that takes a second."""
+        await asyncio.to_thread(import_module, "agent_league.a2a.guest_player")
 
     def _derive_secret(self, purpose: str) -> str:
         return f"{SECRET_PREFIX}{self._manager.derive_browser_secret(f'a2a seat {purpose}')}"
@@ -202,14 +299,20 @@ class A2aGuests:
         write_atomically(self._file, orjson.dumps(content, option=orjson.OPT_INDENT_2), mode=0o600)
 
 
+def _name_purpose(agent: "A2aAgent", team: SignUpTeam | None) -> str:
+    return f"{agent.card_url} {team.team_id if team else ''}"
+
+
 def _read_team(entry: Mapping[str, Any]) -> SignUpTeam | None:
     team = entry.get("team")
     return SignUpTeam(str(team["team_id"]), str(team["name"])) if team else None
 
 
-def open_a2a_guests(manager: "LeagueManager", home: Path, allowed_hosts: tuple[str, ...]) -> None:
-    """Let a manager seat A2A agents that register by their own address, if the extra is installed."""
-    if has_a2a_sdk():
-        guests = A2aGuests(manager, home, allowed_hosts)
-        manager.adopt_guest = guests.adopt
-        manager.companions.append(guests.run)
+def open_a2a_guests(manager: "LeagueManager", home: Path, allowed_hosts: tuple[str, ...]) -> A2aGuests | None:
+    """Let a manager seat A2A agents that register by their own address; None if the extra isn't installed."""
+    if not has_a2a_sdk():
+        return None
+    guests = A2aGuests(manager, home, allowed_hosts)
+    manager.adopt_guest = guests.adopt
+    manager.companions.append(guests.run)
+    return guests

@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
+from agent_league.a2a import has_a2a_sdk
 from agent_league.agent.app import AgentApp, PagesApp
 from agent_league.agent.runtime import Agent
 from agent_league.agent.tasks import run_all, run_until_first
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from agent_league.launch.league_grades import LeagueGrades
     from agent_league.league.app import LeagueManager
     from agent_league.storage.access import AccessStore
+    from agent_league.web.a2a_invitation import InviteA2a
     from agent_league.web.league_reader import LeagueReader
     from agent_league.web.organiser.sessions import OrganiserSessions
     from agent_league.web.rendering import LiveSite
@@ -92,14 +94,14 @@ def make_agent_and_app(seat: AgentPlan, carrier: Carrier, watchers: AgentListene
 
 def make_manager_app(seat: ManagerPlan, manager: "LeagueManager", carrier: Carrier) -> AgentApp:
     """Make what serves a manager: its own paths, and those of the house bots of a practice ladder."""
-    app = _make_own_app(seat, manager)
+    guests = open_a2a_guests(manager, seat.settings.home, seat.settings.system.network.allowed_hosts)
+    app = _make_own_app(seat, manager, guests.invite if guests else None)
     if bots := open_house_bots(manager, seat.settings, carrier):
         app.add_path_app(BOTS_PATH, bots)
-    open_a2a_guests(manager, seat.settings.home, seat.settings.system.network.allowed_hosts)
     return app
 
 
-def _make_own_app(seat: ManagerPlan, manager: "LeagueManager") -> AgentApp:
+def _make_own_app(seat: ManagerPlan, manager: "LeagueManager", invite_a2a: "InviteA2a | None") -> AgentApp:
     """Make what serves a manager itself: with its pages, its sign-up addresses and its organiser's page."""
     from agent_league.web.organiser.app import ORGANISER_PATH, OrganiserApp  # noqa: PLC0415 - only where a manager sits
     from agent_league.web.organiser.sign_in import SIGN_IN_PATH, SignInApp  # noqa: PLC0415 - as above
@@ -113,8 +115,8 @@ def _make_own_app(seat: ManagerPlan, manager: "LeagueManager") -> AgentApp:
     reader, site = make_league_reader(seat, manager), make_league_site(seat)
     sessions = make_organiser_sessions(manager.access, seat.settings.system.network) if manager.access else None
     teams = _make_team_sessions(seat, manager, site)
-    app = make_agent_app(seat, manager, make_manager_pages(seat, manager, reader, sessions, teams))
-    team_page = TeamPage(reader, manager.sign_up, seat.endpoint, site, manager.ladder_requests, teams)
+    app = make_agent_app(seat, manager, make_manager_pages(seat, manager, reader, sessions, teams, invite_a2a))
+    team_page = TeamPage(reader, manager.sign_up, seat.endpoint, site, manager.ladder_requests, teams, invite_a2a)
     app.add_path_app("join", SignUpApp(app, manager.sign_up, team_page, team_page.render_refusal), team_page.close)
     if sessions is not None:
         app.add_path_app(SIGN_IN_PATH, SignInApp(sessions, app.header_check, site, ORGANISER_PATH, reader.title))
@@ -177,7 +179,7 @@ def make_league_reader(seat: ManagerPlan, manager: "LeagueManager", viewer: View
         LeagueHistory(state, listen=listen),
         meter=manager.meter,
         invitation=JoinInstructions(seat.endpoint, settings.expected_players, settings.expected_referees),
-        seats=BrowserSeatOffer(FALLBACK) if settings.offers_seats else None,
+        seats=BrowserSeatOffer(FALLBACK, takes_a2a=has_a2a_sdk()) if settings.offers_seats else None,
         wait_until_saved=manager.wait_until_saved,
     )
 
@@ -188,6 +190,7 @@ def make_manager_pages(
     reader: "LeagueReader | None" = None,
     sessions: "OrganiserSessions | None" = None,
     teams: "TeamSessions | None" = None,
+    invite_a2a: "InviteA2a | None" = None,
 ) -> PagesApp:
     """Make the web pages of a manager, which only read its state.
 
@@ -211,7 +214,8 @@ def make_manager_pages(
         else BrowserPlayers(*place)
     )
     offered = settings.offers_seats
-    desk = SeatRoutes(BrowserSeats(public, guests, manager.sign_up.needs_player_key), site) if offered else None
+    seats = BrowserSeats(public, guests, manager.sign_up.needs_player_key) if offered else None
+    desk = SeatRoutes(seats, site, invite_a2a) if seats else None
     pages = WebApp(public, manager.log, desk, site=site)
     if not is_hiding:
         return pages

@@ -223,6 +223,8 @@ class BrowserSeatOffer:
 
     fallback: str
     """The strategy that plays when the time is up."""
+    takes_a2a: bool = False
+    """Whether the owner of an A2A agent can give it a seat there, too."""
 
 
 class LeagueReader:

@@ -14,17 +14,19 @@ from starlette.responses import RedirectResponse, Response
 
 from agent_league.agent.sign_up_team import SIGN_UP_TEAM, SignUpTeam
 from agent_league.clock import format_utc
-from agent_league.errors import Refusal
+from agent_league.errors import Refusal, UserError
 from agent_league.http.carrier import RequestRejected
 from agent_league.http.sign_up_address import SIGN_UP_VARIABLE, add_sign_up_key
 from agent_league.league.roster import Member
 from agent_league.league.sign_up import SignUp
 from agent_league.league.visibility import Viewer
 from agent_league.model.agents import Role
+from agent_league.model.names import MAX_NAME_LENGTH
 from agent_league.model.result_words import TERMINATION_TEXTS
 from agent_league.model.results import MatchResult, Termination
 from agent_league.storage.access import TeamRow
 from agent_league.text import MAX_SENTENCE, capitalise, redact_addresses, shorten
+from agent_league.web.a2a_invitation import NO_A2A, InviteA2a, read_client_address
 from agent_league.web.agents import describe_age, read_agent_status, read_last_seen
 from agent_league.web.app import HTML_TYPE, SECURITY_HEADERS
 from agent_league.web.league_reader import LeagueReader
@@ -64,6 +66,7 @@ class TeamPage:
         site: Site,
         requests: TeamRequests,
         sessions: TeamSessions | None = None,
+        invite_a2a: InviteA2a | None = None,
     ) -> None:
         """`sessions` sign a team in that opens its page, where the league hides something from visitors."""
         self._sessions = sessions
@@ -72,6 +75,7 @@ class TeamPage:
         self._endpoint = endpoint
         self._site = site
         self._requests = requests
+        self._invite_a2a = invite_a2a
         self._notices: dict[str, str] = {}
         """By team: what came of its last form, to be said once."""
         self._news: dict[str, NewsStream] = {}
@@ -111,6 +115,8 @@ class TeamPage:
             "is_signed_in": self._sessions is not None,
             "news_id": self._get_news(team).read_id(),
             "refusal": self._sign_up.find_last_refusal(team.team_id),
+            "longest_name": MAX_NAME_LENGTH,
+            "takes_a2a": self._invite_a2a is not None,
             "notice": self._notices.pop(team.team_id, ""),
             **read_page_data(page, "", self._see(team), self._site),
         }
@@ -125,8 +131,19 @@ class TeamPage:
             return RedirectResponse(self._site.to(""), 303, {**SECURITY_HEADERS, "cache-control": "no-store", **cookie})
         if len(self._notices) >= MAX_NOTICES:
             self._notices.clear()
-        self._notices[team.team_id] = await self._carry_out(form, team)
+        is_invitation = form.get("action") == "invite_a2a"
+        said = await (self._invite(request, form) if is_invitation else self._carry_out(form, team))
+        self._notices[team.team_id] = said
         return RedirectResponse(self._site.to(f"join/{key}"), 303, {**SECURITY_HEADERS, "cache-control": "no-store"})
+
+    async def _invite(self, request: Request, form: Mapping[str, str]) -> str:
+        """Make the A2A agent whose card is named the agent of the team; returns what comes of it, as a sentence."""
+        if self._invite_a2a is None:
+            return f"{capitalise(NO_A2A)}."
+        try:
+            return await self._invite_a2a(form.get("card", ""), form.get("name", ""), read_client_address(request))
+        except UserError as error:
+            return f"Not registered: {error}."
 
     async def _carry_out(self, form: Mapping[str, str], team: SignUpTeam) -> str:
         """Do what a form asks for; returns what comes of it, as a sentence."""

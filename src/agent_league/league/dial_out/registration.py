@@ -49,15 +49,14 @@ def find_seat(application: AgentApplication, seats: DialOutSeats) -> SeatedAppli
     return take_seat(application, found[0], is_proven=team is not None)
 
 
-def take_seat(
-    application: AgentApplication, seat: DialOutSeat, *, is_proven: bool, deviation: str = ""
-) -> SeatedApplication:
-    """Give an applicant the address of a seat; `deviation` is what is noted of it, by default that it dials out."""
+def take_seat(application: AgentApplication, seat: DialOutSeat, *, is_proven: bool) -> SeatedApplication:
+    """Give an applicant the address of a seat, and note what its connection says of it, or that it dials out."""
     profile = application.profile
     how = application.protocol_profile
     if profile.endpoint != seat.address:
         own = shorten(profile.endpoint, MAX_SENTENCE)
-        noted = deviation or f"dials out: called through its seat instead of {own}"
+        said = seat.connection.deviation if seat.connection else ""
+        noted = said or f"dials out: called through its seat instead of {own}"
         how = replace(how, deviations=(*how.deviations, noted))
     seated = replace(
         application,

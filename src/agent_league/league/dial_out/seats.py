@@ -56,6 +56,9 @@ class SeatLost(ConnectionError):
 class SeatConnection(ABC):
     """One connection of a seat: sends its calls, and takes the answers to those and to no others."""
 
+    deviation: str = ""
+    """What is noted of an agent that registers by it, if not that it dials out."""
+
     def __init__(self) -> None:
         self._open_calls: dict[str, asyncio.Future[SeatAnswer]] = {}
 

@@ -16,9 +16,10 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
-from agent_league.errors import Refusal
+from agent_league.errors import Refusal, UserError
 from agent_league.http.event_stream import HEARTBEAT_SECONDS, STREAM_HEADERS, STREAM_START, EventIds, format_event
 from agent_league.text import capitalise
+from agent_league.web.a2a_invitation import NO_A2A, InviteA2a, read_client_address
 from agent_league.web.page import Page, PageData
 from agent_league.web.pages import read_page_data, render_page
 from agent_league.web.play.parts import describe_announcement, read_seat, render_parts
@@ -36,8 +37,9 @@ UNKNOWN_SEAT = "There is no such seat here, or not any more: seats end with thei
 class SeatRoutes:
     """Routes to the browser seats of one league."""
 
-    def __init__(self, seats: BrowserSeats, site: LiveSite | None = None) -> None:
+    def __init__(self, seats: BrowserSeats, site: LiveSite | None = None, invite_a2a: InviteA2a | None = None) -> None:
         self._seats = seats
+        self._invite_a2a = invite_a2a
         self._site = site or LiveSite()
         self._event_ids = EventIds()
         self._rendered_seats: dict[BrowserSeat, RenderedSeat] = {}
@@ -46,6 +48,7 @@ class SeatRoutes:
     def routes(self) -> Sequence[BaseRoute]:
         return [
             Route("/play", self._take_seat, methods=["POST"]),
+            Route("/play/a2a", self._seat_a2a_agent, methods=["POST"]),
             Route("/play/{handle}", self._show_seat, methods=["GET"]),
             Route("/play/{handle}/events", self._open_stream, methods=["GET"]),
             Route("/play/{handle}/move", self._play_move, methods=["POST"]),
@@ -68,6 +71,20 @@ class SeatRoutes:
         except SeatUnavailable as error:
             return _json_response(409, text=str(error))
         return _json_response(201, handle=handle, name=name.strip())
+
+    async def _seat_a2a_agent(self, request: Request) -> Response:
+        """Give the A2A agent whose card is named a seat, and say what came of it."""
+        asked = await _read_json_body(request)
+        card, name = asked.get("card"), asked.get("name", "")
+        if not isinstance(card, str) or not isinstance(name, str):
+            return _json_response(422, text="'card' and 'name' must be texts")
+        if self._invite_a2a is None:
+            return _json_response(409, text=NO_A2A)
+        try:
+            said = await self._invite_a2a(card, name, read_client_address(request))
+        except UserError as error:
+            return _json_response(409, text=f"{capitalise(str(error))}.")
+        return _json_response(201, text=said)
 
     async def _show_seat(self, request: Request) -> Response:
         guest = self._find_seat(request)

@@ -3,6 +3,7 @@
   "use strict";
   const card = document.getElementById("take-a-seat");
   const form = document.getElementById("seat-form");
+  const agentForm = document.getElementById("a2a-form");
   const shelf = "agent-league-seats:" + card.dataset.league;
   const home = document.documentElement.dataset.home;
   const MOST = 4;
@@ -33,33 +34,54 @@
     });
   }
 
-  async function take(event) {
-    event.preventDefault();
-    const button = document.getElementById("seat-button");
-    const problem = document.getElementById("seat-problem");
+  /* Posts what was typed; says what is wrong in `problem`, or returns the answer. */
+  async function post(path, typed, button, problem) {
     problem.textContent = "";
     button.disabled = true;
     try {
-      const answer = await fetch(home + "play", {
+      const answer = await fetch(home + path, {
         method: "POST",
         headers: { "Content-Type": "application/json" },
-        body: JSON.stringify({ name: form.elements.name.value }),
+        body: JSON.stringify(typed),
       });
-      if (answer.status === 201) {
-        const seat = await answer.json();
-        keep([seat, ...kept()]);
-        location.href = home + "play/" + encodeURIComponent(seat.handle);
-        return;
-      }
+      if (answer.status === 201) return await answer.json();
       const isJson = (answer.headers.get("Content-Type") || "").startsWith("application/json");
       problem.textContent = isJson ? (await answer.json()).text : "The league manager refused it (" + answer.status + ").";
     } catch {
       problem.textContent = "The league manager doesn't answer; try again in a moment.";
+    } finally {
+      button.disabled = false;
     }
-    button.disabled = false;
-    form.elements.name.focus();
+    return null;
+  }
+
+  async function take(event) {
+    event.preventDefault();
+    const [button, problem] = [document.getElementById("seat-button"), document.getElementById("seat-problem")];
+    const seat = await post("play", { name: form.elements.name.value }, button, problem);
+    if (!seat) {
+      form.elements.name.focus();
+      return;
+    }
+    keep([seat, ...kept()]);
+    location.href = home + "play/" + encodeURIComponent(seat.handle);
+  }
+
+  async function seatAgent(event) {
+    event.preventDefault();
+    const said = document.getElementById("a2a-said");
+    said.textContent = "";
+    const typed = { card: agentForm.elements.card.value, name: agentForm.elements.name.value };
+    const done = await post("play/a2a", typed, agentForm.querySelector("button"), document.getElementById("a2a-problem"));
+    if (!done) {
+      agentForm.elements.card.focus();
+      return;
+    }
+    agentForm.reset();
+    said.textContent = done.text;
   }
 
   offerOwn();
   if (form) form.addEventListener("submit", take);
+  if (agentForm) agentForm.addEventListener("submit", seatAgent);
 })();
