@@ -96,6 +96,7 @@ def test_shards_that_dont_make_the_whole_are_refused_by_name(write_file: WriteFi
     for folders, problem in (
         ([one], "shard 2/2 is missing"),
         ([one, again], "again and .*one both hold shard 1/2"),
+        ([one, two, one], "one is named twice; name each folder once"),
         ([one, begun], "begun isn't finished: 35 of 36 meetings are missing, the first: tic_tac_toe: "),
         ([one, other], "other is of another experiment than .*one: their hashes differ"),
         ([one, tmp_path], "holds no"),

@@ -1,6 +1,7 @@
 """An experiment's file: the smallest works, and whatever is wrong is named."""
 
 import tomllib
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -133,6 +134,8 @@ def test_players_of_all_kinds_are_told_apart(write_file: WriteFile, monkeypatch:
         "minimax": PlayerKind.STRATEGY,
     }
     assert "sk-secret" not in resolved.to_toml(Path())
+    versions = tomllib.loads(resolved.to_toml(Path()))["resolved"]["versions"]
+    assert versions["pydantic-ai-slim"] == version("pydantic-ai-slim"), "the library that asks models, too"
     assert sum("differ from run to run" in remark for remark in resolved.remarks) == 2
 
 

@@ -16,6 +16,8 @@ def merge_shards(folders: Sequence[Path], out: Path) -> ExperimentResults:
     """Write the games of all shards into a new folder; raises UserError unless they are one whole experiment."""
     if (out / DATABASE_NAME).exists():
         raise UserError(f"{out} holds games already; name a new folder with --out")
+    if doubled := [folder for place, folder in enumerate(folders) if folder in folders[:place]]:
+        raise UserError(f"{doubled[0]} is named twice; name each folder once")
     resolved = read_folder(folders[0])
     found = {folder: _check_folder(folder, folders[0], resolved) for folder in folders}
     _check_whole(found)

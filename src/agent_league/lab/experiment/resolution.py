@@ -13,8 +13,9 @@ import platform
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from importlib.metadata import entry_points
+from importlib.metadata import PackageNotFoundError, entry_points, version
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -53,6 +54,8 @@ from agent_league.version import __version__
 FORMAT = 1
 RESOLVED_NAME = "experiment.toml"
 MODEL_PREFIX = "llm:"
+LIBRARIES = {"openspiel": "open-spiel", "pettingzoo": "pettingzoo", "llm": "pydantic-ai-slim"}
+"""Packages that games and players come from, by what stands before the colon in their names."""
 LEAGUE_KINDS = (PlayerKind.STRATEGY, PlayerKind.FILE)
 """Who plays whole leagues."""
 FILE_PATTERN = re.compile(r"(?P<path>.+\.py)(?::(?P<name>[^:/\\]+))?")
@@ -361,4 +364,9 @@ def _list_versions(plan: ExperimentPlan) -> dict[str, str]:
         for point in entry_points(group=group):
             if point.name in names and point.dist and point.dist.name != "agent-league":
                 versions[point.dist.name] = point.dist.version
+    for name in sorted(set.union(*wanted.values())):
+        library = LIBRARIES.get(name.partition(":")[0])
+        if library and ":" in name:
+            with suppress(PackageNotFoundError):
+                versions[library] = version(library)
     return versions
