@@ -319,19 +319,20 @@ async def test_a_call_that_comes_again_because_the_connection_broke_is_carried_o
     assert carried == ["asked"]
 
 
-ONE_ATTEMPT = {"timeouts.game_join_ack_timeout_sec": 0.5, "retry_policy.max_retries": 1}
+ONE_ATTEMPT = {"retry_policy.max_retries": 1}
 
 
 @asynccontextmanager
 async def restarted_league(
-    home: Path,
+    home: Path, join_seconds: float
 ) -> AsyncIterator[tuple[ServerStage, Callable[[], AbstractAsyncContextManager[None]]]]:
     """A league whose server was started again before its first match; its two players, who dial out, are away."""
     port, own_port, started = free_port(), free_ports(2), asyncio.Event()
+    settings = {**ONE_ATTEMPT, "timeouts.game_join_ack_timeout_sec": join_seconds}
     manager = f"http://localhost:{port}/leagues/spring/mcp"
     run_players = partial(players, home, manager, ["Ann", "Bob"], dial_out=True, first_port=own_port)
     write_league(home, "spring", participants={"start_with": 2})
-    async with serving(home, port, ONE_ATTEMPT) as stage:
+    async with serving(home, port, settings) as stage:
         state = stage.manager("spring").state
 
         def pause_at_start(event: Event) -> None:
@@ -342,12 +343,12 @@ async def restarted_league(
         state.add_listener(pause_at_start)
         async with run_players():
             await started.wait()
-    async with serving(home, port, ONE_ATTEMPT) as stage:
+    async with serving(home, port, settings) as stage:
         yield stage, run_players
 
 
 async def test_after_a_restart_matches_wait_for_the_players_that_dial_out(home: Path) -> None:
-    async with asyncio.timeout(BOUND), restarted_league(home) as (stage, run_players):
+    async with asyncio.timeout(BOUND), restarted_league(home, join_seconds=BOUND) as (stage, run_players):
         state = stage.manager("spring").state
         waited_for = state.roster.list_members(Role.PLAYER)
         assert [member.is_being_reached for member in waited_for] == [True, True]
@@ -368,7 +369,7 @@ async def test_a_player_that_stays_away_after_a_restart_is_waited_for_a_while_an
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(seats_module, "FIRST_RETURN_SECONDS", 0.05)
-    async with asyncio.timeout(BOUND), restarted_league(home) as (stage, _):
+    async with asyncio.timeout(BOUND), restarted_league(home, join_seconds=0.5) as (stage, _):
         state = stage.manager("spring").state
         state.set_paused(is_paused=False)
         await until(lambda: bool(state.results))

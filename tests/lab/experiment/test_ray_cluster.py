@@ -37,7 +37,8 @@ def test_a_token_for_clusters_is_used_as_ray_start_asks_for_it(tmp_path: Path, m
     monkeypatch.setattr(ray_cluster, "import_module", lambda name: name)
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in (ray_cluster.TOKEN_MODE_VARIABLE, *ray_cluster.TOKEN_VARIABLES):
-        monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv(name, "")  # else what is set below would outlast the test
+        monkeypatch.delenv(name)
     ray_cluster.import_ray()
     assert ray_cluster.TOKEN_MODE_VARIABLE not in os.environ
     (tmp_path / ".ray").mkdir()
